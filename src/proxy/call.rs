@@ -334,6 +334,7 @@ impl ApiProxy {
             advice: call.credential.advice.as_ref(),
             document: Some(&self.document),
             filter: filter_key.as_deref(),
+            arguments: Some(&call.arguments),
             headers: ShownHeaders {
                 declared: call.target.declared_headers(&self.document),
                 etag_advice: etag_advice.as_ref(),

@@ -8,15 +8,27 @@ use serde_json::Value;
 use crate::proxy::redact::escapes::unescape_html;
 use crate::proxy::response::Response;
 use crate::proxy::response::{ReplyKind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind, status_line, strip_bom};
-use crate::spec::Operation;
 use crate::spec::media_type::essence;
+use crate::spec::operation::response::description_of;
+use crate::spec::{Document, Location, Operation};
 use crate::{json, text};
 
 /// How much of an error's body the model sees, in bytes.
 pub(crate) const MAX_ERROR_BYTES: usize = 16 << 10;
 
+/// What is known of a call besides its reply.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KnownOfCall<'a> {
+    /// What to say where the API refuses the call.
+    pub(crate) advice: Option<&'a Advice>,
+    /// The document.
+    pub(crate) document: Option<&'a Document>,
+    /// The arguments.
+    pub(crate) arguments: Option<&'a json::JsonObject>,
+}
+
 /// What the model reads about a status that is not a success.
-pub(crate) fn describe_failure(operation: &Operation, response: &Response, advice: Option<&Advice>) -> String {
+pub(crate) fn describe_failure(operation: &Operation, response: &Response, known: KnownOfCall<'_>) -> String {
     let status = response.status;
     let mut message = format!("{} from {}", status_line(status), operation_label(operation));
     let header = |name| {
@@ -35,7 +47,7 @@ pub(crate) fn describe_failure(operation: &Operation, response: &Response, advic
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
             message.push('\n');
-            message.push_str(&refused(status, advice));
+            message.push_str(&refused(status, known.advice));
         }
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
             if let Some(after) = header(RETRY_AFTER) {
@@ -50,9 +62,34 @@ pub(crate) fn describe_failure(operation: &Operation, response: &Response, advic
         _ => {}
     }
     let body = error_body(content_type(&response.headers), &response.body);
-    if !body.is_empty() {
+    if body.trim().is_empty() {
+        message.push_str(&describe_silent_failure(operation, status, known));
+    } else {
         message.push('\n');
         message.push_str(&text::truncate(&body, MAX_ERROR_BYTES));
+    }
+    message
+}
+
+/// What there is to say of a status where the API itself says nothing: the words of the document, and of a 404 what was asked for.
+fn describe_silent_failure(operation: &Operation, status: StatusCode, known: KnownOfCall<'_>) -> String {
+    const MAX_VALUE_BYTES: usize = 200;
+    let said = known.document.and_then(|document| description_of(document, operation, status));
+    let said = said.map(|said| text::truncate(&text::one_line(&said), text::MAX_DESCRIPTION_BYTES));
+    let mut message = said
+        .map(|said| format!("\nThe document says of this status: {said}"))
+        .unwrap_or_default();
+    if status == StatusCode::NOT_FOUND {
+        let in_path = operation.parameters.iter().filter(|parameter| parameter.location == Location::Path);
+        let asked = in_path.filter_map(|parameter| {
+            let value = known.arguments?.get(&parameter.key)?;
+            let value = text::truncate(&text::one_line(&value.to_string()), MAX_VALUE_BYTES);
+            Some(format!("`{}`: {value}", parameter.key))
+        });
+        let asked: Vec<String> = asked.collect();
+        if !asked.is_empty() {
+            message.push_str(&format!("\nAsked for was {}.", asked.join(", ")));
+        }
     }
     message
 }
@@ -73,9 +110,9 @@ fn refused(status: StatusCode, advice: Option<&Advice>) -> String {
             } else {
                 format!(" It asks for the scopes {}.", scopes.join(", "))
             };
-            format!("The credential of this server for {schemes} does not allow this call.{scopes}")
+            format!("The credential of this server for {schemes} may not allow this call.{scopes}")
         }
-        _ => "The credentials of this server do not allow this call.".into(),
+        _ => "The credentials of this server may not allow this call.".into(),
     }
 }
 

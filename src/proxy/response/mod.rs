@@ -142,9 +142,19 @@ pub(crate) fn reply_kind(content_type: &str, body: &[u8]) -> ReplyKind {
         (_, other) if other.starts_with("image/") => ReplyKind::Image,
         (_, other) if other.starts_with("audio/") => ReplyKind::Audio,
         (MediaKind::Multipart, _) => ReplyKind::Multipart,
-        (_, other) if is_textual(other) => ReplyKind::Text,
+        (_, other) if is_textual(other) && !is_bytes(content_type, body) => ReplyKind::Text,
         _ => ReplyKind::Blob,
     }
+}
+
+/// Whether a body that is called text is none: it holds a zero byte, is not UTF-8, names no other charset, and does not begin as
+/// UTF-16 does.
+fn is_bytes(content_type: &str, body: &[u8]) -> bool {
+    memchr::memchr(0, body).is_some()
+        && !matches!(body.get(..2), Some([0, _] | [_, 0]))
+        && encoding_rs::Encoding::for_bom(body).is_none()
+        && media_type::parameter(content_type, "charset").is_none()
+        && std::str::from_utf8(body).is_err()
 }
 
 pub(crate) fn strip_bom(body: &[u8]) -> &[u8] {
@@ -160,4 +170,27 @@ fn encoding_of(content_type: &str) -> &'static encoding_rs::Encoding {
     media_type::parameter(content_type, "charset")
         .and_then(|label| encoding_rs::Encoding::for_label(label.as_bytes()))
         .unwrap_or(encoding_rs::UTF_8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_called_text_are_bytes() {
+        for (content_type, body, is_text) in [
+            ("text/csv", &b"PK\x03\x04\x00\xff\xfe"[..], false),
+            ("text/csv", b"a,b\n1,2\n", true),
+            ("text/csv", b"a\x00b", true),
+            ("text/csv", b"caf\xe9", true),
+            ("text/csv; charset=utf-16le", b"PK\x00\xd8\x00\xd8", true),
+            ("text/plain", b"a\x00\xff\x00", true),
+        ] {
+            assert_eq!(
+                matches!(reply_kind(content_type, body), ReplyKind::Text),
+                is_text,
+                "{content_type} {body:?}"
+            );
+        }
+    }
 }

@@ -10,7 +10,7 @@ use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use serde_json::Value;
 
 use super::compact_json::compact_json;
-use super::failure::{self, Advice};
+use super::failure::{self, Advice, KnownOfCall};
 use super::records::{self, Framing};
 use super::reply_headers::{HeaderReport, ShownHeaders};
 use super::result_notes::NoteKind;
@@ -21,8 +21,8 @@ use super::{
     status_line, strip_bom,
 };
 use crate::json::JsonObject;
-use crate::spec::operation::response::reply_properties;
-use crate::spec::{Document, Operation, media_type};
+use crate::spec::operation::response::{reply_properties, successes};
+use crate::spec::{Document, MediaKind, Operation, media_type};
 use crate::{json as spec_json, observe, text};
 
 /// Blobs above this size are named, not embedded: base64 of more than this helps no model.
@@ -60,6 +60,8 @@ pub struct Rendering<'a> {
     pub document: Option<&'a Document>,
     /// The argument that filters the reply, if there is one.
     pub filter: Option<&'a str>,
+    /// The arguments of the call, which are named where the API says nothing of a 404.
+    pub arguments: Option<&'a JsonObject>,
     /// Which headers are shown.
     pub headers: ShownHeaders<'a>,
     /// Where the arguments of the next page are known from.
@@ -89,7 +91,12 @@ pub fn render_reply(operation: &Operation, response: &Response, rendering: Rende
 fn render_body(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> ToolResult {
     let status = response.status;
     if !status.is_success() {
-        return ToolResult::error(failure::describe_failure(operation, response, rendering.advice));
+        let known = KnownOfCall {
+            advice: rendering.advice,
+            document: rendering.document,
+            arguments: rendering.arguments,
+        };
+        return ToolResult::error(failure::describe_failure(operation, response, known));
     }
     let result = success(operation, response, rendering);
     if rendering.promise == OutputContract::AsDeclared && !result.is_error() && result.json().is_none() {
@@ -126,10 +133,10 @@ impl OutputContract {
 }
 
 fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> ToolResult {
-    if operation.method == Method::HEAD || response.body.is_empty() {
+    let content_type = content_type(&response.headers);
+    if operation.method == Method::HEAD || is_blank(content_type, &response.body) {
         return ToolResult::of_text(headline(response, rendering.headers), rendering.promise.text_form());
     }
-    let content_type = content_type(&response.headers);
     if let Some(framing) = Framing::of(content_type) {
         return stream_result(operation, response, framing, rendering);
     }
@@ -158,12 +165,36 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
     };
     let (kept, loss) = truncate::truncate_text(&text, room);
     let mut result = ToolResult::of_text(kept, rendering.promise.text_form()).with_media(media);
+    if is_unexpected_page(operation, content_type, rendering.document) {
+        let note = "The reply is an HTML page, and the document declares JSON: it may be that of a login or of a proxy.";
+        result.note(NoteKind::Form, note.to_owned());
+    }
     if let Some(loss) = loss {
         note_cut();
         let note = format!("The reply was cut, because it is longer than a result may be: {loss} are shown.");
         result.note(NoteKind::Cut, note);
     }
     result
+}
+
+/// Whether a body is empty, or nothing but the white space that some servers end with.
+fn is_blank(content_type: &str, body: &[u8]) -> bool {
+    const MAX_WHITE_SPACE: usize = 16;
+    body.is_empty()
+        || (body.len() <= MAX_WHITE_SPACE
+            && body.trim_ascii().is_empty()
+            && matches!(reply_kind(content_type, body), ReplyKind::Json | ReplyKind::Text))
+}
+
+/// Whether a page for people came in place of the JSON that the document declares.
+fn is_unexpected_page(operation: &Operation, content_type: &str, document: Option<&Document>) -> bool {
+    let Some(document) = document.filter(|_| media_type::essence(content_type) == "text/html") else {
+        return false;
+    };
+    let successes = successes(document, operation);
+    let declared = || successes.iter().flat_map(|response| &response.media);
+    let is = |kind: MediaKind| declared().any(|media| MediaKind::of(&media.name) == kind);
+    is(MediaKind::Json) && !is(MediaKind::Text)
 }
 
 fn note_cut() {
@@ -429,6 +460,8 @@ mod tests {
                 {"type": "image", "data": "iVBORw==", "mimeType": "image/png"}
             ])
         );
+        assert_eq!(ok("text/csv", b"ab\0\xff")["content"][0]["text"], "text/csv, 4 bytes");
+        assert_eq!(ok("text/csv", b"a,\xff")["content"][0]["text"], "a,\u{fffd}");
         assert_eq!(ok("audio/wav", b"RIFF")["content"][1]["type"], "audio");
         let headers = [
             ("content-type", "application/pdf"),

@@ -70,6 +70,17 @@ pub(crate) fn header_names(document: &Document, operation: &Operation) -> Vec<St
         .collect()
 }
 
+/// What the document says of a status: the description of the response that is declared for it, or for its class.
+#[must_use]
+pub(crate) fn description_of(document: &Document, operation: &Operation, status: http::StatusCode) -> Option<String> {
+    let declared = document.node(operation.responses?).object()?;
+    let class = status.as_u16() / 100;
+    let keys = [status.as_str().to_owned(), format!("{class}XX"), format!("{class}xx")];
+    let response = keys.iter().find_map(|key| declared.get(key))?;
+    let said = document.resolve_object(response).ok()??.text("description")?;
+    Some(said.trim().to_owned()).filter(|said| !said.is_empty())
+}
+
 /// The successes, best first: 2xx codes in rising order, then `2XX`; `default` only where there is nothing else. A response that
 /// cannot be resolved is left out.
 #[must_use]

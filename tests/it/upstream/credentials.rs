@@ -471,7 +471,7 @@ fn a_refusal_by_the_api_names_the_scheme_and_its_setting() {
     );
     let refused = with.call("forbidden", &json!({}));
     assert!(
-        text(&refused).ends_with("for `token` (OPENAPI_MCP_AUTH_TOKEN) does not allow this call. It asks for the scopes pets:read."),
+        text(&refused).ends_with("for `token` (OPENAPI_MCP_AUTH_TOKEN) may not allow this call. It asks for the scopes pets:read."),
         "{refused}"
     );
 
