@@ -54,6 +54,19 @@ pub(crate) fn arrange_body(document: &Document, mut media_types: Vec<MediaType>,
     })
 }
 
+/// That a text or bytes can be sent in the quotes of JSON and as they are, if a call can choose between the two.
+pub(crate) fn describe_quotes(document: &Document, body: &RequestBody) -> Option<String> {
+    let of = |kinds: fn(&MediaType) -> bool| {
+        let mut media_types = body.media_types();
+        media_types.find(|media_type| kinds(media_type) && takes_text(document, media_type))
+    };
+    let (quoted, raw) = (of(is_json)?, of(is_raw)?);
+    Some(format!(
+        "the body can be sent as it is (`{}`) and in the quotes of JSON (`{}`); it is sent as `{}` unless a call chooses another one",
+        raw.name, quoted.name, body.media_type.name
+    ))
+}
+
 /// Those of `others` that differ from `chosen` and from each other in what the caller gives or in what the API makes of it.
 fn alternatives(document: &Document, chosen: &MediaType, others: impl Iterator<Item = MediaType>, method: &Method) -> Vec<MediaType> {
     let mut kept: Vec<MediaType> = Vec::new();

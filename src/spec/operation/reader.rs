@@ -5,6 +5,7 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashSet};
 use http::Method;
 
+use super::alternatives::describe_quotes;
 use super::multipart_files::describe_unsendable;
 use super::parameters::Parameters;
 use super::request_body::RequestBody;
@@ -192,6 +193,9 @@ impl<'a> Reader<'a> {
             Ok(mut operation) => {
                 operation.pointer = pointer();
                 operation.span = place_of(node);
+                let quotes = operation.body.as_ref().and_then(|body| describe_quotes(self.document, body));
+                self.diagnostics
+                    .extend(quotes.map(|quotes| at(Diagnostic::note(pointer(), quotes), node)));
                 // As in every JSON parser, of two with one key the last one counts.
                 if !self.seen.insert((operation.method.clone(), operation.path.clone())) {
                     self.operations

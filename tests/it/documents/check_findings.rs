@@ -196,3 +196,26 @@ paths:
         stdout(&output)
     );
 }
+
+#[test]
+fn a_text_that_can_be_sent_with_and_without_the_quotes_of_json_is_told() {
+    let body = |types: &[&str], schema: Value| {
+        let content: serde_json::Map<String, Value> = types.iter().map(|name| ((*name).to_owned(), json!({"schema": schema}))).collect();
+        json!({"post": {"requestBody": {"content": content}}})
+    };
+    let spec = SpecFile::with_paths(&json!({
+        "/secret": body(&["application/json", "application/x-tar"], json!({"type": "string"})),
+        "/object": body(&["application/json", "application/xml"], json!({"type": "object"})),
+        "/quoted": body(&["application/json"], json!({"type": "string"})),
+    }));
+    let told: Vec<Value> = findings(&spec)
+        .into_iter()
+        .filter(|finding| finding["message"].as_str().unwrap().contains("quotes of JSON"))
+        .collect();
+    let [told] = &told[..] else { panic!("{told:#?}") };
+    assert_eq!(told["pointer"], "#/paths/~1secret/post");
+    assert_eq!(
+        told["message"],
+        "the body can be sent as it is (`application/x-tar`) and in the quotes of JSON (`application/json`); it is sent as `application/x-tar` unless a call chooses another one"
+    );
+}
