@@ -9,7 +9,7 @@ use super::tool_texts::ToolText;
 use crate::annotate::list::on_use::UnfinishedTool;
 use crate::annotate::{Enforcement, Hints, ToolSummary};
 use crate::observe::record::CalledOperation;
-use crate::proxy::{ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyNumber, OutputContract};
+use crate::proxy::{ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyNumber, OutputContract, with_schema_names};
 use crate::spec::Operation;
 
 /// A tool as it is offered.
@@ -90,6 +90,11 @@ impl BoundTool {
             Some(finished) => finished.checks.get_or_init(|| ArgumentChecks::of_tool(&tool.name, &finished.json)),
             None => self.checks.get_or_init(|| ArgumentChecks::of_tool(&tool.name, self.json.as_str())),
         };
+        let wire = match finished {
+            Some(finished) => finished.wire.as_ref(),
+            None => self.target.wire(),
+        };
+        let arguments = with_schema_names(arguments, wire)?;
         match checks {
             Some(checks) => checks.check(&tool.name, Some(&self.target.operation), arguments, empty),
             None => Ok(CheckedArguments::unchecked(arguments)),

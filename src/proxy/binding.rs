@@ -120,6 +120,11 @@ pub(crate) struct Binder<'a> {
 }
 
 impl BoundOperation {
+    /// The input schema with the names on the wire, where some had to be changed.
+    pub(crate) fn wire(&self) -> Option<&WireSchema> {
+        self.wire.as_deref()
+    }
+
     /// The headers that the document declares for its replies.
     pub(super) fn declared_headers(&self, document: &Document) -> &[DeclaredHeader] {
         self.declared_headers.get_or_init(|| declared_headers(document, &self.operation))

@@ -18,7 +18,7 @@ pub(crate) mod tenants;
 pub(crate) mod upstream;
 
 pub(crate) use self::arguments::check::{ArgumentChecks, CheckedArguments};
-pub(crate) use self::arguments::property_names::with_wire_names;
+pub(crate) use self::arguments::property_names::{with_schema_names, with_wire_names};
 pub(crate) use self::arguments::repair::EmptyNumber;
 pub(crate) use self::arguments::ruled::ArgumentRules;
 pub(crate) use self::auth::forward::Forwarding;

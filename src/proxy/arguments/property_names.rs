@@ -1,8 +1,11 @@
 //! Property names as they are on the wire, in place of the ones that model APIs accept.
 
-use crate::json::JsonObject;
 use serde_json::{Map, Value};
 
+use super::repair_notes::quote_name;
+use crate::json::JsonObject;
+use crate::proxy::CallError;
+use crate::spec::argument_names::is_legal;
 use crate::spec::schema::{WireSchema, of_item, of_member, schemas_of_same_value, wire_names};
 
 /// Deeper than this no schema reaches.
@@ -24,6 +27,73 @@ pub(crate) fn with_wire_names(arguments: JsonObject, wire: Option<&WireSchema>) 
         Value::Object(arguments) => arguments,
         _ => JsonObject::new(),
     }
+}
+
+/// The arguments of a call with the names of the input schema for properties that were given under their own, so that these are checked
+/// as well. `wire` is the input schema with those names noted in it.
+///
+/// # Errors
+/// A property that is given under both names.
+pub(crate) fn with_schema_names(arguments: JsonObject, wire: Option<&WireSchema>) -> Result<JsonObject, CallError> {
+    let mut value = Value::Object(arguments);
+    if let Some(wire) = wire.filter(|_| has_odd_names(&value, 0)) {
+        let wire = wire.get();
+        name_by_schema(&mut value, &[wire], wire, 0)?;
+    }
+    match value {
+        Value::Object(arguments) => Ok(arguments),
+        _ => Ok(JsonObject::new()),
+    }
+}
+
+/// Whether a name is there that an input schema cannot have.
+fn has_odd_names(value: &Value, depth: usize) -> bool {
+    match value {
+        _ if depth > MAX_DEPTH => false,
+        Value::Object(members) => members
+            .iter()
+            .any(|(name, member)| !is_legal(name) || has_odd_names(member, depth + 1)),
+        Value::Array(items) => items.iter().any(|item| has_odd_names(item, depth + 1)),
+        _ => false,
+    }
+}
+
+fn name_by_schema(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<String, Value>, depth: usize) -> Result<(), CallError> {
+    if depth > MAX_DEPTH {
+        return Ok(());
+    }
+    let mut all = Vec::new();
+    schemas.iter().for_each(|schema| gather_schemas(schema, root, &mut all, 0));
+    match value {
+        Value::Object(members) => {
+            let given = std::mem::take(members);
+            let in_schema = |own: &String| {
+                let names = all.iter().filter_map(|schema| wire_names(schema, root));
+                let mut meant = names.flatten().filter(|(_, wire)| *wire == own).map(|(name, _)| name);
+                meant.next().filter(|_| !is_legal(own))
+            };
+            let names: Vec<String> = given.keys().map(|own| in_schema(own).unwrap_or(own).clone()).collect();
+            let mut pairs = given.keys().zip(&names);
+            if let Some((own, name)) = pairs.find(|(own, name)| own != name && given.contains_key(*name)) {
+                let (own, name) = (quote_name(own), quote_name(name));
+                let problem = format!("{own} and {name} are the same property; give it once; nothing was sent");
+                return Err(CallError::Arguments(problem));
+            }
+            for (name, (_, mut member)) in names.into_iter().zip(given) {
+                let inner: Vec<_> = all.iter().flat_map(|schema| of_member(schema, &name)).collect();
+                name_by_schema(&mut member, &inner, root, depth + 1)?;
+                members.insert(name, member);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                let inner: Vec<_> = all.iter().flat_map(|schema| of_item(schema, index)).collect();
+                name_by_schema(item, &inner, root, depth + 1)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 fn rename_value(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<String, Value>, depth: usize) {
