@@ -30,6 +30,7 @@ use super::error::CallError;
 use crate::spec::media_type::essence;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::response;
+use crate::spec::operation::template::TemplatePart;
 use crate::spec::{Document, Location, MediaKind, Operation, Parameter, Serialization, Style};
 
 /// A request that is ready to be sent.
@@ -135,7 +136,7 @@ pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Valu
         spread_names(operation, parameter, value, injected)?;
         let value = &*style::joined(value, &parameter.inner_separators);
         match parameter.location {
-            Location::Path => path.push(path_value(parameter, value)),
+            Location::Path => path.push(path_value(operation, parameter, value)),
             Location::Query => query.extend(query_pairs(parameter, value)),
             Location::QueryString => query.extend(whole_query(parameter, value)),
             Location::Header => header(parameter, value, &mut headers)?,
@@ -188,13 +189,21 @@ fn refuse_injected_names(operation: &Operation, query: &[(String, String)], inje
 
 /// A value with slashes must not reach the path of another operation.
 fn refuse_reserved_paths(template: &RequestTemplate<'_>, path: &[PathValue], url: &Url) -> Result<(), TargetError> {
-    let Some(value) = path.iter().find(|value| value.segments > 1) else {
+    let Some(value) = path.iter().find(|value| value.segments > 1 || value.encoded.is_empty()) else {
         return Ok(());
     };
     let base = template.base.url().path().trim_end_matches('/');
     let finished = url.path().strip_prefix(base).ok_or(TargetError::Assertion)?;
     let mut reserved = template.reserved_paths.iter();
-    if reserved.any(|reserved| reserved.is_reached_by(url.path(), finished)) {
+    // Many servers answer a path and the same path with a slash at its end alike.
+    let bare = |path: &'_ str| {
+        path.strip_suffix('/')
+            .filter(|_| value.encoded.is_empty())
+            .unwrap_or(path)
+            .to_owned()
+    };
+    let (bare_url, bare_finished) = (bare(url.path()), bare(finished));
+    if reserved.any(|reserved| reserved.is_reached_by(url.path(), finished) || reserved.is_reached_by(&bare_url, &bare_finished)) {
         return Err(TargetError::OtherOperation(value.name.clone()));
     }
     Ok(())
@@ -235,7 +244,7 @@ fn content_text(media_type: &str, value: &Value) -> String {
     }
 }
 
-fn path_value(parameter: &Parameter, value: &Value) -> PathValue {
+fn path_value(operation: &Operation, parameter: &Parameter, value: &Value) -> PathValue {
     let mut segments = 1;
     let encoded = match &parameter.serialization {
         Serialization::Content { media_type } => style::percent_encode(&content_text(media_type, value), Keep::Unreserved),
@@ -268,11 +277,15 @@ fn path_value(parameter: &Parameter, value: &Value) -> PathValue {
             .collect(),
         _ => style::scalar(value).map(Into::into).into_iter().collect(),
     };
+    let is_read = [Method::GET, Method::HEAD].contains(&operation.method);
+    let ends_path =
+        matches!(operation.template.segments.last().map(Vec::as_slice), Some([TemplatePart::Variable(name)]) if *name == parameter.name);
     PathValue {
         name: parameter.name.clone(),
         encoded,
         plain,
         segments,
+        may_be_empty: parameter.slashes && is_read && ends_path,
     }
 }
 

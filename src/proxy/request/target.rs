@@ -53,6 +53,8 @@ pub struct PathValue {
     pub plain: Vec<String>,
     /// How many segments it is; more than one only where the operator allows slashes.
     pub segments: usize,
+    /// Whether it may be nothing: what the operator allows slashes in and a GET reads, such as the root of a tree of files.
+    pub may_be_empty: bool,
 }
 
 impl BaseUrl {
@@ -126,7 +128,8 @@ fn variable<'v>(name: &str, values: &'v [PathValue]) -> Result<&'v PathValue, Ta
         .iter()
         .find(|value| value.name == name)
         .ok_or_else(|| TargetError::Missing(name.to_owned()))?;
-    if value.encoded.is_empty() || value.plain.iter().all(String::is_empty) {
+    let is_empty = value.encoded.is_empty() || value.plain.iter().all(String::is_empty);
+    if is_empty && !value.may_be_empty {
         return Err(TargetError::Empty(name.to_owned()));
     }
     // Several values are one segment together, which is judged as a whole.
@@ -186,6 +189,7 @@ mod tests {
             encoded: percent_encode(value, keep),
             plain: vec![value.into()],
             segments: 1,
+            may_be_empty: false,
         }];
         let query: Vec<_> = query.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         base.target(&template, &values, &query).map(|url| url.to_string())
@@ -233,7 +237,7 @@ mod tests {
             base in prop_oneof!["https://h\\.example(:8443)?/(a%20b/)?", "http://(127\\.0\\.0\\.1|\\[::1\\])(:80|:81)?/v1"],
         ) {
             // Nothing is encoded: whatever a mistake of the encoder lets through.
-            let values = [PathValue { name: "x".into(), encoded: value.clone(), plain: vec!["plain".into()], segments: 1 }];
+            let values = [PathValue { name: "x".into(), encoded: value.clone(), plain: vec!["plain".into()], segments: 1, may_be_empty: false }];
             let template = PathTemplate::parse("/items/{x}/edit").unwrap();
             let pairs: Vec<_> = query.iter().map(|query| (String::new(), query.clone())).collect();
             let made = BaseUrl::new(Url::parse(&base).unwrap()).target(&template, &values, &pairs);
@@ -300,6 +304,7 @@ mod tests {
             encoded,
             plain: vec![value.into()],
             segments,
+            may_be_empty: false,
         };
         let url = base.target(&PathTemplate::parse(path).unwrap(), &[value], &[])?;
         Ok(url.path().to_owned())

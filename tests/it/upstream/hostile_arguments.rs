@@ -375,10 +375,12 @@ fn p1_a_value_spans_segments_only_where_the_operator_allows_slashes() {
         "/v1/projects/{p}:purge": {"get": {"operationId": "purge", "x-mcp": {"slashes": ["p"]}}}, "/v2/{name}": get("encoded"),
         "/v1/rejected/x": {"get": "not an operation"},
         "/v1/with/slash/": get("with_slash"), "/v1/head/x": {"head": {"operationId": "headed"}},
+        "/files/{path}": {"get": {"operationId": "list_files"}, "delete": {"operationId": "delete_files"}},
+        "/all": get("all"), "/all/{path}": {"get": {"operationId": "one_of_all"}},
         "/admin/secret": {"get": {"operationId": "elsewhere", "servers": [{"url": format!("{}/base/v1", upstream.url)}]}},
     }));
     let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
-    let rules = "overrides:\n  - {match: {path: ['/v1/{name}', '/v1/{name}:read']}, slashes: [name]}\n  - {match: {operation: purge}, enabled: false}\n";
+    let rules = "overrides:\n  - {match: {path: ['/v1/{name}', '/v1/{name}:read']}, slashes: [name]}\n  - {match: {path: ['/files/{path}', '/all/{path}']}, slashes: [path]}\n  - {match: {operation: purge}, enabled: false}\n";
     std::fs::write(config.path(), rules).unwrap();
     let base = format!("{}/base", upstream.url);
     let path = config.path().to_str().unwrap();
@@ -392,6 +394,13 @@ fn p1_a_value_spans_segments_only_where_the_operator_allows_slashes() {
     ] {
         session.call(tool, &json!({"name": value}));
         assert_eq!(upstream.take_one().path(), expected, "{tool} {value}");
+    }
+    session.call("list_files", &json!({"path": ""}));
+    assert_eq!(upstream.take_one().path(), "/base/files/");
+    for (tool, said) in [("delete_files", "must not be empty"), ("one_of_all", "another operation")] {
+        let result = session.call(tool, &json!({"path": ""}));
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(said) && upstream.received().is_empty(), "{tool}: {text}");
     }
     for (value, said) in [
         ("projects/../p", "as a path segment"),
