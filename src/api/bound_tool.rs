@@ -9,7 +9,7 @@ use super::tool_texts::ToolText;
 use crate::annotate::list::on_use::UnfinishedTool;
 use crate::annotate::{Enforcement, Hints, ToolSummary};
 use crate::observe::record::CalledOperation;
-use crate::proxy::{ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyNumber, OutputContract, with_schema_names};
+use crate::proxy::{ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyArgument, OutputContract, with_schema_names};
 use crate::spec::Operation;
 
 /// A tool as it is offered.
@@ -82,9 +82,9 @@ impl BoundTool {
     ) -> Result<CheckedArguments, CallError> {
         // Without the argument, a call that removes things could remove more.
         let empty = if self.enforcement.is_destructive() {
-            EmptyNumber::Kept
+            EmptyArgument::Kept
         } else {
-            EmptyNumber::Dropped
+            EmptyArgument::Dropped
         };
         let checks = match finished {
             Some(finished) => finished.checks.get_or_init(|| ArgumentChecks::of_tool(&tool.name, &finished.json)),

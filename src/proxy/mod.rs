@@ -19,7 +19,7 @@ pub(crate) mod upstream;
 
 pub(crate) use self::arguments::check::{ArgumentChecks, CheckedArguments};
 pub(crate) use self::arguments::property_names::{with_schema_names, with_wire_names};
-pub(crate) use self::arguments::repair::EmptyNumber;
+pub(crate) use self::arguments::repair::EmptyArgument;
 pub(crate) use self::arguments::ruled::ArgumentRules;
 pub(crate) use self::auth::forward::Forwarding;
 pub(crate) use self::auth::values::{CredentialPart, CredentialValues, Credentials};

@@ -9,7 +9,7 @@ use crate::annotate::list::on_use::is_pinned;
 use crate::api::ToolIndex;
 use crate::json::JsonObject;
 use crate::mcp::visible::{VisibleApi, VisibleApis};
-use crate::proxy::{ArgumentChecks, CheckedArguments, EmptyNumber, ToolResult};
+use crate::proxy::{ArgumentChecks, CheckedArguments, EmptyArgument, ToolResult};
 use crate::text::{MAX_DESCRIPTION_BYTES, one_line, truncate};
 
 /// The gates of an endpoint.
@@ -94,7 +94,7 @@ impl Gates {
         let checks = tool.and_then(|tool| tool.checks.get_or_init(|| ArgumentChecks::of_tool(&name, &tool.text)).as_ref());
         match checks {
             Some(checks) => checks
-                .check(&name, None, arguments, EmptyNumber::Dropped)
+                .check(&name, None, arguments, EmptyArgument::Dropped)
                 .map_err(|error| Box::new(ToolResult::error(error.to_string()))),
             None => Ok(CheckedArguments::unchecked(arguments)),
         }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::integers::write_integers_plainly;
 use super::placement::place_arguments;
 use super::problems::{describe_body_problems, describe_format_mismatch, describe_problems};
-use super::repair::{EmptyNumber, repair_values};
+use super::repair::{EmptyArgument, repair_values};
 use super::repair_notes::RepairNotes;
 use super::validate::{ArgumentVerdict, Validator, open_body};
 use crate::json::JsonObject;
@@ -76,7 +76,7 @@ impl ArgumentChecks {
         tool: &str,
         operation: Option<&Operation>,
         arguments: JsonObject,
-        empty: EmptyNumber,
+        empty: EmptyArgument,
     ) -> Result<CheckedArguments, CallError> {
         let given = Value::Object(arguments);
         let verdict = self.validator.judge(&given);
@@ -103,7 +103,7 @@ impl ArgumentChecks {
         }
         let mut notes = RepairNotes::default();
         let is_valid = |name: &str, value: &Value| self.is_valid_alone(name, value);
-        let placed = operation.and_then(|operation| place_arguments(&given, operation, &self.schema, &is_valid, &mut notes));
+        let placed = operation.and_then(|operation| place_arguments(&given, operation, &self.schema, empty, &is_valid, &mut notes));
         if let Some(mut placed) = placed {
             repair_values(&mut placed, &self.schema, empty, &mut notes);
             let placed = Value::Object(placed);
@@ -116,7 +116,7 @@ impl ArgumentChecks {
     }
 
     /// The arguments with the body as it was given, if all others are valid or can be repaired.
-    fn check_all_but_body(&self, given: &JsonObject, empty: EmptyNumber) -> Option<CheckedArguments> {
+    fn check_all_but_body(&self, given: &JsonObject, empty: EmptyArgument) -> Option<CheckedArguments> {
         let mut schema = self.schema.clone();
         open_body(&mut schema);
         let mut notes = RepairNotes::default();

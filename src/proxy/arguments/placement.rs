@@ -7,6 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::property_names::gather_schemas;
+use super::repair::EmptyArgument;
 use super::repair_notes::{RepairNotes, quote_name};
 use super::spelling::{declared_properties, letters, respell};
 use crate::json;
@@ -44,11 +45,13 @@ struct Placer<'s> {
 }
 
 /// The arguments in the places that `root`, the input schema, has for them; `None` where nothing moves, or where more than
-/// one place could be meant. `is_valid` judges one argument by itself: what is valid as it was given keeps its place.
+/// one place could be meant. `empty` says whether a body that is not given may be an empty object. `is_valid` judges one argument
+/// by itself: what is valid as it was given keeps its place.
 pub(crate) fn place_arguments(
     given: &Map<String, Value>,
     operation: &Operation,
     root: &Map<String, Value>,
+    empty: EmptyArgument,
     is_valid: &dyn Fn(&str, &Value) -> bool,
     notes: &mut RepairNotes,
 ) -> Option<Map<String, Value>> {
@@ -58,6 +61,14 @@ pub(crate) fn place_arguments(
         placer.place(name, value, &mut placed, notes, 0)?;
     }
     placer.unwrap_body(&mut placed, is_valid, notes);
+    let asks_for_body = operation.body.as_ref().is_some_and(|body| body.required) && placer.arguments.contains(&BODY);
+    let nothing = Value::Object(Map::new());
+    // A body that may also be a list or null is not known to be meant as an object.
+    let takes_objects_only = || is_valid(BODY, &nothing) && !is_valid(BODY, &Value::Null) && !is_valid(BODY, &Value::Array(Vec::new()));
+    if asks_for_body && empty == EmptyArgument::Dropped && !placed.contains_key(BODY) && takes_objects_only() {
+        notes.push(BODY, "was sent as an empty object");
+        placed.insert(BODY.to_owned(), nothing);
+    }
     if placed.get(BODY).is_some_and(|body| !is_valid(BODY, body))
         && let (Some(body), Some(schema)) = (
             placed.get_mut(BODY),
@@ -119,6 +130,11 @@ impl<'s> Placer<'s> {
         let arguments = self.arguments.iter().filter(|argument| letters(argument) == spelling);
         let body = self.body.iter().filter(|property| letters(property) == spelling);
         let mut places: Vec<ArgumentPlace<'s>> = arguments.map(|argument| ArgumentPlace::Argument(argument)).collect();
+        let own_name = self.operation.body.as_ref().and_then(|body| body.own_name.as_deref());
+        let is_own_name = own_name.is_some_and(|own| letters(own) == spelling) && wrapper(name).is_none();
+        if is_own_name && self.arguments.contains(&BODY) && spelling != BODY {
+            places.push(ArgumentPlace::Argument(BODY));
+        }
         // The name itself among properties of the same letters: `type` beside `@type`.
         match body.clone().find(|property| **property == name) {
             Some(property) => places.push(ArgumentPlace::BodyProperty(property)),

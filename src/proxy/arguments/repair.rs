@@ -1,7 +1,7 @@
 //! Repair of values that models often give in the wrong type, guided by the schema and never against it.
 //!
 //! Only arguments that do not validate come here. An object or array given as a JSON string is parsed where the schema
-//! takes no string; `"5"` becomes 5 and `"true"` becomes true where only that fits; null for an optional argument that
+//! takes no string; `"5"` becomes 5 and `"true"` becomes true where only that fits, and 5 becomes `"5"`; null for an optional argument that
 //! cannot be null is dropped, and so is an empty text for an optional number; a lone value for a list becomes a list of one,
 //! and a text of values of an enum with commas between them becomes the list of them.
 
@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::repair_notes::RepairNotes;
 use crate::json;
+use crate::spec::operation::request_body::BODY;
 use crate::spec::schema::reference;
 
 /// Deeper than this nothing is repaired.
@@ -20,17 +21,17 @@ struct ValueRepair<'s, 'n> {
     notes: &'n mut RepairNotes,
 }
 
-/// What may become of an optional number that is given as an empty text.
+/// What may become of an optional number that is given as an empty text, and of a body that is not given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EmptyNumber {
-    /// It counts as not given.
+pub(crate) enum EmptyArgument {
+    /// The number counts as not given, and the body as an empty object.
     Dropped,
-    /// It stays, and is refused: without the argument, the call could destroy more than was meant.
+    /// They stay as they are, and are refused: without the argument, the call could destroy more than was meant.
     Kept,
 }
 
 /// Repairs `arguments` in place, by the input schema `root`, and notes what was repaired.
-pub(crate) fn repair_values(arguments: &mut Map<String, Value>, root: &Map<String, Value>, empty: EmptyNumber, notes: &mut RepairNotes) {
+pub(crate) fn repair_values(arguments: &mut Map<String, Value>, root: &Map<String, Value>, empty: EmptyArgument, notes: &mut RepairNotes) {
     let Some(Value::Object(properties)) = root.get("properties") else {
         return;
     };
@@ -57,13 +58,13 @@ struct Nesting {
 
 impl ValueRepair<'_, '_> {
     /// Whether the value of an optional argument says that it is not given.
-    fn means_absent(&mut self, name: &str, value: &Value, property: &Value, empty: EmptyNumber) -> bool {
+    fn means_absent(&mut self, name: &str, value: &Value, property: &Value, empty: EmptyArgument) -> bool {
         let kinds = resolve_reference(property, self.root).and_then(|schema| kinds(schema, self.root, 0));
         let Some(kinds) = kinds else { return false };
         let is_numeric = !kinds.is_empty() && kinds.iter().all(|kind| ["integer", "number"].contains(kind));
         let why = match value {
             Value::Null if !kinds.contains(&"null") => "null",
-            Value::String(text) if text.trim().is_empty() && is_numeric && empty == EmptyNumber::Dropped => "empty",
+            Value::String(text) if text.trim().is_empty() && is_numeric && empty == EmptyArgument::Dropped => "empty",
             _ => return false,
         };
         self.notes.push(name, &format!("was left out, because it was {why}"));
@@ -79,6 +80,9 @@ impl ValueRepair<'_, '_> {
         }
         if let Some(kinds) = kinds(schema, self.root, 0) {
             self.repair_type(value, schema, &kinds, place);
+            if kinds.iter().all(|kind| ["string", "null"].contains(kind)) && kinds.contains(&"string") {
+                self.write_as_text(value, schema, place);
+            }
             if kinds == ["array"] && !nesting.is_item && !self.has_lists(schema) && !value.is_array() && !value.is_null() {
                 self.notes.push(place, "was read as a list of one value");
                 *value = Value::Array(vec![std::mem::take(value)]);
@@ -121,6 +125,24 @@ impl ValueRepair<'_, '_> {
                 self.notes.push(place, &format!("was read as a list of {} values", items.len()));
                 *value = Value::Array(items);
             }
+        }
+    }
+
+    /// Writes a value as the text that the schema takes: a number in a parameter, where nothing tells the two apart, or where the format
+    /// of the text is that of a number; an object or a list where the text is described as JSON.
+    fn write_as_text(&mut self, value: &mut Value, schema: &Map<String, Value>, place: &str) {
+        let said = |key: &str| schema.get(key).and_then(Value::as_str).unwrap_or_default();
+        let is_numeric = || matches!(said("format"), "int32" | "int64" | "float" | "double");
+        let is_json = || said("contentMediaType") == "application/json" || said("description").contains("JSON");
+        let is_in_body = || place.trim_start_matches('/').split('/').next() == Some(BODY);
+        let is_written = match value {
+            Value::Number(_) => !is_in_body() || is_numeric(),
+            Value::Object(_) | Value::Array(_) => is_json(),
+            _ => false,
+        };
+        if is_written {
+            self.notes.push(place, "was written as a text");
+            *value = Value::String(value.to_string());
         }
     }
 
@@ -232,7 +254,7 @@ mod tests {
         repair_values(
             arguments.as_object_mut().unwrap(),
             root.as_object().unwrap(),
-            EmptyNumber::Dropped,
+            EmptyArgument::Dropped,
             notes,
         );
     }

@@ -7,7 +7,7 @@ use crate::json::JsonObject;
 use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value};
 
-use super::repair::{EmptyNumber, repair_values};
+use super::repair::{EmptyArgument, repair_values};
 use super::repair_notes::RepairNotes;
 use super::validate::{Validator, open_body};
 use crate::proxy::caller::Caller;
@@ -328,7 +328,12 @@ fn convert(text: &str, schema: &Value, root: &JsonObject) -> Option<Value> {
         return Some(value);
     }
     let mut repaired = Map::from_iter([(ALONE.to_owned(), value)]);
-    repair_values(&mut repaired, &around(schema, root), EmptyNumber::Kept, &mut RepairNotes::default());
+    repair_values(
+        &mut repaired,
+        &around(schema, root),
+        EmptyArgument::Kept,
+        &mut RepairNotes::default(),
+    );
     repaired.remove(ALONE).filter(is_valid)
 }
 

@@ -51,6 +51,7 @@ pub(crate) fn arrange_body(document: &Document, mut media_types: Vec<MediaType>,
         for_lists,
         alternatives,
         choice: String::new(),
+        own_name: None,
     })
 }
 

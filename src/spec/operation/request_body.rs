@@ -104,6 +104,8 @@ pub struct RequestBody {
     pub alternatives: Vec<MediaType>,
     /// The argument that chooses among them; empty where there is nothing to choose.
     pub choice: String,
+    /// The name that 2.0 gives the parameter, which no request holds.
+    pub own_name: Option<String>,
 }
 
 impl RequestBody {

@@ -135,6 +135,7 @@ fn payload_body(document: &Document, object: &Object<'_>, consumes: &[String], m
     Some(RequestBody {
         required: object.boolean("required").unwrap_or(false),
         description: object.text("description"),
+        own_name: object.text("name"),
         ..body
     })
 }
@@ -199,6 +200,7 @@ fn form_body<'a>(parameters: impl Iterator<Item = Node<'a>>, consumes: &[String]
         for_lists: None,
         alternatives: Vec::new(),
         choice: String::new(),
+        own_name: None,
     })
 }
 
