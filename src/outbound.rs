@@ -6,6 +6,7 @@
 
 pub(crate) mod bounded_body;
 pub(crate) mod failure;
+mod gzip;
 mod server_certificates;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 pub use reqwest::Error as HttpError;
 
+use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
@@ -21,6 +23,7 @@ use thiserror::Error;
 use url::Url;
 
 use self::failure::OutboundFailure;
+use self::gzip::decode_gzip;
 use self::server_certificates::{CertificateVerifier, SYSTEM_ROOTS};
 
 /// How often the peer of an HTTP/2 connection with open streams is asked whether it is still there.
@@ -37,6 +40,8 @@ const TCP_KEEPALIVE_RETRIES: u32 = 3;
 /// How long what was sent may stay without an acknowledgement.
 #[cfg(target_os = "linux")]
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The codings of bodies that are decoded: `gzip` here, and the others by reqwest.
+const CODINGS: HeaderValue = HeaderValue::from_static("zstd,gzip,deflate,br");
 /// Who asks.
 const AGENT: &str = concat!("openapi-mcp/", env!("CARGO_PKG_VERSION"));
 
@@ -93,8 +98,17 @@ impl HttpClient {
 
     /// Sends the request of a call, or one like it. Dropping the future ends it.
     pub(crate) async fn send(&self, request: reqwest::Request) -> Result<reqwest::Response, OutboundFailure> {
-        self.0.execute(request).await.map_err(OutboundFailure::of_request)
+        let reply = self.0.execute(request).await.map_err(OutboundFailure::of_request)?;
+        Ok(decode_gzip(reply))
     }
+}
+
+/// Sends a request that [`HttpClient::get`] or [`HttpClient::post`] began.
+///
+/// # Errors
+/// No head of a reply came.
+pub(crate) async fn send(request: reqwest::RequestBuilder) -> Result<reqwest::Response, HttpError> {
+    request.send().await.map(decode_gzip)
 }
 
 /// The clients for one API.
@@ -182,6 +196,7 @@ pub fn http_client(options: &OutboundOptions) -> Result<HttpClient, OutboundErro
         .http2_keep_alive_interval(HTTP2_PING_INTERVAL)
         .http2_keep_alive_timeout(HTTP2_PING_TIMEOUT)
         .http2_max_header_list_size(MAX_HTTP2_HEADER_LIST_BYTES)
+        .default_headers(HeaderMap::from_iter([(ACCEPT_ENCODING, CODINGS)]))
         .user_agent(AGENT);
     #[cfg(target_os = "linux")]
     {

@@ -10,8 +10,8 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use url::Url;
 
-use crate::outbound::HttpClient;
 use crate::outbound::bounded_body::{BodyError, read_bounded};
+use crate::outbound::{self, HttpClient};
 use crate::spec::document::source::redacted;
 use crate::text;
 
@@ -273,8 +273,7 @@ impl Keys {
     async fn get(&self, url: &Url) -> Result<Value, String> {
         let read = async {
             let request = self.client.get(url.clone()).header("accept", "application/json");
-            let response = request
-                .send()
+            let response = outbound::send(request)
                 .await
                 .map_err(|error| format!("{}: {}", redacted(url), text::error_in_a_line(&error.without_url())))?;
             if response.status() != http::StatusCode::OK {

@@ -33,7 +33,6 @@ use super::response::sandbox::Sandbox;
 use super::response::shape::{ShapedReply, shape_reply};
 use super::response::shaped_result::render_shaped;
 use super::response::tool_result::ToolResult;
-use super::response::x_gzip::decompress_x_gzip;
 use super::route::CallRoute;
 use super::tenants::{Tenant, Tenants};
 use super::upstream::exchange::CallOptions;
@@ -295,9 +294,6 @@ impl ApiProxy {
             OutputContract::AsDeclared => NumberMark::Zero,
             OutputContract::None | OutputContract::AnyObject => NumberMark::Text,
         };
-        if let Err(error) = decompress_x_gzip(&mut response, self.options.max_response_bytes) {
-            return render::render_error(&call.target.operation, &error);
-        }
         let length = response.body.len();
         let _turn = if length > LONG_REPLY_BYTES {
             self.options.memory.turn().await

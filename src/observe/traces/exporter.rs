@@ -11,7 +11,7 @@ use super::options::TraceOptions;
 use super::otlp;
 use super::queue::{QueueItem, SpanQueue};
 use super::span::FinishedSpan;
-use crate::outbound::{HttpClient, OutboundOptions, http_client, is_loopback};
+use crate::outbound::{self, HttpClient, OutboundOptions, http_client, is_loopback};
 
 /// Spans in one request.
 const MAX_BATCH: usize = 512;
@@ -143,7 +143,7 @@ impl Exporter {
             headers.insert(CONTENT_ENCODING, const { HeaderValue::from_static("gzip") });
         }
         let request = self.client.post(self.options.endpoint.clone()).headers(headers).body(body);
-        let mut response = match request.send().await {
+        let mut response = match outbound::send(request).await {
             Ok(response) => response,
             Err(error) => {
                 // An URL could hold a secret.

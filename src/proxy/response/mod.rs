@@ -21,7 +21,6 @@ pub(crate) mod shaped_result;
 pub(crate) mod table;
 pub(crate) mod tool_result;
 pub(crate) mod truncate;
-pub(crate) mod x_gzip;
 
 use bytes::Bytes;
 use http::StatusCode;

@@ -13,7 +13,7 @@ use url::Url;
 use super::missing_file::explain_missing;
 use super::web_page::{MAX_PAGE_BYTES, asks_for_password, is_login_address, is_web_page};
 use crate::outbound::bounded_body::BodyError;
-use crate::outbound::{HttpClient, HttpError};
+use crate::outbound::{self, HttpClient, HttpError};
 
 /// How large a document may be unless the operator sets another limit (`--max-spec-bytes`): 64 MiB.
 pub const DEFAULT_MAX_SPEC_BYTES: usize = 64 << 20;
@@ -365,7 +365,7 @@ pub(crate) async fn ask(client: &HttpClient, url: &Url, headers: &HeaderMap, max
         .get(url.clone())
         .header("accept", "application/yaml, application/json, */*;q=0.5")
         .headers(headers.clone());
-    let response = request.send().await.map_err(failed)?;
+    let response = outbound::send(request).await.map_err(failed)?;
     let status = response.status();
     if status == StatusCode::NOT_MODIFIED {
         return Ok(SourceAnswer::Unchanged);

@@ -309,24 +309,42 @@ fn p13_many_short_members_use_the_room_of_a_result() {
     );
 }
 
-/// RFC 9110 section 8.4.1.3: a recipient should treat `x-gzip` as `gzip`.
+/// RFC 1952 section 2.2: a gzip has members, one behind the other. RFC 9110 section 8.4.1.3: a recipient should treat `x-gzip` as
+/// `gzip`.
 #[test]
-fn p12_x_gzip_is_decompressed_within_the_limits() {
-    let swollen = gzip(&vec![b' '; 20 << 20]);
-    let upstream = Upstream::start(Box::new(move |request| {
-        let head = ["Content-Type: application/json", "Content-Encoding: x-gzip"];
-        match number(request) {
-            0 => reply(200, &head, &gzip(b"{\"a\":1}")),
-            1 => reply(200, &head, &swollen),
-            2 => reply(200, &head, b"no gzip"),
-            _ => well(),
+fn p11_p12_all_members_of_a_gzip_are_decompressed_within_the_limits() {
+    for coding in ["Content-Encoding: gzip", "Content-Encoding: X-GZIP"] {
+        let members = [gzip(b"{\"a\":"), gzip(b""), gzip(b"1}")].concat();
+        let mut wrong_sum = members.clone();
+        let at = wrong_sum.len() - 6;
+        wrong_sum[at] ^= 0xff;
+        let swollen = gzip(&vec![b' '; 5 << 20]).repeat(4);
+        let upstream = Upstream::start(Box::new(move |request| {
+            let head = ["Content-Type: application/json", coding];
+            match number(request) {
+                0 => reply(200, &head, &members),
+                1 => reply(200, &head, &[&members[..], &[0; 512]].concat()),
+                2 => reply(200, &head, b""),
+                3 => reply(200, &head, &swollen),
+                4 => reply(200, &head, b"no gzip"),
+                5 => reply(200, &head, &members[..members.len() - 1]),
+                6 => reply(200, &head, &wrong_sum),
+                _ => well(),
+            }
+        }));
+        let mut session = session(&upstream, &["--retries", "0"]);
+        let mut call = |number: u32| session.call("case", &json!({"n": number}));
+        for number in 0..2 {
+            assert_eq!(call(number)["structuredContent"], json!({"a": 1}), "{coding} {number}");
         }
-    }));
-    let mut session = session(&upstream, &["--retries", "0"]);
-    let mut call = |number: u32| session.call("case", &json!({"n": number}));
-    assert_eq!(call(0)["structuredContent"], json!({"a": 1}));
-    for (number, why) in [(1, "larger than 10485760 bytes"), (2, "cannot be decompressed")] {
-        let result = call(number);
-        assert!(result["isError"] == true && text(&result).contains(why), "{result}");
+        assert_eq!(call(2)["isError"], false, "{coding}");
+        let broken = "cannot be decompressed";
+        for (number, why) in [(3, "larger than 10485760 bytes"), (4, broken), (5, broken), (6, broken)] {
+            let result = call(number);
+            assert!(
+                result["isError"] == true && text(&result).contains(why),
+                "{coding} {number}: {result}"
+            );
+        }
     }
 }
