@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::cost::list_warnings;
 use super::dangling::DanglingReferences;
 use super::duplicates::add_duplicate_keys;
+use super::loosened::LoosenedChoices;
 use super::misspelled::add_misspelled_keys;
 use super::object_kind::ObjectKind;
 use super::walk::each_object;
@@ -82,9 +83,11 @@ impl UnplacedFinding {
     }
 }
 
-/// What was read differently from how it is written, what is written twice, what is misspelled, and what refers to nothing.
+/// What was read differently from how it is written, what is written twice, what is misspelled, what refers to nothing, and
+/// what is checked more loosely.
 pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Vec<UnplacedFinding> {
     let (mut twice, mut misspelled, mut dangling) = (Vec::new(), Vec::new(), DanglingReferences::new(document, diagnostics));
+    let mut loosened = LoosenedChoices::default();
     let version = document.version();
     for (number, file) in (0..).zip(document.files()) {
         let root = (number == 0).then_some(ObjectKind::ROOT);
@@ -92,12 +95,17 @@ pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Ve
             add_duplicate_keys(object, &mut twice);
             add_misspelled_keys(object, version, &mut misspelled);
             dangling.add(object);
+            loosened.add(object);
         });
     }
     let place = |found: &Diagnostic| found.span.map(|span| (span.file, span.start));
     let mut found = [twice, misspelled, dangling.found];
     found.iter_mut().for_each(|found| found.sort_by_key(place));
-    let all = diagnostics.iter().cloned().chain(found.into_iter().flatten());
+    let all = diagnostics
+        .iter()
+        .cloned()
+        .chain(found.into_iter().flatten())
+        .chain(loosened.diagnostic());
     all.map(|diagnostic| UnplacedFinding::new("document", diagnostic)).collect()
 }
 

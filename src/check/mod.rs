@@ -13,6 +13,7 @@ pub(crate) mod diff;
 mod duplicates;
 mod findings;
 pub(crate) mod format;
+mod loosened;
 mod misspelled;
 mod object_kind;
 mod schema_changes;

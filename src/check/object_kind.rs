@@ -57,7 +57,7 @@ static KEYS: LazyLock<Vec<KnownKeys>> = LazyLock::new(|| {
 impl ObjectKind {
     pub(super) const ROOT: Self = Self(0);
     const PARAMETER: Self = Self(3);
-    const SCHEMA: Self = Self(8);
+    pub(super) const SCHEMA: Self = Self(8);
 
     fn named(name: &str) -> Option<Self> {
         NAMES.iter().position(|(known, _)| *known == name).map(Self)
