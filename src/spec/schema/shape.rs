@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::spec::document::Version;
+
 use super::keywords::{has_keyword, keyword, keyword_mut, remove_keyword};
 
 /// Documents give constants, defaults and examples that their own type refuses. A constant counts more than the type; a
@@ -61,7 +63,7 @@ pub(crate) fn exclusive_limits(out: &mut Map<String, Value>) {
 }
 
 /// Some clients refuse an array without `items` and an object without `properties`.
-pub(crate) fn complete_containers(out: &mut Map<String, Value>, infers: bool) {
+pub(crate) fn complete_containers(out: &mut Map<String, Value>, infers: bool, version: Version) {
     let is = |kind: &str| match keyword(out, "type") {
         Some(Value::String(text)) => text == kind,
         Some(Value::Array(kinds)) => kinds.iter().any(|text| text == kind),
@@ -73,7 +75,13 @@ pub(crate) fn complete_containers(out: &mut Map<String, Value>, infers: bool) {
         .iter()
         .any(|key| has_keyword(out, key));
     if infers && !other && has_keyword(out, "properties") {
-        out.insert("type".into(), "object".into());
+        // From 3.1 on, null and other values are valid there as well (2020-12 validation section 6.1.1): null is meant now and then.
+        let kinds = if version >= Version::V3_1 {
+            json!(["object", "null"])
+        } else {
+            "object".into()
+        };
+        out.insert("type".into(), kinds);
     }
     if array && !has_keyword(out, "items") {
         out.insert("items".into(), json!({}));

@@ -172,7 +172,7 @@ impl Translation<'_, '_> {
         }
         exclusive_limits(&mut out);
         required_names(&mut out, &read_only);
-        complete_containers(&mut out, self.infers);
+        complete_containers(&mut out, self.infers, self.translator.document.version());
         if Note::PatternLost.take(&mut out).is_some() {
             remove_keyword(&mut out, "additionalProperties");
             remove_keyword(&mut out, "unevaluatedProperties");
