@@ -3,8 +3,11 @@
 use std::time::Instant;
 
 use super::{Api, OfferedTool, ToolIndex};
-use crate::search::{Ranking, SearchIndex, SearchedOperation, names_exactly};
+use crate::search::{Ranking, SearchIndex, SearchedOperation, names_exactly, says_name};
 use crate::spec::Operation;
+
+/// Among so many of the best hits, one whose name has the words of the question comes first.
+const NEAREST: usize = 10;
 
 /// A value that a tool needs, and the tool that yields it.
 pub(crate) struct NeededValue<'a> {
@@ -38,6 +41,11 @@ impl Api {
             fit,
         } = self.search_index().rank(question, &|operation| admitted(ToolIndex(operation)));
         let others = hits.into_iter().map(ToolIndex).filter(|hit| !exact.contains(hit));
+        let mut others: Vec<ToolIndex> = others.collect();
+        let nearest = others.len().min(NEAREST);
+        if let Some(nearest) = others.get_mut(..nearest) {
+            nearest.sort_by_cached_key(|hit| !says_name(question, &self.offered(*hit).tool.name));
+        }
         SearchedTools {
             is_known: is_known || !exact.is_empty(),
             has_words: has_words || !exact.is_empty(),

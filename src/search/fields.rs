@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use foldhash::{HashMap, HashSet};
 
+use super::verbs::Verb;
 use super::vocabulary::{Term, Vocabulary};
-use super::words::Writing;
+use super::words::{Writing, each_word};
 use crate::annotate::Effect;
 use crate::spec::node::Node;
 use crate::spec::operation::body_properties::properties;
@@ -33,36 +34,43 @@ pub(crate) struct SearchedOperation<'a> {
 /// How deep lists of lists are opened.
 const MAX_LISTS: usize = 4;
 
-/// A place in which words stand.
+/// A place of an operation that has words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
 pub(crate) enum Field {
-    Summary,
+    Title,
     Keywords,
     Name,
     Path,
+    /// The first sentence of the description.
     Opening,
     Tags,
     Description,
+    /// The names of parameters.
     Parameters,
     BodyProperties,
-    Details,
     ResponseProperties,
 }
 
-/// How many fields there are.
-pub(crate) const FIELDS: usize = 11;
-
 impl Field {
-    /// How much a word counts in each field, by its number.
-    pub(crate) const WEIGHTS: [f32; FIELDS] = [4.0, 4.0, 2.0, 2.0, 2.0, 1.0, 0.5, 0.5, 0.3, 0.2, 0.2];
+    /// How much a word counts that a field has.
+    #[must_use]
+    pub(crate) fn weight(self) -> f32 {
+        match self {
+            Self::Title | Self::Keywords => 4.0,
+            Self::Name | Self::Path | Self::Opening => 2.0,
+            Self::Tags => 1.0,
+            Self::Description | Self::Parameters => 0.5,
+            Self::BodyProperties => 0.3,
+            Self::ResponseProperties => 0.2,
+        }
+    }
 }
 
 /// Reads the words of operations, as terms. What many operations share is read once.
 pub(crate) struct FieldReader<'d, 'o> {
     document: &'d Document,
     vocabulary: Vocabulary,
-    /// The words of each text of a field that operations share, such as a tag or the description of a parameter.
+    /// The words of each text of a field that operations share, such as a tag or the name of a parameter.
     shared: HashMap<(Field, &'o str), TermList>,
     /// The names of the properties of each schema that was opened.
     property_names: HashMap<Span, TermList>,
@@ -109,7 +117,7 @@ impl<'d, 'o> FieldReader<'d, 'o> {
         document.node(operation.span?).first_member("description")?.string()
     }
 
-    /// Shows the words of an operation, field by field in the order of [`Field`], a field maybe in several parts.
+    /// Shows the words of an operation field by field; a field may come in several parts, one after the other.
     pub(crate) fn each_field(
         &mut self,
         searched: &SearchedOperation<'o>,
@@ -117,7 +125,7 @@ impl<'d, 'o> FieldReader<'d, 'o> {
         mut visit: impl FnMut(Field, &[Term]),
     ) {
         let operation = searched.operation;
-        visit(Field::Summary, self.own(searched.title, Writing::Prose));
+        visit(Field::Title, self.own(searched.title, Writing::Prose));
         for keyword in searched.keywords {
             visit(Field::Keywords, self.own(keyword, Writing::Prose));
         }
@@ -153,13 +161,24 @@ impl<'d, 'o> FieldReader<'d, 'o> {
             }
             _ => {}
         }
-        for description in operation.parameters.iter().filter_map(|parameter| parameter.description.as_deref()) {
-            visit(Field::Details, self.shared(Field::Details, description, Writing::Prose));
-        }
         let first = successes(self.document, operation).into_iter().next();
         if let Some(schema) = first.and_then(|response| response.media.first().and_then(|media| media.schema)) {
             visit(Field::ResponseProperties, self.names_at(schema));
         }
+    }
+
+    /// The distinct words of a title, verbs left out.
+    pub(crate) fn subjects(&mut self, title: &str) -> Box<[Term]> {
+        let mut found = Vec::new();
+        let vocabulary = &mut self.vocabulary;
+        each_word(title, Writing::Prose, |word| {
+            if let Some(term) = vocabulary.term(word).filter(|_| !Verb::is_verb(word))
+                && !found.contains(&term)
+            {
+                found.push(term);
+            }
+        });
+        found.into()
     }
 
     /// The words of a text that is read once.
@@ -174,13 +193,8 @@ impl<'d, 'o> FieldReader<'d, 'o> {
     fn shared(&mut self, field: Field, text: &'o str, writing: Writing) -> &[Term] {
         let vocabulary = &mut self.vocabulary;
         let words = self.shared.entry((field, text)).or_insert_with(|| {
-            let plain = if field == Field::Details {
-                without_markup(text)
-            } else {
-                text.into()
-            };
             let mut words = TermList::default();
-            words.add(&plain, writing, vocabulary);
+            words.add(text, writing, vocabulary);
             words
         });
         self.text_bytes += words.bytes;

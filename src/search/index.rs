@@ -1,39 +1,96 @@
-//! The index: which operations have which words, and how much each word counts there (BM25F).
+//! The index: which operations have which words, and how much each word counts there.
 
 use foldhash::HashMap;
 
-use super::fields::{FieldReader, SearchedOperation};
+use super::fields::{Field, FieldReader, SearchedOperation};
 use super::needs::{Need, find_needs};
-use super::postings::{OperationWords, Posting, Postings, to_f32};
 use super::verbs::Verb;
 use super::vocabulary::Term;
-use super::words::{Writing, each_word};
 use crate::annotate::Effect;
 use crate::spec::Document;
 
-/// How the rarity of a word counts in what it tells of a title.
-const TITLE_RARITY_POWER: f32 = 0.5;
+/// How fast the fields that have a word add up (BM25).
+const K1: f32 = 1.2;
+/// More words of a text do not count, so that a long one cannot raise the rank of its operation.
+const MAX_TEXT_WORDS: usize = 500;
+
 /// The operations of one API, ready to be searched.
 pub(crate) struct SearchIndex {
     terms: HashMap<Box<str>, Term>,
-    postings: Postings,
+    /// The operations that have each term, in the order of the document.
+    postings: Vec<Vec<Posting>>,
     entries: Vec<IndexEntry>,
-    /// What the words of each title add up to, verbs left out.
-    title_weights: Vec<f32>,
     needs: Vec<Vec<Need>>,
     /// How many bytes of text were read.
     text_bytes: usize,
 }
 
-/// What counts of an operation besides its words.
+/// An operation that has a term.
 #[derive(Debug, Clone, Copy)]
+pub(crate) struct Posting {
+    pub(crate) operation: u32,
+    /// How much the term counts there, from 0 to 1.
+    pub(crate) strength: f32,
+}
+
+/// What counts of an operation besides its words.
 pub(crate) struct IndexEntry {
-    pub(crate) verb: Verb,
-    pub(crate) effect: Effect,
+    verb: Verb,
+    effect: Effect,
     pub(crate) is_deprecated: bool,
     pub(crate) variables: u8,
-    /// Whether it is about whoever calls: `/me/boards`.
-    pub(crate) is_own: bool,
+    /// The words of its title, verbs left out.
+    pub(crate) title: Box<[Term]>,
+}
+
+impl IndexEntry {
+    /// Whether it does what a question wants.
+    #[must_use]
+    pub(crate) fn fits(&self, wanted: Verb) -> bool {
+        match wanted {
+            Verb::Act => self.verb != Verb::Read,
+            Verb::Delete if self.verb != Verb::Update && self.effect == Effect::Destructive => true,
+            verb => verb == self.verb,
+        }
+    }
+}
+
+/// Adds up how much each word counts in the operation that is being read.
+#[derive(Default)]
+struct FieldSums {
+    /// By term: the sum, and the last field that had it.
+    sums: Vec<(f32, Option<Field>)>,
+    terms: Vec<Term>,
+}
+
+impl FieldSums {
+    /// Adds the words of a field, each once; the parts of one field come one after the other.
+    fn add(&mut self, field: Field, terms: &[Term]) {
+        for term in terms.iter().take(MAX_TEXT_WORDS) {
+            let index = *term as usize;
+            if index >= self.sums.len() {
+                self.sums.resize(index + 1, (0.0, None));
+            }
+            let Some((sum, last)) = self.sums.get_mut(index) else { continue };
+            if *last == Some(field) {
+                continue;
+            }
+            if last.is_none() {
+                self.terms.push(*term);
+            }
+            *sum += field.weight();
+            *last = Some(field);
+        }
+    }
+
+    /// The terms of the operation, each with its strength; the next operation begins.
+    fn take(&mut self) -> impl Iterator<Item = (Term, f32)> {
+        let Self { sums, terms } = self;
+        terms.drain(..).filter_map(|term| {
+            let (sum, _) = std::mem::take(sums.get_mut(term as usize)?);
+            Some((term, sum / (K1 + sum)))
+        })
+    }
 }
 
 impl SearchIndex {
@@ -42,57 +99,33 @@ impl SearchIndex {
     pub(crate) fn build<'a>(document: &Document, operations: impl Iterator<Item = SearchedOperation<'a>>) -> Self {
         let operations: Vec<SearchedOperation<'a>> = operations.collect();
         let mut reader = FieldReader::new(document);
-        let mut words = OperationWords::default();
+        let mut sums = FieldSums::default();
+        let mut postings: Vec<Vec<Posting>> = Vec::new();
         let mut entries = Vec::with_capacity(operations.len());
-        for searched in &operations {
+        for (operation, searched) in (0..).zip(&operations) {
             let description = reader.description(searched.operation);
-            words.begin_operation();
-            reader.each_field(searched, description.as_deref(), |field, terms| words.add(field, terms));
-            entries.push(entry_of(searched, description.as_deref().unwrap_or_default()));
-        }
-        let (terms, text_bytes) = reader.finish();
-        let mut index = Self {
-            postings: words.into_postings(terms.len()),
-            title_weights: vec![0.0; entries.len()],
-            terms,
-            entries,
-            needs: find_needs(&operations),
-            text_bytes,
-        };
-        index.title_weights = index.weigh_titles();
-        index
-    }
-
-    fn weigh_titles(&self) -> Vec<f32> {
-        let mut weights = vec![0.0; self.entries.len()];
-        // In one order, so that sums are the same each time.
-        let mut words: Vec<(Term, &str)> = self.terms.iter().map(|(word, term)| (*term, word.as_ref())).collect();
-        words.sort_unstable();
-        for (term, word) in words {
-            let mut titled = self.postings(term).filter(|posting| posting.is_in_title).peekable();
-            if titled.peek().is_none() || Verb::is_verb(word) {
-                continue;
-            }
-            let tells = self.tells_of_title(term);
-            for posting in titled {
-                if let Some(weight) = weights.get_mut(posting.operation) {
-                    *weight += tells;
+            reader.each_field(searched, description.as_deref(), |field, terms| sums.add(field, terms));
+            let title = reader.subjects(searched.title);
+            entries.push(entry_of(searched, description.as_deref().unwrap_or_default(), title));
+            for (term, strength) in sums.take() {
+                let index = term as usize;
+                if index >= postings.len() {
+                    postings.resize_with(index + 1, Vec::new);
+                }
+                if let Some(postings) = postings.get_mut(index) {
+                    postings.push(Posting { operation, strength });
                 }
             }
         }
-        weights
-    }
-
-    /// What a word tells of a title that has it.
-    #[must_use]
-    pub(crate) fn tells_of_title(&self, term: Term) -> f32 {
-        self.rarity(Some(term)).powf(TITLE_RARITY_POWER)
-    }
-
-    /// What the words of the title of an operation add up to, verbs left out; 0 where it has none.
-    #[must_use]
-    pub(crate) fn title_weight(&self, operation: usize) -> f32 {
-        self.title_weights.get(operation).copied().unwrap_or_default()
+        postings.iter_mut().for_each(Vec::shrink_to_fit);
+        let (terms, text_bytes) = reader.finish();
+        Self {
+            terms,
+            postings,
+            entries,
+            needs: find_needs(&operations),
+            text_bytes,
+        }
     }
 
     /// How many operations there are.
@@ -101,10 +134,10 @@ impl SearchIndex {
         self.entries.len()
     }
 
-    /// What counts of an operation besides its words.
+    /// What counts of each operation besides its words.
     #[must_use]
-    pub(crate) fn entry(&self, operation: usize) -> Option<&IndexEntry> {
-        self.entries.get(operation)
+    pub(crate) fn entries(&self) -> &[IndexEntry] {
+        &self.entries
     }
 
     /// Which operations yield the values that an operation needs.
@@ -120,30 +153,33 @@ impl SearchIndex {
     }
 
     /// The operations that have a term, in the order of the document.
-    pub(crate) fn postings(&self, term: Term) -> impl Iterator<Item = Posting> {
-        self.postings.of(term)
+    #[must_use]
+    pub(crate) fn postings(&self, term: Term) -> &[Posting] {
+        self.postings.get(term as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// How much a term tells: one of few operations tells more (BM25). Without a term, as one that no operation has.
+    /// The rarity of a term: the fewer operations have it, the more it counts (BM25).
     #[must_use]
-    pub(crate) fn rarity(&self, term: Option<Term>) -> f32 {
-        let count = to_f32(self.entries.len());
-        let having = term.map_or(0.0, |term| to_f32(self.postings.count(term)));
+    pub(crate) fn rarity(&self, term: Term) -> f32 {
+        let (count, having) = (to_f32(self.entries.len()), to_f32(self.postings(term).len()));
         (1.0 + (count - having + 0.5) / (having + 0.5)).ln()
     }
 
     /// How many bytes of text were read, and about how many the index takes.
     pub(crate) fn sizes(&self) -> (usize, usize) {
         let terms: usize = self.terms.keys().map(|term| term.len() + 24).sum();
-        let needs: usize = self.needs.iter().map(|needs| 24 + needs.len() * size_of::<Need>()).sum();
-        (
-            self.text_bytes,
-            terms + self.postings.bytes() + needs + self.entries.len() * (size_of::<IndexEntry>() + size_of::<f32>()),
-        )
+        let postings = self
+            .postings
+            .iter()
+            .map(|postings| size_of_val(postings) + size_of_val(postings.as_slice()));
+        let needs = self.needs.iter().map(|needs| size_of_val(needs) + size_of_val(needs.as_slice()));
+        let entries = self.entries.iter().map(|entry| size_of_val(entry) + size_of_val(&*entry.title));
+        let rest: usize = postings.chain(needs).chain(entries).sum();
+        (self.text_bytes, terms + rest)
     }
 }
 
-fn entry_of(searched: &SearchedOperation<'_>, description: &str) -> IndexEntry {
+fn entry_of(searched: &SearchedOperation<'_>, description: &str, title: Box<[Term]>) -> IndexEntry {
     let operation = searched.operation;
     let last = operation
         .path
@@ -156,19 +192,12 @@ fn entry_of(searched: &SearchedOperation<'_>, description: &str) -> IndexEntry {
         effect: searched.effect,
         is_deprecated: operation.deprecated,
         variables: u8::try_from(operation.template.variables().count()).unwrap_or(u8::MAX),
-        is_own: is_own(searched),
+        title,
     }
 }
 
-/// Whether an operation is about whoever calls it, by a segment of its path or by its title.
-fn is_own(searched: &SearchedOperation<'_>) -> bool {
-    let mut is_own = searched
-        .operation
-        .path
-        .split('/')
-        .any(|segment| matches!(segment, "me" | "my" | "self" | "current"));
-    each_word(searched.title, Writing::Prose, |word| {
-        is_own |= matches!(word, "authenticated" | "current" | "my");
-    });
-    is_own
+/// Counts are small; what a `f32` cannot hold exactly makes no difference to a ranking.
+#[expect(clippy::cast_precision_loss, reason = "a ranking needs no more than 24 bits of a count")]
+pub(crate) fn to_f32(count: usize) -> f32 {
+    count as f32
 }

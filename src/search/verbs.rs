@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use foldhash::{HashMap, HashSet};
 use http::Method;
 
-use super::words::{Writing, first_words, stem};
+use super::words::{Writing, first_words, is_stop_word, stem};
 use crate::annotate::Effect;
 
 /// A kind of action.
@@ -15,6 +15,8 @@ pub(crate) enum Verb {
     Create,
     Update,
     Delete,
+    /// Anything but to read.
+    Act,
 }
 
 /// Words that begin a question about what there is.
@@ -89,7 +91,9 @@ impl Verb {
                 return Some(verb);
             }
         }
-        None
+        // `archive a feature` asks for something to be done, whatever it is.
+        let is_imperative = |article: &String| matches!(article.as_str(), "a" | "an" | "the" | "this" | "my" | "our");
+        (!is_stop_word(first) && words.get(1).is_some_and(is_imperative)).then_some(Self::Act)
     }
 
     /// What an operation does: by its method; POST and PUT by the verb that one of its texts begins with, the first text that has
@@ -138,6 +142,7 @@ mod tests {
             ("leave the room", Some(Verb::Delete)),
             ("open an issue", Some(Verb::Create)),
             ("open issues", Some(Verb::Read)),
+            ("archive a feature", Some(Verb::Act)),
         ] {
             let words: Vec<String> = question.split(' ').map(str::to_owned).collect();
             assert_eq!(Verb::of_question(&words), expected, "{question}");

@@ -31,7 +31,8 @@ impl Vocabulary {
         self.terms
     }
 
-    fn term(&mut self, word: &str) -> Option<Term> {
+    /// The number of the stem of a folded word; none for a stop word.
+    pub(crate) fn term(&mut self, word: &str) -> Option<Term> {
         if let Some(known) = self.words.get(word) {
             return *known;
         }

@@ -12,12 +12,21 @@ const MAX_WORD_CHARACTERS: usize = 40;
 const STOP_WORDS: &str = " a about actually after again all already also always am an and another any anymore anyone anything are aren around as at be \
      because been before being both but by called can could d did didn do does doesn doing don done each either else ever every \
      everyone everything few for from get gets give given gives going had has hasn have haven having he her here hers him his how \
-     however i if in instead into is isn it its itself just let lets like ll long longer m made many may maybe me might mine more \
-     most much must my named need needs neither never no nobody none nor not nothing now of off on once only onto or other our \
-     ours out over own owned please re really right s same saying says shall she should show shows since so some somebody someone \
+     however i if instead into is isn it its itself just let lets like ll long longer m made many may maybe me might mine more \
+     most much must my named need needs neither never no nobody none nor not nothing now of once only onto or other our \
+     ours over own owned please re really right s same saying says shall she should show shows since so some somebody someone \
      something still such t tell than that the their them then there these they thing things this those through till to too under \
-     until up us ve very via want wants was wasn we were what whatever when where whether which while who whole whom whose why \
+     until us ve very via want wants was wasn we were what whatever when where whether which while who whole whom whose why \
      will with within without won would yet you your yours ";
+
+/// Words that are part of a verb in `turn on`; elsewhere in a question they say nothing. They are not stop words: names have them.
+const PARTICLES: [&str; 5] = ["on", "off", "in", "out", "up"];
+
+/// Whether a folded word may be part of a verb.
+#[must_use]
+pub(crate) fn is_particle(word: &str) -> bool {
+    PARTICLES.contains(&word)
+}
 
 /// Whether a folded word says nothing about an operation.
 #[must_use]

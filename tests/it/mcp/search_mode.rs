@@ -155,30 +155,69 @@ fn a_search_finds_describes_and_calls() {
 }
 
 #[test]
-fn descriptions_are_searched_and_steps_may_refer_to_the_one_before() {
+fn descriptions_are_searched() {
     let spec = SpecFile::with_paths(&json!({
         "/a": {"post": {"operationId": "createThing", "summary": "Create a thing", "description": "Starts the nightly reconciliation of ledgers."}},
-        "/issues": {
-            "get": {"operationId": "listIssues", "summary": "List issues"},
-            "post": {"operationId": "createIssue", "summary": "Create an issue"}
-        },
-        "/issues/{id}/lock": {"put": {"operationId": "lockIssue", "summary": "Lock an issue"}},
-        "/doors/{id}/lock": {"put": {"operationId": "lockDoor", "summary": "Lock a door"}}
+        "/issues": {"get": {"operationId": "listIssues", "summary": "List issues"}}
     }));
     let upstream = Upstream::echo();
     let mut session = searching(&spec, &upstream, &[]);
-    let mut first = |question: &str| {
-        let found = session.call("search_operations", &json!({"queries": question}));
-        let hits = found["_meta"]["openapi-mcp/search"]["results"][0]["hits"]
-            .as_array()
-            .unwrap()
-            .clone();
-        hits.iter().map(|hit| hit["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
-    assert_eq!(first("reconciliation of ledgers").first().map(String::as_str), Some("createThing"));
-    let chain = first("Create an issue about the doorbell, then lock it");
-    let place = |name: &str| chain.iter().position(|hit| hit == name).unwrap_or(99);
-    assert!(place("createIssue") < 3 && place("lockIssue") < place("lockDoor"), "{chain:?}");
+    assert_eq!(hits(&mut session, "reconciliation of ledgers"), ["createThing"]);
+}
+
+/// The names of the hits of a question, best first.
+fn hits(session: &mut Session, question: &str) -> Vec<String> {
+    let found = session.call("search_operations", &json!({"queries": question}));
+    let hits = found["_meta"]["openapi-mcp/search"]["results"][0]["hits"].as_array().unwrap();
+    hits.iter().map(|hit| hit["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The questions about an API of a few operations.
+#[derive(Deserialize)]
+struct Trade {
+    operations: Vec<TradeOperation>,
+    questions: Vec<TradeQuestion>,
+}
+
+#[derive(Deserialize)]
+struct TradeOperation {
+    /// Method and path.
+    call: String,
+    id: String,
+    #[serde(default)]
+    summary: String,
+    /// The description.
+    #[serde(default)]
+    says: String,
+}
+
+#[derive(Deserialize)]
+struct TradeQuestion {
+    asks: String,
+    wants: String,
+    among: usize,
+}
+
+#[test]
+fn questions_in_words_of_the_trade_find_their_operation() {
+    let trades = std::fs::read_to_string(project("tests/cases/search/trade.yaml")).unwrap();
+    let mut missed = Vec::new();
+    for Trade { operations, questions } in serde_yaml::from_str::<Vec<Trade>>(&trades).unwrap() {
+        let mut paths = json!({});
+        for TradeOperation { call, id, summary, says } in operations {
+            let (method, path) = call.split_once(' ').unwrap();
+            paths[path][method.to_lowercase()] = json!({"operationId": id, "summary": summary, "description": says});
+        }
+        let (spec, upstream) = (SpecFile::with_paths(&paths), Upstream::echo());
+        let mut session = searching(&spec, &upstream, &[]);
+        for TradeQuestion { asks, wants, among } in questions {
+            let hits = hits(&mut session, &asks);
+            if !hits.iter().take(among).any(|hit| *hit == wants) {
+                missed.push(format!("{asks}: {wants} is not among the first {among} of {hits:?}"));
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
 }
 
 #[test]
