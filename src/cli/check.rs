@@ -14,7 +14,7 @@ use crate::api::{Api, ApiName};
 use crate::check::{self, Report, format};
 use crate::config::ApiConfig;
 use crate::config::apis::tenants::resolve::describe_tenants;
-use crate::config::settings::{ApiSettings, LogLevel};
+use crate::config::settings::{CommandSettings, LogLevel};
 use crate::error::Failure;
 use crate::mcp::gates::ListMode;
 use crate::spec::operation::server::{self, ServerError};
@@ -24,7 +24,7 @@ use crate::spec::{Diagnostic, Severity, Source};
 #[command(after_help = help::CHECK_EXAMPLES)]
 pub(crate) struct CheckCommand {
     #[command(flatten)]
-    api: ApiSettings,
+    settings: CommandSettings,
     #[command(flatten)]
     config: ConfigFile,
     /// How the report is written
@@ -45,7 +45,7 @@ enum CheckFormat {
 }
 
 pub(crate) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
-    let config = load::api_settings(&command.api, &command.config, LogLevel::Error)?;
+    let config = load::api_settings(&command.settings, &command.config, LogLevel::Error)?;
     let spinner = Spinner::start("reading and checking the document");
     let LoadedApis { apis, is_complete } = load_each(config.apis, LoadPurpose::Inspect).await?;
     // Of several APIs, one that is served in search mode is enough for all.

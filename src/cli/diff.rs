@@ -10,7 +10,7 @@ use super::log::spinner::Spinner;
 use super::{ConfigFile, output};
 use crate::annotate::OutputSchemas;
 use crate::check::diff::{Impact, ToolChange, ToolFacts, compare, facts_of};
-use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
+use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
 use crate::config::{ApiChoice, LayeredSettings};
 use crate::error::Failure;
 use crate::text::counted;
@@ -23,7 +23,7 @@ pub(crate) struct DiffCommand {
     /// The document after
     new: String,
     #[command(flatten)]
-    api: ApiSettings,
+    settings: CommandSettings,
     #[command(flatten)]
     config: ConfigFile,
     /// How the changes are written
@@ -42,7 +42,7 @@ enum DiffFormat {
 }
 
 pub(crate) async fn run(command: &DiffCommand) -> Result<ExitCode, Failure> {
-    if command.api.spec.is_some() {
+    if command.settings.api.spec.is_some() {
         let problem = "diff takes two documents, OLD and NEW; leave --spec out".to_owned();
         return Err(Failure::setting(problem));
     }
@@ -75,12 +75,10 @@ pub(crate) async fn run(command: &DiffCommand) -> Result<ExitCode, Failure> {
 
 /// The tools of one document, under the same settings as the other's.
 async fn tools_of(command: &DiffCommand, document: &str) -> Result<Vec<ToolFacts>, Failure> {
-    let api = ApiSettings {
-        spec: Some(document.into()),
-        ..command.api.clone()
-    };
+    let mut settings = command.settings.clone();
+    settings.api.spec = Some(document.into());
     let mut layered = LayeredSettings::read(
-        &api,
+        &settings,
         &ServerSettings::default(),
         &ApiChoice::default(),
         command.config.config.as_deref(),

@@ -11,7 +11,7 @@ use super::{Cli, ConfigFile};
 use crate::annotate::AnnotateOptions;
 use crate::annotate::options::ListExtent;
 use crate::api::{Api, ApiOptions, BuildError, Destination};
-use crate::config::settings::{ApiSettings, LogLevel, ServerSettings};
+use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, Config, ConfigError, LayeredSettings, ProcessConfig};
 use crate::error::Failure;
 use crate::mcp::gates::ListMode;
@@ -28,21 +28,21 @@ pub(crate) const MAX_LOGGED_LINES: usize = 50;
 
 /// Reads and checks the settings of a command that serves nothing, and starts logging. What a file says of the server does
 /// not count.
-pub(crate) fn api_settings(api: &ApiSettings, file: &ConfigFile, level: LogLevel) -> Result<Config, Failure> {
-    let mut layered = LayeredSettings::read(api, &ServerSettings::default(), &file.choice, file.config.as_deref());
+pub(crate) fn api_settings(flags: &CommandSettings, file: &ConfigFile, level: LogLevel) -> Result<Config, Failure> {
+    let mut layered = LayeredSettings::read(flags, &ServerSettings::default(), &file.choice, file.config.as_deref());
     layered.forget_server();
     resolve(layered, level, LogDelivery::Direct)
 }
 
 /// Reads and checks the settings of a server that stand in a file, and starts logging.
-pub(crate) fn server_settings_of_file(api: &ApiSettings, file: &ConfigFile, level: LogLevel) -> Result<Config, Failure> {
-    let layered = LayeredSettings::read(api, &ServerSettings::default(), &file.choice, file.config.as_deref());
+pub(crate) fn server_settings_of_file(flags: &CommandSettings, file: &ConfigFile, level: LogLevel) -> Result<Config, Failure> {
+    let layered = LayeredSettings::read(flags, &ServerSettings::default(), &file.choice, file.config.as_deref());
     resolve_server(layered, level, LogDelivery::Direct)
 }
 
 /// Reads and checks the settings of a server, and starts logging.
-pub(crate) fn server_settings(api: &ApiSettings, server: &ServerSettings, file: &ConfigFile) -> Result<Config, Failure> {
-    let layered = LayeredSettings::read(api, server, &file.choice, file.config.as_deref());
+pub(crate) fn server_settings(flags: &CommandSettings, server: &ServerSettings, file: &ConfigFile) -> Result<Config, Failure> {
+    let layered = LayeredSettings::read(flags, server, &file.choice, file.config.as_deref());
     resolve_server(layered, LogLevel::Info, LogDelivery::Queued)
 }
 

@@ -32,7 +32,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::config::settings::{ApiSettings, ServerSettings};
+use crate::config::settings::{CommandSettings, ServerSettings};
 use crate::config::{ApiChoice, variables};
 use crate::error::Failure;
 
@@ -85,7 +85,7 @@ enum Command {
 #[command(after_help = help::SERVE_EXAMPLES)]
 struct ServeCommand {
     #[command(flatten)]
-    api: ApiSettings,
+    settings: CommandSettings,
     #[command(flatten)]
     server: ServerSettings,
     #[command(flatten)]

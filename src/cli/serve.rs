@@ -32,7 +32,7 @@ const FAILURE_GRACE: Duration = Duration::from_millis(100);
 const ABANDONED_LOAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
-    let Config { process, apis } = load::server_settings(&command.api, &command.server, &command.config)?;
+    let Config { process, apis } = load::server_settings(&command.settings, &command.server, &command.config)?;
     let configs: Vec<Arc<ApiConfig>> = apis.into_iter().map(Arc::new).collect();
     let reads_stdin = configs.iter().any(|config| config.source == Source::Stdin);
     if reads_stdin && matches!(process.transport, Transport::Stdio) {

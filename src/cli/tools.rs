@@ -13,13 +13,13 @@ use super::{ConfigFile, Failure, help, output};
 use crate::api::{Api, OfferedTool};
 use crate::config::ApiConfig;
 use crate::config::apis::tenants::resolve::describe_tenants;
-use crate::config::settings::{ApiSettings, LogLevel};
+use crate::config::settings::{CommandSettings, LogLevel};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = help::TOOLS_EXAMPLES)]
 pub(crate) struct ToolsCommand {
     #[command(flatten)]
-    api: ApiSettings,
+    settings: CommandSettings,
     #[command(flatten)]
     config: ConfigFile,
     #[command(flatten)]
@@ -59,7 +59,7 @@ enum ToolsFormat {
 }
 
 pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
-    let config = load::api_settings(&command.api, &command.config, LogLevel::Warn)?;
+    let config = load::api_settings(&command.settings, &command.config, LogLevel::Warn)?;
     let spinner = Spinner::start("reading the document");
     let LoadedApis { apis, is_complete } = load_each(config.apis, LoadPurpose::Inspect).await?;
     drop(spinner);

@@ -83,7 +83,7 @@ pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut 
     };
     options.schemas.inline_all = !profile.knows_references;
     if profile.reads_max_result_size {
-        options.max_result_chars = api.max_result_tokens.and_then(raised_result_size);
+        options.max_result_chars = api.common.max_result_tokens.and_then(raised_result_size);
     }
     options.describe = api.describe.map(DescriptionDetail::from).unwrap_or_default();
     options.output = api.output_schemas.map(OutputSchemas::from).unwrap_or_default();
@@ -140,8 +140,8 @@ pub(crate) fn list_options(api: &ApiSettings, name: Option<&ApiName>, problems: 
     };
     let pins = api.pin.iter().flat_map(|text| split_outside_braces(text));
     ListOptions {
-        mode: api.tools.map_or(implied, ListMode::from),
-        max_tokens: api.max_list_tokens.unwrap_or(usual.max_tokens),
+        mode: api.common.tools.map_or(implied, ListMode::from),
+        max_tokens: api.common.max_list_tokens.unwrap_or(usual.max_tokens),
         max_bytes: api.max_list_bytes.unwrap_or(usual.max_bytes),
         max_tools: profile.max_tools,
         pins: pins
@@ -185,7 +185,7 @@ pub(crate) fn confirm(texts: &[String], problems: &mut Vec<String>) -> Confirm {
 
 /// The client that the tools are shaped for.
 pub(crate) fn known_client(api: &ApiSettings) -> KnownClient {
-    api.client.map(KnownClient::from).unwrap_or_default()
+    api.common.client.map(KnownClient::from).unwrap_or_default()
 }
 
 fn layers(api: &ApiSettings, problems: &mut Vec<String>) -> Layers {

@@ -10,18 +10,18 @@ use secrecy::SecretString;
 use tokio::sync::Semaphore;
 use url::Url;
 
+use super::apis::named::NamedSettings;
 use super::apis::oauth_client::{resolve_oauth_clients, scheme_with_grant};
 use super::apis::tenants::resolve::resolve_tenants;
+use super::apis::variables::VariablesOfApi;
 use super::credentials::SchemeSettings;
-use super::forward::ForwardSettings;
 use super::operations::cache::resolve_cache;
-use super::operations::shared_state::SharedStateConfig;
 use super::path::ConfigSource;
+use super::process::ProcessConfig;
 use super::settings::{ApiSettings, ResponseFilter, ServerSettings};
 use super::transport::Transport;
 use super::variables::counts_as_unset;
-use super::{annotate, credentials, forward, headers, overrides, upstream};
-use crate::annotate::confirm::Confirm;
+use super::{access, annotate, credentials, forward, headers, overrides, upstream};
 use crate::annotate::{AnnotateOptions, ClientProfile};
 use crate::api::name::ApiName;
 use crate::mcp::gates::ListOptions;
@@ -98,33 +98,16 @@ pub(crate) struct ApiConfig {
     pub warnings: Vec<String>,
 }
 
-/// What one API is configured by.
-pub(crate) struct ApiSources<'s> {
-    /// Its name, where there are several.
-    pub(crate) name: Option<&'s ApiName>,
-    pub(crate) api: &'s ApiSettings,
-    pub(crate) forward: &'s ForwardSettings,
-    pub(crate) scopes: ToolScopes,
-    /// The credentials in variables, by what follows the fixed part of their names.
-    pub(crate) variables: BTreeMap<String, SecretString>,
-    /// Which calls a person is asked about first.
-    pub(crate) confirm: Confirm,
-    /// Places for filters, which all APIs of a process share.
-    pub(crate) filters: Arc<Semaphore>,
-    /// What replies of all APIs of a process may take of the memory.
-    pub(crate) memory: &'s MemoryBudget,
-    /// What all replicas share.
-    pub(crate) shared: &'s SharedStateConfig,
-}
-
-/// The settings of an API; what is wrong with them is pushed to `problems`. `None` where there is no document.
+/// The settings of an API; what is wrong with them is pushed to `problems`. `None` where there is no document. `variables` are the
+/// credentials in variables, by what follows the fixed part of their names.
 pub(crate) fn resolve_api(
-    sources: ApiSources<'_>,
+    settings: &NamedSettings,
+    variables: VariablesOfApi,
     server_settings: &ServerSettings,
-    transport: &Transport,
+    process: &ProcessConfig,
     problems: &mut Vec<String>,
 ) -> Option<ApiConfig> {
-    let ApiSources { name, api, .. } = sources;
+    let (name, api) = (settings.name.as_ref(), &settings.api);
     let source = resolve_source(api.spec.as_ref(), name, problems);
     let overlays = resolve_overlays(&api.overlay, problems);
     let base_url = resolve_base_url(api, problems);
@@ -132,24 +115,27 @@ pub(crate) fn resolve_api(
     let server = server_choice(api, problems, &mut warnings);
     let tenants = resolve_tenants(api, &headers, problems);
     if tenants.is_some() {
-        warnings.extend(unused_variables(api, name, &sources.variables));
+        warnings.extend(unused_variables(api, name, &variables));
     }
     let outbound = upstream::outbound(&api.upstream, problems);
-    let mut credentials = credentials::resolve_credentials(&api.credentials, sources.variables, sources.shared.keys.as_ref(), problems);
+    let mut credentials = credentials::resolve_credentials(&api.credentials, variables, process.state_keys.as_ref(), problems);
     credentials.clients = resolve_oauth_clients("auth", &api.credentials.auth, problems);
     credentials.client_certificate = outbound.identity.is_some();
     credentials.api = name.map(ApiName::in_variables);
-    let shared_state = sources.shared.state.as_ref().map(|state| state.of_api(name.map(ApiName::as_str)));
+    let shared_state = process.shared_state.as_ref().map(|state| state.of_api(name.map(ApiName::as_str)));
     credentials.shared.clone_from(&shared_state);
-    let call = call_options(api, sources.memory, problems);
-    let forward = match transport {
+    let call = call_options(api, &process.memory, problems);
+    let forward = match process.transport {
         // A file that serves HTTP otherwise may set it; over stdio there are no headers.
         Transport::Stdio => Forwarding::default(),
-        Transport::Http { .. } => forward::resolve_forwarding(sources.forward, problems),
+        Transport::Http { .. } => forward::resolve_forwarding(&settings.forward, problems),
     };
     let max_spec_bytes = max_spec_bytes(api, problems);
     let annotate = AnnotateOptions {
-        confirm: sources.confirm,
+        confirm: match name {
+            Some(_) => process.confirm.of_one_of_several(),
+            None => process.confirm.clone(),
+        },
         ..annotate::options(api, name, problems)
     };
     let list = annotate::list_options(api, name, problems);
@@ -170,7 +156,7 @@ pub(crate) fn resolve_api(
         max_spec_bytes,
         base_url,
         server,
-        mock: api.mock.unwrap_or(false),
+        mock: api.common.mock.unwrap_or(false),
         headers,
         credentials,
         forward,
@@ -178,13 +164,13 @@ pub(crate) fn resolve_api(
         list,
         profile: annotate::known_client(api).profile(),
         strict: api.strict.unwrap_or(false),
-        sandbox: sandbox(api, call.max_response_bytes, sources.filters),
+        sandbox: sandbox(api, call.max_response_bytes, Arc::clone(&process.filters)),
         cache,
         call,
         upstream,
         outbound,
         reload,
-        scopes: sources.scopes,
+        scopes: access::tool_scopes(&settings.scopes, problems),
         secrets_of_all: Vec::new(),
         tenants,
         warnings,
@@ -258,7 +244,7 @@ fn max_spec_bytes(api: &ApiSettings, problems: &mut Vec<String>) -> usize {
 }
 
 fn resolve_base_url(api: &ApiSettings, problems: &mut Vec<String>) -> Option<Url> {
-    if api.mock == Some(true) && api.base_url.is_some() {
+    if api.common.mock == Some(true) && api.base_url.is_some() {
         problems.push("--mock and --base-url exclude each other: a mocked call goes to no API".into());
     }
     let text = api.base_url.as_deref()?;
@@ -361,7 +347,7 @@ fn call_options(api: &ApiSettings, memory: &MemoryBudget, problems: &mut Vec<Str
             problems.push(format!("--timeout must be more than 0 and at most {MAX_TIMEOUT_SECONDS} seconds"));
         }
     }
-    if let Some(tokens) = api.max_result_tokens {
+    if let Some(tokens) = api.common.max_result_tokens {
         if tokens == 0 || tokens >= MIN_RESULT_TOKENS {
             call.max_result_bytes = tokens.saturating_mul(MIN_BYTES_PER_TOKEN);
         } else {

@@ -2,63 +2,62 @@
 
 use std::fmt;
 
+use clap::Args;
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Number, Value};
 
-use super::apis::admission::{ApiMembers, admit_key};
+use super::apis::admission::{FILE_ONLY, read_keys};
 use super::apis::file::read_apis;
-use super::apis::keys::{KEYS_OF_BOTH, PROCESS_KEYS, refuse_keys_beside};
-use super::apis::named::FileApis;
+use super::apis::named::NamedSettings;
 use super::forward::ForwardSettings;
-use super::layer::{from_map, keys};
-use super::settings::{ApiSettings, ServerSettings};
+use super::layer::keys;
+use super::settings::{ApiSettings, CommandSettings, CommonSettings, ServerSettings};
 use super::wrong_value::FileProblems;
 
-/// What a file says.
-#[derive(Debug, Default)]
+/// The settings of a file.
+#[derive(Debug, Default, Args, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
 pub(crate) struct FileSettings {
-    /// Of one API, and what every command takes.
-    pub(crate) api: ApiSettings,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) command: CommandSettings,
+    #[command(flatten)]
+    #[serde(flatten)]
     pub(crate) server: ServerSettings,
-    /// Of several APIs.
-    pub(crate) several: FileApis,
+    /// Several APIs, as far as they can be read, if `apis` is there.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub(crate) apis: Option<Vec<NamedSettings>>,
 }
 
 /// The settings of a file's text; what is wrong with it is pushed to `problems`, each with its key.
 pub(crate) fn parse(text: &str, problems: &mut FileProblems<'_>) -> FileSettings {
     let map = read_map(text, problems);
-    let server_keys = keys::<ServerSettings>();
-    let (mut api, mut server) = (ApiMembers::new(), Map::new());
-    let mut several = FileApis::default();
     if map.contains_key("apis") {
-        let forward_keys = keys::<ForwardSettings>();
-        let is_of_one = |key: &&String| {
-            let is_of_api = api.know(key) || forward_keys.contains(*key);
-            is_of_api && !PROCESS_KEYS.contains(&key.as_str()) && !KEYS_OF_BOTH.contains(&key.as_str())
-        };
-        let beside: Vec<String> = map.keys().filter(is_of_one).cloned().collect();
-        refuse_keys_beside(&beside, problems);
+        refuse_keys_beside_apis(&map, problems);
     }
-    for (key, value) in map {
-        let Some(value) = problems.without_nulls(&key, value) else {
-            continue;
-        };
-        if key == "apis" {
-            several = read_apis(&value, problems);
-        } else if api.know(&key) {
-            api.admit(key, value, problems);
-        } else if server_keys.contains(&key) {
-            admit_key::<ServerSettings>(key, value, &mut server, problems);
-        } else {
-            let known = api.known_keys().chain(server_keys.iter().map(String::as_str)).chain(["apis"]);
-            problems.push_unknown_key("", &key, known);
+    let mut apis = None;
+    let (mut settings, rules) = read_keys::<FileSettings>(map, &["apis"], problems, |key, value, problems| {
+        let is_known = key == "apis";
+        if is_known {
+            apis = Some(read_apis(value, problems));
         }
-    }
-    FileSettings {
-        api: api.into_settings(),
-        server: from_map(server),
-        several,
+        is_known
+    });
+    settings.command.api.overrides = rules;
+    FileSettings { apis, ..settings }
+}
+
+/// Reports the keys of one API that stand beside `apis`.
+fn refuse_keys_beside_apis(map: &Map<String, Value>, problems: &mut FileProblems<'_>) {
+    let (api, forward, common) = (keys::<ApiSettings>(), keys::<ForwardSettings>(), keys::<CommonSettings>());
+    let is_of_one = |key: &String| api.contains(key) || forward.contains(key) || FILE_ONLY.contains(&key.as_str());
+    for key in map.keys().filter(|key| is_of_one(key) && !common.contains(key)) {
+        problems.push(format!(
+            "`{key}` concerns one API and is not inherited; with `apis`, put it under the name of the API that it is for"
+        ));
     }
 }
 
@@ -148,24 +147,22 @@ impl<'de> Visitor<'de> for OnceVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::apis::admission::FILE_ONLY;
     use crate::config::layer::layer;
     use crate::config::overrides::OverridesSchema;
 
-    fn parsed(text: &str, problems: &mut Vec<String>) -> (ApiSettings, ServerSettings) {
+    fn parsed(text: &str, problems: &mut Vec<String>) -> ApiSettings {
         let mut problems = FileProblems {
             file: "mcp.yaml",
             section: None,
             problems,
         };
-        let FileSettings { api, server, .. } = parse(text, &mut problems);
-        (api, server)
+        parse(text, &mut problems).command.api
     }
 
     #[test]
     fn all_problems_of_a_file_are_told_at_once() {
         let mut problems = Vec::new();
-        let (api, _) = parsed("spec: a.yaml\nbse_url: x\ntimeout: soon\ntransport: tcp\nzzz: 1", &mut problems);
+        let api = parsed("spec: a.yaml\nbse_url: x\ntimeout: soon\ntransport: tcp\nzzz: 1", &mut problems);
         assert_eq!(api.spec, Some("a.yaml".into()));
         let all = problems.join("\n");
         for expected in ["`bse_url`; did you mean `base_url`?", "`timeout`", "`transport`", "`zzz`"] {
@@ -184,7 +181,7 @@ mod tests {
     #[test]
     fn numbers_of_the_file_keep_their_value() {
         let mut problems = Vec::new();
-        let (api, _) = parsed(
+        let api = parsed(
             "timeout: 0.1\nrate_limit: 2.5\nretries: 1\nbreaker_pause: 1e1\nmax_queue: 0",
             &mut problems,
         );
@@ -201,15 +198,18 @@ mod tests {
     #[test]
     fn a_flag_is_stronger_than_the_file() {
         let mut problems = Vec::new();
-        let (file, _) = parsed("spec: a.yaml\ntimeout: 5\nmock: true", &mut problems);
+        let file = parsed("spec: a.yaml\ntimeout: 5\nmock: true", &mut problems);
         let flags = ApiSettings {
             timeout: Some(9.0),
-            mock: Some(false),
+            common: CommonSettings {
+                mock: Some(false),
+                ..CommonSettings::default()
+            },
             ..ApiSettings::default()
         };
         let merged = layer(&flags, &file);
         assert_eq!(
-            (merged.spec, merged.timeout, merged.mock),
+            (merged.spec, merged.timeout, merged.common.mock),
             (Some("a.yaml".into()), Some(9.0), Some(false))
         );
     }
@@ -220,8 +220,7 @@ mod tests {
         let mut problems = Vec::new();
         parsed(text, &mut problems);
         assert_eq!(problems, Vec::<String>::new());
-        let flags = keys::<ApiSettings>().into_iter().chain(keys::<ServerSettings>());
-        let keys: Vec<String> = flags.chain(FILE_ONLY.map(str::to_owned)).collect();
+        let keys: Vec<String> = keys::<FileSettings>().into_iter().chain(FILE_ONLY.map(str::to_owned)).collect();
         // The same file with every key switched on must be read as well.
         let is_key = |line: &&str| {
             keys.iter().any(|key| {
@@ -275,11 +274,9 @@ mod tests {
 
     #[test]
     fn the_published_schema_is_fresh() {
-        let mut schema = serde_json::to_value(schemars::schema_for!(ApiSettings)).unwrap();
-        let server = serde_json::to_value(schemars::schema_for!(ServerSettings)).unwrap();
+        let mut schema = serde_json::to_value(schemars::schema_for!(FileSettings)).unwrap();
         let overrides = serde_json::to_value(schemars::schema_for!(OverridesSchema)).unwrap();
-        let apis = crate::config::apis::schema::apis(&schema, &overrides);
-        for more in [server, overrides, apis] {
+        for more in [overrides, crate::config::apis::schema::apis()] {
             for part in ["properties", "$defs"] {
                 let more = more[part].as_object().cloned().unwrap_or_default();
                 schema[part].as_object_mut().unwrap().extend(more);

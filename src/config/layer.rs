@@ -7,9 +7,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// `over` where it is given, else `under`.
-pub(crate) fn layer<T: Serialize + DeserializeOwned + Default>(over: &T, under: &T) -> T {
-    let (mut merged, over) = (to_map(under), to_map(over));
-    merged.extend(over);
+pub(crate) fn layer<T: Serialize + DeserializeOwned + Default + Clone>(over: &T, under: &T) -> T {
+    let mut merged = to_map(under);
+    if merged.is_empty() {
+        return over.clone();
+    }
+    merged.extend(to_map(over));
     from_map(merged)
 }
 

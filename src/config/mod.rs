@@ -3,8 +3,8 @@
 //!
 //! # Adding a setting
 //!
-//! - A field of `ApiSettings` in `config/settings.rs` if it concerns one API, or of `ServerSettings` there. Flag, variable and key of
-//!   the file follow from it.
+//! - A field of `ApiSettings` in `config/settings.rs` if it concerns one API, of `CommonSettings` if it may be given for all of several,
+//!   of `ProcessSettings` if every command has it, or of `ServerSettings`. Flag, variable and key of the file follow from it.
 //! - `resolve_api` in `config/api.rs` or `resolve_process` in `config/process.rs`, through the file of its topic.
 //! - `api_options` in `cli/load.rs` hands it to the API.
 //! - Its section of the help: `SECTIONS` in `cli/help.rs`.
@@ -33,32 +33,28 @@ pub(crate) mod upstream;
 pub(crate) mod variables;
 mod wrong_value;
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use thiserror::Error;
-use tokio::sync::Semaphore;
 
 pub(crate) use self::api::ApiConfig;
-use self::api::ApiSources;
 pub(crate) use self::apis::choice::ApiChoice;
 use self::apis::choice::keep_chosen;
 use self::apis::keys::refuse_settings_of_one_api;
-use self::apis::named::{NamedSettings, under_name};
+pub(crate) use self::apis::named::NamedSettings;
 use self::apis::scopes::ScopeSettings;
 use self::apis::secrets::share_secrets;
 use self::apis::variables::credential_variables_by_api;
 use self::file::FileSettings;
 use self::forward::ForwardSettings;
 pub(crate) use self::headers::{named_variables, secret_headers};
-use self::operations::shared_state::{SharedStateConfig, resolve_shared_state};
+use self::layer::layer;
 pub(crate) use self::process::ProcessConfig;
-use self::settings::{ApiSettings, LogFormat, LogLevel, ServerSettings, TransportKind};
+use self::settings::{ApiSettings, CommandSettings, CommonSettings, LogFormat, LogLevel, ProcessSettings, ServerSettings, TransportKind};
 pub(crate) use self::transport::Transport;
 use self::wrong_value::FileProblems;
 use crate::api::name::ApiName;
-use crate::proxy::response::sandbox::MAX_PARALLEL_FILTERS;
-use crate::transport::http::ToolScopes;
 
 /// Everything that is wrong with the settings.
 #[derive(Debug, Error)]
@@ -80,7 +76,8 @@ impl TooManyApis {
 impl ConfigError {
     /// The problems of one API among several, each with its place.
     pub(crate) fn under(name: &ApiName, problems: Vec<String>) -> impl Iterator<Item = String> + use<> {
-        under_name(name, problems)
+        let name = name.clone();
+        problems.into_iter().map(move |problem| format!("`apis.{name}`: {problem}"))
     }
 }
 
@@ -96,15 +93,13 @@ pub(crate) struct LogOptions {
 /// Settings from all sources, the stronger over the weaker, before they are checked.
 #[derive(Debug, Default)]
 pub(crate) struct LayeredSettings {
-    /// Of one API, and what every command takes.
-    pub(crate) api: ApiSettings,
+    pub(crate) process: ProcessSettings,
     pub(crate) server: ServerSettings,
-    /// Of several APIs, in the order of their names, and which of them are wanted.
+    /// The only API, or several in the order of their names; none where `apis` cannot be read.
     pub(crate) apis: Vec<NamedSettings>,
+    /// Which of several are wanted.
     chosen: Vec<ApiName>,
-    /// Whether there are several, although none may be readable.
-    is_several: bool,
-    /// What is wrong with the configuration file, and with `--api`.
+    /// The problems of the configuration file, and of `--api`.
     pub(crate) problems: Vec<String>,
 }
 
@@ -117,28 +112,39 @@ pub(crate) struct Config {
 }
 
 impl LayeredSettings {
-    /// Reads the file, where there is one, and puts the flags (and with them the variables) over it.
-    pub(crate) fn read(api: &ApiSettings, server: &ServerSettings, choice: &ApiChoice, path: Option<&Path>) -> Self {
-        let mut layered = Self::default();
-        let file = path.map(|path| read_file(path, &mut layered.problems)).unwrap_or_default();
-        layered.apis = file.several.apis;
-        layered.chosen = choice.add_to(&mut layered.apis, &mut layered.problems);
-        layered.apis.sort_by(|one, other| one.name.cmp(&other.name));
-        layered.is_several = file.several.given || !choice.api.is_empty();
-        if layered.is_several {
-            if !file.several.given {
-                refuse_settings_of_one_api(&file.api, &file.server.http.forward, &mut layered.problems);
-            }
-            layered.separate(api, &server.http.forward, &file.api);
-        }
-        if path.is_none() {
-            (layered.api, layered.server) = (api.clone(), server.clone());
+    /// Reads the file, if there is one, and puts the flags (and with them the variables) over it.
+    pub(crate) fn read(flags: &CommandSettings, server: &ServerSettings, choice: &ApiChoice, path: Option<&Path>) -> Self {
+        let mut problems = Vec::new();
+        let file = path.map(|path| read_file(path, &mut problems)).unwrap_or_default();
+        let mut layered = Self {
+            process: layer(&flags.process, &file.command.process),
+            server: layer(server, &file.server),
+            problems,
+            ..Self::default()
+        };
+        if file.apis.is_none() && choice.api.is_empty() {
+            let mut only = NamedSettings {
+                api: file.command.api,
+                forward: layered.server.http.forward.clone(),
+                ..NamedSettings::default()
+            };
+            only.put_over(&flags.api);
+            layered.apis = vec![only];
             return layered;
         }
-        layered.server = layer::layer(server, &file.server);
-        layered.api = layer::layer(api, &file.api);
-        layered.api.overrides = file.api.overrides;
+        if file.apis.is_none() {
+            refuse_settings_of_one_api(&file.command.api, &file.server.http.forward, &mut layered.problems);
+        }
+        layered.apis = file.apis.unwrap_or_default();
+        layered.chosen = choice.add_to(&mut layered.apis, &mut layered.problems);
+        layered.apis.sort_by(|one, other| one.name.cmp(&other.name));
+        layered.separate(&flags.api, &server.http.forward, &file.command.api.common);
         layered
+    }
+
+    /// Whether the APIs have names, although none may be readable.
+    fn is_several(&self) -> bool {
+        self.apis.iter().all(|api| api.name.is_some())
     }
 
     /// For a command that serves nothing: what the file says of the server does not count.
@@ -154,38 +160,24 @@ impl LayeredSettings {
         }
     }
 
-    /// The settings of each API; of a single one, without a name.
-    pub(crate) fn each_api_mut(&mut self) -> Vec<(Option<ApiName>, &mut ApiSettings)> {
-        if self.is_several {
-            let named = self.apis.iter_mut();
-            named.map(|api| (Some(api.name.clone()), &mut api.api)).collect()
-        } else {
-            vec![(None, &mut self.api)]
-        }
-    }
-
-    /// For a command that takes one API and gives it no name: of several, the chosen one becomes the only one.
+    /// For a command that takes one API and gives it no name: of several, the chosen one becomes the only one. It is returned;
+    /// without any, the names are reported when the settings are resolved.
     ///
     /// # Errors
     /// None of several is chosen, or more than one.
-    pub(crate) fn keep_one_without_name(&mut self) -> Result<(), TooManyApis> {
-        if !self.is_several {
-            return Ok(());
-        }
-        let is_kept = |api: &&NamedSettings| self.chosen.is_empty() || self.chosen.contains(&api.name);
-        let kept: Vec<&NamedSettings> = self.apis.iter().filter(is_kept).collect();
-        match kept.as_slice() {
-            // What is wrong with the names is told when the settings are resolved.
-            [] => Ok(()),
-            [only] => {
-                let mut settings = only.api.clone();
-                (settings.log_level, settings.log_format) = (self.api.log_level, self.api.log_format);
-                self.server.http.forward = only.forward.clone();
-                self.api = settings;
-                self.is_several = false;
-                Ok(())
+    pub(crate) fn keep_one_without_name(&mut self) -> Result<Option<&mut ApiSettings>, TooManyApis> {
+        let Self { apis, chosen, .. } = self;
+        let is_kept = |api: &NamedSettings| api.name.as_ref().is_none_or(|name| chosen.is_empty() || chosen.contains(name));
+        match apis.iter().filter(|api| is_kept(api)).count() {
+            0 => Ok(None),
+            1 => {
+                apis.retain(is_kept);
+                Ok(apis.first_mut().map(|only| {
+                    only.name = None;
+                    &mut only.api
+                }))
             }
-            _ => Err(TooManyApis(self.apis.iter().map(|api| api.name.clone()).collect())),
+            _ => Err(TooManyApis(apis.iter().filter_map(|api| api.name.clone()).collect())),
         }
     }
 
@@ -198,27 +190,24 @@ impl LayeredSettings {
         }
     }
 
-    /// Gives each of several APIs what is its own: the flags of one API to the one that is chosen, and what may stand at the top
-    /// to all that do not say otherwise.
-    fn separate(&mut self, flags: &ApiSettings, forward: &ForwardSettings, file: &ApiSettings) {
+    /// Gives each of several APIs what is its own: the flags of one API to the one that is chosen, and what is given for all to
+    /// those that do not say otherwise.
+    fn separate(&mut self, flags: &ApiSettings, forward: &ForwardSettings, file: &CommonSettings) {
         match self.chosen.as_slice() {
             [name] => {
-                if let Some(api) = self.apis.iter_mut().find(|api| api.name == *name) {
+                if let Some(api) = self.apis.iter_mut().find(|api| api.name.as_ref() == Some(name)) {
                     api.put_over(flags);
                 }
             }
             _ => refuse_settings_of_one_api(flags, forward, &mut self.problems),
         }
-        for api in &mut self.apis {
-            api.api.client = api.api.client.or(flags.client).or(file.client);
-            let of_all = flags.max_result_tokens.or(file.max_result_tokens);
-            api.api.max_result_tokens = api.api.max_result_tokens.or(of_all);
-            api.api.tools = api.api.tools.or(flags.tools).or(file.tools);
-            api.api.max_list_tokens = api.api.max_list_tokens.or(flags.max_list_tokens).or(file.max_list_tokens);
-            if flags.mock.or(file.mock) == Some(true) {
-                api.api.mock = Some(true);
+        let of_all = layer(&flags.common, file);
+        for NamedSettings { api, .. } in &mut self.apis {
+            api.common = layer(&api.common, &of_all);
+            if of_all.mock == Some(true) {
+                api.common.mock = Some(true);
                 // Nothing leaves.
-                api.api.base_url = None;
+                api.base_url = None;
             }
         }
     }
@@ -227,8 +216,8 @@ impl LayeredSettings {
     #[must_use]
     pub(crate) fn log_options(&self) -> LogOptions {
         LogOptions {
-            level: self.api.log_level,
-            format: self.api.log_format.unwrap_or(LogFormat::Text),
+            level: self.process.log_level,
+            format: self.process.log_format.unwrap_or(LogFormat::Text),
         }
     }
 
@@ -239,35 +228,40 @@ impl LayeredSettings {
     pub(crate) fn resolve(mut self) -> Result<Config, ConfigError> {
         let mut problems = std::mem::take(&mut self.problems);
         // Of several APIs, none decides which certificates are trusted for what all of them use.
-        let authorities = if self.is_several {
-            &[][..]
-        } else {
-            self.api.upstream.ca_cert.as_slice()
+        let authorities = match self.apis.as_slice() {
+            [only] if only.name.is_none() => only.api.upstream.ca_cert.as_slice(),
+            _ => &[],
         };
-        let shared = resolve_shared_state(&self.api.shared_state, authorities, &mut problems);
-        let mut process = process::resolve_process(&self.server, shared.state.as_ref(), &mut problems);
+        let mut process = process::resolve_process(&self.process, &self.server, authorities, &mut problems);
         self.check_own_files(&mut problems);
-        let apis = if self.is_several {
-            self.resolve_several(&process, &shared, &mut problems)
-        } else {
-            let variables = credentials::credential_variables(&mut problems);
-            let sources = ApiSources {
-                name: None,
-                api: &self.api,
-                forward: &self.server.http.forward,
-                scopes: ToolScopes::default(),
-                variables,
-                confirm: process.confirm.clone(),
-                filters: Arc::new(Semaphore::new(MAX_PARALLEL_FILTERS)),
-                memory: &process.memory,
-                shared: &shared,
+        let mut variables = BTreeMap::new();
+        if self.is_several() {
+            let names: Vec<ApiName> = self.apis.iter().filter_map(|api| api.name.clone()).collect();
+            // Of all, so that it does not depend on what is chosen to whom a variable belongs.
+            variables = credential_variables_by_api(&names, &mut problems);
+            keep_chosen(&mut self.apis, &self.chosen, &mut problems);
+        }
+        let mut apis = Vec::with_capacity(self.apis.len());
+        for settings in &self.apis {
+            let before = problems.len();
+            let own_variables = match &settings.name {
+                Some(name) => variables.remove(name).unwrap_or_default(),
+                None => credentials::credential_variables(&mut problems),
             };
-            let mut single: Vec<ApiConfig> = api::resolve_api(sources, &self.server, &process.transport, &mut problems)
-                .into_iter()
-                .collect();
-            share_secrets(&mut single);
-            single
-        };
+            if settings.name.is_some() {
+                transport::refuse_forwarding(&settings.forward, &self.server, &mut problems);
+            }
+            apis.extend(api::resolve_api(settings, own_variables, &self.server, &process, &mut problems));
+            if let Some(name) = &settings.name {
+                let own = problems.split_off(before);
+                let told = ConfigError::under(name, own).filter(|problem| !problems.contains(problem));
+                problems.extend(told.collect::<Vec<_>>());
+            }
+        }
+        if named_oauth_is_missing(&self.apis, &self.server) {
+            problems.push("`oauth_read_scope` and `oauth_write_scope` of an API need --oauth-issuer".into());
+        }
+        share_secrets(&mut apis);
         if let Transport::Http { options, .. } = &mut process.transport
             && let Some(oauth) = &mut options.access.oauth
         {
@@ -281,49 +275,15 @@ impl LayeredSettings {
     }
 
     /// An audit log and a token store in one file would destroy each other.
-    fn check_own_files(&mut self, problems: &mut Vec<String>) {
-        let Some(log) = self.server.operations.audit_log.clone() else {
-            return;
-        };
-        let mut apis = self.each_api_mut().into_iter();
-        if apis.any(|(_, api)| api.credentials.token_store.as_ref() == Some(&log)) {
+    fn check_own_files(&self, problems: &mut Vec<String>) {
+        let Some(log) = &self.server.operations.audit_log else { return };
+        let mut stores = self.apis.iter().filter_map(|api| api.api.credentials.token_store.as_ref());
+        if stores.any(|store| store == log) {
             problems.push(format!(
                 "--audit-log and --token-store name one file, `{}`; each needs its own",
                 log.display()
             ));
         }
-    }
-
-    fn resolve_several(&mut self, process: &ProcessConfig, shared: &SharedStateConfig, problems: &mut Vec<String>) -> Vec<ApiConfig> {
-        let names: Vec<ApiName> = self.apis.iter().map(|api| api.name.clone()).collect();
-        // Of all, so that it does not depend on what is chosen to whom a variable belongs.
-        let mut variables = credential_variables_by_api(&names, problems);
-        keep_chosen(&mut self.apis, &self.chosen, problems);
-        let filters = Arc::new(Semaphore::new(MAX_PARALLEL_FILTERS));
-        let mut resolved = Vec::with_capacity(self.apis.len());
-        for named in &self.apis {
-            let mut own = Vec::new();
-            let sources = ApiSources {
-                name: Some(&named.name),
-                api: &named.api,
-                forward: &named.forward,
-                scopes: access::tool_scopes(&named.scopes, &mut own),
-                variables: variables.remove(&named.name).unwrap_or_default(),
-                confirm: process.confirm.of_one_of_several(),
-                filters: Arc::clone(&filters),
-                memory: &process.memory,
-                shared,
-            };
-            transport::refuse_forwarding(&named.forward, &self.server, &mut own);
-            resolved.extend(api::resolve_api(sources, &self.server, &process.transport, &mut own));
-            let told = under_name(&named.name, own).filter(|problem| !problems.contains(problem));
-            problems.extend(told.collect::<Vec<_>>());
-        }
-        if named_oauth_is_missing(&self.apis, &self.server) {
-            problems.push("`oauth_read_scope` and `oauth_write_scope` of an API need --oauth-issuer".into());
-        }
-        share_secrets(&mut resolved);
-        resolved
     }
 }
 
@@ -358,7 +318,11 @@ mod tests {
     use super::*;
 
     fn problems(api: &ApiSettings, server: &ServerSettings) -> String {
-        let layered = LayeredSettings::read(api, server, &ApiChoice::default(), None);
+        let flags = CommandSettings {
+            api: api.clone(),
+            ..CommandSettings::default()
+        };
+        let layered = LayeredSettings::read(&flags, server, &ApiChoice::default(), None);
         layered.resolve().map_or_else(|error| error.to_string(), |_| String::new())
     }
 

@@ -2,12 +2,18 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
+
 use super::annotate;
+use super::operations::shared_state::{SharedStateConfig, resolve_shared_state};
 use super::operations::{OperationsConfig, resolve_operations};
-use super::settings::ServerSettings;
+use super::path::ConfigPath;
+use super::settings::{ProcessSettings, ServerSettings};
 use super::transport::{Transport, resolve_transport};
 use crate::annotate::confirm::Confirm;
 use crate::proxy::MemoryBudget;
+use crate::proxy::response::sandbox::MAX_PARALLEL_FILTERS;
+use crate::shared_state::keys::StateKeys;
 use crate::shared_state::state::SharedState;
 
 /// What one process needs once.
@@ -23,20 +29,30 @@ pub(crate) struct ProcessConfig {
     pub require_all: bool,
     /// What it shares with other replicas.
     pub shared_state: Option<Arc<SharedState>>,
+    /// The keys that encrypt what is kept outside the process.
+    pub state_keys: Option<StateKeys>,
     /// What its requests and replies may take of the memory.
     pub memory: MemoryBudget,
+    /// Places for filters of replies.
+    pub filters: Arc<Semaphore>,
 }
 
-/// The settings of the process; what is wrong with them is pushed to `problems`.
+/// The settings of the process; what is wrong with them is pushed to `problems`. The certificate of the shared state may come from
+/// `authorities` as well.
 pub(crate) fn resolve_process(
+    process: &ProcessSettings,
     settings: &ServerSettings,
-    shared_state: Option<&Arc<SharedState>>,
+    authorities: &[ConfigPath],
     problems: &mut Vec<String>,
 ) -> ProcessConfig {
+    let SharedStateConfig {
+        keys: state_keys,
+        state: shared_state,
+    } = resolve_shared_state(&process.shared_state, authorities, problems);
     let memory = memory_budget(settings, problems);
     let mut transport = resolve_transport(settings, problems);
     if let Transport::Http { options, .. } = &mut transport {
-        options.shared_state = shared_state.cloned();
+        options.shared_state.clone_from(&shared_state);
         options.memory = memory.clone();
     }
     let is_stdio = matches!(transport, Transport::Stdio);
@@ -45,8 +61,10 @@ pub(crate) fn resolve_process(
         transport,
         confirm: annotate::confirm(&settings.confirm, problems),
         require_all: settings.require_all.unwrap_or(false),
-        shared_state: shared_state.cloned(),
+        shared_state,
+        state_keys,
         memory,
+        filters: Arc::new(Semaphore::new(MAX_PARALLEL_FILTERS)),
     }
 }
 

@@ -14,7 +14,23 @@ use super::path::{ConfigPath, ConfigSource};
 use super::upstream::UpstreamSettings;
 use crate::annotate::Rule;
 
-/// Settings of the API: what `serve`, `tools` and `call` share.
+/// Settings that every command takes.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub(crate) struct CommandSettings {
+    /// The only API.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub api: ApiSettings,
+
+    /// The process.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub process: ProcessSettings,
+}
+
+/// Settings of one API. Nothing but its [`CommonSettings`] is inherited if there are several.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -82,11 +98,6 @@ pub(crate) struct ApiSettings {
     )]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub server_var: Vec<String>,
-
-    /// Answer calls from the document's own examples instead of calling the API
-    #[arg(long, env = "OPENAPI_MCP_MOCK", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mock: Option<bool>,
 
     /// A header of every request to the API (repeatable; for secrets, use --header-env)
     #[arg(
@@ -176,21 +187,10 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tool_name_length: Option<usize>,
 
-    /// Adapt the tools to a known client: length of names, references in schemas, number of tools [default: generic]
-    #[arg(long, env = "OPENAPI_MCP_CLIENT", value_name = "CLIENT", value_enum)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub client: Option<ClientName>,
-
-    /// What clients list: every operation as a tool, or a few tools that search, describe and call the operations
-    /// [default: all, or search above --max-list-bytes; auto with --client vscode, cursor, windsurf or openai]
-    #[arg(long, env = "OPENAPI_MCP_TOOLS", value_name = "MODE", value_enum)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tools: Option<ToolsMode>,
-
-    /// From how many tokens of the list on --tools auto means search [default: 20000]
-    #[arg(long, env = "OPENAPI_MCP_MAX_LIST_TOKENS", value_name = "TOKENS")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_list_tokens: Option<usize>,
+    /// What may be given for several APIs at once.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub common: CommonSettings,
 
     /// List operations that match as tools in search mode as well: a pattern as in --tool-include (repeatable)
     #[arg(long, env = "OPENAPI_MCP_PIN", value_name = "PATTERN")]
@@ -238,17 +238,50 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_file_args: Option<ConfigPath>,
 
+    /// Offer an argument with which the model selects parts of a JSON reply [default: off]
+    #[arg(long, env = "OPENAPI_MCP_RESPONSE_FILTER", value_name = "LANGUAGE", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_filter: Option<ResponseFilter>,
+}
+
+/// Settings of one API that count for each of several if they stand beside `apis`.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub(crate) struct CommonSettings {
+    /// Adapt the tools to a known client: length of names, references in schemas, number of tools [default: generic]
+    #[arg(long, env = "OPENAPI_MCP_CLIENT", value_name = "CLIENT", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientName>,
+
+    /// What clients list: every operation as a tool, or a few tools that search, describe and call the operations
+    /// [default: all, or search above --max-list-bytes; auto with --client vscode, cursor, windsurf or openai]
+    #[arg(long, env = "OPENAPI_MCP_TOOLS", value_name = "MODE", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolsMode>,
+
+    /// From how many tokens of the list on --tools auto means search [default: 20000]
+    #[arg(long, env = "OPENAPI_MCP_MAX_LIST_TOKENS", value_name = "TOKENS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_list_tokens: Option<usize>,
+
     /// The approximate maximum length of a result, in tokens; a longer one is shortened, stays valid JSON and states what is
     /// missing; 0 means no limit [default: 20000]
     #[arg(long, env = "OPENAPI_MCP_MAX_RESULT_TOKENS", value_name = "TOKENS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_result_tokens: Option<usize>,
 
-    /// Offer an argument with which the model selects parts of a JSON reply [default: off]
-    #[arg(long, env = "OPENAPI_MCP_RESPONSE_FILTER", value_name = "LANGUAGE", value_enum)]
+    /// Answer calls from the document's own examples instead of calling the API
+    #[arg(long, env = "OPENAPI_MCP_MOCK", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub response_filter: Option<ResponseFilter>,
+    pub mock: Option<bool>,
+}
 
+/// Settings of the process, whichever command it runs.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub(crate) struct ProcessSettings {
     /// What replicas share.
     #[command(flatten)]
     #[serde(flatten)]

@@ -18,7 +18,7 @@ use super::{ConfigFile, help, output};
 use crate::annotate::gate_names;
 use crate::api::{Caller, OnMissingCredential, TenantSource, ToolResult};
 use crate::config::ApiConfig;
-use crate::config::settings::{ApiSettings, LogLevel};
+use crate::config::settings::{CommandSettings, LogLevel};
 use crate::error::Failure;
 use crate::mcp::catalog::{Resolution, ResolvedCall};
 
@@ -26,7 +26,7 @@ use crate::mcp::catalog::{Resolution, ResolvedCall};
 #[command(after_help = help::CALL_EXAMPLES)]
 pub(crate) struct CallCommand {
     #[command(flatten)]
-    api: ApiSettings,
+    settings: CommandSettings,
     #[command(flatten)]
     config: ConfigFile,
     /// All arguments as one JSON object; single ones are put over it
@@ -54,8 +54,8 @@ pub(crate) struct CallCommand {
 pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let arguments = arguments(command).map_err(Failure::setting)?;
     let config = match &command.as_token_env {
-        Some(_) => load::server_settings_of_file(&command.api, &command.config, LogLevel::Warn)?,
-        None => load::api_settings(&command.api, &command.config, LogLevel::Warn)?,
+        Some(_) => load::server_settings_of_file(&command.settings, &command.config, LogLevel::Warn)?,
+        None => load::api_settings(&command.settings, &command.config, LogLevel::Warn)?,
     };
     let user = match &command.as_token_env {
         Some(variable) => Some(user::caller_of_token(variable, &config).await.map_err(Failure::setting)?),

@@ -31,7 +31,7 @@ use self::needs::EntryNeeds;
 use self::place::{ClientPlace, OperatingSystem};
 use self::target::TargetFile;
 use super::{Cli, ConfigFile, output};
-use crate::config::settings::{ApiSettings, ClientName, ServerSettings};
+use crate::config::settings::{ApiSettings, ClientName, CommandSettings, ServerSettings};
 use crate::config::variables;
 use crate::error::Failure;
 use crate::text::name_from_title;
@@ -40,7 +40,7 @@ use crate::text::name_from_title;
 #[command(after_help = super::help::INSTALL_EXAMPLES)]
 pub(crate) struct InstallCommand {
     #[command(flatten)]
-    api: ApiSettings,
+    settings: CommandSettings,
     #[command(flatten)]
     server: ServerSettings,
     #[command(flatten)]
@@ -83,7 +83,7 @@ pub(crate) async fn run(command: &InstallCommand, matches: &ArgMatches) -> Resul
     if command.list {
         return list_clients(&command.target);
     }
-    let Some(client) = command.api.client else {
+    let Some(client) = command.settings.api.common.client else {
         return Err(Failure::setting(
             "--client says which client; --list shows those found on this machine".into(),
         ));
@@ -195,7 +195,7 @@ async fn command_entry(
     if !problems.is_empty() {
         return Err(Failure::Settings(crate::config::ConfigError(problems)));
     }
-    let needs = EntryNeeds::find(&command.api, &command.server, &command.config, &settings).await?;
+    let needs = EntryNeeds::find(&command.settings, &command.server, &command.config, &settings).await?;
     let name = entry_name(command.target.name.as_deref(), &needs.title)?;
     let mut remarks = needs.check(client, &name, command.target.force)?;
     let system = OperatingSystem::current();

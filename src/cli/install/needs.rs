@@ -15,7 +15,7 @@ use crate::cli::log::LogDelivery;
 use crate::config::credentials::SchemeSettings;
 use crate::config::operations::shared_state::SharedStateSettings;
 use crate::config::overrides::variables_of_rules;
-use crate::config::settings::{ApiSettings, ClientName, LogLevel, ServerSettings};
+use crate::config::settings::{ClientName, CommandSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, Config, ConfigError, LayeredSettings, Transport, variables};
 use crate::error::Failure;
 use crate::mcp::gates::ListMode;
@@ -54,7 +54,7 @@ struct NamedVariables {
 impl NamedVariables {
     /// Takes those of the whole process out of the settings where they have no value here, and what cannot be read without that value.
     fn take_process_wide(&mut self, layered: &mut LayeredSettings) {
-        let shared = &mut layered.api.shared_state;
+        let shared = &mut layered.process.shared_state;
         let has_key = shared.state_key_env.is_some();
         let names = [
             &mut layered.server.operations.audit_key_env,
@@ -76,7 +76,7 @@ impl NamedVariables {
     /// A text in place of a variable's name is not one.
     fn take(layered: &mut LayeredSettings) -> Result<Self, Failure> {
         let mut named = Self::default();
-        for (name, api) in layered.each_api_mut() {
+        for config::NamedSettings { name, api, .. } in &mut layered.apis {
             let of_headers = [&api.header_env, &api.spec_header_env].into_iter();
             let of_schemes = api.credentials.auth.values().flat_map(SchemeSettings::variables);
             let all = of_headers.flat_map(|pairs| config::named_variables(pairs)).chain(of_schemes);
@@ -104,8 +104,13 @@ impl EntryNeeds {
     ///
     /// # Errors
     /// The settings or the documents are not fit for a server that a client starts.
-    pub(super) async fn find(api: &ApiSettings, server: &ServerSettings, file: &ConfigFile, arguments: &[String]) -> Result<Self, Failure> {
-        let mut layered = LayeredSettings::read(api, server, &file.choice, file.config.as_deref());
+    pub(super) async fn find(
+        given: &CommandSettings,
+        server: &ServerSettings,
+        file: &ConfigFile,
+        arguments: &[String],
+    ) -> Result<Self, Failure> {
+        let mut layered = LayeredSettings::read(given, server, &file.choice, file.config.as_deref());
         let named = NamedVariables::take(&mut layered)?;
         let Config { process, apis } = load::resolve_server(layered, LogLevel::Error, LogDelivery::Direct)?;
         if matches!(process.transport, Transport::Http { .. }) {
@@ -138,7 +143,7 @@ impl EntryNeeds {
                 .flat_map(|scheme| scheme_fields(place, scheme, schemes.get(scheme)));
             of_schemes.extend(fields.map(|field| field.variable));
         }
-        let secrets = flags::written_out_secrets(api, arguments, &query_keys);
+        let secrets = flags::written_out_secrets(&given.api, arguments, &query_keys);
         if !secrets.is_empty() {
             return Err(Failure::Settings(ConfigError(secrets)));
         }

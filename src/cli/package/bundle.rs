@@ -19,7 +19,7 @@ use crate::check::used_schemes;
 use crate::cli::check::require_server;
 use crate::cli::load::{self, LoadPurpose};
 use crate::cli::{ConfigFile, output};
-use crate::config::settings::{ApiSettings, ClientName, LogLevel, ServerSettings};
+use crate::config::settings::{ApiSettings, ClientName, CommandSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, ConfigError, LayeredSettings, variables};
 use crate::error::Failure;
 use crate::spec::Document;
@@ -34,7 +34,7 @@ const START: &str = "#!/bin/sh\nfolder=$(CDPATH= cd -- \"$(dirname -- \"$0\")\" 
 #[command(after_help = "The bundle holds one binary, the document with its overlays, and the settings; secrets are asked for by the host.")]
 pub(crate) struct BundleCommand {
     #[command(flatten)]
-    api: ApiSettings,
+    settings: CommandSettings,
     #[command(flatten)]
     config: ConfigFile,
     /// The file to write [default: NAME-SYSTEM-PROCESSOR.mcpb]
@@ -107,7 +107,7 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
 /// The settings of the API in a bundle.
 struct BundleSettings {
     /// As they were given.
-    given: ApiSettings,
+    given: CommandSettings,
     /// The variables of headers, for whose values the host asks the user.
     named_variables: Vec<String>,
     /// The same settings, checked, without the values of these variables.
@@ -121,16 +121,21 @@ impl BundleSettings {
     /// There is not exactly one API, or something in the settings is wrong, secret, or of this machine.
     fn read(command: &BundleCommand) -> Result<Self, Failure> {
         let file = &command.config;
-        let mut layered = LayeredSettings::read(&command.api, &ServerSettings::default(), &file.choice, file.config.as_deref());
-        layered.keep_one_without_name().map_err(|found| {
+        let mut layered = LayeredSettings::read(&command.settings, &ServerSettings::default(), &file.choice, file.config.as_deref());
+        layered.forget_server();
+        let process = layered.process.clone();
+        let only = layered.keep_one_without_name().map_err(|found| {
             Failure::setting(format!(
                 "a bundle holds one API, and the settings have {}; choose one with --api NAME and make a bundle of each, or let `openapi-mcp install --config FILE` write an entry that serves all",
                 found.counted()
             ))
         })?;
-        layered.forget_server();
-        layered.api.client = layered.api.client.or(Some(ClientName::ClaudeDesktop));
-        let given = layered.api.clone();
+        let given = only.map_or_else(ApiSettings::default, |api| {
+            api.common.client = api.common.client.or(Some(ClientName::ClaudeDesktop));
+            let given = api.clone();
+            api.header_env.clear();
+            given
+        });
         let named_variables: Vec<String> = config::named_variables(&given.header_env).map(str::to_owned).collect();
         let mut problems = config::secret_headers(&given);
         problems.extend(unportable(&given));
@@ -138,9 +143,8 @@ impl BundleSettings {
         if !problems.is_empty() {
             return Err(Failure::Settings(ConfigError(problems)));
         }
-        layered.api.header_env.clear();
         Ok(Self {
-            given,
+            given: CommandSettings { api: given, process },
             named_variables,
             config: load::resolve_one_api(layered, LogLevel::Error)?.1,
         })
@@ -148,7 +152,7 @@ impl BundleSettings {
 
     /// The server for whose variables the host asks the user.
     fn asked_server<'s>(&self, servers: &'s [ServerTemplate]) -> Option<&'s ServerTemplate> {
-        let is_chosen = self.given.base_url.is_some() || self.given.server.is_some();
+        let is_chosen = self.given.api.base_url.is_some() || self.given.api.server.is_some();
         servers.first().filter(|_| !is_chosen)
     }
 
@@ -199,7 +203,7 @@ fn unportable(settings: &ApiSettings) -> Vec<String> {
 }
 
 /// The settings inside a bundle: what concerns the document is done, and no flag names it again.
-fn inner_settings(settings: &ApiSettings, root: &str, base_url: Option<Url>) -> Map<String, Value> {
+fn inner_settings(settings: &CommandSettings, root: &str, base_url: Option<Url>) -> Map<String, Value> {
     const DONE: [&str; 6] = ["spec", "spec_header", "spec_header_env", "overlay", "external_refs", "log_level"];
     let mut map = match serde_json::to_value(settings) {
         Ok(Value::Object(map)) => map,

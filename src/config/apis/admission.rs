@@ -1,5 +1,6 @@
 //! Keys of the configuration file, each judged by its value alone.
 
+use clap::Args;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -8,63 +9,45 @@ use crate::config::apis::tenants::settings::check_tenants;
 use crate::config::credentials::check_schemes;
 use crate::config::layer::{from_map, keys};
 use crate::config::overrides::read_rules;
-use crate::config::settings::ApiSettings;
 use crate::config::wrong_value::{Disclosure, FileProblems, expected_by};
 
-/// Keys of [`ApiSettings`] that are not flags, because no line could hold their values.
+/// Keys of the settings of an API that are not flags, because no line could hold their values.
 pub(crate) const FILE_ONLY: [&str; 3] = ["auth", "overrides", "tenants"];
 
-/// The settings of one API in a file, while its keys are read.
-#[derive(Debug)]
-pub(crate) struct ApiMembers {
-    flags: Vec<String>,
-    settings: Map<String, Value>,
-    rules: Vec<Rule>,
-}
-
-impl ApiMembers {
-    pub(crate) fn new() -> Self {
-        Self {
-            flags: keys::<ApiSettings>(),
-            settings: Map::new(),
-            rules: Vec::new(),
-        }
-    }
-
-    /// Whether `key` is a setting of an API.
-    pub(crate) fn know(&self, key: &str) -> bool {
-        self.known_keys().any(|known| known == key)
-    }
-
-    /// The keys of an API's settings.
-    pub(crate) fn known_keys(&self) -> impl Iterator<Item = &str> {
-        self.flags.iter().map(String::as_str).chain(FILE_ONLY)
-    }
-
-    /// Takes a key that is known, where its value makes sense.
-    pub(crate) fn admit(&mut self, key: String, value: Value, problems: &mut FileProblems<'_>) {
+/// The settings of a mapping, and its rules. A key that `T` does not have is handed to `take_other`, and is unknown if that does not
+/// take it; `others` are the keys that it takes.
+pub(crate) fn read_keys<T: Args + DeserializeOwned + Default>(
+    members: Map<String, Value>,
+    others: &[&str],
+    problems: &mut FileProblems<'_>,
+    mut take_other: impl FnMut(&str, &Value, &mut FileProblems<'_>) -> bool,
+) -> (T, Vec<Rule>) {
+    let flags = keys::<T>();
+    let (mut settings, mut rules) = (Map::new(), Vec::new());
+    for (key, value) in members {
+        let Some(value) = problems.without_nulls(&key, value) else {
+            continue;
+        };
         match key.as_str() {
-            "overrides" => self.rules = read_rules(&value, problems),
+            "overrides" => rules = read_rules(&value, problems),
             "auth" if !check_schemes(&key, &value, problems) => {}
             "tenants" if !check_tenants(&value, problems) => {}
             "auth" | "tenants" => {
-                self.settings.insert(key, value);
+                settings.insert(key, value);
             }
-            _ => admit_key::<ApiSettings>(key, value, &mut self.settings, problems),
+            _ if flags.contains(&key) => admit_key::<T>(key, value, &mut settings, problems),
+            _ if take_other(&key, &value, problems) => {}
+            _ => {
+                let known = flags.iter().map(String::as_str).chain(FILE_ONLY);
+                problems.push_unknown_key("", &key, known.chain(others.iter().copied()));
+            }
         }
     }
-
-    /// The settings that were admitted.
-    pub(crate) fn into_settings(self) -> ApiSettings {
-        ApiSettings {
-            overrides: self.rules,
-            ..from_map(self.settings)
-        }
-    }
+    (from_map(settings), rules)
 }
 
 /// Takes one key where its value alone makes sense.
-pub(crate) fn admit_key<T: DeserializeOwned>(key: String, value: Value, map: &mut Map<String, Value>, problems: &mut FileProblems<'_>) {
+fn admit_key<T: DeserializeOwned>(key: String, value: Value, map: &mut Map<String, Value>, problems: &mut FileProblems<'_>) {
     let admits = |value: &Value| {
         let alone = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
         serde_json::from_value::<T>(alone).map(|_| ())

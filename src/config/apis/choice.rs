@@ -40,9 +40,9 @@ impl ApiChoice {
             match spec {
                 None => chosen.push(name),
                 Some(spec) => {
-                    let mut new = NamedSettings::new(name);
+                    let mut new = NamedSettings::default();
                     new.api.spec = Some(spec.into());
-                    add_api(apis, new, "--api", problems);
+                    add_api(apis, name, new, "--api", problems);
                 }
             }
         }
@@ -53,8 +53,9 @@ impl ApiChoice {
 /// Keeps the chosen APIs; those that do not exist are problems.
 pub(crate) fn keep_chosen(apis: &mut Vec<NamedSettings>, chosen: &[ApiName], problems: &mut Vec<String>) {
     for name in chosen {
-        if !apis.iter().any(|api| api.name == *name) {
-            let known = apis.iter().map(|api| api.name.as_str());
+        let known = apis.iter().filter_map(|api| api.name.as_ref());
+        if !known.clone().any(|known| known == name) {
+            let known = known.map(ApiName::as_str);
             let hint = match text::nearest(name.as_str(), known.clone(), 0.75) {
                 Some(nearest) => format!("; did you mean `{nearest}`?"),
                 None if apis.is_empty() => "; write --api NAME=SPEC, or name it under `apis` in the configuration file".into(),
@@ -64,6 +65,6 @@ pub(crate) fn keep_chosen(apis: &mut Vec<NamedSettings>, chosen: &[ApiName], pro
         }
     }
     if !chosen.is_empty() {
-        apis.retain(|api| chosen.contains(&api.name));
+        apis.retain(|api| api.name.as_ref().is_some_and(|name| chosen.contains(name)));
     }
 }

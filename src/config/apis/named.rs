@@ -1,4 +1,7 @@
-//! The settings of APIs that have names.
+//! The settings of an API that is served: of the only one, or of one that has a name among several.
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
 
 use super::scopes::ScopeSettings;
 use crate::api::name::ApiName;
@@ -6,26 +9,30 @@ use crate::config::forward::ForwardSettings;
 use crate::config::layer::layer;
 use crate::config::settings::ApiSettings;
 
-/// What stands under one name.
-#[derive(Debug, Clone)]
+/// What stands under one name, or all of it for the only API.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct NamedSettings {
-    pub(crate) name: ApiName,
-    pub(crate) api: ApiSettings,
-    pub(crate) forward: ForwardSettings,
-    pub(crate) scopes: ScopeSettings,
+    /// None for the only API.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub name: Option<ApiName>,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub api: ApiSettings,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub forward: ForwardSettings,
+
+    /// Scopes besides those of the whole server.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub scopes: ScopeSettings,
 }
 
 impl NamedSettings {
-    /// Nothing but a name yet.
-    pub(crate) fn new(name: ApiName) -> Self {
-        Self {
-            name,
-            api: ApiSettings::default(),
-            forward: ForwardSettings::default(),
-            scopes: ScopeSettings::default(),
-        }
-    }
-
     /// Puts flags (and with them variables) over what the file says of this API.
     pub(crate) fn put_over(&mut self, flags: &ApiSettings) {
         let rules = std::mem::take(&mut self.api.overrides);
@@ -35,30 +42,17 @@ impl NamedSettings {
 }
 
 /// Adds an API, unless another one has its name; two names that differ in `-` and `_` only are one.
-pub(crate) fn add_api(apis: &mut Vec<NamedSettings>, new: NamedSettings, place: &str, problems: &mut Vec<String>) {
-    match apis.iter().find(|known| known.name.is_like(&new.name)) {
-        None => apis.push(new),
-        Some(known) if known.name == new.name => problems.push(format!(
-            "{place}: there is an API `{}` already; its credentials are for its own document, so give this one another name",
-            new.name
+pub(crate) fn add_api(apis: &mut Vec<NamedSettings>, name: ApiName, settings: NamedSettings, place: &str, problems: &mut Vec<String>) {
+    match apis.iter().filter_map(|api| api.name.as_ref()).find(|known| known.is_like(&name)) {
+        None => apis.push(NamedSettings {
+            name: Some(name),
+            ..settings
+        }),
+        Some(known) if *known == name => problems.push(format!(
+            "{place}: there is an API `{name}` already; its credentials are for its own document, so give this one another name"
         )),
         Some(known) => problems.push(format!(
-            "{place}: the API `{}` cannot be told from `{}`, because names that differ in `-` and `_` only are one in variables",
-            new.name, known.name
+            "{place}: the API `{name}` cannot be told from `{known}`, because names that differ in `-` and `_` only are one in variables"
         )),
     }
-}
-
-/// The settings of a file, as far as they can be read.
-#[derive(Debug, Default)]
-pub(crate) struct FileApis {
-    pub(crate) apis: Vec<NamedSettings>,
-    /// Whether the key is there.
-    pub(crate) given: bool,
-}
-
-/// The problems of one API among several, each with the place that they are about.
-pub(crate) fn under_name(name: &ApiName, problems: Vec<String>) -> impl Iterator<Item = String> + use<> {
-    let name = name.clone();
-    problems.into_iter().map(move |problem| format!("`apis.{name}`: {problem}"))
 }

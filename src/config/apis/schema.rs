@@ -4,18 +4,15 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{KEYS_OF_BOTH, PROCESS_KEYS};
+use super::admission::FILE_ONLY;
+use super::named::NamedSettings;
 use super::scopes::ScopeSettings;
-use crate::config::forward::ForwardSettings;
 use crate::config::layer::keys;
+use crate::config::settings::CommonSettings;
 
-/// The key and the definition of one API; `api` and `overrides` are the schemas of the keys that may stand under its name.
-pub(crate) fn apis(api: &Value, overrides: &Value) -> Value {
-    let own = [api, overrides]
-        .into_iter()
-        .flat_map(|schema| schema["properties"].as_object().unwrap().keys().cloned());
-    let own = own.chain(keys::<ForwardSettings>()).chain(keys::<ScopeSettings>());
-    let own: BTreeSet<String> = own.filter(|key| !PROCESS_KEYS.contains(&key.as_str())).collect();
+/// The key and the definition of one API.
+pub(crate) fn apis() -> Value {
+    let own: BTreeSet<String> = keys::<NamedSettings>().into_iter().chain(FILE_ONLY.map(str::to_owned)).collect();
     // Each means the same as at the top of a file for one API.
     let properties: Map<String, Value> = own
         .into_iter()
@@ -45,8 +42,8 @@ pub(crate) fn apis(api: &Value, overrides: &Value) -> Value {
 /// What may not stand beside `apis`: what concerns one API.
 pub(crate) fn beside_apis(schema: &Value) -> Value {
     let of_one = schema["$defs"]["Api"]["properties"].as_object().unwrap().keys();
-    let scopes = keys::<ScopeSettings>();
-    let refused = of_one.filter(|key| !KEYS_OF_BOTH.contains(&key.as_str()) && !scopes.contains(key));
+    let (common, scopes) = (keys::<CommonSettings>(), keys::<ScopeSettings>());
+    let refused = of_one.filter(|key| !common.contains(key) && !scopes.contains(key));
     let refused: Map<String, Value> = refused.map(|key| (key.clone(), false.into())).collect();
     json!({ "apis": { "properties": refused } })
 }
