@@ -82,6 +82,7 @@ fn report(config: &ApiConfig, loaded: Loaded, searches: bool) -> ApiReport {
     };
     let mut report = check::check(source, &api, &diagnostics, &config.profile, searches);
     report.tenants = config
+        .options
         .tenants
         .as_ref()
         .filter(|_| !config.mock)
@@ -94,7 +95,7 @@ fn report(config: &ApiConfig, loaded: Loaded, searches: bool) -> ApiReport {
         }
     }
     ApiReport {
-        name: config.name.clone(),
+        name: config.options.name.clone(),
         is_strict: config.strict,
         report,
     }
@@ -102,7 +103,7 @@ fn report(config: &ApiConfig, loaded: Loaded, searches: bool) -> ApiReport {
 
 /// Why operations have no server that requests can be sent to; nothing where all have one, or where the settings name it.
 pub(crate) fn missing_server(config: &ApiConfig, api: &Api) -> Option<ServerError> {
-    if config.base_url.is_some() || config.tenants.is_some() || config.mock {
+    if config.base_url.is_some() || config.options.tenants.is_some() || config.mock {
         return None;
     }
     let document = api.document();

@@ -86,8 +86,8 @@ async fn tools_of(command: &DiffCommand, document: &str) -> Result<Vec<ToolFacts
     layered.forget_server();
     let (_, mut config) = load::resolve_one_api(layered, LogLevel::Error)?;
     // The usual output schemas describe replies and promise nothing; what the document promises is compared.
-    if config.annotate.output != OutputSchemas::Off {
-        config.annotate.output = OutputSchemas::Strict;
+    if config.options.annotate.output != OutputSchemas::Off {
+        config.options.annotate.output = OutputSchemas::Strict;
     }
     let loaded = load::load_api(&config, LoadPurpose::Inspect).await?;
     Ok(facts_of(&loaded.api))

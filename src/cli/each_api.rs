@@ -29,7 +29,7 @@ pub(crate) struct LoadedApis {
 /// # Errors
 /// The failure of a single API; of several, wrong settings, names that clash, and that none can be loaded.
 pub(crate) async fn load_each(configs: Vec<ApiConfig>, purpose: LoadPurpose) -> Result<LoadedApis, Failure> {
-    let is_single = configs.iter().any(|config| config.name.is_none());
+    let is_single = configs.iter().any(|config| config.options.name.is_none());
     let loading: Vec<_> = configs
         .into_iter()
         .map(|config| {
@@ -68,7 +68,7 @@ fn tell_failures(failures: Vec<(Arc<ApiConfig>, Failure)>, is_all: bool) -> Resu
     let mut problems = Vec::new();
     let mut last = None;
     for (config, failure) in failures {
-        match (failure, &config.name) {
+        match (failure, &config.options.name) {
             (Failure::Settings(ConfigError(own)), Some(name)) => problems.extend(ConfigError::under(name, own)),
             (failure, None) => return Err(failure),
             (failure, Some(name)) => {

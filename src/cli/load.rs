@@ -8,7 +8,6 @@ use tokio::sync::Semaphore;
 
 use super::log::{self, LogDelivery};
 use super::{Cli, ConfigFile};
-use crate::annotate::AnnotateOptions;
 use crate::annotate::options::ListExtent;
 use crate::api::{Api, ApiOptions, BuildError, Destination};
 use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
@@ -53,17 +52,17 @@ pub(crate) fn resolve_server(mut layered: LayeredSettings, level: LogLevel, deli
     let mut problems = Vec::new();
     for api in &config.apis {
         let transport = &config.process.transport;
-        let mut own = config::overrides::check_client_values(&api.annotate.layers.rules, transport);
+        let mut own = config::overrides::check_client_values(&api.options.annotate.layers.rules, transport);
         own.extend(config::apis::tenants::resolve::check_tenant_source(
-            api.tenants.as_ref().filter(|_| !api.mock),
+            api.options.tenants.as_ref().filter(|_| !api.mock),
             transport,
         ));
         own.extend(config::apis::oauth_client::check_grants(
             api.scheme_with_grant(),
-            &api.forward,
+            &api.options.forward,
             transport,
         ));
-        match &api.name {
+        match &api.options.name {
             Some(name) => problems.extend(ConfigError::under(name, own)),
             None => problems.extend(own),
         }
@@ -103,7 +102,7 @@ fn resolve(layered: LayeredSettings, level: LogLevel, delivery: LogDelivery) -> 
 
 /// The span of what concerns one API, so that each line of the log about one of several names it.
 pub(crate) fn span_of(config: &ApiConfig) -> tracing::Span {
-    match &config.name {
+    match &config.options.name {
         // A field called `name` would be a second key of that name in the JSON of the log.
         Some(name) => tracing::info_span!("document", api = %name),
         None => tracing::Span::none(),
@@ -279,32 +278,25 @@ async fn found_document(
 
 fn api_options(config: &ApiConfig, purpose: LoadPurpose, mock: Option<&mock::Running>) -> ApiOptions {
     let fixed = mock.map(mock::Running::url).or(config.base_url.as_ref());
-    let tenants = config.tenants.as_ref().filter(|_| mock.is_none() && !config.mock);
-    let destination = match (purpose, fixed) {
+    let mut options = config.options.clone();
+    options.annotate.extent = list_extent(config, purpose);
+    if mock.is_some() || config.mock {
+        options.tenants = None;
+    }
+    // A mock needs no credentials, and tenants have their own.
+    if config.mock || options.tenants.is_some() {
+        options.credentials = None;
+    }
+    if purpose != LoadPurpose::Serve {
+        options.cache = None;
+    }
+    options.destination = match (purpose, fixed) {
         (LoadPurpose::Inspect, _) => Destination::Nowhere,
-        (LoadPurpose::Serve, _) if tenants.is_some() => Destination::Nowhere,
+        (LoadPurpose::Serve, _) if options.tenants.is_some() => Destination::Nowhere,
         (LoadPurpose::Serve, Some(url)) => Destination::Fixed(url.clone()),
         (LoadPurpose::Serve, None) => Destination::Declared(config.server.clone()),
     };
-    ApiOptions {
-        annotate: AnnotateOptions {
-            extent: list_extent(config, purpose),
-            ..config.annotate.clone()
-        },
-        destination,
-        headers: config.headers.clone(),
-        // A mock needs no credentials, and tenants have their own.
-        credentials: (!config.mock && tenants.is_none()).then(|| config.credentials.clone()),
-        forward: config.forward.clone(),
-        secrets: config.outbound.proxy.iter().filter_map(|proxy| proxy.credential.clone()).collect(),
-        call: config.call.clone(),
-        sandbox: config.sandbox.clone(),
-        cache: config.cache.filter(|_| purpose == LoadPurpose::Serve),
-        name: config.name.clone(),
-        secrets_of_all: config.secrets_of_all.clone(),
-        upstream: config.upstream.clone(),
-        tenants: tenants.cloned(),
-    }
+    options
 }
 
 /// Which tools a server lists. Under --strict, the start must know of all that is read loosely.

@@ -48,7 +48,7 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
         Transport::Http { options, .. } => options.drain_delay,
     };
     // Of several APIs, none decides how other servers are reached.
-    let of_one = configs.first().filter(|config| config.name.is_none());
+    let of_one = configs.first().filter(|config| config.options.name.is_none());
     let outbound = of_one.map(|config| config.outbound.for_others()).unwrap_or_default();
     operations::start(&process, &outbound, &server).await?;
     let outcome = Box::pin(serve_apis(process, configs, server, outbound, drain_delay)).await;
@@ -73,7 +73,7 @@ async fn serve_apis(
     // of several, and clients give up on a handshake that is.
     let mut watched = None;
     if let [config] = configs.as_slice()
-        && config.name.is_none()
+        && config.options.name.is_none()
         && config.source.url().is_none()
     {
         watched = tokio::select! {

@@ -28,8 +28,8 @@ fn may_come(config: &ApiConfig, failure: &Failure) -> bool {
 /// What is known of an API before its document is read.
 pub(crate) fn slot_of(config: &ApiConfig) -> ApiSlot {
     ApiSlot {
-        name: config.name.clone(),
-        prefix: config.annotate.names.prefix.clone(),
+        name: config.options.name.clone(),
+        prefix: config.options.annotate.names.prefix.clone(),
         list: config.list.clone(),
         scopes: Arc::new(config.scopes.clone()),
     }
@@ -79,7 +79,7 @@ impl LoadingApis {
             let (index, outcome) =
                 loaded.map_err(|error| Failure::Io("a document cannot be loaded".into(), std::io::Error::other(error)))?;
             let Some(config) = self.configs.get(index) else { continue };
-            let standing = match (outcome, &config.name) {
+            let standing = match (outcome, &config.options.name) {
                 (Ok(served), _) => Some(served),
                 (Err(failure), None) => match config.reload.filter(|_| may_come(config, &failure)) {
                     Some(every) => {

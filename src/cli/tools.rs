@@ -103,8 +103,8 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
 fn explained_tenants(configs: &[Arc<ApiConfig>]) -> String {
     let with_tenants = configs.iter().filter(|config| !config.mock);
     let lines = with_tenants.filter_map(|config| {
-        let lines = describe_tenants(config.tenants.as_ref()?).join("\n");
-        let name = config.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+        let lines = describe_tenants(config.options.tenants.as_ref()?).join("\n");
+        let name = config.options.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
         Some(format!("{name}{lines}\n\n"))
     });
     lines.collect()

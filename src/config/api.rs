@@ -24,6 +24,7 @@ use super::variables::counts_as_unset;
 use super::{access, annotate, credentials, forward, headers, overrides, upstream};
 use crate::annotate::{AnnotateOptions, ClientProfile};
 use crate::api::name::ApiName;
+use crate::api::{ApiOptions, Destination};
 use crate::mcp::gates::ListOptions;
 use crate::outbound::OutboundOptions;
 use crate::proxy::auth::values::PREFIX;
@@ -43,8 +44,8 @@ const MIN_RESULT_TOKENS: usize = 100;
 /// What one API needs.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiConfig {
-    /// Its name, where `apis` gives it one.
-    pub name: Option<ApiName>,
+    /// How it is called and what its tools look like; where calls go is decided when the document is loaded.
+    pub options: ApiOptions,
     /// Where the document comes from.
     pub source: Source,
     /// Headers for fetching the document, marked as sensitive.
@@ -62,38 +63,18 @@ pub(crate) struct ApiConfig {
     pub server: Choice,
     /// `--mock`.
     pub mock: bool,
-    /// Headers of every request, marked as sensitive.
-    pub headers: HeaderMap,
-    /// Credentials for the document's security schemes.
-    pub credentials: Credentials,
-    /// Headers of clients that go upstream.
-    pub forward: Forwarding,
-    /// How tools look and which there are.
-    pub annotate: AnnotateOptions,
     /// How the list of tools is made.
     pub list: ListOptions,
     /// What the client makes of the tools.
     pub profile: ClientProfile,
     /// Whether a document of which anything is read loosely is refused.
     pub strict: bool,
-    /// Limits of a call.
-    pub call: CallOptions,
-    /// What runs filters of replies, where they are offered.
-    pub sandbox: Option<Sandbox>,
-    /// What keeps replies, if anything.
-    pub cache: Option<CacheOptions>,
-    /// Limits of an upstream.
-    pub upstream: UpstreamOptions,
     /// Outgoing connections.
     pub outbound: OutboundOptions,
     /// How often a server looks whether the document changed.
     pub reload: Option<Duration>,
     /// Scopes that calls need of a client's token, besides those of the whole server.
     pub scopes: ToolScopes,
-    /// Static secrets of all APIs of the server, where there are several.
-    pub secrets_of_all: Vec<SecretString>,
-    /// The tenants to which calls go, if there are any.
-    pub tenants: Option<TenantOptions>,
     /// What is legal and most likely not meant, in sentences.
     pub warnings: Vec<String>,
 }
@@ -147,8 +128,23 @@ pub(crate) fn resolve_api(
     };
     let reload = reload_interval(server_settings, source.as_ref(), problems);
     problems.extend(overrides::check_set_headers(&annotate.layers.rules, &headers, &forward));
-    let mut config = ApiConfig {
+    let options = ApiOptions {
+        annotate,
+        destination: Destination::default(),
+        headers,
+        credentials: Some(credentials),
+        forward,
+        secrets: outbound.proxy.iter().filter_map(|proxy| proxy.credential.clone()).collect(),
+        sandbox: sandbox(api, call.max_response_bytes, Arc::clone(&process.filters)),
+        call,
+        upstream,
+        cache,
         name: name.cloned(),
+        secrets_of_all: Vec::new(),
+        tenants,
+    };
+    let mut config = ApiConfig {
+        options,
         source: source?,
         source_headers,
         overlays,
@@ -157,22 +153,12 @@ pub(crate) fn resolve_api(
         base_url,
         server,
         mock: api.common.mock.unwrap_or(false),
-        headers,
-        credentials,
-        forward,
-        annotate,
         list,
         profile: annotate::known_client(api).profile(),
         strict: api.strict.unwrap_or(false),
-        sandbox: sandbox(api, call.max_response_bytes, Arc::clone(&process.filters)),
-        cache,
-        call,
-        upstream,
         outbound,
         reload,
         scopes: access::tool_scopes(&settings.scopes, problems),
-        secrets_of_all: Vec::new(),
-        tenants,
         warnings,
     };
     config.outbound.tls = config.needs_tls();
@@ -182,24 +168,24 @@ pub(crate) fn resolve_api(
 impl ApiConfig {
     /// A security scheme whose operations are called as the user.
     pub(crate) fn scheme_with_grant(&self) -> Option<&str> {
-        let tenants = self.tenants.iter().flat_map(|tenants| tenants.entries.values());
+        let tenants = self.options.tenants.iter().flat_map(|tenants| tenants.entries.values());
         let of_tenants = tenants.map(|tenant| &tenant.credentials);
         of_tenants
-            .chain([&self.credentials])
+            .chain(&self.options.credentials)
             .find_map(|credentials| scheme_with_grant(&credentials.clients))
     }
 
     /// Whether any connection may need TLS: it can be left out only where every address is known to be plain HTTP.
     fn needs_tls(&self) -> bool {
         let plain = |url: &Url| url.scheme() == "http";
-        let tenants_are_plain = self.tenants.as_ref().is_some_and(|tenants| {
+        let tenants_are_plain = self.options.tenants.as_ref().is_some_and(|tenants| {
             let mut tenants = tenants.entries.values();
             tenants.all(|tenant| plain(&tenant.base_url) && !tenant.credentials.wants_tls())
         });
         let calls_are_plain = self.mock || self.base_url.as_ref().is_some_and(plain) || tenants_are_plain;
         self.overlays.iter().any(|overlay| overlay.url().is_some())
             || self.external_references == ExternalReferences::Any
-            || self.credentials.wants_tls()
+            || self.options.credentials.as_ref().is_some_and(Credentials::wants_tls)
             || self.outbound.proxy.as_ref().is_some_and(|proxy| !plain(&proxy.url))
             || !self.source.url().as_ref().is_none_or(plain)
             || !calls_are_plain

@@ -81,7 +81,9 @@ async fn run_call(
 ) -> Result<ExitCode, Failure> {
     let is_of = |loaded: &Loaded| loaded.api.find(&call.offered().tool.name).is_some();
     let config = apis.iter().find(|(_, loaded)| is_of(loaded)).map(|(config, _)| config);
-    let tenants = config.filter(|config| !config.mock).and_then(|config| config.tenants.as_ref());
+    let tenants = config
+        .filter(|config| !config.mock)
+        .and_then(|config| config.options.tenants.as_ref());
     let is_told_by_token = user.is_some() && tenants.is_some_and(|tenants| matches!(tenants.source, TenantSource::Claim(_)));
     let caller = match &command.tenant {
         None if is_told_by_token => Caller::default(),
@@ -132,12 +134,12 @@ fn print_result(command: &CallCommand, result: &ToolResult) -> Result<ExitCode, 
 async fn load_called(mut configs: Vec<ApiConfig>, tool: &str) -> Result<Vec<(Arc<ApiConfig>, Loaded)>, Failure> {
     let all: Vec<String> = configs
         .iter()
-        .filter_map(|config| config.name.as_ref())
+        .filter_map(|config| config.options.name.as_ref())
         .map(ToString::to_string)
         .collect();
     // The tools of search mode stand for all APIs.
     let is_gate = gate_names::kind_of(tool).is_some();
-    configs.retain(|config| is_gate || config.name.is_none() || tool.starts_with(config.annotate.names.prefix.as_str()));
+    configs.retain(|config| is_gate || config.options.name.is_none() || tool.starts_with(config.options.annotate.names.prefix.as_str()));
     configs.iter().for_each(load::warn_about_insecure_upstream);
     let LoadedApis { apis, .. } = load_each(configs, LoadPurpose::Serve).await?;
     if apis.is_empty() {

@@ -121,7 +121,7 @@ impl EntryNeeds {
         }
         let LoadedApis { apis, is_complete } = each_api::load_each(apis, LoadPurpose::Inspect).await?;
         let mut needs = Self {
-            has_several_apis: apis.iter().any(|(config, _)| config.name.is_some()),
+            has_several_apis: apis.iter().any(|(config, _)| config.options.name.is_some()),
             title: title_of(&apis),
             ..Self::default()
         };
@@ -136,7 +136,7 @@ impl EntryNeeds {
             let (schemes, used) = used_schemes(&loaded.api);
             query_keys.extend(schemes.values().filter_map(query_key));
             let place = loaded.api.credential_place();
-            let is_unset = |scheme: &&String| !config.mock && !named.configured.contains(&(config.name.clone(), (*scheme).clone()));
+            let is_unset = |scheme: &&String| !config.mock && !named.configured.contains(&(config.options.name.clone(), (*scheme).clone()));
             let fields = used
                 .keys()
                 .filter(is_unset)
@@ -177,10 +177,10 @@ impl EntryNeeds {
         }
         match require_server(config, &loaded.api) {
             Ok(unserved) => errors.extend(unserved.map(|error| format!("#/servers: {error}"))),
-            Err(failure) if config.name.is_some() => errors.push(error_in_a_line(&failure)),
+            Err(failure) if config.options.name.is_some() => errors.push(error_in_a_line(&failure)),
             Err(failure) => return Err(failure),
         }
-        match &config.name {
+        match &config.options.name {
             Some(name) => self.errors.extend(ConfigError::under(name, errors)),
             None => self.errors.extend(errors),
         }
@@ -282,11 +282,11 @@ impl EntryNeeds {
 fn title_of(apis: &[(Arc<ApiConfig>, Loaded)]) -> String {
     let names: Vec<&str> = apis
         .iter()
-        .filter_map(|(config, _)| config.name.as_ref())
+        .filter_map(|(config, _)| config.options.name.as_ref())
         .map(ApiName::as_str)
         .collect();
     match apis {
-        [(config, loaded)] if config.name.is_none() => one_line(loaded.api.document().title()),
+        [(config, loaded)] if config.options.name.is_none() => one_line(loaded.api.document().title()),
         _ => names.join("-"),
     }
 }

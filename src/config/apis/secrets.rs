@@ -14,7 +14,7 @@ const MIN_FOREIGN_SECRET_BYTES: usize = 12;
 
 /// Gives each of several APIs the secrets of all, those of their tenants included.
 pub(crate) fn share_secrets(apis: &mut [ApiConfig]) {
-    if apis.len() < 2 && apis.iter().all(|api| api.tenants.is_none()) {
+    if apis.len() < 2 && apis.iter().all(|api| api.options.tenants.is_none()) {
         return;
     }
     let mut all: Vec<Vec<u8>> = apis.iter().flat_map(static_secrets).collect();
@@ -26,18 +26,18 @@ pub(crate) fn share_secrets(apis: &mut [ApiConfig]) {
         .filter_map(|secret| String::from_utf8(secret).ok().map(SecretString::from))
         .collect();
     for api in apis {
-        api.secrets_of_all.clone_from(&secrets);
+        api.options.secrets_of_all.clone_from(&secrets);
     }
 }
 
 /// What the operator's settings of one API keep secret, in each form in which it is sent.
 fn static_secrets(api: &ApiConfig) -> Vec<Vec<u8>> {
-    let tenants = api.tenants.iter().flat_map(|tenants| tenants.entries.values());
-    let all = std::iter::once(&api.credentials).chain(tenants.map(|tenant| &tenant.credentials));
+    let tenants = api.options.tenants.iter().flat_map(|tenants| tenants.entries.values());
+    let all = api.options.credentials.iter().chain(tenants.map(|tenant| &tenant.credentials));
     let given = all.clone().flat_map(Credentials::secrets);
     let given = given.map(|secret| secret.expose_secret().as_bytes().to_vec());
     let pairs = all.flat_map(Credentials::pairs).map(String::into_bytes);
-    let headers = api.headers.iter().chain(&api.source_headers);
+    let headers = api.options.headers.iter().chain(&api.source_headers);
     let of_headers = headers
         .filter(|(_, value)| value.is_sensitive())
         .flat_map(|(name, value)| words_of_secret_header(name, value));
