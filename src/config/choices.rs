@@ -69,16 +69,6 @@ pub(crate) enum ToolLabelName {
     Off,
 }
 
-impl From<ToolLabelName> for ToolLabel {
-    fn from(name: ToolLabelName) -> Self {
-        match name {
-            ToolLabelName::Auto => Self::Auto,
-            ToolLabelName::On => Self::On,
-            ToolLabelName::Off => Self::Off,
-        }
-    }
-}
-
 /// The language of filters of replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -247,6 +237,7 @@ meaning!(OutputSchemasName means OutputSchemas: Auto => Auto, Lenient => Lenient
 meaning!(ClientName means KnownClient: Generic => Generic, Claude => Claude, Openai => OpenAi, Vscode => VsCode, Cursor => Cursor, Gemini => Gemini, Codex => Codex, ClaudeDesktop => ClaudeDesktop, ClaudeCode => Claude, Windsurf => Windsurf, Zed => Zed, Goose => Goose, Continue => Continue, Opencode => Opencode);
 meaning!(PageName means PageKind: Full => Full, Public => Public, Off => Off);
 meaning!(ToolsMode means ListMode: All => All, Search => Search, Auto => Auto);
+meaning!(ToolLabelName means ToolLabel: Auto => Auto, On => On, Off => Off);
 
 /// The value of a flag that takes seconds.
 ///
