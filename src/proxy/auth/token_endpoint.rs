@@ -236,6 +236,7 @@ impl TokenEndpoint {
             url: url.clone(),
             headers,
             body: Some(form.finish().into()),
+            may_stream: false,
         })
     }
 
@@ -250,6 +251,7 @@ impl TokenEndpoint {
             url,
             headers,
             body: None,
+            may_stream: false,
         };
         let reply = self.send(request).await?;
         if !reply.status.is_success() {

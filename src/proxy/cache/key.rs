@@ -79,6 +79,7 @@ mod tests {
             url: url.parse().unwrap(),
             headers: map,
             body: None,
+            may_stream: false,
         }
     }
 

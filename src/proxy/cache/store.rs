@@ -198,6 +198,7 @@ mod tests {
             url: format!("http://h/{number}").parse().unwrap(),
             headers: HeaderMap::new(),
             body: None,
+            may_stream: false,
         };
         keys.key(&request, b"")
     }

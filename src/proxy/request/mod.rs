@@ -44,6 +44,8 @@ pub struct Request {
     pub headers: HeaderMap,
     /// The body; `None` is no body at all.
     pub body: Option<Payload>,
+    /// Whether the document says that the reply is a stream of values, of which none may come for long.
+    pub may_stream: bool,
 }
 
 /// What the operator adds to a request: always sent as it is, and no argument can replace it.
@@ -166,6 +168,7 @@ pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Valu
         url,
         headers,
         body: content,
+        may_stream: response::may_stream(template.document, operation),
     })
 }
 

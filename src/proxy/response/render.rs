@@ -134,7 +134,7 @@ impl OutputContract {
 
 fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> ToolResult {
     let content_type = content_type(&response.headers);
-    if operation.method == Method::HEAD || is_blank(content_type, &response.body) {
+    if operation.method == Method::HEAD || (response.stopped.is_none() && is_blank(content_type, &response.body)) {
         return ToolResult::of_text(headline(response, rendering.headers), rendering.promise.text_form());
     }
     if let Some(framing) = Framing::of(content_type) {

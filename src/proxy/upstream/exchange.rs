@@ -90,6 +90,7 @@ pub(crate) async fn exchange(
 ) -> Result<Response, CallError> {
     let progress = caller.progress.as_ref();
     let is_https = request.url.scheme() == "https";
+    let may_stream = request.may_stream;
     let (outgoing, upload) = outgoing_request(request, progress.is_some());
     // Progress only ever grows: what comes in is counted on top of what went out.
     let uploaded = upload.as_ref().map_or(0, |upload| upload.length);
@@ -104,6 +105,7 @@ pub(crate) async fn exchange(
         bytes: options.max_response_bytes,
         // What came of a stream must be told before the whole call's time is over.
         stream_deadline: deadline - options.timeout.mul_f64(0.1),
+        may_stream,
         memory: &options.memory,
         caller,
     };
@@ -150,6 +152,8 @@ struct BodyLimits<'b> {
     bytes: usize,
     /// A stream of records is read until then.
     stream_deadline: Instant,
+    /// Whether JSON may be a stream of records although none has come.
+    may_stream: bool,
     memory: &'b MemoryBudget,
     /// Who the memory is counted for.
     caller: &'b Caller,
@@ -186,10 +190,11 @@ async fn read_body(
     let mut memory = limits.memory.begin();
     let mut stopped = None;
     while stopped.is_none() {
-        let may_go_on = || first_line.as_ref().is_some_and(FirstLine::looks_whole) && declared != Some(body.len());
+        let is_awaited = limits.may_stream && body.len() == 0;
+        let may_go_on = || first_line.as_ref().is_some_and(|line| is_awaited || line.looks_whole()) && declared != Some(body.len());
         let next = if records.is_some() || may_go_on() {
             let Ok(next) = tokio::time::timeout_at(limits.stream_deadline, reply.chunk()).await else {
-                is_lines |= first_line.take().is_some_and(|line| line.is_whole(body.as_slice()));
+                is_lines |= first_line.take().is_some_and(|line| is_awaited || line.is_whole(body.as_slice()));
                 if records.is_none() && !is_lines {
                     continue;
                 }

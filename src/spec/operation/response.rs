@@ -70,6 +70,16 @@ pub(crate) fn header_names(document: &Document, operation: &Operation) -> Vec<St
         .collect()
 }
 
+/// Whether the document says that the replies are streams of values. Gateways of gRPC say so in a reference or in a description.
+#[must_use]
+pub(crate) fn may_stream(document: &Document, operation: &Operation) -> bool {
+    const HINTS: [&str; 2] = ["#/x-stream-definitions/", "(streaming responses)"];
+    operation.responses.is_some_and(|responses| {
+        let text = document.node(responses).text().as_bytes();
+        HINTS.iter().any(|hint| memchr::memmem::find(text, hint.as_bytes()).is_some())
+    })
+}
+
 /// What the document says of a status: the description of the response that is declared for it, or for its class.
 #[must_use]
 pub(crate) fn description_of(document: &Document, operation: &Operation, status: http::StatusCode) -> Option<String> {

@@ -338,6 +338,7 @@ fn p10_a_stream_under_the_type_of_json_is_collected_within_the_time_of_a_call() 
             0 => &["{\"a\":1}\n", "{\"a\":2}\n{\"a\":"],
             1 => &["{\"a\"", ":1}"],
             2 => &["{\"a\":1}\n"],
+            _ if request.path() == "/watch" => &[],
             _ => &["{\"a\":{}"],
         };
         let chunks = chunks.iter().map(|chunk| format!("{:x}\r\n{chunk}\r\n", chunk.len()));
@@ -345,7 +346,11 @@ fn p10_a_stream_under_the_type_of_json_is_collected_within_the_time_of_a_call() 
         hold(stream);
     });
     let parameter = json!([{"name": "n", "in": "path", "required": true, "schema": {"type": "integer"}}]);
-    let spec = SpecFile::with_paths(&json!({"/case/{n}": {"get": {"operationId": "case", "parameters": parameter}}}));
+    let streams =
+        json!({"200": {"description": "Events", "content": {"application/json": {"schema": {"$ref": "#/x-stream-definitions/event"}}}}});
+    let spec = SpecFile::with_paths(&json!({
+        "/case/{n}": {"get": {"operationId": "case", "parameters": parameter}}, "/watch": {"get": {"operationId": "watch", "responses": streams}},
+    }));
     let mut session = Session::serving(&spec, &upstream, &["--timeout", "1", "--breaker-failures", "1"]);
     for (number, expected) in [json!([{"a": 1}, {"a": 2}]), json!([{"a": 1}]), json!([{"a": 1}])]
         .iter()
@@ -356,6 +361,10 @@ fn p10_a_stream_under_the_type_of_json_is_collected_within_the_time_of_a_call() 
         let note = result["structuredContent"]["_notes"][0].as_str().unwrap();
         assert!(note.contains("the time for a call was over"), "{result}");
     }
+    // Nothing came, and the document says that this is a stream.
+    let result = session.call("watch", &json!({}));
+    assert_eq!(result["structuredContent"]["result"], json!([]), "{result}");
+    assert!(result.to_string().contains("the time for a call was over"), "{result}");
     let result = session.call("case", &json!({"n": 3}));
     assert_eq!(result["isError"], true, "{result}");
     assert!(text(&result).contains("did not answer"), "{result}");
