@@ -40,7 +40,7 @@ use self::list::on_use::{InputTime, InputTimes, UnfinishedTool, complete_input};
 pub use self::list::tool_json::ToolSummary;
 use self::list::tool_json::{Grouping, ToolParts, to_json, write_tool};
 use self::overrides::arguments::RuleFindings;
-use self::overrides::ruled_schema::rule_schema;
+use self::overrides::ruled_schema::{rule_schema, unrequire_properties};
 use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::operation::rules::RuledProperty;
 use crate::spec::schema::{SchemaOptions, Schemas, WireSchema};
@@ -290,6 +290,7 @@ impl Annotated {
             }
             rule_findings.note_properties(&ruled);
             self.parts.input = to_json(&ruled.shown);
+            unrequire_properties(&mut completed.schema, &ruled.properties);
             self.ruled_properties = ruled.properties;
             self.unruled = Some(Arc::new(completed.schema));
         }

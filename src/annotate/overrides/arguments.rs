@@ -123,9 +123,6 @@ fn apply_rule(operation: &mut Operation, rule: ArgumentRule, findings: &mut Rule
     if rule.is_closed() && rule.required.is_some() {
         refuse("is given by no call, so that `required` says nothing; leave it out");
     }
-    if rule.required == Some(false) && rule.default.is_none() {
-        refuse("needs a `default` to be optional");
-    }
     let ArgumentTarget::Parameter(location, name) = &rule.target else {
         findings.problems.append(&mut problems);
         operation.rules.arguments.push(rule);
@@ -136,6 +133,9 @@ fn apply_rule(operation: &mut Operation, rule: ArgumentRule, findings: &mut Rule
         return;
     };
     findings.note(&rule, true);
+    if *location == Location::Path && rule.required == Some(false) && rule.default.is_none() {
+        refuse("is part of the path: it needs a `default` to be optional");
+    }
     let repeats_key = *location == Location::Header && name.eq_ignore_ascii_case("idempotency-key");
     let closed = rule.closed_source();
     if repeats_key
@@ -173,7 +173,7 @@ fn apply_rule(operation: &mut Operation, rule: ArgumentRule, findings: &mut Rule
             }
             parameter.description = rule.description.clone().or(parameter.description.take());
             parameter.default = rule.default.clone().or(parameter.default.take());
-            parameter.required |= rule.required == Some(true);
+            parameter.required = rule.required.unwrap_or(parameter.required);
         }
     }
     findings.problems.append(&mut problems);

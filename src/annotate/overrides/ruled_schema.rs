@@ -50,6 +50,13 @@ pub(crate) fn rule_schema(operation: &Operation, completed: &Completed) -> Ruled
     ruled
 }
 
+/// Lets a call leave out the properties that the document requires and a rule does not, also in the document's own input schema.
+pub(crate) fn unrequire_properties(root: &mut SchemaObject, properties: &[RuledProperty]) {
+    for property in properties.iter().filter(|property| property.rule.required == Some(false)) {
+        edit_body(root, &property.path, Examples::Kept, &mut unrequire);
+    }
+}
+
 impl RuledSchema {
     fn rule_body(&mut self, operation: &Operation, completed: &Completed) {
         let wire = completed.wire.as_ref();
@@ -110,7 +117,7 @@ impl RuledSchema {
         if !self
             .properties
             .iter()
-            .any(|property| property.rule.is_closed() || property.rule.default.is_some())
+            .any(|property| property.rule.is_closed() || property.rule.default.is_some() || property.rule.required == Some(false))
         {
             return;
         }
@@ -328,7 +335,7 @@ fn remove_examples(schema: &mut SchemaObject) {
 }
 
 fn describe_property(schema: &mut SchemaObject, name: &str, rule: &ArgumentRule) {
-    if rule.default.is_some() {
+    if rule.default.is_some() || rule.required == Some(false) {
         unrequire(schema, name);
     } else if rule.required == Some(true) && !requires(schema, name) {
         let required = schema.entry("required").or_insert_with(|| Value::Array(Vec::new()));

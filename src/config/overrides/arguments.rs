@@ -36,7 +36,7 @@ pub(super) struct ArgumentSchema {
     /// The only values that it may have, each of which the document allows
     #[schemars(rename = "enum")]
     values: Option<Vec<Value>>,
-    /// Whether a call must give it; `false` only with `default`
+    /// Whether a call must give it, whatever the document says; a path parameter may be left out only with `default`
     required: Option<bool>,
     /// Whether the value of a path parameter may hold slashes
     slashes: Option<bool>,
