@@ -95,8 +95,9 @@ impl BoundTool {
             None => self.target.wire(),
         };
         let arguments = with_schema_names(arguments, wire)?;
+        let lenient = self.target.rules.as_ref().map(|rules| rules.lenient_places());
         match checks {
-            Some(checks) => checks.check(&tool.name, Some(&self.target.operation), arguments, empty),
+            Some(checks) => checks.check(&tool.name, Some(&self.target.operation), arguments, empty, lenient),
             None => Ok(CheckedArguments::unchecked(arguments)),
         }
     }

@@ -209,6 +209,10 @@ fn explain_rules(rules: &OperationRules, out: &mut String) {
                 rule.required
                     .map(|required| if required { "required" } else { "optional" }.to_owned()),
             );
+            said.extend(
+                rule.lenient
+                    .map(|lenient| if lenient { "checked leniently" } else { "checked strictly" }.to_owned()),
+            );
             said.extend(rule.description.as_ref().map(|_| "described anew".to_owned()));
         }
         let origins: Vec<&str> = rule.origins.iter().map(|(origin, _)| origin.as_str()).collect();

@@ -90,6 +90,7 @@ pub(crate) fn rule_arguments(
                 operation.label()
             ));
         }
+        findings.problems.extend(closed_in_lenient(operation));
     }
 }
 
@@ -98,6 +99,27 @@ fn closed_property(operation: &Operation) -> Option<&ArgumentTarget> {
     let mut closed = operation.rules.arguments.iter().filter(|rule| rule.is_closed());
     let is_of_body = |rule: &&ArgumentRule| matches!(rule.target, ArgumentTarget::Body(_));
     closed.find(is_of_body).map(|rule| &rule.target)
+}
+
+/// That no call gives a property which is within one that may be anything.
+fn closed_in_lenient(operation: &Operation) -> Option<String> {
+    let steps = |rule: &ArgumentRule| match &rule.target {
+        ArgumentTarget::Body(steps) => Some(steps.clone()),
+        ArgumentTarget::Parameter(..) => None,
+    };
+    let rules = &operation.rules.arguments;
+    rules.iter().filter(|rule| rule.lenient == Some(true)).find_map(|lenient| {
+        let around = steps(lenient)?;
+        let is_within = |rule: &&ArgumentRule| rule.is_closed() && steps(rule).is_some_and(|steps| steps.starts_with(&around));
+        let closed = rules.iter().find(is_within)?;
+        let origin = lenient.origins.last().map(|(origin, _)| origin.as_str()).unwrap_or_default();
+        Some(format!(
+            "{origin}: `validate: lenient` of `{}` does not go together with `{}` of {}, which no call gives: a value that does not fit could hold it in another place",
+            lenient.target,
+            closed.target,
+            operation.label()
+        ))
+    })
 }
 
 /// Names of headers have no case (RFC 9110 section 5.1).
@@ -122,6 +144,9 @@ fn apply_rule(operation: &mut Operation, rule: ArgumentRule, findings: &mut Rule
     }
     if rule.is_closed() && rule.required.is_some() {
         refuse("is given by no call, so that `required` says nothing; leave it out");
+    }
+    if rule.is_closed() && rule.lenient == Some(true) {
+        refuse("is given by no call, so that `validate: lenient` says nothing; leave it out");
     }
     let ArgumentTarget::Parameter(location, name) = &rule.target else {
         findings.problems.append(&mut problems);

@@ -3,13 +3,24 @@
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
+use super::read_validate;
 use crate::config::forward::read_client_header;
 use crate::config::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::spec::Location;
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, ValueSource};
 use crate::text;
 
-const KEYS: [&str; 8] = ["hide", "value", "default", "name", "description", "enum", "required", "slashes"];
+const KEYS: [&str; 9] = [
+    "hide",
+    "value",
+    "default",
+    "name",
+    "description",
+    "enum",
+    "required",
+    "slashes",
+    "validate",
+];
 const PLACES: [(&str, Location); 4] = [
     ("path", Location::Path),
     ("query", Location::Query),
@@ -40,6 +51,8 @@ pub(super) struct ArgumentSchema {
     required: Option<bool>,
     /// Whether the value of a path parameter may hold slashes
     slashes: Option<bool>,
+    /// Whether a property of the body that does not fit its schema is refused (strict), or sent with a note (lenient)
+    validate: Option<super::ValidateSchema>,
 }
 
 /// What the key `arguments` says.
@@ -117,6 +130,12 @@ fn read_rule(place: &str, said: &Map<String, Value>, rule: &mut ArgumentRule, sl
                 (ArgumentTarget::Parameter(Location::Path, name), Some(true)) => slashes.push(name.clone()),
                 (ArgumentTarget::Parameter(Location::Path, _), _) | (_, None) => {}
                 _ => problems.push(format!("`{path}`: only a path parameter may hold slashes")),
+            },
+            "validate" => match &rule.target {
+                ArgumentTarget::Body(_) => rule.lenient = read_validate(place, value, problems),
+                ArgumentTarget::Parameter(..) => problems.push(format!(
+                    "`{path}`: parameters are always checked; only a property of the body may be sent unchecked"
+                )),
             },
             "value" => rule.value = read_source(&path, value, problems),
             _ => problems.push_unknown_key(place, key, KEYS),

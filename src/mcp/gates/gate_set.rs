@@ -94,7 +94,7 @@ impl Gates {
         let checks = tool.and_then(|tool| tool.checks.get_or_init(|| ArgumentChecks::of_tool(&name, &tool.text)).as_ref());
         match checks {
             Some(checks) => checks
-                .check(&name, None, arguments, EmptyArgument::Dropped)
+                .check(&name, None, arguments, EmptyArgument::Dropped, None)
                 .map_err(|error| Box::new(ToolResult::error(error.to_string()))),
             None => Ok(CheckedArguments::unchecked(arguments)),
         }

@@ -4,8 +4,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::integers::write_integers_plainly;
+use super::lenient::LenientPlaces;
 use super::placement::place_arguments;
-use super::problems::{describe_body_problems, describe_format_mismatch, describe_problems};
+use super::problems::{describe_body_problems, describe_format_mismatch, describe_lenient_problems, describe_problems};
 use super::repair::{EmptyArgument, repair_values};
 use super::repair_notes::RepairNotes;
 use super::validate::{ArgumentVerdict, Validator, open_body};
@@ -67,7 +68,7 @@ impl ArgumentChecks {
 
     /// The arguments of a tool, repaired where that makes them valid and only one reading fits. `operation` is the one that the
     /// tool calls, if it calls one. `empty` says what may become of an optional number that is given as an
-    /// empty text.
+    /// empty text, and `lenient` which properties are sent although they do not fit.
     ///
     /// # Errors
     /// [`CallError::Arguments`] with all that is wrong with them.
@@ -77,6 +78,7 @@ impl ArgumentChecks {
         operation: Option<&Operation>,
         arguments: JsonObject,
         empty: EmptyArgument,
+        lenient: Option<&LenientPlaces>,
     ) -> Result<CheckedArguments, CallError> {
         let given = Value::Object(arguments);
         let verdict = self.validator.judge(&given);
@@ -92,6 +94,13 @@ impl ArgumentChecks {
         {
             return Ok(checked);
         }
+        let given = Value::Object(given);
+        if let Some(checked) = self.check_leniently(&given, lenient, None) {
+            return Ok(checked);
+        }
+        let Value::Object(given) = given else {
+            return Ok(CheckedArguments::unchecked(JsonObject::new()));
+        };
         // Types alone first: what they explain needs no other reading.
         let mut notes = RepairNotes::default();
         let mut repaired = given.clone();
@@ -100,6 +109,9 @@ impl ArgumentChecks {
         let verdict = self.validator.judge(&repaired);
         if verdict != ArgumentVerdict::Invalid {
             return Ok(self.checked(repaired, verdict, notes.sentence()));
+        }
+        if let Some(checked) = self.check_leniently(&repaired, lenient, notes.sentence()) {
+            return Ok(checked);
         }
         let mut notes = RepairNotes::default();
         let is_valid = |name: &str, value: &Value| self.is_valid_alone(name, value);
@@ -132,6 +144,15 @@ impl ArgumentChecks {
         Some(CheckedArguments {
             body_problems,
             ..self.checked(repaired, verdict, notes.sentence())
+        })
+    }
+
+    /// The arguments, if nothing but properties that a rule is lenient with does not fit.
+    fn check_leniently(&self, arguments: &Value, lenient: Option<&LenientPlaces>, repairs: Option<String>) -> Option<CheckedArguments> {
+        let body_problems = describe_lenient_problems(&self.schema, arguments, lenient?)?;
+        Some(CheckedArguments {
+            body_problems: Some(body_problems),
+            ..self.checked(arguments.clone(), ArgumentVerdict::Valid, repairs)
         })
     }
 

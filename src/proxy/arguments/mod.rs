@@ -3,6 +3,7 @@
 
 pub(crate) mod check;
 pub(crate) mod integers;
+pub(crate) mod lenient;
 pub(crate) mod placement;
 mod problem_text;
 mod problems;

@@ -10,6 +10,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, ValidationError};
 use serde_json::{Map, Value};
 
+use super::lenient::LenientPlaces;
 use super::problem_text::{describe_no_form, describe_place, describe_problem, quote_value};
 use super::validate::compile_schema;
 use crate::spec::pointer;
@@ -22,6 +23,8 @@ const MAX_STEPS: usize = 2_000_000;
 
 /// More problems than this help no caller.
 const MAX_PROBLEMS: usize = 20;
+/// How many problems of a body that was sent are shown.
+const MAX_SENT_PROBLEMS: usize = 3;
 
 /// The keywords whose schemas the search enters.
 const ENTERED: [&str; 9] = [
@@ -55,6 +58,8 @@ struct Problem {
     /// A clause for the model, with the place that it is about.
     text: String,
     kind: ProblemKind,
+    /// The JSON Pointer of its place.
+    pointer: String,
     /// How many levels below the arguments its place is.
     level: usize,
 }
@@ -103,13 +108,26 @@ pub(crate) fn describe_format_mismatch(schema: &Map<String, Value>, arguments: &
 /// What of a body does not fit the input schema and is sent all the same, in a sentence for the model.
 #[must_use]
 pub(crate) fn describe_body_problems(schema: &Map<String, Value>, arguments: &Value) -> Option<String> {
-    const MAX_SHOWN: usize = 3;
-    let (problems, _) = ProblemSearch::new("", schema, false, MAX_SHOWN).run(arguments);
-    let clauses: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
-    (!clauses.is_empty()).then(|| {
-        let clauses = clauses.join("; ");
-        format!("The body does not fit its schema, and was sent because the server's settings allow it: {clauses}.")
-    })
+    let (problems, _) = ProblemSearch::new("", schema, false, MAX_SENT_PROBLEMS).run(arguments);
+    (!problems.is_empty()).then(|| describe_sent(problems))
+}
+
+/// The same, if nothing but the properties at the places does not fit.
+#[must_use]
+pub(crate) fn describe_lenient_problems(schema: &Map<String, Value>, arguments: &Value, places: &LenientPlaces) -> Option<String> {
+    if places.is_empty() {
+        return None;
+    }
+    let (problems, is_complete) = ProblemSearch::new("", schema, false, MAX_PROBLEMS + 1).run(arguments);
+    let is_known = is_complete && !problems.is_empty() && problems.len() <= MAX_PROBLEMS;
+    let is_lenient = is_known && problems.iter().all(|problem| places.contain(&problem.pointer));
+    is_lenient.then(|| describe_sent(problems))
+}
+
+fn describe_sent(problems: Vec<Problem>) -> String {
+    let clauses: Vec<String> = problems.into_iter().take(MAX_SENT_PROBLEMS).map(|problem| problem.text).collect();
+    let clauses = clauses.join("; ");
+    format!("The body does not fit its schema, and was sent because the server's settings allow it: {clauses}.")
 }
 
 /// What is wrong with the arguments of `tool`, one line a problem; `schema` is the input schema.
@@ -326,6 +344,7 @@ impl ValuePlace {
         Problem {
             text,
             kind: ProblemKind::Other,
+            pointer: self.pointer.clone(),
             level: self.level,
         }
     }

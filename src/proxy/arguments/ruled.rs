@@ -7,6 +7,8 @@ use crate::json::JsonObject;
 use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value};
 
+use super::lenient::LenientPlaces;
+use super::problems::describe_lenient_problems;
 use super::repair::{EmptyArgument, repair_values};
 use super::repair_notes::RepairNotes;
 use super::validate::{Validator, open_body};
@@ -27,6 +29,10 @@ pub(crate) struct ArgumentRules {
     takes_any_body: bool,
     parameters: Vec<FixedArgument>,
     properties: Vec<RuledBodyProperty>,
+    /// The properties that rules are lenient with, by the names that the model gives.
+    lenient: LenientPlaces,
+    /// The same by the names of the document.
+    lenient_in_document: LenientPlaces,
 }
 
 /// An argument that no call gives.
@@ -43,6 +49,7 @@ struct RuledBodyProperty {
     /// The name under which the model gives it.
     given_as: Option<String>,
     setting: PropertySetting,
+    is_lenient: bool,
 }
 
 enum PropertySetting {
@@ -116,6 +123,7 @@ impl ArgumentRules {
             };
             ruled.push(RuledBodyProperty {
                 label: rule.target.to_string(),
+                is_lenient: rule.lenient == Some(true),
                 given_as: rule.name,
                 path,
                 setting,
@@ -129,6 +137,8 @@ impl ArgumentRules {
                 validator: OnceLock::new(),
                 takes_any_body: operation.rules.takes_any_body,
                 parameters,
+                lenient: LenientPlaces::new(lenient_paths(&ruled, true)),
+                lenient_in_document: LenientPlaces::new(lenient_paths(&ruled, false)),
                 properties: ruled,
             }),
             problems => Err(problems),
@@ -180,6 +190,11 @@ impl ArgumentRules {
         Ok(RuledCall { arguments, secrets })
     }
 
+    /// The properties of the body that are sent although they do not fit, by the names that the model gives.
+    pub(crate) fn lenient_places(&self) -> &LenientPlaces {
+        &self.lenient
+    }
+
     fn is_valid(&self, tool: &str, arguments: &JsonObject) -> bool {
         let compile = || {
             let mut schema = self.schema.as_ref().clone();
@@ -192,7 +207,8 @@ impl ArgumentRules {
             return true;
         };
         let arguments = Value::Object(arguments.clone());
-        if validator.accepts(&arguments) {
+        let is_sent = || describe_lenient_problems(&self.schema, &arguments, &self.lenient_in_document).is_some();
+        if validator.accepts(&arguments) || is_sent() {
             return true;
         }
         let labels = self.parameters.iter().map(|parameter| parameter.label.as_str());
@@ -227,6 +243,21 @@ impl ArgumentRules {
         secrets.push(text);
         Ok(Some(value))
     }
+}
+
+/// The paths of the properties that rules are lenient with, with the names `as_given` by the model or with those of the document.
+fn lenient_paths(properties: &[RuledBodyProperty], as_given: bool) -> Vec<Vec<PropertyStep>> {
+    let given_as = |path: &[PropertyStep]| {
+        let property = properties.iter().find(|property| as_given && property.path == path)?;
+        property.given_as.clone().map(PropertyStep::Member)
+    };
+    let lenient = properties.iter().filter(|property| property.is_lenient);
+    let renamed = lenient.map(|RuledBodyProperty { path, .. }| {
+        let steps = path.iter().enumerate();
+        let steps = steps.map(|(index, step)| path.get(..=index).and_then(given_as).unwrap_or_else(|| step.clone()));
+        steps.collect()
+    });
+    renamed.collect()
 }
 
 impl RuledBodyProperty {

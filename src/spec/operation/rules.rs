@@ -58,6 +58,8 @@ pub struct ArgumentRule {
     pub values: Option<Vec<Value>>,
     /// Whether a call must give it.
     pub required: Option<bool>,
+    /// Whether a property that does not fit its schema is sent all the same.
+    pub lenient: Option<bool>,
 }
 
 /// A parameter that no call gives.
@@ -116,6 +118,7 @@ impl ArgumentRule {
             description: None,
             values: None,
             required: None,
+            lenient: None,
         }
     }
 
@@ -129,6 +132,7 @@ impl ArgumentRule {
         self.description = later.description.or(self.description.take());
         self.values = later.values.or(self.values.take());
         self.required = later.required.or(self.required);
+        self.lenient = later.lenient.or(self.lenient);
     }
 
     /// Whether no call gives the argument.
