@@ -51,6 +51,12 @@ fn refusal() -> CallError {
     CallError::Setting("nothing was sent, because an argument would set what this server sets".into())
 }
 
+/// Whether a pair of a query or a form holds the key behind a semicolon, at which some servers split as well.
+fn holds_key_behind_semicolon(pair: &str, closed: &str) -> bool {
+    let mut keys = pair.split(';').skip(1).map(|part| part.split('=').next().unwrap_or_default());
+    keys.any(|key| is_read_as(&decoded(key), closed))
+}
+
 fn decoded(text: &str) -> String {
     let spaced = text.replace('+', " ");
     percent_encoding::percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
@@ -81,9 +87,18 @@ fn query_holds(operation: &Operation, parameter: &Parameter, value: Option<&Valu
         others.any(|other| other.location == Location::Query && other.name == key && other.name != parameter.name)
     };
     let pairs = request.url.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
-    let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let pairs = pairs.map(|pair| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (pair, (decoded(key), decoded(value)))
+    });
+    let pairs: Vec<(&str, (String, String))> = pairs.collect();
+    let mut others = pairs.iter().filter(|(_, read)| !expected.contains(read));
+    if others.any(|(pair, _)| holds_key_behind_semicolon(pair, &parameter.name)) {
+        return false;
+    }
     let mut found: Vec<(String, String)> = pairs
-        .map(|(key, value)| (decoded(key), decoded(value)))
+        .into_iter()
+        .map(|(_, read)| read)
         .filter(|(key, _)| (is_read_as(key, &parameter.name) || expected.iter().any(|(expected, _)| expected == key)) && !is_other(key))
         .collect();
     found.sort();
@@ -139,7 +154,17 @@ fn body_holds(template: &RequestTemplate<'_>, arguments: &Map<String, Value>, re
         ArgumentTarget::Body(steps) => steps.first(),
         ArgumentTarget::Parameter(..) => None,
     });
+    let form = payload.bytes().filter(|_| media_type.kind == MediaKind::Form);
+    let form = form.and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
+    let is_hidden = |name: &str| {
+        let key = |pair: &str| decoded(pair.split('=').next().unwrap_or_default());
+        let mut others = form.split('&').filter(|pair| !is_read_as(&key(pair), name));
+        others.any(|pair| holds_key_behind_semicolon(pair, name))
+    };
     names.all(|name| {
+        if is_hidden(name) {
+            return false;
+        }
         let alone = value
             .get(name)
             .map(|value| Value::Object(Map::from_iter([(name.clone(), value.clone())])));
