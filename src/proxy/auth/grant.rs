@@ -21,8 +21,8 @@ pub(crate) struct OauthClient {
     pub secret: Option<SecretString>,
     /// The client's key, in place of a secret.
     pub signer: Option<Arc<ClientSigner>>,
-    /// The issuer whose endpoint it is, if the operator names it.
-    pub issuer: Option<Url>,
+    /// The issuer whose endpoint it is, to the letter, if the operator names it.
+    pub issuer: Option<String>,
 }
 
 /// How tokens are asked for.

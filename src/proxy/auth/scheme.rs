@@ -197,7 +197,7 @@ impl SchemeResolver<'_> {
             id: values.get(&CredentialPart::ClientId).cloned(),
             secret: values.get(&CredentialPart::ClientSecret).cloned(),
             signer: self.credentials.clients.get(name).and_then(|client| client.signer.clone()),
-            issuer: url_of(values, CredentialPart::Issuer),
+            issuer: values.get(&CredentialPart::Issuer).map(|issuer| issuer.expose_secret().to_owned()),
         }
     }
 

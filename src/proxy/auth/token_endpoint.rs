@@ -208,8 +208,8 @@ impl TokenEndpoint {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.extend_pairs(parameters);
         if let (Some(signer), Some(id)) = (&self.client.signer, &self.client.id) {
-            let audience = self.client.issuer.as_ref().unwrap_or(url);
-            let assertion = signer.assertion(id.expose_secret(), audience.as_str());
+            let audience = self.client.issuer.as_deref().unwrap_or(url.as_str());
+            let assertion = signer.assertion(id.expose_secret(), audience);
             let assertion = assertion.ok_or(TokenRefusal::Failed("the client's key cannot sign".into()))?;
             form.append_pair("client_assertion_type", ASSERTION_TYPE)
                 .append_pair("client_assertion", &assertion);
