@@ -1,5 +1,5 @@
-//! Replies that are longer than a model takes, cut so that they stay valid JSON and keep what is most useful: lists lose their tails
-//! before the members beside them are touched, short values stay whole before long texts, and every loss is reported.
+//! Replies that are longer than a model takes, cut so that they stay valid JSON and keep what is most useful: lists and maps lose their
+//! tails before the members beside them are touched, short values stay whole before long texts, and every loss is reported.
 //!
 //! Works on the text: a tree of a large reply takes many times its memory, and what is cut away is never looked at.
 
@@ -8,14 +8,22 @@ use std::fmt;
 use crate::spec::node::{Node, Object};
 use crate::spec::pointer;
 
-/// The smallest share of the room, in bytes, that an item or a member is taken apart for.
+/// The smallest room, in bytes, in which the first item of a list is taken apart.
 const MIN_BUDGET: usize = 64;
+/// The smallest share of the room, in bytes, that the value of a member is cut to.
+const MIN_SHARE: usize = 32;
+/// No value is cut to fewer bytes.
+const MIN_VALUE: usize = 8;
+/// The fewest members of a map, of one with members of different kinds, and how many of its largest ones must fit.
+const MIN_MAP_MEMBERS: usize = 16;
+const MIN_MIXED_MEMBERS: usize = 64;
+const MIN_WHOLE_MEMBERS: usize = 8;
 /// Deeper than this nothing is taken apart.
 const MAX_DEPTH: usize = 24;
 /// How much of a pointer is told.
-const MAX_POINTER_BYTES: usize = 200;
+const MAX_POINTER_BYTES: usize = 60;
 /// How many losses are told one by one.
-const MAX_LISTED_LOSSES: usize = 8;
+const MAX_LISTED_LOSSES: usize = 5;
 
 /// What was lost, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +50,8 @@ pub(crate) fn truncate_json(text: &str, budget: usize, first: &[String]) -> (Str
         losses: Vec::new(),
     };
     cutter.write(Node::new(text), budget);
+    // Those of the root first: they say the most.
+    cutter.losses.sort_by_key(|loss| loss.pointer.matches('/').count());
     (cutter.out, cutter.losses)
 }
 
@@ -64,18 +74,26 @@ impl Cutter<'_> {
         if text.len() <= budget {
             self.out.push_str(text);
         } else if let Some(string) = node.string() {
-            let kept = cut_string(&string, budget);
-            self.lose(kept.chars().count(), string.chars().count(), "characters");
-            self.out.push_str(&serde_json::Value::String(format!("{kept}…")).to_string());
+            if is_base64(&string) {
+                self.lose(0, string.len(), "characters of base64");
+                self.out.push_str(&format!("\"[{} characters of base64]\"", string.len()));
+            } else {
+                self.write_text(&string, budget);
+            }
         } else if self.depth < MAX_DEPTH && text.starts_with('[') {
             self.write_items(node, budget);
         } else if let Some(object) = node.object().filter(|_| self.depth < MAX_DEPTH) {
             self.write_members(&object, budget);
         } else {
-            // Too deep, or a number of many digits: half of that would be another number.
-            self.lose(0, 1, "values");
-            self.out.push_str("null");
+            // Too deep, or a number of many digits: half of that would be another value.
+            self.write_text(text, budget);
         }
+    }
+
+    fn write_text(&mut self, text: &str, budget: usize) {
+        let kept = cut_string(text, budget);
+        self.lose(kept.chars().count(), text.chars().count(), "characters");
+        self.out.push_str(&serde_json::Value::String(format!("{kept}…")).to_string());
     }
 
     fn lose(&mut self, kept: usize, of: usize, what: &'static str) {
@@ -125,7 +143,7 @@ impl Cutter<'_> {
     }
 
     /// The members of an object share the room: lists give way first, as long as an item of each stays whole, and then the large members
-    /// alike. Where even that is too much, members go.
+    /// alike. Where even that is too much, members go; of a map, the first stay whole.
     fn write_members(&mut self, object: &Object<'_>, budget: usize) {
         let mut members: Vec<Member<'_>> = object.iter().map(|(key, node)| Member::new(key, node)).collect();
         let room = budget.saturating_sub(2);
@@ -134,23 +152,33 @@ impl Cutter<'_> {
         if !self.first.is_empty() {
             by_use.sort_by_key(|member| rank(member.key));
         }
-        let fitting = count_fitting(by_use.iter().map(|member| member.size), room);
-        by_use.drain(fitting..).for_each(|member| member.room = 0);
-        share(&mut by_use, room);
+        let is_map = is_map(&by_use, self.first, room);
+        let mut left = room;
+        by_use.retain_mut(|member| {
+            let least = if is_map { member.size } else { member.size.min(MIN_SHARE) };
+            let rest = left.checked_sub(framed(member.key) + least);
+            // After the first members of a map, none is shown that just happens to be short.
+            left = rest.unwrap_or(if is_map { 0 } else { left });
+            if rest.is_none() {
+                member.room = 0;
+            }
+            rest.is_some()
+        });
+        let keys: usize = by_use.iter().map(|member| framed(member.key)).sum();
+        share(&mut by_use, room.saturating_sub(keys));
         self.out.push('{');
         let mut kept = 0;
         for member in &members {
-            // A key cannot be cut: it would be another one.
-            let Some(left) = member.room.checked_sub(framed(member.key)).filter(|left| *left > 0) else {
+            if member.room < member.size.min(MIN_VALUE) {
                 continue;
-            };
+            }
             if kept > 0 {
                 self.out.push(',');
             }
             kept += 1;
             self.out.push_str(&serde_json::Value::String(member.key.to_owned()).to_string());
             self.out.push(':');
-            self.descend(|place| pointer::push(place, member.key), member.node, left);
+            self.descend(|place| pointer::push(place, member.key), member.node, member.room);
         }
         if kept < members.len() {
             self.lose(kept, members.len(), "members");
@@ -159,13 +187,13 @@ impl Cutter<'_> {
     }
 }
 
-/// A member of an object that is cut.
+/// A member of an object that is cut. Its key stays whole: half of it would be another one.
 struct Member<'n> {
     key: &'n str,
     node: Node<'n>,
-    /// The bytes that it takes with its key.
+    /// The bytes of its value.
     size: usize,
-    /// The bytes that it may take.
+    /// The bytes that its value may take.
     room: usize,
 }
 
@@ -174,7 +202,7 @@ impl<'n> Member<'n> {
         Self {
             key,
             node,
-            size: framed(key) + node.text().trim_end().len(),
+            size: node.text().trim_end().len(),
             room: usize::MAX,
         }
     }
@@ -188,8 +216,19 @@ impl<'n> Member<'n> {
         self.node.each_item(|item| {
             first.get_or_insert(item.text().trim_end().len());
         });
-        Some((framed(self.key) + 3 + first?).min(self.size))
+        Some((3 + first?).min(self.size))
     }
+}
+
+/// Whether an object is a map: its members are many, alike in kind unless they are very many, not large, and the document names none
+/// of them.
+fn is_map(members: &[&mut Member<'_>], named: &[String], room: usize) -> bool {
+    let kind = |member: &&mut Member<'_>| member.node.text().chars().next().filter(|begin| "{[\"".contains(*begin));
+    let is_null = |member: &&&mut Member<'_>| member.node.text().starts_with("null");
+    let mut kinds = members.iter().filter(|member| !is_null(member)).map(kind);
+    let is_alike = kinds.next().is_none_or(|first| kinds.all(|kind| kind == first));
+    let is_of_map = |member: &&mut Member<'_>| member.size <= room / MIN_WHOLE_MEMBERS && !named.iter().any(|name| name == member.key);
+    members.len() >= MIN_MAP_MEMBERS && members.iter().all(is_of_map) && (members.len() >= MIN_MIXED_MEMBERS || is_alike)
 }
 
 /// Divides the room among members.
@@ -208,15 +247,6 @@ fn share(members: &mut [&mut Member<'_>], room: usize) {
     for (member, list) in members.iter_mut().zip(lists) {
         member.room = list.map_or(member.size, |least| least.saturating_add(cap));
     }
-}
-
-/// How many of the first members fit where none of them gets more than the smallest share; at least one.
-fn count_fitting(sizes: impl Iterator<Item = usize>, room: usize) -> usize {
-    let least = sizes.scan(0_usize, |used, size| {
-        *used += size.min(MIN_BUDGET);
-        Some(*used)
-    });
-    least.take_while(|used| *used <= room).count().max(1)
 }
 
 /// The most that one member may take, so that all of them fit: those that are smaller leave their room to the others.
@@ -261,6 +291,18 @@ fn cut_string(text: &str, budget: usize) -> &str {
         })
         .map_or(text.len(), |(index, _)| index);
     text.get(..end).unwrap_or_default()
+}
+
+/// Whether a text is base64, or a `data` URL of it: a part of that is of no use.
+fn is_base64(text: &str) -> bool {
+    let data = text.strip_prefix("data:").and_then(|url| url.split_once(";base64,"));
+    let data = data.map_or(text, |(_, data)| data);
+    let has = |is: fn(&u8) -> bool| data.bytes().any(|byte| is(&byte));
+    data.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"+/-_=\r\n".contains(&byte))
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_digit)
 }
 
 /// At most `budget` bytes of a text, cut between lines, or between characters if a line is long, and what it lost.
@@ -341,17 +383,14 @@ mod tests {
 
     #[test]
     fn members_share_the_room_to_the_byte() {
-        for (sizes, room, fitting, share) in [
-            (vec![10, 10, 10], 30, 3, usize::MAX),
-            (vec![10, 10, 11], 30, 2, usize::MAX),
-            (vec![64, 65], 128, 2, 64),
-            (vec![64, 65], 127, 1, usize::MAX),
-            (vec![1000, 20, 1000], 220, 3, 100),
-            (vec![1000], 10, 1, 10),
+        for (sizes, room, share) in [
+            (vec![10, 10, 10], 30, usize::MAX),
+            (vec![10, 10, 11], 30, 10),
+            (vec![64, 65], 128, 64),
+            (vec![1000, 20, 1000], 220, 100),
+            (vec![1000], 10, 10),
         ] {
-            assert_eq!(count_fitting(sizes.iter().copied(), room), fitting, "{sizes:?}");
-            let kept = sizes.iter().copied().take(fitting).collect();
-            assert_eq!(largest_share(kept, room), share, "{sizes:?}");
+            assert_eq!(largest_share(sizes.clone(), room), share, "{sizes:?}");
         }
         let value = json!({"a": "x".repeat(1000), "n": 1, "b": "y".repeat(1000)});
         let (text, _) = truncate_json(&value.to_string(), 206, &[]);
@@ -393,6 +432,81 @@ mod tests {
     }
 
     #[test]
+    fn a_map_keeps_its_first_members_whole() {
+        let map = |key: fn(usize) -> String, value: fn(usize) -> Value| {
+            let members = (0..2000).map(|number| (key(number), value(number)));
+            Value::Object(members.collect())
+        };
+        let url = |number| format!("https://api.example/articles/2024/01/{number:04}/title");
+        let long = |number| format!("{number:04}").repeat(16);
+        for map in [
+            map(url, |number| json!({"status": 200, "title": format!("Title {number}")})),
+            map(url, |number| format!("sha{number}").into()),
+            map(long, Value::from),
+            map(
+                |number| format!("id{number}"),
+                |number| json!({"name": number, "text": "x".repeat(200)}),
+            ),
+            map(url, |number| json!([number, "x".repeat(100)])),
+            map(url, |number| {
+                if number % 3 == 0 {
+                    Value::Null
+                } else {
+                    json!({"text": "x".repeat(100)})
+                }
+            }),
+            map(url, |number| {
+                if number % 3 == 0 {
+                    "x".repeat(50).into()
+                } else {
+                    json!({"text": "x".repeat(100)})
+                }
+            }),
+        ] {
+            let (value, told) = cut(&map, 9000);
+            let members = value.as_object().unwrap();
+            assert!(members.len() >= 30, "{told}");
+            assert!(
+                members.iter().zip(map.as_object().unwrap()).all(|(shown, whole)| shown == whole),
+                "{value}"
+            );
+            assert_eq!(told, format!("{} of 2000 members", members.len()));
+            let (value, told) = cut(&json!({"tree": map, "truncated": false}), 9000);
+            assert_eq!(
+                (value["truncated"].clone(), told.matches("of 2000 members").count()),
+                (json!(false), 1),
+                "{told}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_cut_value_is_never_null_and_the_loss_of_the_root_comes_first() {
+        let (value, told) = cut(&json!([{"id": 1, "text": "x".repeat(1000)}, {"id": 2}]), 200);
+        assert!(told.starts_with("1 of 2 items; `/0/text`: ") && value[0]["id"] == 1, "{told}");
+        let number: Value = serde_json::from_str(&"1".repeat(500)).unwrap();
+        let (value, told) = cut(&json!({"a": number, "b": 1}), 200);
+        assert!(
+            value["a"].as_str().is_some_and(|text| text.ends_with("11…")) && value["b"] == 1,
+            "{value}"
+        );
+        assert!(told.ends_with("of 500 characters"), "{told}");
+    }
+
+    #[test]
+    fn base64_is_whole_or_left_out() {
+        let data = "QUJDRGVmZ2gx".repeat(100);
+        let (value, told) = cut(
+            &json!({"name": "a.bin", "content": data, "image": format!("data:image/png;base64,{data}")}),
+            300,
+        );
+        assert_eq!(value["name"], "a.bin");
+        assert_eq!(value["content"], "[1200 characters of base64]");
+        assert!(told.contains("`/content`: 0 of 1200 characters of base64"), "{told}");
+        assert_eq!(value["image"], "[1222 characters of base64]");
+    }
+
+    #[test]
     fn a_text_is_cut_between_lines_unless_a_line_is_long() {
         assert_eq!(truncate_text("one\ntwo\nthree", 10).0, "one\ntwo");
         assert_eq!(truncate_text("a\nbbbbbbbbbbbb", 10).0, "a\nbbbbbbbb");
@@ -402,7 +516,7 @@ mod tests {
     fn deep_and_wide_values_are_cut_quickly() {
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
         let (text, _) = truncate_json(&deep, 1000, &[]);
-        assert!(text.len() < 1000 && serde_json::from_str::<Value>(&text).is_ok());
+        assert!(text.len() <= 1000 && serde_json::from_str::<Value>(&text).is_ok());
         let wide = format!("[{}0]", "0,".repeat(2_000_000));
         let (text, losses) = truncate_json(&wide, 1000, &[]);
         assert!(text.len() <= 1000);
