@@ -26,11 +26,12 @@ use super::request::fixed::check_fixed_arguments;
 use super::request::target::BaseUrl;
 use super::request::{self, Injected, Request, RequestTemplate};
 use super::response;
-use super::response::render::{self, NextPage, OutputContract, Rendering};
+use super::response::pagination::{self, PageCall};
+use super::response::render::{self, OutputContract, Rendering};
 use super::response::reply_headers::{IsListed, ShownHeaders};
 use super::response::result_notes::NoteKind;
 use super::response::sandbox::Sandbox;
-use super::response::shape::{ShapedReply, shape_reply};
+use super::response::shape::shape_reply;
 use super::response::shaped_result::render_shaped;
 use super::response::tool_result::ToolResult;
 use super::route::CallRoute;
@@ -308,10 +309,21 @@ impl ApiProxy {
         let operation = &call.target.operation;
         let rule = operation.rules.response.as_ref();
         let left = || self.options.timeout.saturating_sub(call.started.elapsed());
-        let mut shaped = ShapedReply::default();
+        // Read from the whole reply: a rule or a filter may drop what says so.
+        let (mut next, mut count, mut shaped) = (None, None, None);
+        if response.status.is_success() {
+            let page_call = PageCall {
+                operation,
+                document: &self.document,
+                arguments: &call.arguments,
+                url: &|| self.outgoing_request(call).ok().map(|request| request.url),
+            };
+            next = pagination::next(page_call, &response);
+            count = pagination::count_without_items(&response);
+        }
         if let Some(rule) = rule {
-            match shape_reply(rule, operation, &self.document, self.sandbox.as_ref(), &mut response, left()).await {
-                Ok(reply) => shaped = reply,
+            match shape_reply(rule, operation, self.sandbox.as_ref(), &mut response, left()).await {
+                Ok(remark) => shaped = remark,
                 Err(withheld) => return withheld.result(operation, &response, call.target.contract),
             }
         }
@@ -336,12 +348,16 @@ impl ApiProxy {
                 etag_advice: etag_advice.as_ref(),
                 base: Some(call.base.url()),
             },
-            next: NextPage::OfReply,
         };
         let mut result = match rule {
-            Some(rule) => render_shaped(rule, &shaped, operation, &response, rendering),
+            Some(rule) => render_shaped(rule, operation, &response, rendering),
             None => render::render_reply(operation, &response, rendering),
         };
+        shaped.into_iter().for_each(|remark| result.note(NoteKind::Cut, remark));
+        next.into_iter().for_each(|next| result.note_next_page(next));
+        if let Some(count) = count {
+            result.note(NoteKind::Form, format!("The reply has no items, although the API counts {count}."));
+        }
         let_others_run(length).await;
         remark.into_iter().for_each(|remark| result.note(NoteKind::Form, remark));
         self.name_blobs(call, &mut result);

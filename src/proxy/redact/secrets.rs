@@ -10,7 +10,7 @@ use super::escapes::{Layer, unescape};
 use crate::proxy::request::style::{self, Keep};
 
 /// What replaces a secret.
-pub(super) const MARK: &str = "[redacted]";
+pub(crate) const MARK: &str = "[redacted]";
 /// The minimum length of a secret, in bytes: shorter ones occur in unrelated text.
 const MIN_SECRET_LEN: usize = 6;
 /// The minimum length of a secret that consists of digits: identifiers in replies are short numbers as well.

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use http::header::{HeaderMap, LINK};
-use serde_json::{Map, Value};
+use http::header::LINK;
+use serde_json::Value;
 use url::Url;
 
+use super::records::Framing;
+use super::{ReplyKind, Response, content_type, reply_kind, strip_bom};
+use crate::json::JsonObject;
+use crate::proxy::redact::secrets::MARK;
 use crate::spec::node::{Node, Object};
 use crate::spec::{Document, Location, Operation, Parameter};
 
@@ -52,48 +56,76 @@ const SIZES: [&str; 12] = [
     "take",
 ];
 
-/// The arguments that get the next page, where the reply names one: by its `Link` header (RFC 8288), or by a field that
-/// many APIs use. `body` is its JSON.
+/// What a reply says about its next page.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum NextPage {
+    /// The arguments that get it, where they are others than those of the call.
+    Arguments(JsonObject),
+    /// There is one, but no arguments of the tool get it.
+    Unreachable,
+}
+
+/// A call whose reply may name a next page.
+#[derive(Clone, Copy)]
+pub(crate) struct PageCall<'c> {
+    pub(crate) operation: &'c Operation,
+    /// Says of what type arguments are.
+    pub(crate) document: &'c Document,
+    pub(crate) arguments: &'c JsonObject,
+    /// The URL of its request.
+    pub(crate) url: &'c dyn Fn() -> Option<Url>,
+}
+
+/// What a successful reply says about its next page: by its `Link` header (RFC 8288), or by a field that many APIs use.
 #[must_use]
-pub(crate) fn next(operation: &Operation, document: Option<&Document>, headers: &HeaderMap, body: &str) -> Option<Map<String, Value>> {
-    /// A cursor that is longer is not an argument for a model.
-    const MAX_CURSOR_BYTES: usize = 2048;
-    let mut found = next_page(operation, headers, body)?;
-    if let Some(document) = document {
-        type_numbers(document, operation, &mut found);
+pub(crate) fn next(call: PageCall<'_>, response: &Response) -> Option<NextPage> {
+    let links = response.headers.get_all(LINK).iter();
+    let link = links.filter_map(|value| value.to_str().ok()).find_map(next_link);
+    let by_link = link.map(|url| call.of_url(url));
+    // Every way of a body to a next page ends in an argument of the query: most operations need not be looked at.
+    let mut parameters = call.operation.parameters.iter();
+    if matches!(by_link, Some(NextPage::Arguments(_))) || !parameters.any(|parameter| parameter.location == Location::Query) {
+        return by_link;
     }
-    (Value::Object(found.clone()).to_string().len() <= MAX_CURSOR_BYTES).then_some(found)
+    let in_body = || call.of_object(&Node::new(plain_json(response)?).object()?);
+    in_body().or(by_link)
 }
 
-/// A text of digits becomes the integer that its parameter declares.
-fn type_numbers(document: &Document, operation: &Operation, arguments: &mut Map<String, Value>) {
-    for parameter in &operation.parameters {
-        let is_integer = || {
-            let schema = parameter.schema.map(|span| document.node(span))?;
-            let schema = document.resolve(schema).ok()?.object()?;
-            Some(schema.get("type")?.string()? == "integer")
-        };
-        if let Some(value) = arguments.get_mut(&parameter.key)
-            && let Some(number) = value.as_str().and_then(|text| text.parse::<i64>().ok())
-            && is_integer() == Some(true)
-        {
-            *value = number.into();
-        }
-    }
-}
-
-fn next_page(operation: &Operation, headers: &HeaderMap, body: &str) -> Option<Map<String, Value>> {
-    // Every way to a next page ends in an argument of the query: most operations need not be looked at.
-    if !operation.parameters.iter().any(|parameter| parameter.location == Location::Query) {
+/// How many items an API counts, where it counts some and the reply has none.
+#[must_use]
+pub(crate) fn count_without_items(response: &Response) -> Option<u64> {
+    /// Larger replies hold something.
+    const MAX_EMPTY_BYTES: usize = 4096;
+    let is_count = |name: &str| {
+        let name = normalized_name(name);
+        (name.contains("total") && !name.contains("page")) || name == "count"
+    };
+    if response.body.len() > MAX_EMPTY_BYTES {
         return None;
     }
-    let by_link = headers
-        .get_all(LINK)
+    let json = plain_json(response)?;
+    let root = Node::new(json);
+    let members = root.object().unwrap_or_default();
+    let is_list = |node: &Node<'_>| node.text().starts_with('[');
+    let mut lists = members.iter().map(|(_, node)| node).chain([root]).filter(is_list).peekable();
+    lists.peek()?;
+    if !lists.all(|list| list.array().is_some_and(|items| items.is_empty())) {
+        return None;
+    }
+    let counts = members
         .iter()
-        .filter_map(|value| value.to_str().ok())
-        .find_map(next_link)
-        .and_then(|url| of_url(operation, url));
-    by_link.or_else(|| of_object(operation, &Node::new(body).object()?))
+        .filter(|(name, _)| is_count(name))
+        .map(|(_, node)| node.text().trim());
+    let headers = response.headers.iter().filter(|(name, _)| is_count(name.as_str()));
+    let mut counts = counts.chain(headers.filter_map(|(_, value)| value.to_str().ok()));
+    counts.find_map(|count| count.parse().ok().filter(|count| *count > 0))
+}
+
+/// The text of a reply that is one JSON value.
+fn plain_json(response: &Response) -> Option<&str> {
+    let content_type = content_type(&response.headers);
+    let is_json = Framing::of(content_type).is_none() && matches!(reply_kind(content_type, &response.body), ReplyKind::Json);
+    std::str::from_utf8(strip_bom(&response.body)).ok().filter(|_| is_json)
 }
 
 /// The argument that says how much comes at once.
@@ -125,70 +157,126 @@ fn next_link(header: &str) -> Option<&str> {
     None
 }
 
-/// The query of a URL as arguments of the operation; what it does not declare is not told.
-fn of_url(operation: &Operation, url: &str) -> Option<Map<String, Value>> {
-    let base = Url::parse("http://h.invalid/").ok()?;
-    let url = base.join(url).ok()?;
-    let found: Map<String, Value> = url
-        .query_pairs()
-        .filter_map(|(name, value)| {
-            let declared = operation
-                .parameters
-                .iter()
-                .find(|parameter| parameter.location == Location::Query && parameter.name == name)?;
-            Some((declared.key.clone(), Value::String(value.into_owned())))
-        })
-        .collect();
-    (!found.is_empty()).then_some(found)
-}
-
-fn of_object(operation: &Operation, object: &Object<'_>) -> Option<Map<String, Value>> {
-    let around: Vec<Object<'_>> = object
-        .iter()
-        .filter(|(key, _)| AROUND.contains(&normalized_name(key).as_str()))
-        .filter_map(|(_, node)| node.object())
-        .collect();
-    // `pagination.cursors.after` and the like.
-    let deeper: Vec<Object<'_>> = around
-        .iter()
-        .flat_map(Object::iter)
-        .filter(|(key, _)| AROUND.contains(&normalized_name(key).as_str()))
-        .filter_map(|(_, node)| node.object())
-        .collect();
-    if let Some(last) = last_id(object) {
-        let parameter = parameter(operation, "startingafter")?;
-        return Some(Map::from_iter([(parameter.key.clone(), last)]));
+impl PageCall<'_> {
+    fn of_url(self, link: &str) -> NextPage {
+        let found = self.changed_arguments(link).filter(|found| !found.is_empty());
+        found.map_or(NextPage::Unreachable, NextPage::Arguments)
     }
-    // At the top, `after`, `next` and `cursor` may be anything; around them is a word that says what they are.
-    let places = std::iter::once((object, false)).chain(around.iter().chain(&deeper).map(|object| (object, true)));
-    for (object, is_paging) in places {
-        let members: Vec<_> = object.iter().map(|(key, node)| (normalized_name(key), node)).collect();
-        for (field, parameters) in CURSORS {
-            let vague = matches!(field, "after" | "cursor");
-            let member = members.iter().find(|(name, _)| name == field);
-            let Some((_, node)) = member.filter(|_| is_paging || !vague) else {
-                continue;
-            };
-            let Some(value) = node.value().filter(is_cursor) else {
-                continue;
-            };
-            if let Some(text) = value.as_str().filter(|text| text.contains("://") || text.starts_with(['/', '?'])) {
-                if let Some(found) = of_url(operation, text) {
-                    return Some(found);
-                }
+
+    /// What the query of a link has other than the request; `None` where the link leads elsewhere, or to what no argument can say.
+    fn changed_arguments(self, link: &str) -> Option<JsonObject> {
+        let sent = (self.url)()?;
+        let url = sent.join(link).ok()?;
+        // An API may have a second path to the same list: GitHub's links have the number of a repository for its name.
+        let last_segment = |url: &Url| url.path().trim_end_matches('/').rsplit('/').next().map(str::to_owned);
+        if url.host() != sent.host() || last_segment(&url) != last_segment(&sent) {
+            return None;
+        }
+        let mut found = JsonObject::new();
+        for (name, value) in url.query_pairs() {
+            let mut of_name = sent.query_pairs().filter(|(sent, _)| *sent == name).peekable();
+            let is_sent = of_name.peek().is_some();
+            if of_name.any(|(_, sent)| sent == value) {
                 continue;
             }
-            if let Some(parameter) = parameters.iter().find_map(|name| parameter(operation, name)) {
-                return Some(Map::from_iter([(parameter.key.clone(), value)]));
+            let mut parameters = self.operation.parameters.iter();
+            match parameters.find(|parameter| parameter.location == Location::Query && parameter.name == name) {
+                Some(parameter) => {
+                    let value = self.typed(parameter, Value::String(value.into_owned()))?;
+                    // Of several values, which are new is not known.
+                    if found.insert(parameter.key.clone(), value).is_some() {
+                        return None;
+                    }
+                }
+                // A credential that the server sends by itself.
+                None if is_sent && value.contains(MARK) => {}
+                None => return None,
             }
         }
+        Some(found)
     }
-    let link = object.get("@odata.nextLink").and_then(Node::string);
-    let href = || {
-        let links = object.get("_links")?.object()?;
-        links.get("next")?.object()?.get("href")?.string()
-    };
-    of_url(operation, &link.or_else(href)?)
+
+    /// A text as the type that its parameter declares; `None` where it is not of that type.
+    fn typed(self, parameter: &Parameter, value: Value) -> Option<Value> {
+        let Value::String(text) = &value else { return Some(value) };
+        let schema = parameter.schema.map(|span| self.document.node(span));
+        let schema = schema.and_then(|schema| self.document.resolve(schema).ok()?.object());
+        let Some(kinds) = schema.and_then(|schema| Some(schema.get("type")?.text().to_owned())) else {
+            return Some(value);
+        };
+        let read = || serde_json::from_str::<Value>(text).ok();
+        if kinds.contains("\"string\"") {
+            Some(value)
+        } else if kinds.contains("\"integer\"") {
+            text.parse::<i64>().ok().map(Value::from)
+        } else {
+            read().filter(|value| {
+                (value.is_number() && kinds.contains("\"number\"")) || (value.is_boolean() && kinds.contains("\"boolean\""))
+            })
+        }
+    }
+
+    fn of_value(self, parameter: &Parameter, value: Value) -> NextPage {
+        let value = self.typed(parameter, value);
+        match value.filter(|value| self.arguments.get(&parameter.key) != Some(value)) {
+            Some(value) => NextPage::Arguments(JsonObject::from_iter([(parameter.key.clone(), value)])),
+            None => NextPage::Unreachable,
+        }
+    }
+
+    fn of_object(self, object: &Object<'_>) -> Option<NextPage> {
+        let around: Vec<Object<'_>> = object
+            .iter()
+            .filter(|(key, _)| AROUND.contains(&normalized_name(key).as_str()))
+            .filter_map(|(_, node)| node.object())
+            .collect();
+        // `pagination.cursors.after` and the like.
+        let deeper: Vec<Object<'_>> = around
+            .iter()
+            .flat_map(Object::iter)
+            .filter(|(key, _)| AROUND.contains(&normalized_name(key).as_str()))
+            .filter_map(|(_, node)| node.object())
+            .collect();
+        if let Some(last) = last_id(object) {
+            return Some(self.of_value(parameter(self.operation, "startingafter")?, last));
+        }
+        let mut unreachable = None;
+        // At the top, `after`, `next` and `cursor` may be anything; around them is a word that says what they are.
+        let places = std::iter::once((object, false)).chain(around.iter().chain(&deeper).map(|object| (object, true)));
+        for (object, is_paging) in places {
+            let members: Vec<_> = object.iter().map(|(key, node)| (normalized_name(key), node)).collect();
+            for (field, parameters) in CURSORS {
+                let vague = matches!(field, "after" | "cursor");
+                let member = members.iter().find(|(name, _)| name == field);
+                let Some((_, node)) = member.filter(|_| is_paging || !vague) else {
+                    continue;
+                };
+                let Some(value) = node.value().filter(is_cursor) else {
+                    continue;
+                };
+                let found = match value.as_str().filter(|text| text.contains("://") || text.starts_with(['/', '?'])) {
+                    Some(url) if url.contains('?') => self.of_url(url),
+                    Some(_) => continue,
+                    None => match parameters.iter().find_map(|name| parameter(self.operation, name)) {
+                        Some(parameter) => self.of_value(parameter, value),
+                        None => continue,
+                    },
+                };
+                match found {
+                    NextPage::Arguments(_) => return Some(found),
+                    // It may be the cursor of this page.
+                    NextPage::Unreachable if vague => {}
+                    NextPage::Unreachable => unreachable = Some(found),
+                }
+            }
+        }
+        let link = object.get("@odata.nextLink").and_then(Node::string);
+        let href = || {
+            let links = object.get("_links")?.object()?;
+            links.get("next")?.object()?.get("href")?.string()
+        };
+        link.or_else(href).map(|url| self.of_url(&url)).or(unreachable)
+    }
 }
 
 /// `has_more` beside a list: the id of its last item.
@@ -226,30 +314,108 @@ mod tests {
     use crate::spec::{Document, operations};
     use serde_json::json;
 
-    fn hinted(parameters: &[&str], link: &str, body: &Value) -> Value {
+    const UNREACHABLE: &str = "unreachable";
+
+    fn hinted(parameters: &[&str], sent: &str, link: &str, body: &Value) -> Value {
         let parameter = |name: &&str| match name.strip_suffix('#') {
-            Some(name) => json!({"name": name, "in": "query", "schema": {"type": "integer"}}),
+            Some(name) => json!({"name": name, "in": "query", "schema": {"type": ["null", "integer"]}}),
             None => json!({"name": name, "in": "query"}),
         };
         let parameters: Vec<Value> = parameters.iter().map(parameter).collect();
         let text = json!({"openapi": "3.1.0", "paths": {"/a": {"get": {"parameters": parameters}}}}).to_string();
         let document = Document::parse(text.into_bytes(), None).unwrap();
         let (operations, _) = operations(&document);
-        let mut headers = HeaderMap::new();
+        let mut response = Response {
+            body: body.to_string().into(),
+            ..Response::default()
+        };
         if !link.is_empty() {
-            headers.insert(LINK, link.parse().unwrap());
+            response.headers.insert(LINK, link.parse().unwrap());
         }
-        next(&operations[0], Some(&document), &headers, &body.to_string()).map_or(Value::Null, Value::Object)
+        let url = Url::parse("https://api.example/v1/a").unwrap().join(sent).unwrap();
+        let arguments = url
+            .query_pairs()
+            .map(|(name, value)| (name.into_owned(), Value::from(value.into_owned())));
+        let call = PageCall {
+            operation: &operations[0],
+            document: &document,
+            arguments: &arguments.collect(),
+            url: &|| Some(url.clone()),
+        };
+        match next(call, &response) {
+            None => Value::Null,
+            Some(NextPage::Arguments(arguments)) => Value::Object(arguments),
+            Some(NextPage::Unreachable) => UNREACHABLE.into(),
+        }
+    }
+
+    #[test]
+    fn a_link_becomes_arguments_only_if_they_get_its_page() {
+        let next = |url: &str| format!("<https://api.example/v1/a?page=1>; rel=\"prev\", <{url}>; rel=\"next last\"");
+        let page = json!({"page": 3});
+        for (parameters, sent, link, expected) in [
+            (
+                &["page#", "per_page#"][..],
+                "",
+                "?page=3&per_page=5",
+                json!({"page": 3, "per_page": 5}),
+            ),
+            (&["page#", "per_page#"], "?per_page=5", "?page=3&per_page=5", page.clone()),
+            // What the server sends by itself.
+            (
+                &["page#"],
+                "?size=5&key=abc&tag=a&tag=b",
+                "?page=3&size=5&key=[redacted]&tag=a&tag=b",
+                page.clone(),
+            ),
+            (&["page#"], "", "https://api.example/v1/a?page=3", page.clone()),
+            (&["page#"], "", "https://api.example/repositories/7/a?page=3", page),
+            (&["page#"], "", "https://other.example/v1/a?page=3", UNREACHABLE.into()),
+            (&["page#"], "", "/v1/a/more?page=3", UNREACHABLE.into()),
+            (&["page#"], "", "?page=3&after=x", UNREACHABLE.into()),
+            (&["per_page#"], "?page=2", "?page=3&per_page=5", UNREACHABLE.into()),
+            (&["page#"], "?page=3", "?page=3", UNREACHABLE.into()),
+            (&["page#"], "", "?page=abc", UNREACHABLE.into()),
+            (&["page"], "", "?page=3&page=4", UNREACHABLE.into()),
+            (&[], "", "?page=3", UNREACHABLE.into()),
+        ] {
+            assert_eq!(
+                hinted(parameters, sent, &next(link), &json!([])),
+                expected,
+                "{parameters:?} {sent} {link}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_count_contradicts_a_reply_without_items() {
+        let count = |body: &str, header: &str| {
+            let headers = [("x-total-count".parse().unwrap(), header.parse().unwrap())];
+            count_without_items(&Response {
+                body: body.to_owned().into(),
+                headers: headers.into_iter().collect(),
+                ..Response::default()
+            })
+        };
+        for (body, header, expected) in [
+            ("[]", "40", Some(40)),
+            (r#"{"items":[],"total":40}"#, "", Some(40)),
+            (r#"{"results":[ ],"count":2}"#, "", Some(2)),
+            ("[]", "0", None),
+            ("[1]", "40", None),
+            (r#"{"items":[],"total_pages":4}"#, "", None),
+            (r#"{"items":[1],"tags":[],"total":40}"#, "", None),
+            (r#"{"total":40}"#, "", None),
+        ] {
+            assert_eq!(count(body, header), expected, "{body} {header}");
+        }
     }
 
     #[test]
     fn a_next_page_becomes_arguments() {
-        let next = r#"<https://api.example/a?page=1>; rel="prev", <https://api.example/a?page=3&per_page=5&key=x>; rel="next last""#;
         for (parameters, link, body, expected) in [
-            (&["page", "per_page"][..], next, json!([]), json!({"page": "3", "per_page": "5"})),
-            (&["page#"], next, json!([]), json!({"page": 3})),
-            (&["page#"], "", json!({"next": "/a?page=007x"}), json!({"page": "007x"})),
-            (&["q"], next, json!([]), Value::Null),
+            (&["page#"][..], "", json!({"next": "/a?page=007x"}), UNREACHABLE.into()),
+            (&["page#"], "", json!({"next": "/a/b"}), Value::Null),
             (&["page"], "<?page=2>; rel=next", json!([]), json!({"page": "2"})),
             (
                 &["cursor"],
@@ -266,7 +432,7 @@ mod tests {
                 json!({"after": "z"}),
             ),
             (&["after"], "", json!({"after": "noon"}), Value::Null),
-            (&["page"], "", json!({"next": "https://h/a?page=9"}), json!({"page": "9"})),
+            (&["page"], "", json!({"next": "https://api.example/a?page=9"}), json!({"page": "9"})),
             (&["page"], "", json!({"links": {"next": "/a?page=4"}}), json!({"page": "4"})),
             (
                 &["page"],
@@ -277,7 +443,7 @@ mod tests {
             (
                 &["$skip"],
                 "",
-                json!({"@odata.nextLink": "https://h/a?$skip=10"}),
+                json!({"@odata.nextLink": "https://api.example/a?$skip=10"}),
                 json!({"skip": "10"}),
             ),
             (
@@ -289,7 +455,13 @@ mod tests {
             (&["cursor"], "", json!({"next_cursor": ""}), Value::Null),
             (&["cursor"], "", json!({"next_cursor": null}), Value::Null),
         ] {
-            assert_eq!(hinted(parameters, link, &body), expected, "{parameters:?} {link} {body}");
+            assert_eq!(hinted(parameters, "", link, &body), expected, "{parameters:?} {link} {body}");
         }
+        let same = "?cursor=q&after=z";
+        assert_eq!(hinted(&["cursor"], same, "", &json!({"next_cursor": "q"})), UNREACHABLE);
+        assert_eq!(
+            hinted(&["after"], same, "", &json!({"paging": {"cursors": {"after": "z"}}})),
+            Value::Null
+        );
     }
 }

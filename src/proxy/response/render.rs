@@ -56,7 +56,7 @@ pub struct Rendering<'a> {
     pub max_bytes: usize,
     /// What to say where the API refuses the call.
     pub advice: Option<&'a Advice>,
-    /// The document, which says of what type the arguments of the next page are.
+    /// The document, which says which members of a reply matter most.
     pub document: Option<&'a Document>,
     /// The argument that filters the reply, if there is one.
     pub filter: Option<&'a str>,
@@ -64,18 +64,6 @@ pub struct Rendering<'a> {
     pub arguments: Option<&'a JsonObject>,
     /// Which headers are shown.
     pub headers: ShownHeaders<'a>,
-    /// Where the arguments of the next page are known from.
-    pub next: NextPage<'a>,
-}
-
-/// Where the arguments of the next page are known from.
-#[derive(Debug, Clone, Copy, Default)]
-pub enum NextPage<'a> {
-    /// From the reply itself.
-    #[default]
-    OfReply,
-    /// From the reply before it was shaped.
-    Known(Option<&'a JsonObject>),
 }
 
 /// The result of a call that was answered, whatever the answer was. Where there is an output schema, clients refuse a success
@@ -215,7 +203,7 @@ fn stream_result(operation: &Operation, response: &Response, framing: Framing, r
         };
         format!("The stream goes on: {} records were collected until {why}.", records.len())
     });
-    let mut result = structured(operation, response, Cow::Owned(Value::Array(records).to_string()), false, rendering);
+    let mut result = structured(operation, Cow::Owned(Value::Array(records).to_string()), false, rendering);
     remark.into_iter().for_each(|remark| result.note(NoteKind::Cut, remark));
     result
 }
@@ -225,7 +213,7 @@ fn stream_result(operation: &Operation, response: &Response, framing: Framing, r
 fn json_result(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> ToolResult {
     let body = strip_bom(&response.body);
     if let Some(json) = compact_json(body) {
-        return structured(operation, response, json, true, rendering);
+        return structured(operation, json, true, rendering);
     }
     let parsed: Result<Value, _> = if body.len() > MAX_TREE_BYTES && spec_json::is_plain(body) {
         Err(None)
@@ -234,7 +222,7 @@ fn json_result(operation: &Operation, response: &Response, rendering: Rendering<
     };
     match parsed {
         // What a tree is written as has everything that `compact_json` asks for.
-        Ok(value) => structured(operation, response, Cow::Owned(value.to_string()), true, rendering),
+        Ok(value) => structured(operation, Cow::Owned(value.to_string()), true, rendering),
         // Nobody could tell what it means.
         Err(Some(error)) if !spec_json::is_plain(body) => ToolResult::error(format!(
             "{} answered {} with JSON that is not read: {error}.",
@@ -243,7 +231,7 @@ fn json_result(operation: &Operation, response: &Response, rendering: Rendering<
         )),
         // Valid, but too large or too deep to be taken apart: a tree takes many times the memory of its text.
         Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
-            structured(operation, response, Cow::Owned(decode_text("", body)), false, rendering)
+            structured(operation, Cow::Owned(decode_text("", body)), false, rendering)
         }
         Err(error) => {
             let reason = error.map_or_else(String::new, |error| format!(" ({error})"));
@@ -257,27 +245,19 @@ fn json_result(operation: &Operation, response: &Response, rendering: Rendering<
     }
 }
 
-/// JSON text as a result: cut where it is too long, and with the arguments of the next page where it names one. `is_compact` says
-/// that the text is known to be what a tree would be written as.
-fn structured(operation: &Operation, response: &Response, json: Cow<'_, str>, is_compact: bool, rendering: Rendering<'_>) -> ToolResult {
+/// JSON text as a result, cut where it is too long. `is_compact` says that the text is known to be what a tree would be written as.
+fn structured(operation: &Operation, json: Cow<'_, str>, is_compact: bool, rendering: Rendering<'_>) -> ToolResult {
     let length = json.len();
     let is_cut = rendering.max_bytes > 0 && length > rendering.max_bytes;
-    let next_page = || match rendering.next {
-        NextPage::OfReply => pagination::next(operation, rendering.document, &response.headers, &json),
-        NextPage::Known(next) => next.cloned(),
-    };
     let is_wrapped = rendering.promise == OutputContract::AsDeclared;
-    let (text, losses, next) = if is_cut {
+    let (text, losses) = if is_cut {
         let first = rendering
             .document
             .map(|document| reply_properties(document, operation))
             .unwrap_or_default();
-        let (text, losses) = truncate::truncate_json(&json, rendering.max_bytes, &first);
-        let next = losses.is_empty().then(next_page).flatten();
-        (text, losses, next)
+        truncate::truncate_json(&json, rendering.max_bytes, &first)
     } else {
-        let next = next_page();
-        (json.into_owned(), Vec::new(), next)
+        (json.into_owned(), Vec::new())
     };
     let mut result = match as_compact_json(text, is_compact && !is_cut, length) {
         Ok(json) => ToolResult::of_compact_json(json, is_wrapped),
@@ -295,8 +275,6 @@ fn structured(operation: &Operation, response: &Response, json: Cow<'_, str>, is
             return result.into_error(&lost);
         }
         result.note(NoteKind::Cut, lost);
-    } else if let Some(next) = next {
-        result.note_next_page(&next);
     }
     result
 }
@@ -356,7 +334,11 @@ pub(crate) fn put_json(response: &mut Response, json: Bytes) {
 /// What was cut, and how to get the rest.
 fn lost(operation: &Operation, losses: &[Loss], filter: Option<&str>) -> String {
     let mut how = match pagination::page_size_argument(operation) {
-        Some(size) => format!("; `{size}` asks for fewer at a time"),
+        Some(size) => {
+            let of_list = losses.first().filter(|loss| loss.what == "items" && loss.kept > 1);
+            let fitting = of_list.map_or_else(String::new, |loss| format!(", of which {} fit", loss.kept));
+            format!("; `{size}` asks for fewer at a time{fitting}")
+        }
         None => String::new(),
     };
     if let Some(filter) = filter {

@@ -1,8 +1,11 @@
 //! Sentences for the model beside a reply: what was cut, how the next page is asked for, what was repaired.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use crate::json::JsonObject;
+use super::pagination::NextPage;
+use crate::proxy::redact::secrets::MARK;
 use crate::text::{counted, has_hidden_characters, one_line};
 
 /// The most notes of a result; the last one counts those that are left out.
@@ -32,7 +35,7 @@ pub(crate) enum NoteKind {
 /// The notes of a result.
 #[derive(Debug, Default)]
 pub(crate) struct ResultNotes {
-    /// A note about the next page is the arguments alone, as JSON.
+    /// A note about the next page is the arguments alone, as JSON; empty where none get it.
     notes: Vec<(NoteKind, String)>,
     /// How to call again, where that is not by the operation's own name.
     call_again: Option<String>,
@@ -44,9 +47,13 @@ impl ResultNotes {
         self.notes.push((kind, text));
     }
 
-    /// Adds the arguments with which the next page is asked for.
-    pub(crate) fn add_next_page(&mut self, arguments: &JsonObject) {
-        self.add(NoteKind::NextPage, Value::Object(arguments.clone()).to_string());
+    /// Says that there is a next page, and with which arguments it is asked for.
+    pub(crate) fn add_next_page(&mut self, next: NextPage) {
+        let arguments = match next {
+            NextPage::Arguments(arguments) => Value::Object(arguments).to_string(),
+            NextPage::Unreachable => String::new(),
+        };
+        self.add(NoteKind::NextPage, arguments);
     }
 
     /// Says that the operation is called through another tool.
@@ -63,24 +70,32 @@ impl ResultNotes {
     pub(crate) fn shown(&self) -> Vec<String> {
         let mut sorted: Vec<&(NoteKind, String)> = self.notes.iter().collect();
         sorted.sort_by_key(|(kind, _)| *kind);
-        let (mut shown, mut left_out, mut room) = (Vec::new(), 0, MAX_CHARACTERS);
+        let mut shown: Vec<String> = Vec::new();
+        let mut lengths = Vec::new();
         for (kind, text) in sorted {
             let note = match kind {
                 NoteKind::NextPage => self.next_page(text),
                 _ => one_line(text),
             };
-            if note.is_empty() || shown.contains(&note) {
-                continue;
-            }
-            let length = if *kind == NoteKind::NextPage { 0 } else { note.chars().count() };
-            match room.checked_sub(length) {
-                Some(rest) => {
-                    room = rest;
-                    shown.push(note);
-                }
-                None => left_out += 1,
+            if !note.is_empty() && !shown.contains(&note) {
+                let length = if *kind == NoteKind::NextPage { 0 } else { note.chars().count() };
+                lengths.push((*kind != NoteKind::Cut, length, shown.len()));
+                shown.push(note);
             }
         }
+        // The longest are left out: one of them does not take the place of all others. What was cut comes first.
+        lengths.sort_unstable();
+        let mut room = MAX_CHARACTERS;
+        let mut fitting = BTreeSet::new();
+        for (_, length, index) in lengths {
+            if let Some(rest) = room.checked_sub(length) {
+                room = rest;
+                fitting.insert(index);
+            }
+        }
+        let mut left_out = shown.len() - fitting.len();
+        let mut index = 0..;
+        shown.retain(|_| index.next().is_some_and(|index| fitting.contains(&index)));
         if shown.len() + usize::from(left_out > 0) > MAX_NOTES {
             left_out += shown.len() - (MAX_NOTES - 1);
             shown.truncate(MAX_NOTES - 1);
@@ -99,8 +114,17 @@ impl ResultNotes {
     }
 
     fn next_page(&self, arguments: &str) -> String {
+        if arguments.is_empty() || arguments.contains(MARK) {
+            return "There is a next page, but this tool cannot ask for it with what the reply says about it.".into();
+        }
         let again = self.call_again.as_deref().unwrap_or("call again with the same arguments and");
-        let note = format!("There is more: {again} {} for the next page.", escape_hidden(arguments));
+        let is_cut = self.notes.iter().any(|(kind, _)| *kind == NoteKind::Cut);
+        let skipped = if is_cut {
+            ", which does not hold what was cut from this one"
+        } else {
+            ""
+        };
+        let note = format!("There is more: {again} {} for the next page{skipped}.", escape_hidden(arguments));
         if note.chars().count() > MAX_NEXT_PAGE_CHARACTERS {
             return "There is more, but the arguments of the next page are too long to be shown.".into();
         }
@@ -129,8 +153,8 @@ fn escape_hidden(json: &str) -> String {
 mod tests {
     use super::*;
 
-    fn argument(name: &str, value: impl Into<Value>) -> JsonObject {
-        JsonObject::from_iter([(name.to_owned(), value.into())])
+    fn argument(name: &str, value: impl Into<Value>) -> NextPage {
+        NextPage::Arguments([(name.to_owned(), value.into())].into_iter().collect())
     }
 
     #[test]
@@ -139,7 +163,7 @@ mod tests {
         notes.add(NoteKind::Header, "X-Total: 5".into());
         notes.add(NoteKind::Repair, "`a` was read\nas a number.".into());
         notes.add(NoteKind::Repair, "`a` was read as a number.".into());
-        notes.add_next_page(&argument("page", 2));
+        notes.add_next_page(argument("page", 2));
         assert_eq!(
             notes.shown(),
             [
@@ -154,28 +178,49 @@ mod tests {
     }
 
     #[test]
+    fn a_next_page_says_what_it_lacks_and_a_secret_is_no_argument() {
+        let shown = |kind: Option<NoteKind>, next: NextPage| {
+            let mut notes = ResultNotes::default();
+            notes.add_next_page(next);
+            kind.into_iter().for_each(|kind| notes.add(kind, "1 of 2 items.".into()));
+            notes.shown().join(" ")
+        };
+        let cut = shown(Some(NoteKind::Cut), argument("page", 2));
+        assert_eq!(
+            cut,
+            r#"1 of 2 items. There is more: call again with the same arguments and {"page":2} for the next page, which does not hold what was cut from this one."#
+        );
+        for next in [NextPage::Unreachable, argument("cursor", "a[redacted]")] {
+            let note = shown(None, next);
+            assert!(note.starts_with("There is a next page, but") && !note.contains('{'), "{note}");
+        }
+    }
+
+    #[test]
     fn a_note_is_whole_or_left_out_and_what_is_left_out_is_counted() {
         let mut notes = ResultNotes::default();
         (0..30).for_each(|number| notes.add(NoteKind::Repair, format!("Note {number}.")));
         let shown = notes.shown();
         assert_eq!((shown.len(), shown[9].as_str()), (10, "21 notes are left out."));
         let mut notes = ResultNotes::default();
-        notes.add(NoteKind::Cut, "x".repeat(1001));
-        notes.add_next_page(&argument("cursor", "c".repeat(3900)));
+        notes.add(NoteKind::Cut, "1 of 2 items.".into());
+        notes.add(NoteKind::Form, "x".repeat(900));
+        notes.add(NoteKind::Header, "y".repeat(200));
+        notes.add_next_page(argument("cursor", "c".repeat(3800)));
         let shown = notes.shown();
         assert!(
-            shown[0].ends_with("for the next page.") && shown[1] == "1 note is left out.",
+            shown[1].ends_with("cut from this one.") && shown[2].starts_with('y') && shown[3] == "1 note is left out.",
             "{shown:?}"
         );
         let mut notes = ResultNotes::default();
-        notes.add_next_page(&argument("cursor", "a  b\u{200b}\u{2028}\u{e0041}é"));
+        notes.add_next_page(argument("cursor", "a  b\u{200b}\u{2028}\u{e0041}é"));
         assert!(
             notes.shown()[0].contains(r#"{"cursor":"a  b\u200b\u2028\udb40\udc41é"}"#),
             "{:?}",
             notes.shown()
         );
         let mut notes = ResultNotes::default();
-        notes.add_next_page(&argument("cursor", "c".repeat(4000)));
+        notes.add_next_page(argument("cursor", "c".repeat(4000)));
         assert!(notes.shown()[0].ends_with("too long to be shown."));
     }
 }

@@ -158,12 +158,12 @@ pub(crate) async fn apply_filter(sandbox: &Sandbox, filter: &str, response: &mut
     match timeout(left, sandbox.run(filter, json.as_bytes())).await.unwrap_or_else(|_| late()) {
         // jq knows values that JSON does not, such as NaN.
         Ok(output) if serde_json::from_slice::<IgnoredAny>(output.as_ref()).is_err() => {
-            Err("The filter was not applied, and this is the whole reply: its output is not JSON.".into())
+            Err("The filter was not applied, because its output is not JSON; the reply is given without it.".into())
         }
         Ok(output) => {
             render::put_json(response, output.into());
             Ok(())
         }
-        Err(why) => Err(format!("The filter was not applied, and this is the whole reply: {why}.")),
+        Err(why) => Err(format!("The filter was not applied, and the reply is given without it: {why}.")),
     }
 }

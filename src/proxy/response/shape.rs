@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use serde::de::IgnoredAny;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::records::{self, Framing};
 use super::render::{OutputContract, json_text, put_json};
@@ -16,64 +16,51 @@ use super::sandbox::{FilterFailure, Sandbox};
 use super::tool_result::ToolResult;
 use super::{Response, content_type, decode_text, operation_label, pagination, status_line};
 use crate::json as spec_json;
+use crate::spec::Operation;
 use crate::spec::operation::response_rule::{FieldPosition, ResponseRule};
-use crate::spec::{Document, Operation};
 
 /// A larger reply is not shaped: as a tree it takes many times its size.
 const MAX_SHAPED_BYTES: usize = 8 << 20;
 /// What stands for a record that cannot be looked into.
 const WITHHELD_RECORD: &str = "[withheld: not JSON]";
 
-/// What became of a reply.
-#[derive(Debug, Default)]
-pub(crate) struct ShapedReply {
-    /// The arguments of the next page, where the whole reply named one.
-    pub(crate) next: Option<Map<String, Value>>,
-    /// What of a page is not shown, in a sentence.
-    pub(crate) remark: Option<String>,
-}
-
 /// Why a reply is withheld, in words for a model.
 pub(crate) struct Withheld(String);
 
-/// Shapes a reply by a rule; `left` is what is left of the call's time.
+/// Shapes a reply by a rule; `left` is what is left of the call's time. Returns what of a page is not shown, in a sentence.
 ///
 /// # Errors
 /// [`Withheld`] where the rule cannot be applied.
 pub(crate) async fn shape_reply(
     rule: &ResponseRule,
     operation: &Operation,
-    document: &Document,
     sandbox: Option<&Sandbox>,
     response: &mut Response,
     left: Duration,
-) -> Result<ShapedReply, Withheld> {
-    let mut shaped = ShapedReply::default();
+) -> Result<Option<String>, Withheld> {
+    let mut remark = None;
     let is_success = response.status.is_success();
     if response.body.is_empty() || (!is_success && rule.drop.is_empty()) {
-        return Ok(shaped);
-    }
-    if let Some(json) = json_text(response).filter(|_| is_success) {
-        shaped.next = pagination::next(operation, Some(document), &response.headers, &json);
+        return Ok(None);
     }
     let changes = is_success && (!rule.fields.is_empty() || rule.max_items.is_some());
     if !rule.drop.is_empty() || changes {
-        shape_fields(rule, operation, response, &mut shaped)?;
+        remark = shape_fields(rule, operation, response)?;
     }
     if let (Some(program), true) = (&rule.jq, is_success) {
         run_program(program, sandbox, response, left).await?;
         if let (Some(limit), Some(mut value)) = (rule.max_items, parsed(response)) {
             let cut = cut_lists(&mut value, limit);
             if !cut.is_empty() {
-                shaped.remark = Some(describe_cut(operation, &cut));
+                remark = Some(describe_cut(operation, &cut));
                 put_json(response, value.to_string().into());
             }
         }
     }
-    Ok(shaped)
+    Ok(remark)
 }
 
-fn shape_fields(rule: &ResponseRule, operation: &Operation, response: &mut Response, shaped: &mut ShapedReply) -> Result<(), Withheld> {
+fn shape_fields(rule: &ResponseRule, operation: &Operation, response: &mut Response) -> Result<Option<String>, Withheld> {
     if response.body.len() > MAX_SHAPED_BYTES {
         return unshaped(rule, &format!("it has more than {MAX_SHAPED_BYTES} bytes"));
     }
@@ -87,7 +74,7 @@ fn shape_fields(rule: &ResponseRule, operation: &Operation, response: &mut Respo
         response
             .headers
             .insert(CONTENT_TYPE, http::HeaderValue::from_static("application/x-ndjson"));
-        return Ok(());
+        return Ok(None);
     }
     let Some(mut value) = parsed(response) else {
         return unshaped(rule, "it is not JSON");
@@ -97,9 +84,10 @@ fn shape_fields(rule: &ResponseRule, operation: &Operation, response: &mut Respo
         return Err(Withheld("it has no fields".into()));
     }
     shape_value(rule, &mut value, response.status.is_success());
+    let mut remark = None;
     if let Some(limit) = rule.max_items.filter(|_| response.status.is_success() && rule.jq.is_none()) {
         let cut = cut_lists(&mut value, limit);
-        shaped.remark = (!cut.is_empty()).then(|| describe_cut(operation, &cut));
+        remark = (!cut.is_empty()).then(|| describe_cut(operation, &cut));
     }
     let problem = response
         .headers
@@ -110,15 +98,15 @@ fn shape_fields(rule: &ResponseRule, operation: &Operation, response: &mut Respo
     if let Some(problem) = problem {
         response.headers.insert(CONTENT_TYPE, problem);
     }
-    Ok(())
+    Ok(remark)
 }
 
 /// What becomes of a reply that cannot be taken apart: a rule that keeps something back withholds it.
-fn unshaped(rule: &ResponseRule, why: &str) -> Result<(), Withheld> {
+fn unshaped(rule: &ResponseRule, why: &str) -> Result<Option<String>, Withheld> {
     if rule.withholds() {
         return Err(Withheld(why.to_owned()));
     }
-    Ok(())
+    Ok(None)
 }
 
 fn parsed(response: &Response) -> Option<Value> {

@@ -1,10 +1,9 @@
 //! The result of a reply that a rule of the operator has shaped.
 
 use super::Response;
-use super::render::{NextPage, Rendering, render_reply};
+use super::render::{Rendering, render_reply};
 use super::reply_headers::HeaderReport;
 use super::result_notes::NoteKind;
-use super::shape::ShapedReply;
 use super::table::render_as_text;
 use super::tool_result::ToolResult;
 use crate::spec::Operation;
@@ -13,15 +12,7 @@ use crate::text::MIN_BYTES_PER_TOKEN;
 use http::StatusCode;
 
 /// The result of a reply that was shaped by `rule`.
-pub(crate) fn render_shaped<'r>(
-    rule: &ResponseRule,
-    shaped: &'r ShapedReply,
-    operation: &Operation,
-    response: &Response,
-    mut rendering: Rendering<'r>,
-) -> ToolResult {
-    // Of a page that is shown in part, the next page would leave out the rest.
-    rendering.next = NextPage::Known(shaped.next.as_ref().filter(|_| shaped.remark.is_none()));
+pub(crate) fn render_shaped(rule: &ResponseRule, operation: &Operation, response: &Response, mut rendering: Rendering<'_>) -> ToolResult {
     if let Some(tokens) = rule.max_tokens {
         let bytes = tokens.saturating_mul(MIN_BYTES_PER_TOKEN);
         rendering.max_bytes = if rendering.max_bytes == 0 {
@@ -32,17 +23,15 @@ pub(crate) fn render_shaped<'r>(
     }
     let as_text = rule.format.filter(|_| rule.is_text() && response.status != StatusCode::NO_CONTENT);
     let text = as_text.and_then(|format| {
-        let mut result = render_as_text(format, response, shaped, rendering.max_bytes)?;
+        let mut result = render_as_text(format, response, rendering.max_bytes)?;
         HeaderReport::new(response, rendering.headers, rendering.max_bytes).add_to(&mut result);
         Some(result)
     });
-    let mut result = text.unwrap_or_else(|| {
+    text.unwrap_or_else(|| {
         let mut result = render_reply(operation, response, rendering);
         if as_text.is_some() && result.json().is_some() {
             result.note(NoteKind::Form, "The reply is given as JSON, because it is not a list of objects.");
         }
         result
-    });
-    shaped.remark.iter().for_each(|remark| result.note(NoteKind::Cut, remark));
-    result
+    })
 }

@@ -13,7 +13,6 @@ use serde_json::{Map, Value};
 use super::Response;
 use super::render::json_text;
 use super::result_notes::NoteKind;
-use super::shape::ShapedReply;
 use super::tool_result::{TextForm, ToolResult};
 use crate::json;
 use crate::spec::operation::response_rule::ReplyFormat;
@@ -27,7 +26,7 @@ struct Written {
 
 /// The result of a successful reply in that form; `None` where the reply is not of a kind that has it. A text of more than
 /// `max_bytes` is cut between rows; 0 is no limit.
-pub(crate) fn render_as_text(format: ReplyFormat, response: &Response, shaped: &ShapedReply, max_bytes: usize) -> Option<ToolResult> {
+pub(crate) fn render_as_text(format: ReplyFormat, response: &Response, max_bytes: usize) -> Option<ToolResult> {
     if !response.status.is_success() {
         return None;
     }
@@ -46,8 +45,6 @@ pub(crate) fn render_as_text(format: ReplyFormat, response: &Response, shaped: &
             written.kept, written.of
         );
         result.note(NoteKind::Cut, note);
-    } else if let (Some(next), None) = (&shaped.next, &shaped.remark) {
-        result.note_next_page(next);
     }
     Some(result)
 }

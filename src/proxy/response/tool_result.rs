@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::pagination::NextPage;
 use super::result_notes::{NoteKind, ResultNotes};
 use crate::json::{self, JsonObject, NOTES_KEY, RESULT_KEY};
 use crate::proxy::error::SignInChallenge;
@@ -114,9 +115,9 @@ impl ToolResult {
         self.notes.add(kind, text.into());
     }
 
-    /// Says with which other arguments the next page is asked for.
-    pub(crate) fn note_next_page(&mut self, arguments: &JsonObject) {
-        self.notes.add_next_page(arguments);
+    /// Says that there is a next page.
+    pub(crate) fn note_next_page(&mut self, next: NextPage) {
+        self.notes.add_next_page(next);
     }
 
     /// Says that the call was made by another tool, as which notes show it: the tool's name, and that of the operation.
