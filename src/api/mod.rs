@@ -46,8 +46,8 @@ use crate::observe::metrics::labels::ApiLabel;
 use crate::observe::outcome::CallOutcome;
 use crate::outbound::Clients;
 use crate::proxy::{
-    ApiProxy, Binder, BindingOptions, CacheOptions, CallError, CallOptions, Credentials, Forwarding, IsListed, NoteKind, ReplyCache,
-    Sandbox, Tenant, UpstreamOptions, link_etags, render_error,
+    ApiProxy, Binder, BindingOptions, CacheOptions, CallError, CallOptions, Credentials, Forwarding, NoteKind, ReplyCache, Sandbox,
+    ShownTool, Tenant, UpstreamOptions, link_etags, render_error,
 };
 use crate::search::SearchIndex;
 use crate::spec::operation::security;
@@ -347,7 +347,10 @@ impl Api {
     /// Calls a tool. Everything that goes wrong, here or at the API, is a result with `isError`; `None` means that there is
     /// no such tool. Dropping the future ends the request.
     pub async fn call(self: &Arc<Self>, name: &str, arguments: Option<JsonObject>, caller: Caller) -> Option<ToolResult> {
-        Some(self.call_at(self.find(name)?, arguments, caller, &|_| true).await)
+        Some(
+            self.call_at(self.find(name)?, arguments, caller, &|name| Some(name.to_owned()))
+                .await,
+        )
     }
 
     /// Calls the tool at that place, like [`Api::call`]. The result names no tool that the caller may not list.
@@ -356,11 +359,13 @@ impl Api {
         index: ToolIndex,
         arguments: Option<JsonObject>,
         caller: Caller,
-        is_listed: IsListed<'_>,
+        shown_tool: ShownTool<'_>,
     ) -> ToolResult {
         let (tool, _) = self.at(index);
         // A panic is a bug of ours; it must not take down the calls of others.
-        let outcome = AssertUnwindSafe(self.run(index, arguments, caller, is_listed)).catch_unwind().await;
+        let outcome = AssertUnwindSafe(self.run(index, arguments, caller, shown_tool))
+            .catch_unwind()
+            .await;
         outcome.unwrap_or_else(|_| {
             tracing::error!(tool = %tool.name, "a call ended in a panic; please report this");
             note_outcome(CallOutcome::Panic);
@@ -403,7 +408,13 @@ impl Api {
             .map_err(|error| Box::new(render_error(&bound.target.operation, &error)))
     }
 
-    async fn run(self: &Arc<Self>, index: ToolIndex, arguments: Option<JsonObject>, caller: Caller, is_listed: IsListed<'_>) -> ToolResult {
+    async fn run(
+        self: &Arc<Self>,
+        index: ToolIndex,
+        arguments: Option<JsonObject>,
+        caller: Caller,
+        shown_tool: ShownTool<'_>,
+    ) -> ToolResult {
         let (_, bound) = self.at(index);
         let outcome = async {
             let route = self.proxy.route(&bound.target, &caller)?;
@@ -412,7 +423,7 @@ impl Api {
             let call = self.proxy.prepare(route, &bound.target, checked.arguments, &caller)?;
             let reply = self.proxy.send(&call).await?;
             let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
-            let mut result = self.proxy.finish(&call, reply, is_listed).await;
+            let mut result = self.proxy.finish(&call, reply, shown_tool).await;
             let remarks = checked.repairs.into_iter().chain(checked.body_problems);
             remarks.for_each(|remark| result.note(NoteKind::Repair, remark));
             if is_refused {

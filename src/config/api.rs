@@ -323,6 +323,7 @@ fn call_options(api: &ApiSettings, memory: &MemoryBudget, problems: &mut Vec<Str
     let profile = annotate::known_client(api).profile();
     let mut call = CallOptions {
         max_result_bytes: profile.result_tokens * MIN_BYTES_PER_TOKEN,
+        hides_images: (profile.shows_images == Some(false)).then_some(profile.name),
         memory: memory.clone(),
         ..CallOptions::default()
     };

@@ -67,6 +67,8 @@ pub(crate) struct ResolvedCall {
     arguments: Option<JsonObject>,
     /// The gate through which the operation is called, and its name as it is listed.
     gate: Option<(GateKind, String)>,
+    /// The prefix of the gates, if the endpoint has some.
+    gate_prefix: Option<String>,
     /// What was read otherwise than it was written.
     remarks: Vec<String>,
 }
@@ -214,6 +216,7 @@ impl Catalog {
             tool,
             arguments,
             gate: None,
+            gate_prefix: self.gates.as_ref().map(|gates| gates.prefix().to_owned()),
             remarks: Vec::new(),
         }
     }
@@ -360,7 +363,17 @@ impl ResolvedCall {
         }
         let arguments = self.arguments.take();
         let visible = self.visible();
-        let mut result = self.api.call_at(self.tool, arguments, caller, &|name| visible.lists(name)).await;
+        let shown_tool = |name: &str| {
+            let offered = visible.listed(name)?;
+            Some(match &self.gate_prefix {
+                None => name.to_owned(),
+                Some(prefix) => {
+                    let gate = GateKind::of_effect(offered.enforcement.effect()).name();
+                    format!("`{prefix}{gate}` with operation `{name}`")
+                }
+            })
+        };
+        let mut result = self.api.call_at(self.tool, arguments, caller, &shown_tool).await;
         if let Some((_, tool)) = &self.gate {
             result.note_called_through(tool, visible.name_of(self.tool));
         }

@@ -90,9 +90,10 @@ impl<'c> VisibleApi<'c> {
         self.api.offered(index).tool.name.as_ref()
     }
 
-    /// Whether the caller may list the tool of that name.
-    pub(crate) fn lists(&self, name: &str) -> bool {
-        self.api.find(name).is_some_and(|index| self.shows(&self.api.offered(index)))
+    /// The tool of that name, if the caller may list it.
+    pub(crate) fn listed(&self, name: &str) -> Option<OfferedTool<'c>> {
+        let offered = self.api.offered(self.api.find(name)?);
+        self.shows(&offered).then_some(offered)
     }
 
     /// The operation of that name at this endpoint, whether or not the caller may list it.

@@ -28,7 +28,7 @@ use super::request::{self, Injected, Request, RequestTemplate};
 use super::response;
 use super::response::pagination::{self, PageCall};
 use super::response::render::{self, OutputContract, Rendering};
-use super::response::reply_headers::{IsListed, ShownHeaders};
+use super::response::reply_headers::{ShownHeaders, ShownTool};
 use super::response::result_notes::NoteKind;
 use super::response::sandbox::Sandbox;
 use super::response::shape::shape_reply;
@@ -284,7 +284,7 @@ impl ApiProxy {
 
     /// The result of a call: the reply without secrets, filtered where the arguments say so, and cut to what a result may hold.
     /// It names no tool that the caller may not list.
-    pub(crate) async fn finish(&self, call: &PreparedCall<'_>, reply: Reply, is_listed: IsListed<'_>) -> ToolResult {
+    pub(crate) async fn finish(&self, call: &PreparedCall<'_>, reply: Reply, shown_tool: ShownTool<'_>) -> ToolResult {
         let Reply {
             mut response,
             redactors,
@@ -335,10 +335,11 @@ impl ApiProxy {
             remark = response::sandbox::apply_filter(sandbox, filter, &mut response, left()).await.err();
         }
         let etag_use = call.target.etag_use.as_ref().filter(|_| response.headers.contains_key(ETAG));
-        let etag_advice = etag_use.and_then(|etag_use| etag_use.advice(is_listed));
+        let etag_advice = etag_use.and_then(|etag_use| etag_use.advice(shown_tool));
         let rendering = Rendering {
             promise: call.target.contract,
             max_bytes: self.options.max_result_bytes,
+            hides_images: self.options.hides_images,
             advice: call.credential.advice.as_ref(),
             document: Some(&self.document),
             filter: filter_key.as_deref(),

@@ -37,7 +37,7 @@ pub(crate) use self::request::reserved_path::PathPattern;
 pub use self::response::Response;
 pub(crate) use self::response::filter;
 pub(crate) use self::response::render::{OutputContract, render_error};
-pub(crate) use self::response::reply_headers::IsListed;
+pub(crate) use self::response::reply_headers::ShownTool;
 pub(crate) use self::response::result_notes::NoteKind;
 pub(crate) use self::response::sandbox::Sandbox;
 pub(crate) use self::response::tool_result::ToolResult;

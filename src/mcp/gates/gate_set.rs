@@ -133,6 +133,12 @@ impl Gates {
         self.tools.iter().any(|tool| tool.kind == kind).then_some(kind)
     }
 
+    /// What the names of the gates begin with.
+    #[must_use]
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
     /// The name of a gate as it is listed.
     #[must_use]
     pub(crate) fn name_of(&self, kind: GateKind) -> String {

@@ -3,10 +3,12 @@
 use bytes::Bytes;
 use http::StatusCode;
 use http::header::{LOCATION, RETRY_AFTER};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::proxy::redact::escapes::unescape_html;
 use crate::proxy::response::Response;
+use crate::proxy::response::truncate::{Loss, truncate_json, truncate_text};
 use crate::proxy::response::{ReplyKind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind, status_line, strip_bom};
 use crate::spec::media_type::essence;
 use crate::spec::operation::response::description_of;
@@ -27,8 +29,13 @@ pub(crate) struct KnownOfCall<'a> {
     pub(crate) arguments: Option<&'a json::JsonObject>,
 }
 
-/// What the model reads about a status that is not a success.
-pub(crate) fn describe_failure(operation: &Operation, response: &Response, known: KnownOfCall<'_>) -> String {
+/// What the model reads about a status that is not a success, with at most so many bytes of the body, and what that lost.
+pub(crate) fn describe_failure(
+    operation: &Operation,
+    response: &Response,
+    known: KnownOfCall<'_>,
+    max_bytes: usize,
+) -> (String, Vec<Loss>) {
     let status = response.status;
     let mut message = format!("{} from {}", status_line(status), operation_label(operation));
     let header = |name| {
@@ -42,7 +49,7 @@ pub(crate) fn describe_failure(operation: &Operation, response: &Response, known
         if let Some(location) = header(LOCATION) {
             message.push_str(&format!("\nThe API points to {location}; redirects are not followed."));
         }
-        return message;
+        return (message, Vec::new());
     }
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
@@ -64,11 +71,16 @@ pub(crate) fn describe_failure(operation: &Operation, response: &Response, known
     let body = error_body(content_type(&response.headers), &response.body);
     if body.trim().is_empty() {
         message.push_str(&describe_silent_failure(operation, status, known));
-    } else {
-        message.push('\n');
-        message.push_str(&text::truncate(&body, MAX_ERROR_BYTES));
+        return (message, Vec::new());
     }
-    message
+    let is_json = body.starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(&body).is_ok();
+    let (kept, losses) = if is_json {
+        truncate_json(&body, max_bytes, &[])
+    } else {
+        let (kept, loss) = truncate_text(&body, max_bytes);
+        (kept.to_owned(), Vec::from_iter(loss))
+    };
+    (format!("{message}\n{kept}"), losses)
 }
 
 /// What there is to say of a status where the API itself says nothing: the words of the document, and of a 404 what was asked for.

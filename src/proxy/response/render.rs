@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::compact_json::compact_json;
 use super::failure::{self, Advice, KnownOfCall};
+use super::multipart::ReplyPart;
 use super::records::{self, Framing};
 use super::reply_headers::{HeaderReport, ShownHeaders};
 use super::result_notes::NoteKind;
@@ -30,10 +31,10 @@ const MAX_BLOB_BYTES: usize = 4 << 20;
 /// Larger JSON is given as a text, if structured content would need a tree.
 const MAX_TREE_BYTES: usize = 2 << 20;
 
+/// About how much text says what a file is.
+const MAX_LINE_BYTES: usize = 150;
 /// How much of the name of a file is shown.
 const MAX_NAME_BYTES: usize = 200;
-/// How much of a header is shown.
-const MAX_HEADER_BYTES: usize = 500;
 
 /// What a tool promised of the structured content of its successes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,8 +53,10 @@ pub enum OutputContract {
 pub struct Rendering<'a> {
     /// What the tool promised.
     pub promise: OutputContract,
-    /// How many bytes of JSON or text a result may hold; 0 is no limit.
+    /// How many bytes a result may hold; 0 is no limit.
     pub max_bytes: usize,
+    /// The client, if it does not show a model images.
+    pub hides_images: Option<&'static str>,
     /// What to say where the API refuses the call.
     pub advice: Option<&'a Advice>,
     /// The document, which says which members of a reply matter most.
@@ -84,7 +87,8 @@ fn render_body(operation: &Operation, response: &Response, rendering: Rendering<
             document: rendering.document,
             arguments: rendering.arguments,
         };
-        return ToolResult::error(failure::describe_failure(operation, response, known));
+        let (text, losses) = failure::describe_failure(operation, response, known, error_room(rendering));
+        return error_result(text, operation, &losses);
     }
     let result = success(operation, response, rendering);
     if rendering.promise == OutputContract::AsDeclared && !result.is_error() && result.json().is_none() {
@@ -92,6 +96,22 @@ fn render_body(operation: &Operation, response: &Response, rendering: Rendering<
             "{} answered {status}, but not with JSON that can be given as its output schema promises:",
             operation_label(operation)
         ));
+    }
+    result
+}
+
+/// How much of an error's body is shown, in bytes.
+fn error_room(rendering: Rendering<'_>) -> usize {
+    match rendering.max_bytes {
+        0 => failure::MAX_ERROR_BYTES,
+        most => failure::MAX_ERROR_BYTES.min(most),
+    }
+}
+
+fn error_result(text: String, operation: &Operation, losses: &[Loss]) -> ToolResult {
+    let mut result = ToolResult::error(text);
+    if !losses.is_empty() {
+        result.note(NoteKind::Cut, lost(operation, losses, None));
     }
     result
 }
@@ -128,29 +148,23 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
     if let Some(framing) = Framing::of(content_type) {
         return stream_result(operation, response, framing, rendering);
     }
-    let mut media = Vec::new();
-    let text = match reply_kind(content_type, &response.body) {
-        ReplyKind::Json => return json_result(operation, response, rendering),
-        ReplyKind::Multipart => match multipart::parts(content_type, &response.body) {
-            Some(parts) => {
-                let texts = parts
-                    .iter()
-                    .map(|part| part_text(&part.content_type, &part.disposition, &part.body, rendering.max_bytes, &mut media));
-                texts.collect::<Vec<_>>().join("\n\n")
-            }
-            None => text::clean(&decode_text(content_type, &response.body)),
-        },
-        _ => {
-            let disposition = response.headers.get(CONTENT_DISPOSITION).and_then(|value| value.to_str().ok());
-            let disposition = disposition.unwrap_or_default();
-            part_text(content_type, disposition, &response.body, rendering.max_bytes, &mut media)
-        }
+    let disposition = || response.headers.get(CONTENT_DISPOSITION)?.to_str().ok();
+    let whole = |content_type: &str| ReplyPart {
+        content_type: content_type.to_owned(),
+        disposition: disposition().unwrap_or_default().to_owned(),
+        body: response.body.clone(),
     };
-    let room = if rendering.max_bytes == 0 {
+    let parts = match reply_kind(content_type, &response.body) {
+        ReplyKind::Json => return json_result(operation, response, rendering),
+        ReplyKind::Multipart => multipart::parts(content_type, &response.body).unwrap_or_else(|| vec![whole("text/plain")]),
+        _ => vec![whole(content_type)],
+    };
+    let mut room = if rendering.max_bytes == 0 {
         usize::MAX
     } else {
         rendering.max_bytes
     };
+    let (text, media) = parts_in_room(&parts, &mut room, rendering.hides_images);
     let (kept, loss) = truncate::truncate_text(&text, room);
     let mut result = ToolResult::of_text(kept, rendering.promise.text_form()).with_media(media);
     if is_unexpected_page(operation, content_type, rendering.document) {
@@ -201,7 +215,7 @@ fn stream_result(operation: &Operation, response: &Response, framing: Framing, r
             Stopped::Records => "there were as many records as one call collects",
             Stopped::Bytes => "the reply was as large as one may be",
         };
-        format!("The stream goes on: {} records were collected until {why}.", records.len())
+        format!("The stream may go on: {} records were collected until {why}.", records.len())
     });
     let mut result = structured(operation, Cow::Owned(Value::Array(records).to_string()), false, rendering);
     remark.into_iter().for_each(|remark| result.note(NoteKind::Cut, remark));
@@ -235,12 +249,14 @@ fn json_result(operation: &Operation, response: &Response, rendering: Rendering<
         }
         Err(error) => {
             let reason = error.map_or_else(String::new, |error| format!(" ({error})"));
-            ToolResult::error(format!(
-                "{} answered {} with a body that is not valid JSON{reason}:\n\n{}",
+            let text = decode_text("", body);
+            let (kept, loss) = truncate::truncate_text(&text, error_room(rendering));
+            let sentence = format!(
+                "{} answered {} with a body that is not valid JSON{reason}:",
                 operation_label(operation),
-                response.status,
-                text::truncate(&decode_text("", body), failure::MAX_ERROR_BYTES)
-            ))
+                response.status
+            );
+            error_result(format!("{sentence}\n\n{kept}"), operation, loss.as_slice())
         }
     }
 }
@@ -350,43 +366,58 @@ fn lost(operation: &Operation, losses: &[Loss], filter: Option<&str>) -> String 
     )
 }
 
-/// What the text says of bytes of a media type: themselves, or what they are. What is not text is added to `media`.
-fn part_text(content_type: &str, disposition: &str, body: &Bytes, max_bytes: usize, media: &mut Vec<MediaBlock>) -> String {
-    let media_type = essence_or_bytes(content_type);
-    let kind = match reply_kind(content_type, body) {
-        ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart => return decode_text(content_type, body),
-        ReplyKind::Image => MediaBlockKind::Image,
-        ReplyKind::Audio => MediaBlockKind::Audio,
-        ReplyKind::Blob => MediaBlockKind::Blob { uri: String::new() },
-    };
-    let name =
-        media_type::parameter(disposition, "filename").map(|name| format!("{}: ", text::truncate(&text::one_line(&name), MAX_NAME_BYTES)));
-    let line = format!("{}{media_type}, {} bytes", name.unwrap_or_default(), body.len());
-    let most = if max_bytes == 0 {
-        MAX_BLOB_BYTES
-    } else {
-        MAX_BLOB_BYTES.min(max_bytes / 4 * 3)
-    };
-    if matches!(kind, MediaBlockKind::Blob { .. }) && body.len() > most {
-        return format!("{line}; left out, because a result holds at most {most} bytes of a file");
+/// The text of all parts, and those that are not text; these are taken off `room`, of which half is for texts that need it. If the text
+/// does not fit, the lines about other parts come first.
+fn parts_in_room(parts: &[ReplyPart], room: &mut usize, hides_images: Option<&str>) -> (String, Vec<MediaBlock>) {
+    let mut texts: Vec<(bool, String)> = Vec::new();
+    let mut media = Vec::new();
+    let text_bytes = |part: &ReplyPart| media_kind(part).map_or(part.body.len(), |_| MAX_LINE_BYTES);
+    let text_bytes: usize = parts.iter().map(text_bytes).sum();
+    let mut media_room = *room - text_bytes.min(*room / 2);
+    for part in parts {
+        let Some(kind) = media_kind(part) else {
+            texts.push((true, decode_text(&part.content_type, &part.body)));
+            continue;
+        };
+        let media_type = essence_or_bytes(&part.content_type);
+        let name = media_type::parameter(&part.disposition, "filename");
+        let name = name.map(|name| format!("{}: ", text::truncate(&text::one_line(&name), MAX_NAME_BYTES)));
+        let mut line = format!("{}{media_type}, {} bytes", name.unwrap_or_default(), part.body.len());
+        let most = MAX_BLOB_BYTES.min(media_room / 4 * 3);
+        if part.body.len() > most {
+            line.push_str("; left out, because it does not fit into --max-result-tokens, which the operator of this server sets");
+        } else {
+            if let (MediaBlockKind::Image, Some(client)) = (&kind, hides_images) {
+                line.push_str(&format!("; {client} does not show images to the model"));
+            }
+            let data = STANDARD.encode(&part.body);
+            media_room -= data.len();
+            *room -= data.len();
+            media.push(MediaBlock { kind, media_type, data });
+        }
+        texts.push((false, line));
     }
-    media.push(MediaBlock {
-        kind,
-        media_type,
-        data: STANDARD.encode(body),
-    });
-    line
+    if texts.iter().map(|(_, text)| text.len() + 2).sum::<usize>() > *room {
+        texts.sort_by_key(|(is_text, _)| *is_text);
+    }
+    let texts: Vec<String> = texts.into_iter().map(|(_, text)| text).collect();
+    (texts.join("\n\n"), media)
+}
+
+/// The content of MCP that a part becomes; `None` for text.
+fn media_kind(part: &ReplyPart) -> Option<MediaBlockKind> {
+    match reply_kind(&part.content_type, &part.body) {
+        ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart => None,
+        ReplyKind::Image => Some(MediaBlockKind::Image),
+        ReplyKind::Audio => Some(MediaBlockKind::Audio),
+        ReplyKind::Blob => Some(MediaBlockKind::Blob { uri: String::new() }),
+    }
 }
 
 /// `204 No Content`, and the headers that matter where there is no body.
 fn headline(response: &Response, shown: ShownHeaders<'_>) -> String {
-    let mut text = status_line(response.status);
-    for (name, value) in response.headers.iter().filter(|(name, _)| shown.is_in_headline(name)) {
-        if let Ok(value) = value.to_str() {
-            text.push_str(&format!("\n{name}: {}", text::truncate(&text::one_line(value), MAX_HEADER_BYTES)));
-        }
-    }
-    text
+    let lines = shown.headline(&response.headers).into_iter();
+    lines.fold(status_line(response.status), |text, line| text + "\n" + &line)
 }
 
 #[cfg(test)]
@@ -454,6 +485,74 @@ mod tests {
         assert_eq!(blob["content"][1]["resource"]["mimeType"], "application/pdf");
         assert_eq!(blob["content"][1]["resource"]["blob"], "JVBERg==");
         assert_eq!(result("get", 200, &[], br#"{"a":1}"#)["structuredContent"], json!({"a": 1}));
+    }
+
+    /// A result of at most `max_bytes`.
+    fn cut_to(max_bytes: usize, status: u16, content_type: &str, body: &[u8]) -> Value {
+        let text = r#"{"openapi":"3.1.0","paths":{"/a":{"get":{}}}}"#;
+        let (operations, _) = operations(&Document::parse(text.into(), None).unwrap());
+        let response = Response {
+            status: StatusCode::from_u16(status).unwrap(),
+            headers: [(CONTENT_TYPE, content_type.parse().unwrap())].into_iter().collect(),
+            body: Bytes::copy_from_slice(body),
+            stopped: None,
+        };
+        let rendering = Rendering {
+            max_bytes,
+            hides_images: Some("A client"),
+            ..Rendering::default()
+        };
+        render_reply(&operations[0], &response, rendering).to_json()
+    }
+
+    #[test]
+    fn files_and_texts_share_the_room_of_a_result() {
+        let image = cut_to(900, 200, "image/png", &[0; 2000]);
+        assert_eq!(image["content"].as_array().unwrap().len(), 1, "{image}");
+        let text = image["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("left out") && text.contains("--max-result-tokens"), "{text}");
+        let shown = cut_to(900, 200, "image/png", &[0; 500]);
+        assert_eq!(shown["content"][1]["type"], "image");
+        assert_eq!(
+            shown["content"][0]["text"],
+            "image/png, 500 bytes; A client does not show images to the model"
+        );
+        let part = |kind: &str, body: &str| format!("--B\r\ncontent-type: {kind}\r\n\r\n{body}\r\n");
+        let blob = part("application/octet-stream", &"x".repeat(200));
+        let many = format!("{}{}--B--\r\n", part("text/plain", &"line\n".repeat(1000)), blob.repeat(8));
+        let result = cut_to(3000, 200, "multipart/mixed; boundary=B", many.as_bytes());
+        assert!(result.to_string().len() < 5000, "{result}");
+        let blobs = result["content"].as_array().unwrap().len() - 1;
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!((2..=6).contains(&blobs), "{blobs}");
+        assert_eq!(
+            (text.matches("octet-stream").count(), text.matches("left out").count()),
+            (8, 8 - blobs),
+            "{text}"
+        );
+        assert!(
+            text.find("octet-stream") < text.find("line") && text.contains("The reply was cut"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn an_error_is_cut_between_lines_and_items_and_says_so() {
+        let errors: Vec<Value> = (0..500).map(|id| json!({"field": id, "message": "not valid"})).collect();
+        let json = json!({"errors": errors}).to_string();
+        let lines = "at main\n".repeat(1000);
+        for (status, content_type, body, end) in [
+            (422, "application/json", json.as_str(), "}]}"),
+            (500, "text/plain", lines.as_str(), "at main"),
+            (200, "application/json", lines.as_str(), "at main"),
+        ] {
+            let result = cut_to(900, status, content_type, body.as_bytes());
+            let text = result["content"][0]["text"].as_str().unwrap();
+            let (shown, note) = text.rsplit_once("\n\n").unwrap();
+            assert_eq!(result["isError"], true);
+            assert!(shown.ends_with(end) && shown.len() < 1100, "{text}");
+            assert!(note.starts_with("The reply was cut"), "{text}");
+        }
     }
 
     #[test]

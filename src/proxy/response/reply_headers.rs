@@ -27,8 +27,10 @@ use crate::text;
 const META_KEY: &str = "openapi-mcp/headers";
 /// How many headers a result shows.
 const MAX_HEADERS: usize = 20;
-/// How many bytes of one header a result shows.
-const MAX_HEADER_BYTES: usize = 1024;
+/// A longer header is left out: a part of a link or a cursor is of no use.
+const MAX_HEADER_BYTES: usize = 4096;
+/// How many bytes of declared headers share a note, which is shown whole or not at all.
+const MAX_LINE_BYTES: usize = 250;
 /// The part of a result's bytes that headers may take, as a divisor.
 const MAX_SHARE: usize = 4;
 
@@ -74,22 +76,22 @@ pub(crate) struct EtagUse {
     pub(crate) tools: Box<[Box<str>]>,
 }
 
-/// Whether the caller may list the tool of that name.
-pub(crate) type IsListed<'a> = &'a (dyn Fn(&str) -> bool + Sync);
+/// How the caller calls the tool of that name; `None` if it may not list it.
+pub(crate) type ShownTool<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 /// What a caller is told about the use of an `ETag`.
 #[derive(Debug)]
 pub(crate) struct EtagAdvice<'a> {
     argument: &'a str,
-    /// The names of the tools that the caller is shown, separated by commas.
+    /// The tools that the caller may list, as it calls them, separated by commas.
     tools: String,
 }
 
 impl EtagUse {
     /// The advice that names those of the tools that the caller may list; `None` if there is none of them.
     #[must_use]
-    pub(crate) fn advice(&self, is_listed: IsListed<'_>) -> Option<EtagAdvice<'_>> {
-        let shown: Vec<&str> = self.tools.iter().map(Box::as_ref).filter(|tool| is_listed(tool)).collect();
+    pub(crate) fn advice(&self, shown: ShownTool<'_>) -> Option<EtagAdvice<'_>> {
+        let shown: Vec<String> = self.tools.iter().filter_map(|tool| shown(tool)).collect();
         (!shown.is_empty()).then(|| EtagAdvice {
             argument: &self.argument,
             tools: shown.join(", "),
@@ -146,10 +148,16 @@ impl<'a> ShownHeaders<'a> {
         Some(if is_useful { Told::InText(&declared.shown) } else { Told::InMeta })
     }
 
-    /// Whether the text of a reply that has no other text tells a header. What an `ETag` is good for stands in a line of its own.
-    pub(crate) fn is_in_headline(self, name: &HeaderName) -> bool {
-        let has_own_line = *name == ETAG && self.etag_advice.is_some();
-        !has_own_line && (IN_HEADLINE.contains(name) || is_rate_limit(name))
+    /// The headers that the text of a reply tells that has no other text, each as a line. What an `ETag` is good for stands in a line of
+    /// its own.
+    pub(crate) fn headline(self, headers: &HeaderMap) -> Vec<String> {
+        let has_own_line = |name: &HeaderName| *name == ETAG && self.etag_advice.is_some();
+        let told = |name: &&HeaderName| !has_own_line(name) && (IN_HEADLINE.contains(name) || is_rate_limit(name));
+        let line = |name: &HeaderName| match header_text(headers, name) {
+            Some(value) => format!("{name}: {}", with_addresses(name, &value, |url| without_origin(url, self.base))),
+            None => format!("{name}: left out, because it is longer than {MAX_HEADER_BYTES} bytes"),
+        };
+        headers.keys().filter(told).map(line).collect()
     }
 }
 
@@ -196,11 +204,40 @@ fn is_hidden(name: &HeaderName, headers: &HeaderMap) -> bool {
     HIDDEN.contains(name) || name.as_str().starts_with("proxy-") || is_of_connection(headers, name)
 }
 
-/// All values of a header as one clean line.
-fn header_text(headers: &HeaderMap, name: &HeaderName) -> String {
+/// All values of a header as one clean line, without user and password in addresses; `None` if that is long.
+fn header_text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     let values = headers.get_all(name).iter();
     let joined: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
-    text::truncate(&text::one_line(&joined.join(", ")), MAX_HEADER_BYTES)
+    let line = text::one_line(&joined.join(", "));
+    (line.len() <= MAX_HEADER_BYTES).then(|| with_addresses(name, &line, without_user))
+}
+
+/// A header whose addresses are shown in another way.
+fn with_addresses(name: &HeaderName, value: &str, show: impl Fn(&str) -> String) -> String {
+    match *name {
+        LOCATION => show(value),
+        LINK => {
+            let mut links = value.split('<');
+            let first = links.next().unwrap_or_default().to_owned();
+            links.fold(first, |shown, link| match link.split_once('>') {
+                Some((address, rest)) => format!("{shown}<{}>{rest}", show(address)),
+                None => format!("{shown}<{link}"),
+            })
+        }
+        _ => value.to_owned(),
+    }
+}
+
+/// An address without user and password.
+fn without_user(address: &str) -> String {
+    match Url::parse(address) {
+        Ok(mut url) if !url.username().is_empty() || url.password().is_some() => {
+            // An address with a host takes both.
+            let _ = (url.set_username(""), url.set_password(None));
+            url.into()
+        }
+        _ => address.to_owned(),
+    }
 }
 
 /// An address of the API without its origin, which is not the client's business; of another origin as it is.
@@ -230,12 +267,14 @@ impl HeaderReport {
         let (mut declared, mut left_out) = (Vec::new(), 0);
         for (name, told) in found {
             let value = header_text(headers, name);
+            let is_long = value.is_none();
+            let value = value.unwrap_or_default();
             let copies = if matches!(told, Told::InMeta) { 1 } else { 2 };
             let size = copies * (name.as_str().len() + value.len() + 8);
-            if value.is_empty() {
+            if value.is_empty() && !is_long {
                 continue;
             }
-            if report.values.len() >= MAX_HEADERS || size > room {
+            if is_long || report.values.len() >= MAX_HEADERS || size > room {
                 left_out += copies - 1;
                 continue;
             }
@@ -254,9 +293,14 @@ impl HeaderReport {
             }
             report.values.insert(name.as_str().to_owned(), Value::String(value));
         }
-        if !declared.is_empty() {
-            report.notes.push((NoteKind::Header, declared.join("; ")));
+        let mut lines: Vec<String> = Vec::new();
+        for header in declared {
+            match lines.last_mut().filter(|line| line.len() + header.len() <= MAX_LINE_BYTES) {
+                Some(line) => line.push_str(&format!("; {header}")),
+                None => lines.push(header),
+            }
         }
+        report.notes.extend(lines.into_iter().map(|line| (NoteKind::Header, line)));
         if left_out > 0 {
             let note = format!("Declared headers of the reply that are left out, because they are too many or too long: {left_out}.");
             report.notes.push((NoteKind::Header, note));
@@ -297,13 +341,16 @@ mod tests {
     #[test]
     fn headers_are_few_and_short() {
         let names: Vec<String> = (0..30).map(|number| format!("ratelimit-{number}")).collect();
-        let long = "x".repeat(5000);
+        let long = "x".repeat(1024);
         let headers: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), long.as_str())).collect();
         let all = report(&headers, 0);
         assert_eq!(all.values.len(), MAX_HEADERS);
-        assert!(all.values.values().all(|value| value.as_str().unwrap().len() <= MAX_HEADER_BYTES));
         let few = report(&headers, 10_000);
         assert_eq!(few.values.len(), 2);
+        let link = format!("<https://api.example/a?cursor={}>; rel=next", "c".repeat(2000));
+        let too_long = "x".repeat(5000);
+        let said = report(&[("link", &link), ("warning", &too_long)], 0);
+        assert_eq!(Value::Object(said.values), serde_json::json!({"link": link}));
     }
 
     #[test]
@@ -319,9 +366,14 @@ mod tests {
             ..ShownHeaders::default()
         };
         let mut headers = HeaderMap::new();
-        for (name, value) in [("link", "<a>"), ("x-total-count", "250"), ("x-cursor", &"c".repeat(90))] {
+        for (name, value) in [("link", "<a>"), ("x-total-count", "250"), ("x-cursor", &"c".repeat(300))] {
             headers.insert(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
         }
+        let notes = report_on(headers.clone(), shown, 0).notes;
+        assert!(
+            notes.len() == 2 && notes.iter().any(|(_, note)| note == "X-Total-Count: 250"),
+            "{notes:?}"
+        );
         let report = report_on(headers, shown, 400);
         assert_eq!(report.values.keys().collect::<Vec<_>>(), ["x-total-count", "link"]);
         assert_eq!(
@@ -331,6 +383,30 @@ mod tests {
                 "Declared headers of the reply that are left out, because they are too many or too long: 1."
             ]
         );
+    }
+
+    #[test]
+    fn an_address_of_the_api_has_neither_origin_nor_user() {
+        let base = Url::parse("http://api.example:8080/v1").unwrap();
+        let shown = ShownHeaders {
+            base: Some(&base),
+            ..ShownHeaders::default()
+        };
+        let mut headers = HeaderMap::new();
+        let link = "<http://u:p@api.example:8080/v1/a?b=1>; rel=x, <https://u:p@other.example/c>; rel=next";
+        headers.insert(LINK, link.parse().unwrap());
+        headers.insert(LOCATION, "http://u:p@api.example:8080/jobs/1?x=1".parse().unwrap());
+        let lines = shown.headline(&headers);
+        assert_eq!(
+            lines,
+            [
+                "link: </v1/a?b=1>; rel=x, <https://other.example/c>; rel=next",
+                "location: /jobs/1?x=1"
+            ]
+        );
+        let said = report_on(headers, shown, 0).values;
+        assert_eq!(said["location"], "http://api.example:8080/jobs/1?x=1");
+        assert!(!said["link"].to_string().contains("u:p"), "{said:?}");
     }
 
     #[test]

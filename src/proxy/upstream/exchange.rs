@@ -39,8 +39,10 @@ pub struct CallOptions {
     pub max_response_bytes: usize,
     /// Where files may be sent from.
     pub files: Option<FileRoot>,
-    /// How many bytes of JSON or text a result may hold; what is longer is cut. 0 is no limit.
+    /// How many bytes a result may hold; what is longer is cut. 0 is no limit.
     pub max_result_bytes: usize,
+    /// The client, if it does not show a model images.
+    pub hides_images: Option<&'static str>,
     /// What replies in flight may take of the memory, over all calls.
     pub memory: MemoryBudget,
 }
@@ -53,6 +55,7 @@ impl Default for CallOptions {
             files: None,
             // Claude Code refuses results of more than 25,000 tokens; a token of JSON is three bytes or more.
             max_result_bytes: 20_000 * MIN_BYTES_PER_TOKEN,
+            hides_images: None,
             memory: MemoryBudget::default(),
         }
     }

@@ -302,10 +302,14 @@ impl Notes {
 fn a_result_names_no_tool_that_the_endpoint_does_not_have() {
     for tools in ["all", "search"] {
         let notes = serve_notes(tools);
+        let used = match tools {
+            "all" => "(pass it as If-Match to notes_update_note)",
+            _ => "(pass it as If-Match to `call_destructive` with operation `notes_update_note`)",
+        };
         for path in ["/mcp", "/mcp/notes"] {
             let call = |tool: &str, arguments: Value| notes.call(path, tool, arguments).to_string();
             for (answer, words) in [
-                (call("notes_get_note", json!({})), "(pass it as If-Match to notes_update_note)"),
+                (call("notes_get_note", json!({})), used),
                 (
                     call("notes_get_note", json!({"nothing": 1})),
                     "`nothing` is not an argument of notes_get_note",
