@@ -8,8 +8,8 @@ use std::time::Duration;
 use rmcp::RoleServer;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ConstString as _, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    InitializeRequestParams, InitializeResult, InitializeResultMethod, ListToolsResult, MetaObject, PaginatedRequestParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ConstString as _, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
+    ErrorData, InitializeRequestParams, InitializeResult, InitializeResultMethod, ListToolsResult, MetaObject, PaginatedRequestParams,
     ProgressNotificationParam, ProtocolVersion as NamedVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
     ServerResult, SubscriptionFilter,
 };
@@ -28,11 +28,11 @@ use super::protocol::version::{ProtocolVersion, named_versions};
 use crate::api::Caller;
 use crate::observe::metrics::TOOLS_CALL;
 
-/// How long `initialize` waits for a document from a URL, which contains the title and the instructions. Clients time out after
+/// How long `initialize` and `server/discover` wait for a document from a URL, which contains the title and the instructions. Clients time out after
 /// ten seconds or more.
-const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(5);
+const INTRODUCTION_TIMEOUT: Duration = Duration::from_secs(5);
 /// The same with several APIs. The slowest of them must not hold up a handshake: what is missing then is a line of the instructions.
-const INITIALIZE_TIMEOUT_OF_SEVERAL: Duration = Duration::from_millis(500);
+const INTRODUCTION_TIMEOUT_OF_SEVERAL: Duration = Duration::from_millis(500);
 /// A client of rmcp that does not take a notification for this long gets no more of them.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often a client of rmcp is checked for a closed connection.
@@ -55,16 +55,7 @@ impl ServerHandler for McpServer {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        let timeout = if self.apis.is_single() {
-            INITIALIZE_TIMEOUT
-        } else {
-            INITIALIZE_TIMEOUT_OF_SEVERAL
-        };
-        // Without the document, the answer lacks the title and the instructions, which no client needs.
-        tokio::select! {
-            () = self.state.ending.cancelled() => {}
-            _ = tokio::time::timeout(timeout, self.state.settled()) => {}
-        }
+        self.wait_for_introduction().await;
         let mut result = self.negotiate_initialize(&request)?;
         let Some(DispatchedConnection(connection)) = context.extensions.get() else {
             context.peer.set_peer_info(request);
@@ -77,6 +68,12 @@ impl ServerHandler for McpServer {
             tools.list_changed = None;
         }
         Ok(result)
+    }
+
+    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        self.wait_for_introduction().await;
+        let versions = self.supported_protocol_versions().into_owned();
+        Ok(DiscoverResult::from_server_info(versions, self.get_info()))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -196,6 +193,19 @@ impl ServerHandler for McpServer {
 }
 
 impl McpServer {
+    /// Waits a while for the documents: without them, an introduction lacks the title and the instructions, which no client needs.
+    async fn wait_for_introduction(&self) {
+        let timeout = if self.apis.is_single() {
+            INTRODUCTION_TIMEOUT
+        } else {
+            INTRODUCTION_TIMEOUT_OF_SEVERAL
+        };
+        tokio::select! {
+            () = self.state.ending.cancelled() => {}
+            _ = tokio::time::timeout(timeout, self.state.settled()) => {}
+        }
+    }
+
     /// Answers a request of a client that rmcp serves.
     async fn answer_peer(
         &self,

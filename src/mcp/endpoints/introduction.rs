@@ -43,14 +43,13 @@ impl Introduction<'_> {
         let names: Vec<&str> = self.apis.iter().filter_map(|api| api.api.name()).map(ApiName::as_str).collect();
         let what = if self.view.reads_only { "Read-only tools" } else { "Tools" };
         let intro = format!("{what} of {}; each makes one HTTP request to its API.", counted(names.len(), "API"));
-        let mut lines: Vec<String> = self.apis.iter().map(|api| self.line_of(api)).collect();
         let line = |slot: &&ApiSlot, why| Some(format!("- {}: {why}", slot.name.as_ref()?));
-        lines.extend(self.awaited.iter().filter_map(|slot| line(slot, "not loaded yet")));
-        lines.extend(
-            self.failed
-                .iter()
-                .filter_map(|slot| line(slot, "not available at the moment; it has no tools")),
-        );
+        let awaited = self.awaited.iter().filter_map(|slot| line(slot, "not loaded yet"));
+        let missing = "not available at the moment; it has no tools";
+        let failed = self.failed.iter().filter_map(|slot| line(slot, missing));
+        // What is not there comes first: some clients cut the instructions.
+        let lines = awaited.chain(failed).chain(self.apis.iter().map(|api| self.line_of(api)));
+        let lines: Vec<String> = lines.collect();
         let whole = format!("{intro}\n{}", lines.join("\n"));
         let instructions = if whole.len() <= text::MAX_DESCRIPTION_BYTES {
             whole
@@ -58,7 +57,7 @@ impl Introduction<'_> {
             let missing = missing_apis(&[self.awaited, self.failed].concat());
             let missing = missing.map(|missing| format!(" {missing}")).unwrap_or_default();
             let left = text::MAX_DESCRIPTION_BYTES.saturating_sub(intro.len() + missing.len() + 64);
-            format!("{intro}\nThey are {}.{missing}", list_within(&names, left))
+            format!("{intro}{missing}\nThey are {}.", list_within(&names, left))
         };
         config.server_info.title = Some(list_within(&names, 160)).filter(|title| !title.is_empty());
         config.with_instructions(instructions)

@@ -100,12 +100,10 @@ impl Gates {
         }
     }
 
-    /// What a client is told of the server: the APIs, the three steps, the tags.
+    /// What a client is told of the server: the three steps, the APIs, the tags.
     #[must_use]
     pub(crate) fn instructions(&self, all: &VisibleApis<'_>) -> String {
-        let missing = self.missing_apis().map(|missing| format!(" {missing}")).unwrap_or_default();
-        let most = MAX_DESCRIPTION_BYTES.saturating_sub(missing.len());
-        truncate(&about_gates(all, &self.prefix), most) + &missing
+        truncate(&about_gates(all, &self.prefix, self.missing_apis()), MAX_DESCRIPTION_BYTES)
     }
 
     /// The operations that are listed beside the gates, each with the place of its API.

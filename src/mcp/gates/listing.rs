@@ -128,9 +128,9 @@ fn title_of(seen: &VisibleApis<'_>) -> String {
     }
 }
 
-/// What the instructions of the server say in search mode.
+/// What the instructions of the server say in search mode: the steps and what is missing first, because some clients cut the rest.
 #[must_use]
-pub(crate) fn about_gates(seen: &VisibleApis<'_>, prefix: &str) -> String {
+pub(crate) fn about_gates(seen: &VisibleApis<'_>, prefix: &str, missing: Option<&str>) -> String {
     // Of a list that depends on the token, no counts: they are the same text for every caller.
     let (count, vocabulary) = if seen.apis.iter().all(|api| api.needed.is_empty()) {
         (counted(seen.operations().count(), "operation"), vocabulary(seen))
@@ -138,9 +138,11 @@ pub(crate) fn about_gates(seen: &VisibleApis<'_>, prefix: &str) -> String {
         ("Operations".to_owned(), String::new())
     };
     format!(
-        "{count} of {} behind a few tools; each call makes one HTTP request to its API. {} {vocabulary}",
-        title_of(seen),
+        "{count} behind a few tools; each call makes one HTTP request to its API. {} {}{}They are of {}. {vocabulary}",
         three_steps(prefix, &effects_of(seen)),
+        missing.unwrap_or_default(),
+        if missing.is_some() { " " } else { "" },
+        title_of(seen),
     )
     .trim_end()
     .to_owned()

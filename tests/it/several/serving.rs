@@ -64,6 +64,85 @@ fn instructions_name_each_api_with_its_title_and_no_other_words_of_its_document(
     assert_eq!(handshake["capabilities"]["tools"]["listChanged"], true, "{handshake}");
 }
 
+/// The answer to `server/discover` as the first message.
+fn discovered(args: &[&str]) -> Value {
+    let meta = crate::support::stateless_meta(&json!({}));
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": meta}});
+    let mut child = crate::support::command(args)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), format!("{message}\n").as_bytes()).unwrap();
+    // The input stays open: at its end the server would answer at once.
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    serde_json::from_str::<Value>(&line).unwrap()["result"].clone()
+}
+
+/// What hosts show of the instructions that show the least.
+fn shown_instructions(introduction: &Value) -> String {
+    introduction["instructions"].as_str().unwrap().chars().take(512).collect()
+}
+
+#[test]
+fn a_client_that_discovers_the_server_at_once_is_told_of_its_apis() {
+    let setup = Setup::new();
+    setup.document("pets");
+    setup.document("bills");
+    let config = setup.config(&json!({"mock": true, "apis": {"pets": {"spec": "pets.json"}, "bills": {"spec": "bills.json"}}}));
+    let shown = shown_instructions(&discovered(&["serve", "--config", &config]));
+    assert!(shown.contains("Tools of 2 APIs") && !shown.contains("not loaded yet"), "{shown}");
+}
+
+#[test]
+fn the_instructions_begin_with_what_matters_most() {
+    let setup = Setup::new();
+    let apis: serde_json::Map<String, Value> = (0..20)
+        .map(|number| {
+            let name = format!("api{number}");
+            setup.write(&format!("{name}.json"), &super::document(&"long title ".repeat(8)).to_string());
+            (name.clone(), json!({"spec": format!("{name}.json")}))
+        })
+        .chain([("gone".to_owned(), json!({"spec": "gone.json"}))])
+        .collect();
+    let config = setup.config(&json!({"mock": true, "apis": apis}));
+    for (mode, said) in [
+        ("all", &["each makes one HTTP request", "nothing of it is found: gone"][..]),
+        (
+            "search",
+            &[
+                "Three steps: ",
+                "search_operations finds",
+                "call_write",
+                "calls one",
+                "nothing of it is found: gone",
+            ],
+        ),
+    ] {
+        let mut session = Session::start(&["serve", "--config", &config, "--tools", mode]);
+        session.logged("20 of 21 APIs are served");
+        let meta = crate::support::stateless_meta(&json!({}));
+        let answer = session.request("server/discover", &json!({"_meta": meta}));
+        let shown = shown_instructions(&answer["result"]);
+        assert!(said.iter().all(|words| shown.contains(words)), "{mode}: {shown}");
+    }
+    setup.document("only");
+    let only = setup.folder.path().join("only.json");
+    for mode in ["all", "search"] {
+        let session = Session::start(&["serve", "--mock", "--spec", only.to_str().unwrap(), "--tools", mode]);
+        let shown = shown_instructions(session.handshake());
+        let steps = if mode == "all" { "Tools for" } else { "Three steps: " };
+        assert!(
+            shown.contains(steps) && shown.contains("only") && shown.contains("one HTTP request"),
+            "{shown}"
+        );
+    }
+}
+
 #[test]
 fn a_mock_answers_for_all_and_nothing_leaves() {
     let (setup, pets, bills) = (Setup::new(), Upstream::echo(), Upstream::echo());
