@@ -49,7 +49,7 @@ pub(crate) struct ClientProfile {
     pub max_tools: Option<usize>,
     /// Whether it understands `$ref` and `$defs`.
     pub knows_references: bool,
-    /// How many tokens of a result it takes whole.
+    /// How many tokens of a result it takes whole, unless the operator sets another number; 0 is no limit.
     pub result_tokens: usize,
     /// Whether it takes more if a tool says so in `_meta["anthropic/maxResultSizeChars"]`.
     pub reads_max_result_size: bool,
@@ -184,16 +184,30 @@ impl KnownClient {
 }
 
 impl ClientProfile {
-    /// Whether anything is known of it that other clients do not share.
+    /// Whether it is one client.
     #[must_use]
-    pub(crate) fn has_facts(&self) -> bool {
-        !self.source.is_empty()
+    pub(crate) fn is_known(&self) -> bool {
+        self.name != USUAL.name
+    }
+
+    /// What `--confirm` does to a client that cannot ask its user, in a sentence.
+    #[must_use]
+    pub(crate) fn confirmation_warning(&self) -> Option<String> {
+        let client = self.name;
+        (self.asks == Some(false)).then(|| {
+            format!(
+                "--confirm: {client} cannot ask its user, so that each call that needs a confirmation is refused; use --no-destructive to leave those tools out, or, without --confirm, let {client} ask for approval by the hints"
+            )
+        })
     }
 
     /// What the client makes of results, in a sentence.
     #[must_use]
     pub(crate) fn results_in_words(&self) -> String {
-        let mut said = format!("{} takes results of up to {} tokens", self.name, self.result_tokens);
+        let mut said = match self.result_tokens {
+            0 => format!("results for {} have no limit", self.name),
+            tokens => format!("results for {} have up to {tokens} tokens", self.name),
+        };
         if self.shows != ShownForm::Unknown {
             said.push_str(&format!("; of a JSON result it shows the model: {}", self.shows.words()));
         }
@@ -206,7 +220,8 @@ impl ClientProfile {
         if self.asks == Some(false) {
             said.push_str("; it cannot ask its user, so that --confirm refuses every such call there (--no-destructive leaves them out)");
         }
-        said + &format!(" (as of {})", self.checked)
+        let source = if self.source.is_empty() { "" } else { ": " };
+        said + &format!(" (as of {}{source}{})", self.checked, self.source)
     }
 }
 

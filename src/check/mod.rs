@@ -119,7 +119,7 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
         descriptions: cost::description_costs(api),
         largest: cost::largest_tools(api),
         by_tag: cost::by_tag(api),
-        client: profile.has_facts().then(|| profile.results_in_words()),
+        client: profile.is_known().then(|| profile.results_in_words()),
         clients: if searches {
             Vec::new()
         } else {

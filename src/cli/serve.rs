@@ -173,15 +173,9 @@ async fn serve_http(
 
 /// Warns that every call of which the user must be asked will be refused, if the client cannot ask.
 fn warn_about_confirmation(process: &ProcessConfig, configs: &[Arc<ApiConfig>]) {
-    let unable = configs
-        .iter()
-        .map(|config| config.profile)
-        .find(|profile| profile.asks == Some(false));
-    if let Some(client) = unable.filter(|_| process.confirm.is_on()) {
-        let client = client.name;
-        tracing::warn!(
-            "--confirm: {client} cannot ask its user, so that each call that needs a confirmation is refused; use --no-destructive to leave those tools out, or, without --confirm, let {client} ask for approval by the hints"
-        );
+    let warning = configs.iter().find_map(|config| config.profile.confirmation_warning());
+    if let Some(warning) = warning.filter(|_| process.confirm.is_on()) {
+        tracing::warn!("{warning}");
     }
 }
 

@@ -101,7 +101,7 @@ fn announce(api: &Api, config: &ApiConfig, lost: usize, searches: bool) {
         }
         return;
     }
-    if config.profile.has_facts() {
+    if config.profile.is_known() {
         tracing::info!("{}", config.profile.results_in_words());
     }
     let warnings = cost::list_warnings(tools, cost::list_tokens(api), &config.profile);

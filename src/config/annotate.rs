@@ -3,8 +3,8 @@
 use super::settings::{ApiSettings, ResponseFilter};
 use crate::annotate::confirm::{Confirm, ConfirmLevel};
 use crate::annotate::{
-    AnnotateOptions, DescriptionDetail, Files, Hint, HintTrust, KnownClient, Layers, NameOptions, OutputSchemas, Override, Pattern, Policy,
-    Rule, Selection,
+    AnnotateOptions, ClientProfile, DescriptionDetail, Files, Hint, HintTrust, KnownClient, Layers, NameOptions, OutputSchemas, Override,
+    Pattern, Policy, Rule, Selection,
 };
 use crate::api::name::ApiName;
 use crate::mcp::gates::{ListMode, ListOptions};
@@ -54,7 +54,7 @@ pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut 
         read_only: api.read_only.unwrap_or(false),
         no_destructive: api.no_destructive.unwrap_or(false),
     };
-    let profile = known_client(api).profile();
+    let profile = client_profile(api);
     let mut names = NameOptions {
         max_bytes: profile.max_name_bytes,
         ..NameOptions::default()
@@ -86,7 +86,11 @@ pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut 
         options.max_result_chars = api.common.max_result_tokens.and_then(raised_result_size);
     }
     options.describe = api.describe.map(DescriptionDetail::from).unwrap_or_default();
-    options.output = api.output_schemas.map(OutputSchemas::from).unwrap_or_default();
+    options.output = match api.output_schemas.map(OutputSchemas::from).unwrap_or_default() {
+        // What a filter makes of a reply does not fit the document's schema.
+        OutputSchemas::Strict if options.filter => OutputSchemas::Lenient,
+        output => output,
+    };
     match api.max_schema_bytes {
         Some(bytes) if bytes < MIN_BUDGET => problems.push(format!("--max-schema-bytes must be at least {MIN_BUDGET}")),
         Some(bytes) => options.schemas.budget = bytes,
@@ -95,13 +99,19 @@ pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut 
     options
 }
 
-/// What tools say to a client that takes 25,000 tokens of a result, or up to 500,000 characters if a tool says so; 0 tokens are no limit.
+/// The longest result of which a tool can say that it is taken whole, in characters.
+const MAX_RESULT_CHARACTERS: usize = 500_000;
+/// What notes take beside the budget of a result.
+const NOTES_CHARACTERS: usize = 5_000;
+/// The largest budget of a client that reads such sizes, in bytes.
+pub(super) const MAX_ANNOUNCED_BUDGET: usize = MAX_RESULT_CHARACTERS - NOTES_CHARACTERS;
+
+/// What tools say to a client that takes 25,000 tokens of a result, or more characters if a tool says so; 0 tokens are no limit.
 fn raised_result_size(tokens: usize) -> Option<usize> {
-    const MAX_CHARACTERS: usize = 500_000;
     match tokens {
-        0 => Some(MAX_CHARACTERS),
+        0 => Some(MAX_RESULT_CHARACTERS),
         1..=25_000 => None,
-        _ => Some(tokens.saturating_mul(MIN_BYTES_PER_TOKEN).min(MAX_CHARACTERS)),
+        _ => Some(tokens.saturating_mul(MIN_BYTES_PER_TOKEN).min(MAX_ANNOUNCED_BUDGET) + NOTES_CHARACTERS),
     }
 }
 
@@ -132,7 +142,7 @@ fn resolve_prefix(api: &ApiSettings, name: Option<&ApiName>, names: &mut NameOpt
 /// `--tools`, `--max-list-tokens`, `--max-list-bytes` and `--pin`: how the list of tools is made.
 pub(crate) fn list_options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut Vec<String>) -> ListOptions {
     let usual = ListOptions::default();
-    let profile = known_client(api).profile();
+    let profile = client_profile(api);
     let implied = if profile.max_tools.is_some() {
         ListMode::Auto
     } else {
@@ -183,9 +193,13 @@ pub(crate) fn confirm(texts: &[String], problems: &mut Vec<String>) -> Confirm {
     confirm
 }
 
-/// The client that the tools are shaped for.
-pub(crate) fn known_client(api: &ApiSettings) -> KnownClient {
-    api.common.client.map(KnownClient::from).unwrap_or_default()
+/// What the client accepts that the tools are shaped for, with the tokens of a result that the settings allow.
+pub(super) fn client_profile(api: &ApiSettings) -> ClientProfile {
+    let profile = api.common.client.map(KnownClient::from).unwrap_or_default().profile();
+    ClientProfile {
+        result_tokens: api.common.max_result_tokens.unwrap_or(profile.result_tokens),
+        ..profile
+    }
 }
 
 fn layers(api: &ApiSettings, problems: &mut Vec<String>) -> Layers {

@@ -154,7 +154,7 @@ pub(crate) fn resolve_api(
         server,
         mock: api.common.mock.unwrap_or(false),
         list,
-        profile: annotate::known_client(api).profile(),
+        profile: annotate::client_profile(api),
         strict: api.strict.unwrap_or(false),
         outbound,
         reload,
@@ -320,9 +320,14 @@ fn divide_cache(cache: CacheOptions, tenants: Option<&TenantOptions>) -> CacheOp
 }
 
 fn call_options(api: &ApiSettings, memory: &MemoryBudget, problems: &mut Vec<String>) -> CallOptions {
-    let profile = annotate::known_client(api).profile();
+    let profile = annotate::client_profile(api);
+    let max_result_bytes = profile.result_tokens.saturating_mul(MIN_BYTES_PER_TOKEN);
     let mut call = CallOptions {
-        max_result_bytes: profile.result_tokens * MIN_BYTES_PER_TOKEN,
+        max_result_bytes: if profile.reads_max_result_size {
+            max_result_bytes.min(annotate::MAX_ANNOUNCED_BUDGET)
+        } else {
+            max_result_bytes
+        },
         hides_images: (profile.shows_images == Some(false)).then_some(profile.name),
         memory: memory.clone(),
         ..CallOptions::default()
@@ -334,12 +339,8 @@ fn call_options(api: &ApiSettings, memory: &MemoryBudget, problems: &mut Vec<Str
             problems.push(format!("--timeout must be more than 0 and at most {MAX_TIMEOUT_SECONDS} seconds"));
         }
     }
-    if let Some(tokens) = api.common.max_result_tokens {
-        if tokens == 0 || tokens >= MIN_RESULT_TOKENS {
-            call.max_result_bytes = tokens.saturating_mul(MIN_BYTES_PER_TOKEN);
-        } else {
-            problems.push(format!("--max-result-tokens must be 0 (no limit) or at least {MIN_RESULT_TOKENS}"));
-        }
+    if (1..MIN_RESULT_TOKENS).contains(&profile.result_tokens) {
+        problems.push(format!("--max-result-tokens must be 0 (no limit) or at least {MIN_RESULT_TOKENS}"));
     }
     if let Some(bytes) = api.max_response_bytes {
         let share = memory.share();

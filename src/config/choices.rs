@@ -143,7 +143,7 @@ pub(crate) enum OutputSchemasName {
     Auto,
     /// Schemas that describe replies and accept every reply
     Lenient,
-    /// The document's own schemas; clients refuse replies that do not match
+    /// The document's own schemas; clients refuse replies that do not match. With --response-filter, as lenient
     Strict,
     /// None
     Off,

@@ -40,6 +40,8 @@ pub(super) struct EntryNeeds {
     longest_tool: String,
     max_tools: Option<(usize, usize)>,
     has_several_apis: bool,
+    /// Whether the user is asked before some calls.
+    confirms: bool,
 }
 
 /// The variables that the settings name.
@@ -123,6 +125,7 @@ impl EntryNeeds {
         let mut needs = Self {
             has_several_apis: apis.iter().any(|(config, _)| config.options.name.is_some()),
             title: title_of(&apis),
+            confirms: process.confirm.is_on(),
             ..Self::default()
         };
         if !is_complete {
@@ -257,10 +260,12 @@ impl EntryNeeds {
                 "warning: {tools} tools would be listed, and {client} takes {most}; --tools search lists a few that call all of them, and --tool-include chooses"
             ));
         }
-        let remark = KnownClient::from(client).profile().remark;
-        if !remark.is_empty() {
-            remarks.push(format!("note: {remark}"));
+        let profile = KnownClient::from(client).profile();
+        if !profile.remark.is_empty() {
+            remarks.push(format!("note: {}", profile.remark));
         }
+        let unasked = profile.confirmation_warning().filter(|_| self.confirms);
+        remarks.extend(unasked.map(|warning| format!("warning: {warning}")));
         let needed = self.variables.join(", ");
         if !self.variables.is_empty() && !hands_over {
             remarks.push(format!(

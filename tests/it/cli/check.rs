@@ -136,6 +136,30 @@ fn a_report_names_credentials_and_the_warnings_of_the_start() {
 }
 
 #[test]
+fn a_report_names_how_long_results_for_a_client_are() {
+    let shown = |flags: &[&str]| {
+        let petstore = petstore();
+        let args = [&["check", "--spec", &petstore], flags].concat();
+        stdout(&command(&args).output().unwrap())
+    };
+    for (flags, said) in [
+        (&["--client", "codex"][..], "results for Codex have up to 9000 tokens"),
+        (
+            &["--client", "codex", "--max-result-tokens", "5000"],
+            "results for Codex have up to 5000 tokens",
+        ),
+        (&["--client", "cursor"], "results for Cursor have up to 20000 tokens"),
+        (
+            &["--client", "cursor", "--max-result-tokens", "0"],
+            "results for Cursor have no limit",
+        ),
+    ] {
+        let text = shown(flags);
+        assert!(text.contains(said), "{flags:?}: {text}");
+    }
+}
+
+#[test]
 fn a_list_that_costs_much_is_told_to_every_client_with_the_tags_that_cost_less() {
     let operation = |tag: &str, number: usize| {
         let text = format!("{number} ").repeat(400);

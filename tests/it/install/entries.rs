@@ -812,3 +812,18 @@ fn the_entry_of_every_client_is_exactly_the_one_of_the_table() {
         assert_eq!(stdout(&output), entry.address.unwrap_or_default(), "{client}");
     }
 }
+
+#[test]
+fn a_client_that_cannot_ask_is_named_where_calls_are_confirmed() {
+    let home = Home::new();
+    let said = |client: &str, flags: &[&str]| {
+        let petstore = petstore();
+        let args = [&["install", "--client", client, "--spec", &petstore, "--mock"], flags].concat();
+        let output = home.run(&args, &[]);
+        format!("{}{}", stdout(&output), stderr(&output))
+    };
+    let warning = "warning: --confirm: Claude Desktop cannot ask its user";
+    assert!(said("claude-desktop", &["--confirm", "destructive"]).contains(warning));
+    assert!(!said("claude-desktop", &[]).contains(warning));
+    assert!(!said("cursor", &["--confirm", "destructive"]).contains("cannot ask"));
+}

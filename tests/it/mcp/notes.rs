@@ -216,10 +216,44 @@ fn tools_say_to_claude_code_how_long_a_result_may_be_if_that_is_raised() {
     let raised = ["--client", "claude-code", "--max-result-tokens", "40000"];
     for mode in ["all", "search"] {
         let sizes = sizes(&[&raised[..], &["--tools", mode]].concat());
-        assert!(!sizes.is_empty() && sizes.iter().all(|size| size == 120_000), "{sizes:?}");
+        assert!(!sizes.is_empty() && sizes.iter().all(|size| size == 125_000), "{sizes:?}");
     }
+    let most = ["--client", "claude-code", "--max-result-tokens", "400000"];
+    assert!(sizes(&most).iter().all(|size| size == 500_000));
+    let body = json!(vec!["x".repeat(1000); 600]).to_string();
+    let upstream = Upstream::start(Box::new(move |_| json_reply(&[], &body)));
+    let args = [&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &most[..]].concat();
+    let shown = Session::start(&args).call("list", &json!({}))["structuredContent"]
+        .to_string()
+        .len();
+    assert!((490_000..500_000).contains(&shown), "{shown}");
     assert!(sizes(&["--client", "claude-code"]).iter().all(Value::is_null));
     assert!(sizes(&["--max-result-tokens", "40000"]).iter().all(Value::is_null));
+}
+
+/// What a filter makes of a reply need not be what the document declares.
+#[test]
+fn a_filter_breaks_no_strict_output_schema() {
+    let spec = SpecFile::new(&document().to_string());
+    let upstream = Upstream::start(Box::new(|_| json_reply(&["Link: </list?page=2>; rel=next"], r#"["a","b"]"#)));
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--output-schemas",
+        "strict",
+        "--response-filter",
+        "jq",
+    ]);
+    let tools = session.tools();
+    let tool = tools.iter().find(|tool| tool["name"] == "list").unwrap();
+    for filter in [".", "length", "map({a: .})"] {
+        let content = session.call("list", &json!({"response_filter": filter}))["structuredContent"].clone();
+        assert!(jsonschema::is_valid(&tool["outputSchema"], &content), "{filter}: {content}");
+        assert!(content["_notes"][0].as_str().unwrap().contains(r#"{"page":2}"#), "{content}");
+    }
 }
 
 /// A call over HTTP in every version of the protocol says the same as over stdio.
