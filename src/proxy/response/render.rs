@@ -374,6 +374,8 @@ fn parts_in_room(parts: &[ReplyPart], room: &mut usize, hides_images: Option<&st
     let text_bytes = |part: &ReplyPart| media_kind(part).map_or(part.body.len(), |_| MAX_LINE_BYTES);
     let text_bytes: usize = parts.iter().map(text_bytes).sum();
     let mut media_room = *room - text_bytes.min(*room / 2);
+    // A model takes an image by its pixels, whatever the length of its base64.
+    let mut image_room = MAX_BLOB_BYTES;
     for part in parts {
         let Some(kind) = media_kind(part) else {
             texts.push((true, decode_text(&part.content_type, &part.body)));
@@ -383,16 +385,28 @@ fn parts_in_room(parts: &[ReplyPart], room: &mut usize, hides_images: Option<&st
         let name = media_type::parameter(&part.disposition, "filename");
         let name = name.map(|name| format!("{}: ", text::truncate(&text::one_line(&name), MAX_NAME_BYTES)));
         let mut line = format!("{}{media_type}, {} bytes", name.unwrap_or_default(), part.body.len());
-        let most = MAX_BLOB_BYTES.min(media_room / 4 * 3);
-        if part.body.len() > most {
-            line.push_str("; left out, because it does not fit into --max-result-tokens, which the operator of this server sets");
+        let is_image = matches!(kind, MediaBlockKind::Image);
+        let most = if is_image {
+            image_room
         } else {
-            if let (MediaBlockKind::Image, Some(client)) = (&kind, hides_images) {
-                line.push_str(&format!("; {client} does not show images to the model"));
-            }
+            MAX_BLOB_BYTES.min(media_room / 4 * 3)
+        };
+        if let Some(client) = hides_images.filter(|_| is_image) {
+            line.push_str(&format!("; left out, because {client} does not show images to the model"));
+        } else if part.body.len() > most {
+            line.push_str(if is_image {
+                "; left out, because a result holds at most 4 MiB of images"
+            } else {
+                "; left out, because it does not fit into --max-result-tokens, which the operator of this server sets"
+            });
+        } else {
             let data = STANDARD.encode(&part.body);
-            media_room -= data.len();
-            *room -= data.len();
+            if is_image {
+                image_room -= part.body.len();
+            } else {
+                media_room -= data.len();
+                *room -= data.len();
+            }
             media.push(MediaBlock { kind, media_type, data });
         }
         texts.push((false, line));
@@ -488,7 +502,7 @@ mod tests {
     }
 
     /// A result of at most `max_bytes`.
-    fn cut_to(max_bytes: usize, status: u16, content_type: &str, body: &[u8]) -> Value {
+    fn cut_to(max_bytes: usize, hides_images: Option<&'static str>, status: u16, content_type: &str, body: &[u8]) -> Value {
         let text = r#"{"openapi":"3.1.0","paths":{"/a":{"get":{}}}}"#;
         let (operations, _) = operations(&Document::parse(text.into(), None).unwrap());
         let response = Response {
@@ -499,7 +513,7 @@ mod tests {
         };
         let rendering = Rendering {
             max_bytes,
-            hides_images: Some("A client"),
+            hides_images,
             ..Rendering::default()
         };
         render_reply(&operations[0], &response, rendering).to_json()
@@ -507,20 +521,23 @@ mod tests {
 
     #[test]
     fn files_and_texts_share_the_room_of_a_result() {
-        let image = cut_to(900, 200, "image/png", &[0; 2000]);
-        assert_eq!(image["content"].as_array().unwrap().len(), 1, "{image}");
-        let text = image["content"][0]["text"].as_str().unwrap();
+        let left_out = cut_to(900, None, 200, "audio/wav", &[0; 2000]);
+        assert_eq!(left_out["content"].as_array().unwrap().len(), 1, "{left_out}");
+        let text = left_out["content"][0]["text"].as_str().unwrap();
         assert!(text.contains("left out") && text.contains("--max-result-tokens"), "{text}");
-        let shown = cut_to(900, 200, "image/png", &[0; 500]);
+        // A model takes an image by its pixels.
+        let shown = cut_to(900, None, 200, "image/png", &[0; 2000]);
         assert_eq!(shown["content"][1]["type"], "image");
+        let hidden = cut_to(900, Some("A client"), 200, "image/png", &[0; 500]);
+        assert_eq!(hidden["content"].as_array().unwrap().len(), 1, "{hidden}");
         assert_eq!(
-            shown["content"][0]["text"],
-            "image/png, 500 bytes; A client does not show images to the model"
+            hidden["content"][0]["text"],
+            "image/png, 500 bytes; left out, because A client does not show images to the model"
         );
         let part = |kind: &str, body: &str| format!("--B\r\ncontent-type: {kind}\r\n\r\n{body}\r\n");
         let blob = part("application/octet-stream", &"x".repeat(200));
         let many = format!("{}{}--B--\r\n", part("text/plain", &"line\n".repeat(1000)), blob.repeat(8));
-        let result = cut_to(3000, 200, "multipart/mixed; boundary=B", many.as_bytes());
+        let result = cut_to(3000, None, 200, "multipart/mixed; boundary=B", many.as_bytes());
         assert!(result.to_string().len() < 5000, "{result}");
         let blobs = result["content"].as_array().unwrap().len() - 1;
         let text = result["content"][0]["text"].as_str().unwrap();
@@ -546,7 +563,7 @@ mod tests {
             (500, "text/plain", lines.as_str(), "at main"),
             (200, "application/json", lines.as_str(), "at main"),
         ] {
-            let result = cut_to(900, status, content_type, body.as_bytes());
+            let result = cut_to(900, None, status, content_type, body.as_bytes());
             let text = result["content"][0]["text"].as_str().unwrap();
             let (shown, note) = text.rsplit_once("\n\n").unwrap();
             assert_eq!(result["isError"], true);
