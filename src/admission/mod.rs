@@ -81,8 +81,8 @@ pub(crate) struct ClientAdmission {
     has_own_scopes: bool,
     is_open: bool,
     rate: Option<RateLimit>,
-    /// When users were asked to sign in again.
-    asked: Mutex<LruCache<ClientKey, Instant>>,
+    /// When users were asked to sign in again, without and with claims.
+    asked: Mutex<LruCache<(ClientKey, bool), Instant>>,
 }
 
 /// Why a request is refused.
@@ -241,17 +241,18 @@ impl ClientAdmission {
     /// token has failed in the same way, and it would sign in forever.
     pub(crate) fn ask_to_sign_in(&self, challenge: &SignInChallenge, path: &str) -> Option<Response> {
         const PAUSE: Duration = Duration::from_mins(5);
-        {
+        if !challenge.is_expired {
             let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_recent = asked.get(&challenge.user).is_some_and(|at| at.elapsed() < PAUSE);
-            if is_recent {
+            let key = (challenge.user, challenge.claims.is_some());
+            if asked.get(&key).is_some_and(|at| at.elapsed() < PAUSE) {
                 return None;
             }
-            asked.put(challenge.user, Instant::now());
+            asked.put(key, Instant::now());
         }
         observe::refused_request("invalid_token");
         Some(match &challenge.claims {
             Some(claims) => self.refuse(&Refusal::Claims(STANDARD.encode(claims)), path),
+            None if challenge.is_expired => self.refuse(&Refusal::InvalidToken("the token has expired"), path),
             None => self.refuse(&Refusal::InvalidToken("the API needs another token of the user"), path),
         })
     }

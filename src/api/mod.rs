@@ -156,7 +156,7 @@ impl Api {
         let credentials = options.credentials.clone().unwrap_or_default();
         let of_tenants = options.tenants.iter().flat_map(|tenants| tenants.entries.values());
         let all = of_tenants.map(|tenant| &tenant.credentials).chain([&credentials]);
-        let mut wrong: Vec<String> = all.flat_map(|credentials| credentials.misplaced_grants(&schemes)).collect();
+        let mut wrong: Vec<String> = all.flat_map(|credentials| credentials.wrong_grants(&schemes)).collect();
         if options.name.is_some() {
             wrong.extend(credentials.ambiguous_variables(&schemes));
         }

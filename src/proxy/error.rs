@@ -99,6 +99,8 @@ pub struct SignInChallenge {
     pub(crate) user: ClientKey,
     /// What it must claim, as Entra writes it.
     pub(crate) claims: Option<String>,
+    /// It has only ended.
+    pub(crate) is_expired: bool,
 }
 
 impl CallError {

@@ -5,12 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use http::header::AUTHORIZATION;
-use url::Url;
 
 use crate::config::credentials::{GrantKind, Reference, SchemeSettings, parse_file, parse_variable};
 use crate::config::transport::Transport;
 use crate::config::wrong_value::join_path;
-use crate::outbound::is_encrypted_or_local;
 use crate::proxy::Forwarding;
 use crate::proxy::auth::client_signer::{ClientKeyOptions, ClientSigner};
 use crate::proxy::auth::grant::{ExchangeGrant, ExchangeOptions};
@@ -101,39 +99,11 @@ fn exchange(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) ->
         });
         return None;
     };
-    let of_others = [
-        ("env", settings.env.is_some()),
-        ("file", settings.file.is_some()),
-        ("username", settings.username.is_some()),
-        ("password", settings.password.is_some()),
-        ("refresh_token", settings.refresh_token.is_some()),
-    ];
-    for (name, _) in of_others.iter().filter(|(_, is_given)| *is_given) {
-        wrong(format!(
-            "`{key}` has both `grant` and `{name}`; with a grant, the API gets the user's token alone"
-        ));
-    }
     let operation_scopes = settings.operation_scopes.unwrap_or(false);
-    if operation_scopes && settings.scopes.is_some() {
-        wrong(format!("`{key}` has both `scopes` and `operation_scopes`; one is enough"));
-    }
-    if grant == GrantKind::OnBehalfOf {
-        if settings.scopes.is_none() && !operation_scopes {
-            wrong(format!(
-                "`{key}`: the grant on-behalf-of needs `scopes`, as in `api://CLIENT_ID/.default`"
-            ));
-        }
-        if !settings.audience.is_empty() || !settings.resource.is_empty() {
-            wrong(format!(
-                "`{key}`: the grant on-behalf-of takes neither `audience` nor `resource`; its `scopes` name the API"
-            ));
-        }
-    }
-    for (name, text) in [("token_url", &settings.token_url), ("issuer", &settings.issuer)] {
-        let url = text.as_ref().and_then(|text| Url::parse(text).ok());
-        if url.is_some_and(|url| !is_encrypted_or_local(&url)) {
-            wrong(format!("`{key}.{name}` must be an https URL, because it gets the tokens of users"));
-        }
+    if grant == GrantKind::OnBehalfOf && !(settings.audience.is_empty() && settings.resource.is_empty()) {
+        wrong(format!(
+            "`{key}`: the grant on-behalf-of takes neither `audience` nor `resource`; its `scopes` name the API"
+        ));
     }
     Some(ExchangeOptions {
         grant: match grant {

@@ -308,12 +308,14 @@ impl<'a> AccessResolver<'a> {
         let schemes = requirement
             .iter()
             .map(|(name, _)| format!("`{}` ({})", text::one_line(name), self.given.setting(name)));
+        let is_of_user = matches!(authenticator, Some(Authenticator::Exchange(_)));
         Credential {
             fixed,
             authenticator,
             of_client,
             forwards: true,
-            advice: Some(Advice {
+            // The credential that the API refuses is the user's.
+            advice: (!is_of_user).then(|| Advice {
                 sent: true,
                 schemes: schemes.collect::<Vec<_>>().join(" and "),
                 scopes: scopes.into_iter().map(|scope| text::one_line(scope)).collect(),

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -42,6 +43,8 @@ struct Learned {
     url: Option<Url>,
     /// The client's secret goes into the body, because the endpoint did not take it from a header.
     in_body: bool,
+    /// When a refusal was logged.
+    logged: Option<Instant>,
 }
 
 /// Why an endpoint gives no token.
@@ -54,7 +57,9 @@ pub(super) enum TokenRefusal {
         /// What the user's next token must claim.
         claims: Option<String>,
     },
-    /// It did not answer, or not as it should: the end of a sentence.
+    /// It did not answer: the end of a sentence.
+    Unreachable(&'static str),
+    /// It did not answer as it should: the end of a sentence.
     Failed(Cow<'static, str>),
 }
 
@@ -81,6 +86,7 @@ impl TokenRefusal {
                 let code = code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
                 format!("the token endpoint answered {}{code}", status.as_u16()).into()
             }
+            Self::Unreachable(why) => Cow::Borrowed(why),
             Self::Failed(why) => why.clone(),
         }
     }
@@ -112,8 +118,13 @@ impl TokenEndpoint {
     /// Asks for a token with these parameters, and with the client's secret in the body where the endpoint does not take it from the
     /// header; `doubts_client` judges the code of a refusal. The log gets the reason of a refusal.
     pub(super) async fn ask(&self, parameters: &[(&str, &str)], doubts_client: fn(Option<&str>) -> bool) -> Result<Granted, TokenRefusal> {
-        let reply = self.ask_as_accepted(parameters, doubts_client).await?;
-        self.read_grant(&reply, parameters)
+        let assertion = self.assertion().await?;
+        let mut parameters = parameters.to_vec();
+        if let Some(assertion) = &assertion {
+            parameters.extend([("client_assertion_type", ASSERTION_TYPE), ("client_assertion", assertion)]);
+        }
+        let reply = self.ask_as_accepted(&parameters, doubts_client).await?;
+        self.read_grant(&reply, &parameters)
     }
 
     /// The error of a call that gets no token.
@@ -127,16 +138,8 @@ impl TokenEndpoint {
         parameters: &[(&str, &str)],
         doubts_client: fn(Option<&str>) -> bool,
     ) -> Result<Response, TokenRefusal> {
-        let Learned { url, in_body } = self.learned().clone();
-        let url = match (&self.client.endpoint, url) {
-            (Endpoint::Token(url), _) => url.clone(),
-            (Endpoint::Issuer(_), Some(url)) => url,
-            (Endpoint::Issuer(issuer), None) => {
-                let url = self.discover(issuer).await?;
-                self.learned().url = Some(url.clone());
-                url
-            }
-        };
+        let url = self.url().await?;
+        let in_body = self.learned().in_body;
         let reply = self.send(self.token_request(&url, parameters, in_body)?).await?;
         // RFC 6749 section 2.3.1: every server must accept the header, but some accept only the body.
         let may_want_body = !in_body
@@ -151,6 +154,34 @@ impl TokenEndpoint {
         let is_recognized = second.status.is_success() || error_code(&second).is_some_and(|code| code != "invalid_client");
         self.learned().in_body = is_recognized;
         Ok(if is_recognized { second } else { reply })
+    }
+
+    /// The URL of the endpoint, which the issuer's metadata may name.
+    async fn url(&self) -> Result<Url, TokenRefusal> {
+        let known = self.learned().url.clone();
+        match (&self.client.endpoint, known) {
+            (Endpoint::Token(url), _) => Ok(url.clone()),
+            (Endpoint::Issuer(_), Some(url)) => Ok(url),
+            (Endpoint::Issuer(issuer), None) => {
+                let url = self.discover(issuer).await?;
+                self.learned().url = Some(url.clone());
+                Ok(url)
+            }
+        }
+    }
+
+    /// What a client with a key authenticates with.
+    async fn assertion(&self) -> Result<Option<String>, TokenRefusal> {
+        let (Some(signer), Some(id)) = (&self.client.signer, &self.client.id) else {
+            return Ok(None);
+        };
+        let assertion = match &self.client.issuer {
+            Some(issuer) => signer.assertion(id.expose_secret(), issuer),
+            None => signer.assertion(id.expose_secret(), self.url().await?.as_str()),
+        };
+        assertion
+            .map(Some)
+            .ok_or(TokenRefusal::Failed("the client's key cannot sign".into()))
     }
 
     fn learned(&self) -> std::sync::MutexGuard<'_, Learned> {
@@ -194,11 +225,21 @@ impl TokenEndpoint {
     /// Logs why the endpoint refuses a token, without the secrets of the request. A model reads no more than the code.
     fn log_refusal(&self, reply: &Response, parameters: &[(&str, &str)]) {
         const MAX_REASON_BYTES: usize = 500;
-        const PUBLIC: [&str; 4] = ["grant_type", "scope", "audience", "username"];
+        const PUBLIC: [&str; 6] = ["grant_type", "scope", "audience", "resource", "username", "client_assertion_type"];
+        const INTERVAL: Duration = Duration::from_mins(1);
         let Some(mut reason) = refusal_reason(reply) else { return };
+        let mut learned = self.learned();
+        // Clients cause refusals, and must not be able to fill the log.
+        if learned.logged.replace(Instant::now()).is_some_and(|at| at.elapsed() < INTERVAL) {
+            return;
+        }
+        drop(learned);
         let sent = parameters.iter().filter(|(name, _)| !PUBLIC.contains(name));
+        let pair = self.client_pair();
         let secret = self.client.secret.as_ref().map(SecretString::expose_secret);
-        Redactor::for_tokens(sent.map(|(_, value)| *value).chain(secret)).redact_line(&mut reason);
+        let secrets: Vec<&str> = sent.map(|(_, value)| *value).chain(secret).chain(pair.as_deref()).collect();
+        Redactor::for_tokens(secrets.iter().copied()).redact_line(&mut reason);
+        let reason = without_parts(&reason, &secrets);
         let scheme = text::one_line(&self.client.scheme);
         let reason = text::truncate(&text::one_line(&reason), MAX_REASON_BYTES);
         tracing::warn!("the token endpoint of `{scheme}` answered {}: {reason}", reply.status.as_u16());
@@ -207,13 +248,6 @@ impl TokenEndpoint {
     fn token_request(&self, url: &Url, parameters: &[(&str, &str)], in_body: bool) -> Result<Request, TokenRefusal> {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.extend_pairs(parameters);
-        if let (Some(signer), Some(id)) = (&self.client.signer, &self.client.id) {
-            let audience = self.client.issuer.as_deref().unwrap_or(url.as_str());
-            let assertion = signer.assertion(id.expose_secret(), audience);
-            let assertion = assertion.ok_or(TokenRefusal::Failed("the client's key cannot sign".into()))?;
-            form.append_pair("client_assertion_type", ASSERTION_TYPE)
-                .append_pair("client_assertion", &assertion);
-        }
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
@@ -284,7 +318,46 @@ impl TokenEndpoint {
             let scheme = text::one_line(&self.client.scheme);
             let cause = error.cause().map(|cause| format!(" ({cause})")).unwrap_or_default();
             tracing::warn!("the token endpoint of `{scheme}` did not answer: {error}{cause}");
-            TokenRefusal::Failed("the token endpoint cannot be reached, or did not answer as it should".into())
+            TokenRefusal::Unreachable("the token endpoint cannot be reached, or did not answer as it should")
         })
+    }
+}
+
+/// A text without long parts of secrets: an endpoint may repeat the end of a token, or its signature alone.
+fn without_parts(text: &str, secrets: &[&str]) -> String {
+    const MIN_PART_BYTES: usize = 12;
+    let is_of_token = |character: char| character.is_ascii_alphanumeric() || "-_+/=".contains(character);
+    let mut shown = String::with_capacity(text.len());
+    for piece in text.split_inclusive(|character| !is_of_token(character)) {
+        let part = piece.trim_end_matches(|character| !is_of_token(character));
+        if part.len() >= MIN_PART_BYTES && secrets.iter().any(|secret| secret.contains(part)) {
+            shown.push_str("[redacted]");
+            shown.push_str(piece.strip_prefix(part).unwrap_or_default());
+        } else {
+            shown.push_str(piece);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_what_was_sent_are_not_shown() {
+        let token = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJlLW9mLWl0";
+        for part in ["c2lnbmF0dXJlLW9mLWl0", "hbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJlLW9mL"] {
+            let shown = without_parts(&format!("error: token '{part}' is bad"), &[token]);
+            assert!(
+                shown.starts_with("error: token '[redacted]") && shown.ends_with("' is bad"),
+                "{shown}"
+            );
+            assert!(!part.split('.').any(|piece| shown.contains(piece)), "{shown}");
+        }
+        assert_eq!(
+            without_parts("error: invalid_request: subject_token", &[token]),
+            "error: invalid_request: subject_token"
+        );
     }
 }

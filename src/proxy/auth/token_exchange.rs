@@ -42,6 +42,8 @@ const MAX_FAILURES: u32 = 5;
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 /// How long a token is valid that does not say so.
 const USUAL_LIFETIME: Duration = Duration::from_mins(5);
+/// How a refusal before the request begins.
+const NOTHING_SENT: &str = "nothing was sent, because ";
 /// A token is not used for the last moments of its lifetime.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(15);
 
@@ -131,13 +133,22 @@ impl TokenExchange {
         let (scheme, scope) = self.asked();
         let Some(subject) = caller.subject() else {
             let scheme = text::one_line(scheme);
-            return Err(CallError::Credential(
-                format!("nothing was sent, because this operation is called as the user (security scheme `{scheme}`), and the client's token is not one of a user").into(),
-            ));
+            let why =
+                format!("this operation is called as the user (security scheme `{scheme}`), and the client's token is not one of a user");
+            return Err(sign_in(&why, None));
         };
         let user = caller.key();
+        let expired = || {
+            let claims = None;
+            let challenge = SignInChallenge {
+                user,
+                claims,
+                is_expired: true,
+            };
+            sign_in("the user's token has ended", Some(challenge))
+        };
         if subject.lifetime().is_none() {
-            return Err(sign_in("the user's token has ended", Some(SignInChallenge { user, claims: None })));
+            return Err(expired());
         }
         let started = Instant::now();
         let (flight, is_cached) = exchanged_tokens::find_or_begin(self.identity(caller), user, refused, || {
@@ -177,7 +188,15 @@ impl TokenExchange {
                 is_cached,
             });
         });
-        outcome.map_err(ExchangeFailure::into_error)
+        let token = outcome.map_err(|failure| match (failure.into_error(), refused) {
+            (CallError::SignIn { sentence, challenge }, Some(_)) => CallError::SignIn {
+                sentence: sentence.replace(NOTHING_SENT, "the API refused the user's token, and ").into(),
+                challenge,
+            },
+            (error, _) => error,
+        })?;
+        // The exchange may have taken a while.
+        subject.lifetime().map(|_| token).ok_or_else(expired)
     }
 }
 
@@ -203,13 +222,13 @@ impl ExchangeSource {
         // Any other refusal speaks of the token.
         let is_of_client = |code: Option<&str>| code == Some("invalid_client");
         let asked = timeout(ATTEMPT_TIMEOUT, self.endpoint.ask(&parameters, is_of_client)).await;
-        let asked = asked.unwrap_or(Err(TokenRefusal::Failed("the token endpoint took too long".into())));
-        let is_answered = match &asked {
-            Ok(_) => true,
-            Err(TokenRefusal::Refused { status, .. }) => !status.is_server_error(),
-            Err(TokenRefusal::Failed(_)) => false,
-        };
-        permit.settle(if is_answered { Outcome::Success } else { Outcome::Failure });
+        let asked = asked.unwrap_or(Err(TokenRefusal::Unreachable("the token endpoint took too long")));
+        // One user's token may be what an endpoint fails at; it is dead only if it says so, or nothing.
+        permit.settle(match &asked {
+            Err(TokenRefusal::Unreachable(_)) => Outcome::Failure,
+            Err(TokenRefusal::Refused { status, .. }) if matches!(status.as_u16(), 502..=504) => Outcome::Failure,
+            Ok(_) | Err(_) => Outcome::Success,
+        });
         let granted = asked.map_err(|refusal| self.explain(&refusal, user))?;
         self.read(&granted, subject, started)
     }
@@ -238,7 +257,11 @@ impl ExchangeSource {
         if self.options.grant == ExchangeGrant::TokenExchange && kind.is_some_and(|kind| !TOKEN_TYPES.contains(&kind)) {
             return Err(self.failed("the token endpoint gives a token that is not an access token"));
         }
-        let lifetime = granted.expires_in.as_ref().and_then(seconds).unwrap_or(USUAL_LIFETIME);
+        let lifetime = match &granted.expires_in {
+            None => USUAL_LIFETIME,
+            // What cannot be read is not kept.
+            Some(value) => seconds(value).unwrap_or_default(),
+        };
         let left = lifetime.min(subject.lifetime().unwrap_or_default());
         let until = started + left.saturating_sub(EXPIRY_MARGIN);
         let token = AccessToken::new(granted.access_token.expose_secret(), Some(subject.expose()), Some([until, until]));
@@ -250,15 +273,21 @@ impl ExchangeSource {
     /// What a refusal means: some of them the user can mend, the others the operator must.
     fn explain(&self, refusal: &TokenRefusal, user: ClientKey) -> ExchangeFailure {
         let TokenRefusal::Refused {
-            code: Some(code), claims, ..
+            code: Some(code),
+            claims,
+            status,
         } = refusal
         else {
             return self.failed(&refusal.describe());
         };
+        if status.is_server_error() {
+            return self.failed(&refusal.describe());
+        }
         let renews = || {
             Some(SignInChallenge {
                 user,
                 claims: claims.clone(),
+                is_expired: false,
             })
         };
         let is_exchange = self.options.grant == ExchangeGrant::TokenExchange;
@@ -276,7 +305,7 @@ impl ExchangeSource {
 
 fn sign_in(why: &str, challenge: Option<SignInChallenge>) -> CallError {
     CallError::SignIn {
-        sentence: format!("nothing was sent, because {why}; the user must sign in to this server again, or agree").into(),
+        sentence: format!("{NOTHING_SENT}{why}; the user must sign in to this server again, or agree").into(),
         challenge,
     }
 }

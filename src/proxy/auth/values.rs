@@ -7,11 +7,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use heck::ToShoutySnakeCase as _;
 use secrecy::{ExposeSecret as _, SecretString};
-use url::Origin;
+use url::{Origin, Url};
 
 use super::client_signer::ClientSigner;
-use super::grant::ExchangeOptions;
+use super::grant::{ExchangeGrant, ExchangeOptions};
 use super::token_store::TokenStore;
+use crate::outbound::is_encrypted_or_local;
 use crate::proxy::redact::secrets::is_common;
 use crate::shared_state::state::SharedApiState;
 use crate::spec::{OAuthFlow, SecurityScheme};
@@ -218,18 +219,54 @@ impl Credentials {
         self.clients.get(scheme)?.exchange.as_ref()
     }
 
-    /// A sentence for each scheme that has a grant and takes no access tokens.
+    /// A sentence for each grant that cannot take effect with a document: another credential must not take its place.
     #[must_use]
-    pub(crate) fn misplaced_grants(&self, schemes: &BTreeMap<String, SecurityScheme>) -> Vec<String> {
-        let with_grant = self.clients.iter().filter(|(_, client)| client.exchange.is_some());
-        let misplaced = with_grant.filter(|(name, _)| schemes.get(*name).is_some_and(|scheme| !takes_access_token(scheme)));
-        let sentence = |name: &String| {
-            format!(
-                "`auth.{}.grant` needs a security scheme of the type oauth2, openIdConnect or http bearer, and the document's is of another type",
-                text::one_line(name)
-            )
-        };
-        misplaced.map(|(name, _)| sentence(name)).collect()
+    pub(crate) fn wrong_grants(&self, schemes: &BTreeMap<String, SecurityScheme>) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for (name, options) in &self.clients {
+            let Some(exchange) = &options.exchange else { continue };
+            let shown = text::one_line(name);
+            let mut say = |problem: &str| wrong.push(format!("`auth.{shown}.grant`: {problem}"));
+            match schemes.get(name) {
+                None => say("the document has no security scheme of this name"),
+                Some(scheme) if !takes_access_token(scheme) => {
+                    say(
+                        "it needs a security scheme of the type oauth2, openIdConnect or http bearer, and the document's is of another type",
+                    );
+                }
+                Some(_) => {}
+            }
+            let values = self.of(name);
+            let has = |part: CredentialPart| values.contains_key(&part);
+            if !has(CredentialPart::ClientId) {
+                say("it needs `client_id`");
+            }
+            let is_safe = |url: &SecretString| Url::parse(url.expose_secret()).is_ok_and(|url| is_encrypted_or_local(&url));
+            match values
+                .get(&CredentialPart::TokenUrl)
+                .or_else(|| values.get(&CredentialPart::Issuer))
+            {
+                None => say("it needs `token_url` or `issuer`"),
+                Some(url) if !is_safe(url) => say("its endpoint must be an https URL, because it gets the tokens of users"),
+                Some(_) => {}
+            }
+            let others = [
+                CredentialPart::Value,
+                CredentialPart::Username,
+                CredentialPart::Password,
+                CredentialPart::RefreshToken,
+            ];
+            if others.into_iter().any(has) {
+                say("another credential is set for this scheme; with a grant, the API gets the user's token alone");
+            }
+            if has(CredentialPart::Scopes) && exchange.operation_scopes {
+                say("`scopes` and `operation_scopes` are both set; one is enough");
+            }
+            if exchange.grant == ExchangeGrant::OnBehalfOf && !has(CredentialPart::Scopes) && !exchange.operation_scopes {
+                say("on-behalf-of needs `scopes`, as in `api://CLIENT_ID/.default`");
+            }
+        }
+        wrong
     }
 
     /// A sentence for each variable that could hold two parts of the credentials of these schemes.

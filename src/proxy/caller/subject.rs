@@ -19,8 +19,12 @@ impl SubjectToken {
     pub(crate) fn of_user(token: &str, claims: &JsonObject, expires: Duration) -> Option<Self> {
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
         let subject = text("sub").filter(|subject| !subject.is_empty())?;
-        let is_client = ["client_id", "azp"].into_iter().any(|name| text(name) == Some(subject));
-        let is_application = text("idtyp") == Some("app");
+        // As Okta, Entra, Auth0 and Keycloak name a client that acts for itself.
+        let is_client = ["client_id", "azp", "cid", "appid"].into_iter().filter_map(text).any(|client| {
+            subject.strip_suffix("@clients").unwrap_or(subject) == client
+                || text("preferred_username").and_then(|name| name.strip_prefix("service-account-")) == Some(client)
+        });
+        let is_application = text("idtyp") == Some("app") || text("gty") == Some("client-credentials");
         (!is_client && !is_application).then(|| Self {
             token: token.into(),
             expires: SystemTime::UNIX_EPOCH + expires,

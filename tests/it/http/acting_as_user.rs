@@ -204,6 +204,10 @@ fn p31_what_is_not_a_user_is_refused_and_nothing_is_sent() {
         setup.token(&json!({"sub": "an-app"})),
         setup.token(&json!({"azp": "alice"})),
         setup.token(&json!({"idtyp": "app"})),
+        setup.token(&json!({"cid": "alice"})),
+        setup.token(&json!({"sub": "an-app@clients"})),
+        setup.token(&json!({"gty": "client-credentials"})),
+        setup.token(&json!({"preferred_username": "service-account-an-app"})),
         setup.token(&json!({"sub": null})),
         setup.token(&json!({"sub": ""})),
         "a-static-token-of-a-script".to_owned(),
@@ -539,4 +543,72 @@ fn commands_say_what_is_called_as_the_user_and_one_call_can_be_made_as_one() {
         !without.status.success() && String::from_utf8_lossy(&without.stdout).contains("is called as the user"),
         "{without:?}"
     );
+}
+
+#[test]
+fn p45_a_user_whose_exchange_fails_locks_out_nobody_else() {
+    let grants = |request: &Received| match user_of(request).as_str() {
+        "evil" => (500, json!({})),
+        _ => grant_all(request),
+    };
+    let setup = Setup::start(&json!({"grant": "token-exchange"}), Box::new(grants), &[]);
+    let evil = setup.user("evil");
+    for number in 0..20 {
+        assert_eq!(setup.result(&evil, "me")["isError"], true);
+        let result = setup.result(&setup.user(&format!("user{number}")), "me");
+        assert_eq!(result["isError"], false, "{result}");
+    }
+}
+
+#[test]
+fn p41_the_log_shows_no_part_of_what_an_endpoint_was_sent() {
+    let grants = |request: &Received| {
+        let (token, basic) = (
+            field(request, "subject_token"),
+            request.header("authorization").unwrap_or_default().to_owned(),
+        );
+        let (_, signature) = token.rsplit_once('.').unwrap();
+        let echo = format!("bad: {basic}, {}, {signature}", token.get(..token.len() - 6).unwrap());
+        (400, json!({"error": "invalid_scope", "error_description": echo}))
+    };
+    let setup = Setup::start(&json!({"grant": "token-exchange"}), Box::new(grants), &[]);
+    let alice = setup.user("alice");
+    for _ in 0..5 {
+        setup.result(&alice, "me");
+    }
+    let log = setup.server.logged("error_description: bad");
+    for part in alice.split('.').chain([BASE64_STANDARD.encode("gateway:gateway-s3cret").as_str()]) {
+        assert!(!log.contains(part.get(..20).unwrap()), "{part}: {log}");
+    }
+    assert_eq!(log.matches("error_description").count(), 1, "{log}");
+}
+
+#[test]
+fn two_users_of_an_operation_that_refuses_all_tokens_cost_one_exchange_more_each() {
+    let old = |request: &Received| {
+        (
+            200,
+            json!({"access_token": format!("old-{}", user_of(request)), "token_type": "Bearer", "expires_in": 300}),
+        )
+    };
+    let setup = Setup::start(&json!({"grant": "token-exchange"}), Box::new(old), &[]);
+    let tokens = [setup.user("alice"), setup.user("bob")];
+    for token in tokens.iter().cycle().take(12) {
+        let result = setup.result(token, "me");
+        assert!(result["isError"] == true && result.to_string().contains("401"), "{result}");
+    }
+    assert_eq!(setup.asked().len(), 4);
+}
+
+#[test]
+fn a_token_that_has_ended_leaves_the_one_challenge_for_what_a_user_must_do() {
+    let refuse = |_: &Received| (400, json!({"error": "interaction_required", "claims": "{}"}));
+    let setup = Setup::start(&json!({"grant": "token-exchange"}), Box::new(refuse), &[]);
+    for _ in 0..2 {
+        let (status, answer) = setup.call(&setup.token(&json!({"exp": now() - 5})), "me");
+        assert!(status == 401 && answer.contains("the token has expired"), "{answer}");
+    }
+    let (status, answer) = setup.call(&setup.user("alice"), "me");
+    assert!(status == 401 && answer.contains("insufficient_claims"), "{answer}");
+    assert_eq!(setup.call(&setup.token(&json!({"jti": "3"})), "me").0, 200);
 }
