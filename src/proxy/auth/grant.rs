@@ -1,9 +1,10 @@
 //! What access tokens are asked for with (RFC 6749 sections 4.3, 4.4 and 6).
 
+use std::fmt;
 use std::sync::Arc;
 
+use aws_lc_rs::digest;
 use secrecy::{ExposeSecret as _, SecretString};
-use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use super::client_signer::ClientSigner;
@@ -82,24 +83,37 @@ impl Endpoint {
 }
 
 /// A digest of parts that may be missing: each is counted with its length.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct PartsDigest(Sha256);
+#[derive(Clone)]
+pub(crate) struct PartsDigest(digest::Context);
+
+impl Default for PartsDigest {
+    fn default() -> Self {
+        Self(digest::Context::new(&digest::SHA256))
+    }
+}
+
+impl fmt::Debug for PartsDigest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("[digest]")
+    }
+}
 
 impl PartsDigest {
     /// The same with one more part.
     #[must_use]
     pub(crate) fn with(mut self, part: Option<&str>) -> Self {
         let text = part.unwrap_or_default();
-        self.0.update([u8::from(part.is_some())]);
-        self.0.update(text.len().to_be_bytes());
-        self.0.update(text);
+        self.0.update(&[u8::from(part.is_some())]);
+        self.0.update(&text.len().to_be_bytes());
+        self.0.update(text.as_bytes());
         self
     }
 
     /// The digest of all parts.
     #[must_use]
     pub(crate) fn finish(self) -> [u8; 32] {
-        self.0.finalize().into()
+        // SHA-256 has 32 bytes.
+        self.0.finish().as_ref().try_into().unwrap_or_default()
     }
 }
 
