@@ -100,7 +100,8 @@ pub(crate) fn count_without_items(response: &Response) -> Option<u64> {
         let name = normalized_name(name);
         (name.contains("total") && !name.contains("page")) || name == "count"
     };
-    if response.body.len() > MAX_EMPTY_BYTES {
+    // Most replies have no empty list, and are not read for it.
+    if response.body.len() > MAX_EMPTY_BYTES || !has_empty_list(&response.body) {
         return None;
     }
     let json = plain_json(response)?;
@@ -119,6 +120,14 @@ pub(crate) fn count_without_items(response: &Response) -> Option<u64> {
     let headers = response.headers.iter().filter(|(name, _)| is_count(name.as_str()));
     let mut counts = counts.chain(headers.filter_map(|(_, value)| value.to_str().ok()));
     counts.find_map(|count| count.parse().ok().filter(|count| *count > 0))
+}
+
+/// Whether `[` and `]` stand together somewhere, but for white space.
+fn has_empty_list(json: &[u8]) -> bool {
+    memchr::memchr_iter(b'[', json).any(|at| {
+        let rest = json.get(at + 1..).unwrap_or_default();
+        rest.trim_ascii_start().starts_with(b"]")
+    })
 }
 
 /// The text of a reply that is one JSON value.
