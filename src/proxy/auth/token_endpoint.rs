@@ -230,9 +230,10 @@ impl TokenEndpoint {
         let Some(mut reason) = refusal_reason(reply) else { return };
         let mut learned = self.learned();
         // Clients cause refusals, and must not be able to fill the log.
-        if learned.logged.replace(Instant::now()).is_some_and(|at| at.elapsed() < INTERVAL) {
+        if learned.logged.is_some_and(|at| at.elapsed() < INTERVAL) {
             return;
         }
+        learned.logged = Some(Instant::now());
         drop(learned);
         let sent = parameters.iter().filter(|(name, _)| !PUBLIC.contains(name));
         let pair = self.client_pair();
