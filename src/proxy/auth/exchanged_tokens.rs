@@ -11,7 +11,7 @@ use lru::LruCache;
 use super::access_token::AccessToken;
 use crate::proxy::caller::client_key::ClientKey;
 use crate::proxy::caller::share::may_take_place;
-use crate::proxy::error::CallError;
+use crate::proxy::error::{CallError, SignInChallenge};
 
 /// The tokens that are kept; the least recently used goes.
 const MAX_TOKENS: usize = 8192;
@@ -21,33 +21,18 @@ const REFUSAL_PAUSE: Duration = Duration::from_secs(15);
 /// An exchange that all calls for the same token wait for, and its outcome.
 pub(super) type Flight = Shared<BoxFuture<'static, Result<Arc<AccessToken>, ExchangeFailure>>>;
 
-/// Why there is no token.
+/// Why no token was given.
 #[derive(Debug, Clone)]
-pub(super) struct ExchangeFailure {
-    error: CallError,
-    /// When the endpoint refused the user; `None` if it is the endpoint or the settings that failed.
-    refused: Option<Instant>,
-}
-
-impl ExchangeFailure {
-    /// The user can mend it.
-    pub(super) fn of_user(error: CallError) -> Self {
-        let refused = Some(Instant::now());
-        Self { error, refused }
-    }
-
+pub(super) enum ExchangeFailure {
+    /// The endpoint refused the user, who can mend it.
+    OfUser {
+        /// The end of a sentence.
+        why: &'static str,
+        challenge: Option<SignInChallenge>,
+        at: Instant,
+    },
     /// The operator must mend it.
-    pub(super) fn of_endpoint(error: CallError) -> Self {
-        Self { error, refused: None }
-    }
-
-    pub(super) fn is_of_user(&self) -> bool {
-        self.refused.is_some()
-    }
-
-    pub(super) fn into_error(self) -> CallError {
-        self.error
-    }
+    OfEndpoint(CallError),
 }
 
 struct Exchanged {
@@ -61,7 +46,8 @@ impl Exchanged {
         match self.flight.peek() {
             None => true,
             Some(Ok(token)) => token.is_good(Instant::now()) && refused.is_none_or(|refused| !Arc::ptr_eq(refused, token)),
-            Some(Err(failure)) => failure.refused.is_some_and(|at| at.elapsed() < REFUSAL_PAUSE),
+            Some(Err(ExchangeFailure::OfUser { at, .. })) => at.elapsed() < REFUSAL_PAUSE,
+            Some(Err(ExchangeFailure::OfEndpoint(_))) => false,
         }
     }
 }

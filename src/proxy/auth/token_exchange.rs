@@ -116,7 +116,7 @@ impl TokenExchange {
 
     /// Tells the tokens that a caller gets from those of others.
     pub(crate) fn identity(&self, caller: &Caller) -> [u8; 32] {
-        self.key.clone().with(caller.subject().map(SubjectToken::expose)).finish()
+        self.key.clone().with(caller.subject().map(|subject| subject.expose())).finish()
     }
 
     /// The client's name and secret as they are sent in `Basic`.
@@ -135,7 +135,7 @@ impl TokenExchange {
             let scheme = text::one_line(scheme);
             let why =
                 format!("this operation is called as the user (security scheme `{scheme}`), and the client's token is not one of a user");
-            return Err(sign_in(&why, None));
+            return Err(sign_in(NOTHING_SENT, &why, None));
         };
         let user = caller.key();
         let expired = || {
@@ -145,25 +145,19 @@ impl TokenExchange {
                 claims,
                 is_expired: true,
             };
-            sign_in("the user's token has ended", Some(challenge))
+            sign_in(NOTHING_SENT, "the user's token has ended", Some(challenge))
         };
         if subject.lifetime().is_none() {
             return Err(expired());
         }
         let started = Instant::now();
         let (flight, is_cached) = exchanged_tokens::find_or_begin(self.identity(caller), user, refused, || {
-            let (source, scope) = (Arc::clone(&self.source), self.scope.clone());
-            let subject = caller.client.as_ref().and_then(|client| client.subject.clone());
+            let (source, scope, subject) = (Arc::clone(&self.source), self.scope.clone(), Arc::clone(subject));
             // In a task of its own: a client that leaves does not end what others wait for.
-            let task = tokio::spawn(async move {
-                match subject {
-                    Some(subject) => source.exchange(&subject, scope.as_deref(), user).await,
-                    None => Err(source.failed("there is no token of a user")),
-                }
-            });
+            let task = tokio::spawn(async move { source.exchange(&subject, scope.as_deref(), user).await });
             async move {
                 task.await.unwrap_or_else(|_| {
-                    Err(ExchangeFailure::of_endpoint(CallError::Setting(
+                    Err(ExchangeFailure::OfEndpoint(CallError::Setting(
                         "the exchange of the user's token failed inside this server".into(),
                     )))
                 })
@@ -176,8 +170,8 @@ impl TokenExchange {
             let judged = match &outcome {
                 Ok(_) if is_cached => "cached",
                 Ok(_) => "ok",
-                Err(failure) if failure.is_of_user() => "refused",
-                Err(_) => "failed",
+                Err(ExchangeFailure::OfUser { .. }) => "refused",
+                Err(ExchangeFailure::OfEndpoint(_)) => "failed",
             };
             metrics.exchanged(judged, started.elapsed());
         }
@@ -188,12 +182,16 @@ impl TokenExchange {
                 is_cached,
             });
         });
-        let token = outcome.map_err(|failure| match (failure.into_error(), refused) {
-            (CallError::SignIn { sentence, challenge }, Some(_)) => CallError::SignIn {
-                sentence: sentence.replace(NOTHING_SENT, "the API refused the user's token, and ").into(),
-                challenge,
-            },
-            (error, _) => error,
+        let token = outcome.map_err(|failure| match failure {
+            ExchangeFailure::OfEndpoint(error) => error,
+            ExchangeFailure::OfUser { why, challenge, .. } => {
+                let begin = if refused.is_some() {
+                    "the API refused the user's token, and "
+                } else {
+                    NOTHING_SENT
+                };
+                sign_in(begin, why, challenge)
+            }
         })?;
         // The exchange may have taken a while.
         subject.lifetime().map(|_| token).ok_or_else(expired)
@@ -209,7 +207,7 @@ impl ExchangeSource {
     }
 
     fn failed(&self, why: &str) -> ExchangeFailure {
-        ExchangeFailure::of_endpoint(self.endpoint.failure(why))
+        ExchangeFailure::OfEndpoint(self.endpoint.failure(why))
     }
 
     /// Asks the endpoint once.
@@ -291,21 +289,22 @@ impl ExchangeSource {
             })
         };
         let is_exchange = self.options.grant == ExchangeGrant::TokenExchange;
-        let error = match code.as_str() {
-            "invalid_grant" => sign_in("the token endpoint does not take the user's token (invalid_grant)", renews()),
-            "interaction_required" | "login_required" => sign_in("the token endpoint asks for the user", renews()),
-            "consent_required" => sign_in("the user has not agreed to this use of the API (consent_required)", None),
+        let (why, challenge) = match code.as_str() {
+            "invalid_grant" => ("the token endpoint does not take the user's token (invalid_grant)", renews()),
+            "interaction_required" | "login_required" => ("the token endpoint asks for the user", renews()),
+            "consent_required" => ("the user has not agreed to this use of the API (consent_required)", None),
             // RFC 8693 section 2.2.2: the code of a subject token that is not valid.
-            "invalid_request" if is_exchange => sign_in("the token endpoint does not take the user's token (invalid_request)", None),
+            "invalid_request" if is_exchange => ("the token endpoint does not take the user's token (invalid_request)", None),
             _ => return self.failed(&refusal.describe()),
         };
-        ExchangeFailure::of_user(error)
+        let at = Instant::now();
+        ExchangeFailure::OfUser { why, challenge, at }
     }
 }
 
-fn sign_in(why: &str, challenge: Option<SignInChallenge>) -> CallError {
+fn sign_in(begin: &str, why: &str, challenge: Option<SignInChallenge>) -> CallError {
     CallError::SignIn {
-        sentence: format!("{NOTHING_SENT}{why}; the user must sign in to this server again, or agree").into(),
+        sentence: format!("{begin}{why}; the user must sign in to this server again, or agree").into(),
         challenge,
     }
 }

@@ -91,8 +91,8 @@ impl Caller {
     }
 
     /// The user's token, to be exchanged.
-    pub(crate) fn subject(&self) -> Option<&SubjectToken> {
-        self.client.as_ref()?.subject.as_deref()
+    pub(crate) fn subject(&self) -> Option<&Arc<SubjectToken>> {
+        self.client.as_ref()?.subject.as_ref()
     }
 
     /// The claims of the client's verified access token.
