@@ -1,4 +1,4 @@
-//! Argument names: what model APIs accept as a property key, made from whatever a document calls things.
+//! Argument names: property keys that model APIs accept, made from the names in a document.
 
 use foldhash::HashSet;
 
@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 /// The longest property key that every client accepts.
 const MAX_ARGUMENT_NAME: usize = 64;
 
-/// `name` as a key that matches `^[a-zA-Z0-9_.-]{1,64}$`: unchanged where it does already, else with every run of other
-/// characters as one underscore (none at the ends), and cut with a stable hash where it is too long.
+/// Returns `name` as a key that matches `^[a-zA-Z0-9_.-]{1,64}$`: unchanged if it matches already, else with every run of other characters
+/// as one underscore (none at the ends), and cut with a stable hash if it is too long.
 #[must_use]
 pub fn sanitize_argument_name(name: &str) -> String {
     if is_legal(name) {
@@ -17,7 +17,7 @@ pub fn sanitize_argument_name(name: &str) -> String {
     let legal = |character: char| u8::try_from(character).is_ok_and(is_key_byte);
     let words: Vec<&str> = name.split(|character| !legal(character)).filter(|word| !word.is_empty()).collect();
     let key = if words.is_empty() { "argument".to_owned() } else { words.join("_") };
-    // A name that lost everything but a shared stand-in would clash with its like; the hash tells them apart.
+    // A name that lost everything but a shared stand-in would clash with its like; the hash distinguishes them.
     if words.is_empty() || key.len() > MAX_ARGUMENT_NAME {
         shorten_with_hash(&key, name, MAX_ARGUMENT_NAME)
     } else {
@@ -25,7 +25,7 @@ pub fn sanitize_argument_name(name: &str) -> String {
     }
 }
 
-/// The words for punctuation that tells names apart: `DateSent<` is `DateSent_lt`. The longest come first.
+/// The words for punctuation that distinguishes names: `DateSent<` is `DateSent_lt`. The longest come first.
 const SPELLED: [(&str, &str); 18] = [
     ("<=", "lte"),
     (">=", "gte"),
@@ -67,15 +67,15 @@ pub(crate) fn spell_argument_name(name: &str) -> String {
     sanitize_argument_name(&spelled)
 }
 
-/// Whether a reader of `key` cannot tell what the parameter is called: letters or comparisons of its `name` are gone, or it had
-/// to give way to a parameter of nearly the same name.
+/// Returns true if `key` does not show the name of the parameter: letters or comparisons of its `name` are gone, or the key had to give way
+///   to a parameter of nearly the same name.
 #[must_use]
 pub(crate) fn loses_information(name: &str, key: &str) -> bool {
     let is_lost = |character: char| (character.is_alphanumeric() && !character.is_ascii()) || "<>=!~".contains(character);
     !is_legal(name) && (name.contains(is_lost) || key != sanitize_argument_name(name))
 }
 
-/// Whether [`sanitize_argument_name`] leaves `name` as it is.
+/// Returns true if [`sanitize_argument_name`] leaves `name` as it is.
 #[must_use]
 pub(crate) fn is_legal(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_ARGUMENT_NAME && name.bytes().all(is_key_byte)

@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use super::span::Span;
 
-/// How severe a diagnostic is.
+/// Severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Information; nothing is lost, and nothing is read differently.
     Note,
-    /// Something was read differently from how it is written; every operation is still there.
+    /// Part of the document was read differently from how it is written; every operation is still there.
     Warning,
     /// An operation is not served.
     Error,
@@ -21,13 +21,13 @@ pub enum Severity {
 /// One finding: the problem, its place, and its consequence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How serious it is.
+    /// Severity.
     pub severity: Severity,
-    /// Where, as a JSON Pointer fragment (`#/paths/~1pets/get`).
+    /// Location as a JSON Pointer fragment (`#/paths/~1pets/get`).
     pub pointer: String,
-    /// The value itself, where it is known; [`super::Document::locate`] tells its line and column.
+    /// Span of the value itself, if it is known; [`super::Document::locate`] returns its line and column.
     pub span: Option<Span>,
-    /// What is wrong and what happens because of it; lower case, no final period.
+    /// The fault and its effect; lower case, no final period.
     pub message: String,
 }
 

@@ -1,8 +1,8 @@
-//! Media types (RFC 9110 section 8.3.1): their parts, and what kind of bytes they stand for.
+//! Media types (RFC 9110 section 8.3.1): their parts, and the kind of content they denote.
 
 use std::borrow::Cow;
 
-/// What kind of bytes a media type asks for.
+/// Kind of content that a media type denotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MediaKind {
     /// `application/json`, `*+json`, and `*/*`.
@@ -19,7 +19,7 @@ pub enum MediaKind {
     Text,
     /// `application/xml`, `*+xml`.
     Xml,
-    /// Anything else: bytes.
+    /// All other types: bytes.
     Binary,
 }
 
@@ -115,8 +115,8 @@ impl MediaKind {
     }
 }
 
-/// Whether bytes of that type are text. Some of these types are sent as bytes all the same, because the caller may give a
-/// file ([`MediaKind::Binary`]).
+/// Returns true if bytes of that type are text. Some of these types are sent as bytes all the same, because the caller may give a file
+/// ([`MediaKind::Binary`]).
 #[must_use]
 pub(crate) fn is_textual(media_type: &str) -> bool {
     match MediaKind::of(media_type) {

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use crate::json::RESERVED_KEYS;
 
-/// What `member` makes of the members of an object, given as slices of its text, in order; `None` where only a whole parser can tell
-/// what they are, or whether there are any.
+/// Applies `member` to the members of an object, given as slices of its text, in order; `None` if only a complete parser can split the
+/// text.
 pub(super) fn split_object<'t, T>(text: &'t str, member: impl Fn(Cow<'t, str>, &'t str) -> T) -> Option<Vec<T>> {
     let mut splitter = Splitter { text, at: 0 };
     let mut members = Vec::with_capacity(8);
@@ -26,7 +26,7 @@ pub(super) fn split_object<'t, T>(text: &'t str, member: impl Fn(Cow<'t, str>, &
     }
 }
 
-/// A text of which only a whole parser can tell what it holds.
+/// Error for a text that only a complete parser can split.
 pub(super) struct NeedsParser;
 
 /// The first member of that name in the text of an object, of which no more is read.
@@ -49,7 +49,7 @@ pub(super) fn find_member<'t>(text: &'t str, name: &str) -> Result<Option<&'t st
     splitter.end(b'}').map(|()| None).ok_or(NeedsParser)
 }
 
-/// What `item` makes of the items of an array, as [`split_object`].
+/// Applies `item` to the items of an array, like [`split_object`].
 pub(super) fn split_array<'t, T>(text: &'t str, item: impl Fn(&'t str) -> T) -> Option<Vec<T>> {
     let mut splitter = Splitter { text, at: 0 };
     let mut items = Vec::new();
@@ -171,8 +171,8 @@ pub(crate) fn scalar_end(bytes: &[u8], start: usize) -> usize {
     start + rest.iter().position(ends).unwrap_or(rest.len())
 }
 
-/// Where the next of `"{}[]` is. Eight bytes at once, by the arithmetic that finds a zero byte in a word (Anderson, "Bit Twiddling
-/// Hacks"), of which the lowest one that it finds is one.
+/// Returns the index of the next of `"{}[]`. Looks at eight bytes at once by the arithmetic that finds a zero byte in a word (Anderson,
+/// "Bit Twiddling Hacks"), whose lowest hit is exact.
 fn next_bracket_or_quote(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);

@@ -1,5 +1,5 @@
-//! What the API is: its document, operations, parameters, bodies, servers and schemas. Knows nothing of MCP, of tools, or
-//! of how a request is sent.
+//! The API as its document describes it: operations, parameters, bodies, servers and schemas. It does not depend on MCP, tools or the
+//! sending of requests.
 
 pub(crate) mod argument_names;
 pub(crate) mod diagnostic;

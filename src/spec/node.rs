@@ -16,7 +16,7 @@ use super::span::Span;
 /// The key under which `serde_json` hands a number to a visitor when numbers keep all their digits.
 const NUMBER_TOKEN: &str = "$serde_json::private::Number";
 
-/// A JSON value: the slice of text that spells it, and where that slice stands in the document.
+/// A JSON value: the slice of text that spells it, and the position of that slice in the document.
 #[derive(Debug, Clone, Copy)]
 pub struct Node<'a> {
     text: &'a str,
@@ -36,13 +36,13 @@ pub struct Object<'a> {
 pub(crate) type Objects<'a> = Vec<(Cow<'a, str>, Option<Object<'a>>)>;
 
 impl<'a> Node<'a> {
-    /// The value that `text` spells. The text must be one JSON value; every reader here answers `None` where it is not.
+    /// Makes a node of the value that `text` spells. The text must be one JSON value; every reader here answers `None` if it is not.
     #[must_use]
     pub fn new(text: &'a str) -> Self {
         Self::in_file(0, text)
     }
 
-    /// As [`Node::new`], of the whole text of the file with that number.
+    /// Makes a node, like [`Node::new`], of the whole text of the file with that number.
     #[must_use]
     pub(crate) fn in_file(file: u32, text: &'a str) -> Self {
         Self { text, file, start: 0 }.trimmed()
@@ -79,7 +79,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Where the value stands.
+    /// Returns the span of the value.
     #[must_use]
     pub fn span(self) -> Span {
         Span {
@@ -95,7 +95,7 @@ impl<'a> Node<'a> {
         self.text
     }
 
-    /// The members, or `None` where the value is not an object.
+    /// Returns the members, or `None` if the value is not an object.
     #[must_use]
     pub fn object(self) -> Option<Object<'a>> {
         if !self.text.starts_with('{') {
@@ -107,7 +107,7 @@ impl<'a> Node<'a> {
         read_node(self, Slices { around: self }).ok().flatten()
     }
 
-    /// The first member of that name; what stands behind it is not read, so that a repeated member is not seen.
+    /// Returns the first member of that name. The text after it is not read, so a repeated member is not seen.
     pub(crate) fn first_member(self, name: &str) -> Option<Node<'a>> {
         match find_member(self.text, name) {
             Ok(found) => found.map(|text| self.inner(text)),
@@ -115,7 +115,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The items, or `None` where the value is not an array.
+    /// Returns the items, or `None` if the value is not an array.
     #[must_use]
     pub fn array(self) -> Option<Vec<Node<'a>>> {
         if !self.text.starts_with('[') {
@@ -137,14 +137,14 @@ impl<'a> Node<'a> {
         serde::Deserializer::deserialize_seq(&mut deserializer, Items { around: self, visit }).is_ok()
     }
 
-    /// The strings among the items; none where the value is not an array.
+    /// Returns the strings among the items; none if the value is not an array.
     #[must_use]
     pub fn strings(self) -> Vec<String> {
         let items = self.array().unwrap_or_default().into_iter();
         items.filter_map(|item| Some(item.string()?.into_owned())).collect()
     }
 
-    /// The string, or `None` where the value is not a string.
+    /// Returns the string, or `None` if the value is not a string.
     #[must_use]
     pub fn string(self) -> Option<Cow<'a, str>> {
         if !self.text.starts_with('"') {
@@ -173,7 +173,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The whole value as a tree, or `None` where it nests deeper than `serde_json` follows (128 levels).
+    /// Returns the whole value as a tree, or `None` if it nests deeper than `serde_json` follows (128 levels).
     #[must_use]
     pub fn value(self) -> Option<Value> {
         crate::json::parse_text(self.text).ok()
@@ -209,7 +209,7 @@ impl<'a> Object<'a> {
         Self { members }
     }
 
-    /// The object as a value, with both of its braces, in the value that holds it; nothing where it is empty.
+    /// Returns the object as a value, with both of its braces, in the value that holds it; nothing if it is empty.
     pub(super) fn place_in(&self, around: Node<'a>) -> Option<Node<'a>> {
         let offset = |place: u32| place.checked_sub(around.start).map(|offset| offset as usize);
         let first = offset(self.members.first()?.1.start)?;
@@ -220,20 +220,20 @@ impl<'a> Object<'a> {
         around.text.get(start..end).map(|text| around.inner(text))
     }
 
-    /// How many members there are.
+    /// Returns the number of members.
     #[must_use]
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Whether there is no member.
+    /// Returns true if there are no members.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 }
 
-/// A file is at most 1 GiB, and twice that where YAML became JSON: below 4 GiB.
+/// A file is at most 1 GiB, and twice that if YAML became JSON: below 4 GiB.
 fn offset_in_file(offset: usize) -> u32 {
     u32::try_from(offset).unwrap_or(u32::MAX)
 }
@@ -259,10 +259,10 @@ impl<'de, F: FnMut(Node<'de>)> Visitor<'de> for Items<'de, F> {
     }
 }
 
-/// Opens a whole JSON text: checks all of it, and gives the root's members where it is an object.
+/// Opens a whole JSON text: checks all of it, and returns the root's members if it is an object.
 ///
 /// # Errors
-/// Where the text is not one JSON value, with line and column.
+/// An error with line and column if the text is not one JSON value.
 pub(crate) fn open_object(text: &str) -> Result<Option<Object<'_>>, serde_json::Error> {
     // Not trimmed, so that an error names line and column of the whole text.
     let root = Node { text, file: 0, start: 0 };
@@ -318,7 +318,7 @@ impl<'de> OpenValue<'de> for Nested<'de> {
     }
 }
 
-/// A string of the document, borrowed where it has no escapes.
+/// A string of the document, borrowed if it has no escapes.
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
 impl<'de: 'a, 'a> serde::Deserialize<'de> for Text<'a> {
@@ -340,7 +340,7 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Text<'a> {
     }
 }
 
-/// How an object is opened, from its first key on.
+/// Deserialization of an object from its first key on.
 pub(super) trait OpenValue<'de> {
     type Opened;
     fn open<A: MapAccess<'de>>(self, first: Option<Text<'de>>, map: A) -> Result<Self::Opened, A::Error>;

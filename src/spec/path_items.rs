@@ -10,7 +10,7 @@ use super::node::{Any, Node, Object, OpenValue, Slices, Text};
 
 /// A path item: its members, and those of them opened that `open` says are operations.
 pub(crate) struct PathItem<'a> {
-    /// All members; the slice of an operation is only good to tell where it stands.
+    /// All members; the slice of an operation serves only as its position.
     pub members: Object<'a>,
     /// The operations by their place among the members; `None` for one that is not an object.
     pub operations: Vec<(usize, Option<Object<'a>>)>,
@@ -22,7 +22,7 @@ pub(crate) type PathItems<'a> = Vec<(Cow<'a, str>, Option<PathItem<'a>>)>;
 /// `paths` down to the members of its operations, in one scan. A path whose value is not an object is `None`.
 ///
 /// # Errors
-/// Where the text is not one JSON object.
+/// An error if the text is not one JSON object.
 pub(crate) fn path_items<'a>(node: Node<'a>, is_operation: &dyn Fn(&str) -> bool) -> Result<PathItems<'a>, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(node.text());
     serde::Deserializer::deserialize_map(&mut deserializer, PathItemsVisitor { paths: node, is_operation })

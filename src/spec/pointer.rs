@@ -35,8 +35,8 @@ pub(crate) fn push_index(pointer: &mut String, index: usize) {
     let _ = write!(pointer, "/{index}");
 }
 
-/// The tokens of a URI fragment that holds a JSON Pointer (RFC 6901 section 6): percent-decoded first, then unescaped.
-/// The text comes without its `#`. Gives `None` where it is not a pointer (a plain anchor, for instance).
+/// Returns the tokens of a URI fragment that holds a JSON Pointer (RFC 6901 section 6): percent-decoded first, then unescaped. The text
+/// comes without its `#`. Returns `None` if it is not a pointer (a plain anchor, for instance).
 #[must_use]
 pub(crate) fn tokens(fragment: &str) -> Option<Vec<String>> {
     if fragment.is_empty() {

@@ -1,4 +1,4 @@
-//! Where a value stands in the text of a document, so that it can be opened again without borrowing from anything.
+//! Position of a value in the text of a document, by which it can be opened again without a borrow.
 
 /// A range of bytes in the JSON text of one of a document's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -12,7 +12,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Whether the other span lies in this one, or equals it.
+    /// Returns true if the other span is inside of this one, or equals it.
     pub(crate) fn holds(self, other: Self) -> bool {
         self.file == other.file && self.start <= other.start && other.end <= self.end
     }

@@ -138,14 +138,14 @@ impl NamedSchemas {
         })
     }
 
-    /// Whether more than one schema has that `$dynamicAnchor`.
+    /// Returns true if more than one schema has that `$dynamicAnchor`.
     pub(crate) fn is_ambiguous(&self, dynamic_anchor: &str) -> bool {
         let named = |anchor: &&Anchor| anchor.is_dynamic && anchor.name == dynamic_anchor;
         self.anchors.iter().filter(named).count() > 1
     }
 }
 
-/// The URL that `$id`s of a file are relative to; a reserved one where the URL of the file is not known.
+/// Returns the URL that `$id`s of a file are relative to; a reserved one if the URL of the file is not known.
 fn base_url(document: Option<&Url>, file: usize) -> Option<Url> {
     let known = document.cloned().filter(|_| file == 0);
     known.or_else(|| Url::parse(&format!("https://file-{file}.invalid/")).ok())

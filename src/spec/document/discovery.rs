@@ -1,4 +1,4 @@
-//! A document behind the address of a site: the places where documents are published are tried on the same origin.
+//! Discovery of a document from the address of a site: requests the usual paths of documents on the same origin.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::outbound::HttpClient;
 
 /// More requests than this are not made, that for the page and redirects included.
 const MAX_REQUESTS: usize = 15;
-/// How long the search may take in all.
+/// Time limit of the whole search.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where frameworks publish documents: `FastAPI`, ASP.NET, springdoc, Swagger UI, and those that stand below `/api` or `/docs`.
+/// Paths at which frameworks publish documents: `FastAPI`, ASP.NET, springdoc, Swagger UI, and paths below `/api` or `/docs`.
 const WELL_KNOWN: [&str; 9] = [
     "/openapi.json",
     "/openapi.yaml",
@@ -27,10 +27,10 @@ const WELL_KNOWN: [&str; 9] = [
     "/api/docs",
 ];
 
-/// Where a catalog of APIs is (RFC 9727 section 2).
+/// Path of a catalog of APIs (RFC 9727 section 2).
 const CATALOG: &str = "/.well-known/api-catalog";
 
-/// What a search found.
+/// Result of a search.
 #[derive(Debug, Default)]
 pub(crate) struct Discovery {
     /// The document.
@@ -62,9 +62,9 @@ pub(crate) async fn discover(client: &HttpClient, page: &FetchedSource, headers:
 struct Search<'s> {
     client: &'s HttpClient,
     headers: &'s HeaderMap,
-    /// Where the page was found.
+    /// Address of the page.
     address: Url,
-    /// How many requests may still be made.
+    /// Number of requests that may still be made.
     left: usize,
     result: Discovery,
 }
@@ -95,7 +95,7 @@ impl Search<'_> {
         }
     }
 
-    /// What is at an address, or where that redirects to on the same origin.
+    /// Fetches an address, and follows its redirects on the same origin.
     async fn get(&mut self, mut address: Url, max_bytes: usize) -> Option<FetchedSource> {
         while self.left > 0 {
             self.left -= 1;
@@ -108,7 +108,7 @@ impl Search<'_> {
         None
     }
 
-    /// Whether an address is on the origin that is searched. Others are noted.
+    /// Returns true if an address is on the origin that is searched. Others are noted.
     fn is_here(&mut self, url: &Url) -> bool {
         let is_here = url.origin() == self.address.origin();
         if !is_here && !self.result.elsewhere.contains(url) {
@@ -118,7 +118,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether bytes may be a document: not a page, and with a version and paths.
+/// Returns true if bytes may be a document: not a page, and with a version and paths.
 fn is_document(bytes: &[u8]) -> bool {
     let says = |word: &[u8]| memchr::memmem::find(bytes, word).is_some();
     !is_web_page(bytes) && (says(b"openapi") || says(b"swagger")) && says(b"paths")

@@ -1,10 +1,10 @@
-//! Why a document cannot be read as a whole.
+//! Errors for which a document cannot be read as a whole.
 
 use thiserror::Error;
 
 use super::yaml::YamlError;
 
-/// Why a document cannot be read as a whole.
+/// Reason for which a document cannot be read as a whole.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// The bytes are not valid UTF-8 or UTF-16.

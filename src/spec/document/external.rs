@@ -27,7 +27,7 @@ use crate::spec::node;
 /// The maximum number of files; the largest known document has about 2,900.
 const MAX_FILES: usize = 5000;
 
-/// Which references into other files are followed.
+/// The references into other files that are followed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ExternalReferences {
     /// None.
@@ -39,7 +39,7 @@ pub enum ExternalReferences {
     Any,
 }
 
-/// Where a file of the document came from.
+/// Source of a file of the document.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Place {
     Path(PathBuf),
@@ -60,8 +60,8 @@ impl fmt::Display for Place {
 struct OpenedFile {
     /// The path with symbolic links resolved.
     place: Place,
-    /// As the references to it spell it, symbolic links and all, where it is a file. What a link leads to may be deleted when
-    /// the link is changed (a Kubernetes `ConfigMap` volume), so that this path is the one to watch.
+    /// Path of a file as the references spell it, with its symbolic links. The target of a link may be deleted when the link is changed (a
+    /// Kubernetes `ConfigMap` volume), so this is the path to watch.
     written: Option<PathBuf>,
 }
 
@@ -74,11 +74,11 @@ struct Loader<'l> {
     root: Place,
     numbers: HashMap<Place, Result<u32, String>>,
     files: Vec<DocumentFile>,
-    /// What was read, including files that could not be used.
+    /// Revisions of what was read, including files that could not be used.
     seen: Vec<Revision>,
     /// The most bytes of one file.
     max_bytes: usize,
-    /// How many bytes all further files together may have.
+    /// Number of bytes that all further files together may have.
     room: usize,
 }
 
@@ -286,7 +286,7 @@ fn absent(uri: &str, from: &OpenedFile, max_bytes: usize) -> Option<Revision> {
     (is_document && !path.exists()).then(|| Revision::absent(path, max_bytes))
 }
 
-/// The path that a relative reference spells, where it leads to the file at `place`.
+/// Returns the path that a relative reference spells, if it leads to the file at `place`.
 fn written_path(uri: &str, from: &OpenedFile, place: &Place) -> Option<PathBuf> {
     let Place::Path(target) = place else { return None };
     let relative = percent_decode_str(uri).decode_utf8().ok()?;

@@ -29,7 +29,7 @@ impl DocumentFile {
     /// because a YAML flow mapping may begin with a brace as well.
     ///
     /// # Errors
-    /// Where the text is not valid, or where `accept` refuses it.
+    /// [`LoadError`] if the text is not valid, or if `accept` refuses it.
     pub(crate) fn parse<T>(
         number: u32,
         name: &str,
@@ -104,8 +104,8 @@ impl DocumentFile {
         Node::in_file(self.number, &self.text)
     }
 
-    /// Line and column, both from 1, of the values at byte offsets of the text, in their order. What the author of a YAML text
-    /// wrote elsewhere, behind an alias, stands where that does.
+    /// Returns line and column, both from 1, of the values at byte offsets of the text, in their order. A value behind a YAML alias has the
+    /// position of the alias.
     pub(crate) fn positions(&self, offsets: &[usize]) -> Vec<Option<(usize, usize)>> {
         let mut places: Vec<(usize, usize)> = offsets.iter().enumerate().map(|(number, offset)| (*offset, number)).collect();
         places.sort_unstable();
@@ -114,7 +114,7 @@ impl DocumentFile {
         let (found, is_whole) = marks(yaml, &wanted, offsets.len());
         let mut found: Vec<_> = found.into_iter().map(|mark| mark.map(|mark| (mark.line, mark.column))).collect();
         if !is_whole {
-            // The parser of documents tells a place at the price of reading all that is before it.
+            // For one position, the YAML parser reads all that is before it.
             for (position, offset) in found.iter_mut().zip(offsets).take(MAX_READINGS) {
                 *position = yaml::locate(yaml, &pointer::path_to(self.root(), *offset)).or(*position);
             }
@@ -122,7 +122,7 @@ impl DocumentFile {
         found
     }
 
-    /// Of JSON, in one pass.
+    /// Returns line and column of byte offsets in a JSON text, in one pass.
     fn lines(&self, places: &[(usize, usize)]) -> Vec<Option<(usize, usize)>> {
         let mut found = vec![None; places.len()];
         let (mut line, mut start, mut read) = (1, 0, 0);
@@ -140,7 +140,7 @@ impl DocumentFile {
     }
 }
 
-/// UTF-8, or UTF-16 where a byte order mark says so.
+/// Decodes UTF-8, or UTF-16 if there is a byte order mark of it.
 fn decode_text(bytes: Vec<u8>) -> Result<String, LoadError> {
     let wide = |bytes: &[u8], join: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = bytes

@@ -1,4 +1,4 @@
-//! What is said of a file that is not there.
+//! The message for a file that does not exist.
 
 use std::io::{Error, ErrorKind};
 use std::path::Path;
@@ -7,10 +7,10 @@ use crate::text::{nearest, one_line};
 
 /// More files of a folder are not compared.
 const MAX_COMPARED_FILES: usize = 1000;
-/// How alike two names are of which one was meant for the other.
+/// Smallest similarity of two names at which one is suggested for the other.
 const MIN_LIKENESS: f64 = 0.85;
 
-/// Adds to the error of a file that does not exist which one beside it was meant, or else where it was looked for.
+/// Adds to the error of a missing file the most similar name beside it, or else the path that was looked for.
 pub(super) fn explain_missing(path: &Path, error: Error) -> Error {
     if error.kind() != ErrorKind::NotFound {
         return error;

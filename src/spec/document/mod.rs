@@ -55,9 +55,9 @@ pub enum Version {
 pub struct Document {
     /// The document itself comes first.
     pub(crate) files: Vec<DocumentFile>,
-    /// What a reference to another file leads to, by the file it stands in: a file, or why there is none.
+    /// Target of each reference to another file, by the file that contains the reference: a file, or why there is none.
     pub(crate) links: HashMap<(u32, String), Result<u32, String>>,
-    /// Where the document came from, to resolve relative server URLs against.
+    /// URL of the document, to resolve relative server URLs against.
     pub url: Option<Url>,
     pub(crate) index: Index,
     /// Large objects that references lead through, opened.
@@ -130,7 +130,7 @@ impl Document {
     /// Reads bytes that contain JSON or YAML; the content determines the format, not the file name.
     ///
     /// # Errors
-    /// [`LoadError`] where the document as a whole cannot be read. Errors of single operations are reported when they are read.
+    /// [`LoadError`] if the document as a whole cannot be read. Errors of single operations are reported when they are read.
     pub fn parse(bytes: Vec<u8>, url: Option<Url>) -> Result<Self, LoadError> {
         let (file, index) = DocumentFile::parse(0, "", bytes, Index::new)?;
         let url = index
@@ -167,7 +167,7 @@ impl Document {
         &self.files
     }
 
-    /// What was read differently from how it is written in any of the files, before anything was made of it.
+    /// Returns a diagnostic for each part of the files that was read differently from how it is written.
     #[must_use]
     pub fn remarks(&self) -> Vec<Diagnostic> {
         let of_file = |file: &DocumentFile| -> Vec<Diagnostic> {
@@ -193,7 +193,7 @@ impl Document {
         self.index.version
     }
 
-    /// `info.title`, or `API` where there is none.
+    /// Returns `info.title`, or `API` if there is none.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.index.title
@@ -245,7 +245,7 @@ impl Document {
         self.places_of(&[diagnostic]).pop().flatten()
     }
 
-    /// As [`Document::locate`], of many at the price of about one.
+    /// Returns the positions of many diagnostics. It costs about as much as [`Document::locate`] for one.
     #[must_use]
     pub fn places_of(&self, diagnostics: &[&Diagnostic]) -> Vec<Option<(&str, usize, usize)>> {
         let span = |diagnostic: &Diagnostic| {

@@ -10,7 +10,7 @@ use super::error::LoadError;
 use super::file::DocumentFile;
 use crate::spec::diagnostic::Diagnostic;
 
-/// Why an overlay cannot be applied.
+/// Reason for which an overlay cannot be applied.
 #[derive(Debug, Error)]
 pub(crate) enum OverlayError {
     /// The overlay, or the document it is for, cannot be read.

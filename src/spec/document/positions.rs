@@ -15,7 +15,7 @@ use crate::spec::node::Node;
 pub(crate) struct Wanted {
     /// The numbers of the places at this node.
     here: Vec<usize>,
-    /// By name, and by the index among the members of that name, from 0.
+    /// Members by name, and by the index among the members of that name, from 0.
     members: HashMap<String, Vec<(usize, Wanted)>>,
     items: HashMap<usize, Wanted>,
 }
@@ -23,14 +23,13 @@ pub(crate) struct Wanted {
 /// A value in a YAML text.
 #[derive(Debug, Clone)]
 pub(crate) struct Mark {
-    /// From 1.
+    /// Line, from 1.
     pub(crate) line: usize,
-    /// From 1.
+    /// Column, from 1.
     pub(crate) column: usize,
-    /// The text of a scalar without its quotes, where it is the value itself; of the nearest value around what has no place of
-    /// its own, there is none.
+    /// The text of a scalar without its quotes; `None` if the position is that of an enclosing value, because the value itself has none.
     pub(crate) scalar: Option<String>,
-    /// Whether the scalar is written without quotes.
+    /// True if the scalar is written without quotes.
     pub(crate) is_plain: bool,
 }
 
@@ -119,7 +118,7 @@ impl<'w> OpenNode<'w> {
             Self::Mapping { wanted, name, seen } => {
                 let wanted = *wanted;
                 let Some(name) = name.take() else {
-                    // A key; one that is not text stands for nothing.
+                    // A key; one that is not text is not looked up.
                     *name = Some(scalar.unwrap_or_default().to_owned());
                     return None;
                 };
@@ -189,14 +188,14 @@ struct ComplexMember {
 /// A collection that is open, in the search for complex keys.
 struct OpenCollection {
     is_mapping: bool,
-    /// Whether the next value is a key.
+    /// True if the next value is a key.
     at_key: bool,
-    /// Where the key of the current member starts, where that is a collection.
+    /// Start of the key of the current member, if the key is a collection.
     complex_key: Option<Marker>,
 }
 
 impl OpenCollection {
-    /// A value directly inside has ended at `end`: a key, or the value of a member, which is given where its key is complex.
+    /// Handles the end of a key or value directly inside. Returns the member if its key is complex.
     fn end_value(&mut self, end: &Marker) -> Option<ComplexMember> {
         if !self.is_mapping {
             return None;
@@ -212,8 +211,8 @@ impl OpenCollection {
     }
 }
 
-/// The text with blanks in place of all members whose key is not a scalar, which JSON cannot hold; and the lines and columns
-/// where they stood. `None` where there is no such member, or the text cannot be read.
+/// Returns the text with blanks in place of all members whose key is not a scalar, which JSON cannot hold, and their lines and columns.
+/// `None` if there is no such member, or the text cannot be read.
 pub(crate) fn without_complex_keys(yaml: &str) -> Option<(String, Vec<(usize, usize)>)> {
     let members = complex_members(yaml)?;
     if members.is_empty() {
@@ -235,7 +234,7 @@ pub(crate) fn without_complex_keys(yaml: &str) -> Option<(String, Vec<(usize, us
     Some((characters.into_iter().collect(), places))
 }
 
-/// All members with complex keys; `None` where the text cannot be read.
+/// Returns all members with complex keys; `None` if the text cannot be read.
 fn complex_members(yaml: &str) -> Option<Vec<ComplexMember>> {
     let mut open: Vec<OpenCollection> = Vec::new();
     let mut found = Vec::new();

@@ -10,15 +10,15 @@ const MAX_CHAIN: usize = 32;
 const ENDLESS: &str = "a chain of references that never ends";
 
 impl Document {
-    /// The value that a `$ref` names. `from` is a value of the file in which the reference stands.
+    /// Returns the value that a `$ref` names. `from` is a value of the file that contains the reference.
     ///
     /// # Errors
-    /// A sentence that says why there is no value: the reference is dangling, or names a file that is not read.
+    /// A sentence with the reason: the reference is dangling, or names a file that is not read.
     pub fn target<'a>(&'a self, reference: &str, from: Node<'_>) -> Result<Node<'a>, String> {
         self.target_from(reference, from.span())
     }
 
-    /// As [`Document::target`], from the file that holds `from`.
+    /// Returns the value that a `$ref` in the file of `from` names, like [`Document::target`].
     ///
     /// # Errors
     /// As [`Document::target`].
@@ -69,7 +69,7 @@ impl Document {
         found.map_or_else(otherwise, Ok)
     }
 
-    /// As [`pointer::target`], with large objects opened once and cached.
+    /// Follows the tokens of a pointer like [`pointer::target`], but opens large objects once and keeps them.
     pub(crate) fn walk<'a>(&'a self, mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
         const MIN_REMEMBERED_BYTES: usize = 16 << 10;
         for (index, token) in tokens.iter().enumerate() {
@@ -89,7 +89,7 @@ impl Document {
         Some(node)
     }
 
-    /// Kind and name, where the tokens name a component as a whole.
+    /// Returns kind and name if the tokens name a component as a whole.
     fn component_tokens<'t>(&self, tokens: &'t [String]) -> Option<(&'t str, &'t str)> {
         match tokens {
             [components, kind, name] if components == "components" => Some((kind, name)),
@@ -98,11 +98,11 @@ impl Document {
         }
     }
 
-    /// Follows `$ref`s until there is none (path items, parameters, bodies, responses, headers, examples; schemas are
-    /// resolved where they are translated, because they may recurse).
+    /// Follows `$ref`s until there is none (of path items, parameters, bodies, responses, headers and examples; schemas are resolved during
+    /// translation, because they may recurse).
     ///
     /// # Errors
-    /// As [`Document::target`]; or where the chain of references is circular or too long.
+    /// As for [`Document::target`]; or a sentence that the chain of references is circular or too long.
     pub fn resolve<'a>(&'a self, mut node: Node<'a>) -> Result<Node<'a>, String> {
         for _ in 0..MAX_CHAIN {
             // Most objects are not references; searching for the key is cheaper than opening them.
@@ -117,7 +117,7 @@ impl Document {
         Err(ENDLESS.into())
     }
 
-    /// As [`Document::resolve`], and opened: `None` where the target is not an object.
+    /// Resolves a node like [`Document::resolve`] and opens its target; `None` if the target is not an object.
     ///
     /// # Errors
     /// As [`Document::resolve`].
@@ -142,8 +142,8 @@ impl Document {
         object.text("description")
     }
 
-    /// What a fragment without a file means beyond pointers from the root: an anchor, or a pointer from the schema with an
-    /// `$id` around the reference, or, as people write it, from the component that the reference is in.
+    /// Resolves a fragment that is not a pointer from the root: an anchor, or a pointer from the enclosing schema with an `$id`, or, as
+    /// some documents write it, from the component around the reference.
     fn by_fragment(&self, fragment: &str, from: Span) -> Option<Node<'_>> {
         match pointer::tokens(fragment) {
             Some(tokens) => self
@@ -163,16 +163,16 @@ impl Document {
         }
     }
 
-    /// Whether a schema of the document itself has that `$id`, so that no file is meant.
+    /// Returns true if a schema of the document itself has that `$id`, in which case no file is meant.
     pub(crate) fn has_id(&self, uri: &str) -> bool {
         let root = self.files().first().map(|file| file.root().span());
         root.is_some_and(|root| self.by_id(uri, "", root).is_some())
     }
 
-    /// As [`Document::target_from`], of a `$dynamicRef`: which schema that means may depend on how one came there.
+    /// Returns the target of a `$dynamicRef`, like [`Document::target_from`]. The target may depend on the references that led there.
     ///
     /// # Errors
-    /// As there; or where several schemas have that dynamic anchor, because it is not certain which of them is meant.
+    /// As for [`Document::target_from`]; or a sentence that several schemas have that dynamic anchor, because any of them may be meant.
     pub fn dynamic_target_from(&self, reference: &str, from: Span) -> Result<Node<'_>, String> {
         let name = reference.split_once('#').map_or("", |(_, fragment)| fragment);
         if self.named().is_ambiguous(name) {

@@ -20,12 +20,12 @@ pub struct Revision {
     validators: Validators,
     /// The most bytes that are read of it.
     max_bytes: usize,
-    /// When the file was written, and its length in bytes; `None` before the first check.
+    /// Time at which the file was written, and its length in bytes; `None` before the first check.
     written: Option<(SystemTime, u64)>,
 }
 
 impl Revision {
-    /// What was read as `bytes`, of which there may be `max_bytes` the next time.
+    /// Makes the revision of a source that was read as `bytes`, and may have `max_bytes` the next time.
     #[must_use]
     pub fn new(source: Source, headers: HeaderMap, bytes: &[u8], validators: Validators, max_bytes: usize) -> Self {
         Self {
@@ -44,11 +44,11 @@ impl Revision {
         Self::new(Source::Path(path), HeaderMap::new(), &[], Validators::default(), max_bytes)
     }
 
-    /// Whether the source has changed since the last check; records its current state. A file whose time and length are the
-    /// same is not read, a file that was deleted has changed, and a URL is requested conditionally (RFC 9110 section 13).
+    /// Returns true if the source has changed since the last check; records its current state. A file whose time and length are the same is
+    /// not read, a file that was deleted has changed, and a URL is requested conditionally (RFC 9110 section 13).
     ///
     /// # Errors
-    /// [`ReadError`], where the source cannot be read.
+    /// [`ReadError`] if the source cannot be read.
     pub async fn has_changed(&mut self, client: &HttpClient) -> Result<bool, ReadError> {
         let bytes = match &self.source {
             Source::Stdin => return Ok(false),

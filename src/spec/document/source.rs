@@ -1,4 +1,4 @@
-//! Where a document comes from, and the bytes read from there: whether they are in a file, at a URL or on standard input.
+//! Sources of documents (files, URLs and standard input) and the bytes read from them.
 
 use std::fmt;
 use std::io::Read;
@@ -15,18 +15,18 @@ use super::web_page::{MAX_PAGE_BYTES, asks_for_password, is_login_address, is_we
 use crate::outbound::bounded_body::BodyError;
 use crate::outbound::{self, HttpClient, HttpError};
 
-/// How large a document may be unless the operator sets another limit (`--max-spec-bytes`): 64 MiB.
+/// Default limit of a document's size (`--max-spec-bytes`): 64 MiB.
 pub const DEFAULT_MAX_SPEC_BYTES: usize = 64 << 20;
-/// How long fetching a document may take in all.
+/// Time limit of fetching a document.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 /// More redirects than this are not followed.
 const MAX_REDIRECTS: usize = 5;
 
-/// What to do if a document is not shown to everybody.
+/// Advice if a document is not public.
 const CREDENTIAL_HINT: &str =
     "; if the document needs a credential, --spec-header-env NAME=VARIABLE sends one, as in Authorization=SPEC_AUTHORIZATION";
 
-/// Where a document comes from.
+/// Source of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// A file.
@@ -37,22 +37,22 @@ pub enum Source {
     Stdin,
 }
 
-/// What was read, and where it was found in the end.
+/// The bytes of a source, and the final location from which they came.
 #[derive(Debug)]
 pub struct FetchedSource {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Where they were found: after a redirect, another URL than was asked for.
+    /// The final source: after a redirect, another URL than the requested one.
     pub source: Source,
-    /// What the server said to tell versions apart by.
+    /// Validators of the response.
     pub validators: Validators,
     /// The `Link` headers that came with them (RFC 8288).
     pub(crate) links: Vec<HeaderValue>,
-    /// How many requests were made, redirects included.
+    /// Number of requests, redirects included.
     pub(crate) requests: usize,
 }
 
-/// By what a server tells versions of a document apart (RFC 9110 section 8.8).
+/// Validators by which a server distinguishes versions of a document (RFC 9110 section 8.8).
 #[derive(Debug, Clone, Default)]
 pub struct Validators {
     etag: Option<HeaderValue>,
@@ -74,7 +74,7 @@ impl Validators {
     }
 }
 
-/// Why nothing could be read.
+/// Reason for which a source could not be read.
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// The file or stream cannot be read.
@@ -105,7 +105,7 @@ pub enum ReadError {
     Fetch {
         /// The URL without user information and query.
         url: String,
-        /// What to do, where that is clear.
+        /// Advice, if there is any.
         hint: &'static str,
         /// The client's word.
         #[source]
@@ -121,7 +121,7 @@ pub enum ReadError {
         url: String,
         /// The status line.
         status: String,
-        /// Where a redirect points, or what to do.
+        /// Target of the redirect, or advice.
         hint: String,
     },
     /// The server redirected to a web page.
@@ -129,9 +129,9 @@ pub enum ReadError {
     RedirectedToPage {
         /// The URL without user information and query.
         url: String,
-        /// Where it was redirected to, without user information and query.
+        /// Target of the redirect, without user information and query.
         target: String,
-        /// Which kind of page that is.
+        /// Kind of page.
         page: &'static str,
     },
     /// The server answered 404 with a web page, or to the address of the site, behind which there may be a document.
@@ -145,7 +145,7 @@ pub enum ReadError {
 }
 
 impl Source {
-    /// Reads what stands after `--spec`.
+    /// Reads the value of `--spec`.
     ///
     /// # Errors
     /// A URL of a scheme that is not fetched.
@@ -181,8 +181,8 @@ impl Source {
         self.read_from(client, headers, max_bytes).await.map(|found| found.bytes)
     }
 
-    /// As [`Source::read`], with the source where the bytes were found: after a redirect, that is another URL, and what
-    /// the document refers to is relative to it (RFC 3986 section 5.1.3).
+    /// Reads like [`Source::read`], and also returns the final source. After a redirect that is another URL, and references of the document
+    /// are relative to it (RFC 3986 section 5.1.3).
     ///
     /// # Errors
     /// [`ReadError`].
@@ -261,8 +261,8 @@ impl fmt::Display for Source {
     }
 }
 
-/// Fetches one URL, and tells where it was found in the end. At most so many redirects are followed, and only within its
-/// origin, because `headers` may hold a credential.
+/// Fetches one URL, and returns the final URL too. Follows a limited number of redirects, and only within the origin, because `headers` may
+/// hold a credential.
 pub(crate) async fn fetch(
     client: &HttpClient,
     url: &Url,
@@ -271,7 +271,7 @@ pub(crate) async fn fetch(
     max_bytes: usize,
 ) -> Result<FetchedSource, ReadError> {
     let found = in_time(url, fetch_all(client, url, headers, redirects, max_bytes)).await?;
-    // Nobody asked for another version only.
+    // The request was not conditional.
     found.ok_or_else(|| ReadError::Status {
         url: redacted(url),
         status: "304 Not Modified".into(),
@@ -279,7 +279,7 @@ pub(crate) async fn fetch(
     })
 }
 
-/// As [`fetch`], but nothing where it is the version that is known.
+/// Fetches like [`fetch`], but returns `None` if the version is the known one.
 pub(crate) async fn fetch_if_changed(
     client: &HttpClient,
     url: &Url,
@@ -338,12 +338,12 @@ async fn fetch_all(
     })
 }
 
-/// What one request for a source comes to.
+/// Result of one request for a source.
 pub(crate) enum SourceAnswer {
     Found(FetchedSource),
-    /// It is the version that is known.
+    /// The version is the known one.
     Unchanged,
-    /// It is elsewhere.
+    /// The server redirects.
     Moved {
         target: Url,
         status: StatusCode,
@@ -353,7 +353,7 @@ pub(crate) enum SourceAnswer {
 /// Makes one request for a source.
 ///
 /// # Errors
-/// There is no answer, or one that is neither a success nor a redirect.
+/// [`ReadError`] if there is no answer, or one that is neither a success nor a redirect.
 pub(crate) async fn ask(client: &HttpClient, url: &Url, headers: &HeaderMap, max_bytes: usize) -> Result<SourceAnswer, ReadError> {
     let shown = redacted(url);
     let failed = |error: HttpError| ReadError::Fetch {

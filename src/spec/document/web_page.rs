@@ -1,4 +1,4 @@
-//! Web pages in place of documents: how they are recognized, and where their links to documents lead.
+//! Recognition of web pages in place of documents, and their links to documents.
 
 use http::HeaderValue;
 use url::Url;
@@ -9,14 +9,14 @@ pub(crate) const MAX_PAGE_BYTES: usize = 1 << 20;
 /// The relation of a link to the description of an API (RFC 8631 section 4).
 const DESCRIPTION: &str = "service-desc";
 
-/// Whether bytes are a web page.
+/// Returns true if bytes are a web page.
 pub(crate) fn is_web_page(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     // Neither JSON nor YAML of an OpenAPI document begins with `<`; a page may begin with any element or comment.
     bytes.trim_ascii_start().starts_with(b"<")
 }
 
-/// Whether a text that begins with `<` is HTML.
+/// Returns true if a text that begins with `<` is HTML.
 pub(crate) fn is_html(text: &str) -> bool {
     const MAX_HEAD_BYTES: usize = 1024;
     let head = text
@@ -26,7 +26,7 @@ pub(crate) fn is_html(text: &str) -> bool {
     ["<!doctype html", "<html", "<head", "<body"].iter().any(|tag| head.contains(tag))
 }
 
-/// Whether an address is one at which people sign in.
+/// Returns true if an address is that of a sign-in page.
 pub(crate) fn is_login_address(url: &Url) -> bool {
     const WORDS: [&str; 12] = [
         "login",
@@ -47,7 +47,7 @@ pub(crate) fn is_login_address(url: &Url) -> bool {
     path.chain(url.host_str().unwrap_or_default().split('.').take(1)).any(is_word)
 }
 
-/// Whether a page asks for a password.
+/// Returns true if a page asks for a password.
 pub(crate) fn asks_for_password(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
     let mut inputs = text.split("<input").skip(1).filter_map(|rest| rest.split('>').next());
@@ -91,7 +91,7 @@ pub(crate) fn header_links(values: &[HeaderValue], address: &Url) -> Vec<Url> {
     targets.collect()
 }
 
-/// Whether a list of relations names that of a description; relations do not depend on letter case (RFC 8288 section 3.3).
+/// Returns true if a list of relations contains that of a description; relations are case-insensitive (RFC 8288 section 3.3).
 fn names_description(relations: &str) -> bool {
     relations
         .split_whitespace()

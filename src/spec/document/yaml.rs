@@ -22,7 +22,7 @@ const MIN_CONVERTED_BYTES: usize = 1 << 20;
 /// A limit by [`MAX_GROWTH`] is lowered to this many bytes of JSON, or to twice the length of the YAML, whichever is more.
 const MAX_CONVERTED_BYTES: usize = 64 << 20;
 
-/// What the YAML parser says is wrong, with line and column.
+/// Error of the YAML parser, with line and column.
 pub(crate) type YamlError = serde_yaml::Error;
 
 /// A YAML text as JSON.
@@ -31,7 +31,7 @@ pub(crate) struct Converted {
     pub(crate) json: String,
     /// The YAML text that was read, with blanks in place of what JSON cannot hold.
     pub(crate) yaml: String,
-    /// What was read differently from how it is written.
+    /// Diagnostics about values that were read differently from how they are written.
     pub(crate) remarks: Vec<Diagnostic>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn read_yaml(yaml: String) -> Result<Converted, YamlError> {
     Ok(converted)
 }
 
-/// Whether a text is a number that no float can hold: `1e400`.
+/// Returns true if a text is a number that no float can hold: `1e400`.
 fn is_beyond_floats(text: &str) -> bool {
     let numeric = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
     let may_be = text.ends_with(|end: char| end.is_ascii_digit()) && text.len() > 4 && text.bytes().all(numeric);
@@ -124,7 +124,7 @@ fn convert(yaml: &str) -> Result<Json, YamlError> {
     Ok(json)
 }
 
-/// Whether more than 1000 brackets are opened before one is closed: the scanner takes time with the square of that.
+/// Returns true if more than 1000 brackets are opened before one is closed: the scanner takes time with the square of that.
 fn nests_deeply(yaml: &str) -> bool {
     let mut open = 0_usize;
     yaml.bytes().any(|byte| {
@@ -144,7 +144,7 @@ struct Json {
     replaced: Vec<ReplacedScalar>,
 }
 
-/// The place in the JSON text of something that stands for a scalar, because the parser does not give the scalar's own text.
+/// Position in the JSON text of a placeholder for a scalar. The parser does not return the scalar's own text.
 struct ReplacedScalar {
     start: usize,
     end: usize,
@@ -172,7 +172,7 @@ impl Json {
         self.raw(":")
     }
 
-    /// Writes something that stands for a scalar until [`restore_scalars`] has the scalar's own text.
+    /// Writes a placeholder for a scalar until [`restore_scalars`] has the scalar's own text.
     fn replaced<E: de::Error>(&mut self, text: &str, is_number: bool) -> Result<(), E> {
         let start = self.text.len();
         self.raw(text)?;
@@ -202,7 +202,7 @@ impl Json {
     }
 }
 
-/// Whether a key says that what follows is to be merged (`<<`).
+/// True if a key merges the value that follows (`<<`).
 #[derive(PartialEq)]
 enum Merge {
     Wanted,
@@ -358,8 +358,8 @@ impl<'de> Visitor<'de> for Write<'_> {
     }
 }
 
-/// Line and column, both from 1, of the value that the tokens lead to. Reads the text anew and stops there, because the
-/// parser tells its position only in errors.
+/// Returns line and column, both from 1, of the value that the tokens lead to. Reads the text anew and stops there, because the parser
+/// reports its position only in errors.
 pub(crate) fn locate(yaml: &str, tokens: &[String]) -> Option<(usize, usize)> {
     let error = Locate(tokens).deserialize(serde_yaml::Deserializer::from_str(yaml)).err()?;
     let location = error.location()?;

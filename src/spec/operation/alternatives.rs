@@ -1,5 +1,5 @@
-//! Which media types of a request body are worth a choice: those that differ in what a caller gives, or in what the API makes
-//! of it.
+//! The media types of a request body between which a call may choose: those that differ in the caller's value, or in its meaning for the
+//! API.
 
 use http::Method;
 
@@ -15,8 +15,8 @@ use crate::spec::span::Span;
 /// More media types than this are not worth a choice.
 const MAX_ALTERNATIVES: usize = 8;
 
-/// The body that any of the media types may be: the first in the order of preference is sent unless a call chooses another.
-/// Of equals the first declared is preferred. `None` where there is no media type.
+/// Arranges the media types of a body: the first in the order of preference is sent unless a call chooses another. Of equals the first
+/// declared is preferred. `None` if there is no media type.
 pub(crate) fn arrange_body(document: &Document, mut media_types: Vec<MediaType>, method: &Method) -> Option<RequestBody> {
     media_types
         .iter_mut()
@@ -55,7 +55,7 @@ pub(crate) fn arrange_body(document: &Document, mut media_types: Vec<MediaType>,
     })
 }
 
-/// That a text or bytes can be sent in the quotes of JSON and as they are, if a call can choose between the two.
+/// Describes that a text or bytes can be sent as a JSON string or unquoted, if a call can choose between the two.
 pub(crate) fn describe_quotes(document: &Document, body: &RequestBody) -> Option<String> {
     let of = |kinds: fn(&MediaType) -> bool| {
         let mut media_types = body.media_types();
@@ -82,7 +82,7 @@ fn alternatives(document: &Document, chosen: &MediaType, others: impl Iterator<I
     kept
 }
 
-/// What is written as the caller gives it must be a text.
+/// Returns true if the body can be sent as that type: a type that is written as the caller gives it takes text only.
 fn is_usable(document: &Document, media_type: &MediaType) -> bool {
     let (MediaKind::Text, BodySchema::At(span)) = (media_type.kind, &media_type.schema) else {
         return true;
@@ -99,7 +99,7 @@ fn is_raw(media_type: &MediaType) -> bool {
     matches!(media_type.kind, MediaKind::Text | MediaKind::Binary)
 }
 
-/// Whether the schema is that of one text, which JSON writes in quotes.
+/// Returns true if the schema is that of one text, which JSON writes in quotes.
 fn takes_text(document: &Document, media_type: &MediaType) -> bool {
     matches!(&media_type.schema, BodySchema::At(span) if is_text(document, document.node(*span)))
 }
@@ -108,7 +108,7 @@ fn differs(document: &Document, candidate: &MediaType, known: &MediaType, method
     if is_raw(candidate) && is_raw(known) {
         return essence(&candidate.name) != essence(&known.name);
     }
-    // Elsewhere the name of a patch beside other JSON types tells nothing: some frameworks list it for every body.
+    // For other methods the name of a patch type beside other JSON types means nothing: some frameworks list it for every body.
     let is_other_patch = is_patch(candidate) || (method == Method::PATCH && is_patch(known));
     let has_files = |media_type: &MediaType| media_type.encoding.values().any(|encoding| encoding.binary);
     let is_same = match (&candidate.schema, &known.schema) {

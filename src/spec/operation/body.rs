@@ -13,10 +13,10 @@ use crate::spec::document::{Document, Version};
 use crate::spec::media_type::{MediaKind, essence};
 use crate::spec::node::{Node, Object};
 
-/// Reads a Request Body Object, or a reference to one; `None` where it declares no media type.
+/// Reads a Request Body Object, or a reference to one; `None` if it declares no media type.
 ///
 /// # Errors
-/// A sentence where it cannot be read.
+/// A sentence if it cannot be read.
 pub(crate) fn read_request_body(document: &Document, declared: Node<'_>, method: &Method) -> Result<Option<RequestBody>, String> {
     let object = document
         .resolve_object(declared)
@@ -41,7 +41,7 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
         Some(_) if item.is_none() && is_text() => MediaKind::Text,
         Some(kind) => kind,
         None if is_unknown_type(name) && is_plain_text(document, schema) => MediaKind::Text,
-        // Bytes are bytes, whatever type they may have.
+        // A schema of bytes decides, independent of the media type.
         None if is_any_type(name) && schema.is_some_and(|schema| is_binary(document, schema)) => MediaKind::Binary,
         None => MediaKind::of(name),
     };
@@ -64,7 +64,7 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
     }
     let positions = if kind == MediaKind::Multipart {
         for encoding in encoding.values_mut() {
-            // A part under such a type is a file, whatever its schema says.
+            // A part under such a type is a file, independent of its schema.
             let content_type = encoding.content_type.as_deref();
             encoding.binary |= encoding.base64 || content_type.is_some_and(|content_type| MediaKind::of(content_type) == MediaKind::Binary);
         }
@@ -99,7 +99,7 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
     }
 }
 
-/// How the parts of a list are written (OAS 3.2 "Encoding By Position").
+/// Reads the encodings of the parts of a list (OAS 3.2 "Encoding By Position").
 fn positions(document: &Document, media_type: &Object<'_>, schema: Option<Node<'_>>, item: Option<Node<'_>>) -> (Vec<Encoding>, Encoding) {
     let first = media_type.get("prefixEncoding").and_then(Node::array).unwrap_or_default();
     let first = first.into_iter().map(|node| read_encoding(document, node)).collect();
@@ -115,7 +115,7 @@ fn positions(document: &Document, media_type: &Object<'_>, schema: Option<Node<'
     (first, others)
 }
 
-/// Whether nothing says if a media type is text or bytes: a type of a vendor, or an unregistered one that is no archive.
+/// Returns true if it is unknown whether a media type is text or bytes: a type of a vendor, or an unregistered one that is not an archive.
 fn is_unknown_type(name: &str) -> bool {
     const ARCHIVES: [&str; 5] = ["tar", "gtar", "gzip", "bzip2", "xz"];
     let essence = essence(name);
@@ -124,12 +124,12 @@ fn is_unknown_type(name: &str) -> bool {
     MediaKind::of(&essence) == MediaKind::Binary && is_unregistered && !is_archive
 }
 
-/// Whether a media type names no type: `*/*`, `application/*`.
+/// Returns true if a media type names no type: `*/*`, `application/*`.
 fn is_any_type(name: &str) -> bool {
     name.contains('*') && MediaKind::of(name) == MediaKind::Json
 }
 
-/// Whether a schema says of a text nothing that would make it bytes.
+/// Returns true if the schema of a text does not mark it as bytes.
 fn is_plain_text(document: &Document, schema: Option<Node<'_>>) -> bool {
     schema.is_some_and(|schema| is_text(document, schema) && !is_binary(document, schema))
 }
@@ -174,7 +174,7 @@ fn part_headers(document: &Document, encoding: &Object<'_>) -> Vec<(String, Stri
     headers
 }
 
-/// The value of a Header Object, where its schema leaves no choice or names a default.
+/// Returns the value of a Header Object if its schema leaves no choice or names a default.
 fn known_value(document: &Document, header: Node<'_>) -> Option<String> {
     let header = document.resolve_object(header).ok()??;
     let schema = document.resolve_object(header.get("schema")?).ok()??;
@@ -183,7 +183,7 @@ fn known_value(document: &Document, header: Node<'_>) -> Option<String> {
     value.scalar().map(std::borrow::Cow::into_owned)
 }
 
-/// Whether an Encoding Object asks for base64 by the header that `contentEncoding` is equal to (OAS 3.1.1 "Encoding Object").
+/// Returns true if an Encoding Object asks for base64 by the header that `contentEncoding` is equal to (OAS 3.1.1 "Encoding Object").
 fn is_sent_as_base64(document: &Document, encoding: &Object<'_>) -> bool {
     let headers = encoding.get("headers").and_then(Node::object).unwrap_or_default();
     let asked = headers

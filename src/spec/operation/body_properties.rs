@@ -1,4 +1,4 @@
-//! What the schema of a form says of its properties.
+//! Properties of a form as its schema describes them.
 
 use foldhash::HashSet;
 
@@ -6,7 +6,7 @@ use crate::spec::document::Document;
 use crate::spec::node::{Node, Object};
 use crate::spec::span::Span;
 
-/// How deep lists of lists are followed to find bytes.
+/// Depth to which lists of lists are followed to find bytes.
 const MAX_DEPTH: usize = 8;
 
 /// The properties of a schema and of all branches of its compositions. Each schema is looked into once.
@@ -29,14 +29,14 @@ pub(crate) fn properties<'a>(document: &'a Document, schema: Option<Node<'a>>, s
     found
 }
 
-/// Whether a schema is that of a text.
+/// Returns true if a schema is that of a text.
 pub(crate) fn is_text(document: &Document, schema: Node<'_>) -> bool {
     let schema = document.resolve_object(schema).ok().flatten();
     schema.is_some_and(|schema| schema.text("type").as_deref() == Some("string"))
 }
 
-/// Whether a schema stands for bytes, or for a list of byte strings (OAS 3.0 `format: binary`, 3.1 `contentEncoding`
-/// and `contentMediaType`).
+/// Returns true if a schema describes bytes, or a list of byte strings (OAS 3.0 `format: binary`, 3.1 `contentEncoding` and
+/// `contentMediaType`).
 pub(crate) fn is_binary(document: &Document, schema: Node<'_>) -> bool {
     let is_bytes = |object: &Object<'_>| {
         object.text("format").is_some_and(|format| format == "binary" || format == "byte")
@@ -46,7 +46,7 @@ pub(crate) fn is_binary(document: &Document, schema: Node<'_>) -> bool {
     holds(document, schema, &is_bytes, 0)
 }
 
-/// Whether a schema says nothing of its value, or is a list of whose items it says nothing: all that it has are annotations.
+/// Returns true if a schema does not constrain its value, or is a list whose items it does not constrain: it has annotations only.
 pub(crate) fn says_nothing(document: &Document, schema: Node<'_>) -> bool {
     let is_annotation = |key: &str| {
         matches!(
@@ -65,7 +65,7 @@ pub(crate) fn says_nothing(document: &Document, schema: Node<'_>) -> bool {
     }
 }
 
-/// Whether a schema says that its bytes, or those of each item, travel as base64 (JSON Schema 2020-12 validation section 8.3).
+/// Returns true if the bytes of a schema, or those of each item, are sent as base64 (JSON Schema 2020-12 validation section 8.3).
 pub(crate) fn is_base64(document: &Document, schema: Node<'_>) -> bool {
     let is_encoded = |object: &Object<'_>| {
         let encoding = object.text("contentEncoding");
@@ -74,8 +74,8 @@ pub(crate) fn is_base64(document: &Document, schema: Node<'_>) -> bool {
     holds(document, schema, &is_encoded, 0)
 }
 
-/// Whether the schema of a whole body says that the body is base64. In 3.0 that is `format: base64`; documents use `format: byte` for
-/// bytes as they are as well, so that it counts only where the description speaks of base64.
+/// Returns true if the schema of a whole body says that the body is base64. In 3.0 that is `format: base64`; documents use `format: byte`
+/// for bytes as they are as well, so it counts only if the description mentions base64.
 pub(crate) fn is_base64_body(document: &Document, schema: Node<'_>) -> bool {
     let is_encoded = |object: &Object<'_>| {
         let says_base64 = || {
@@ -92,7 +92,7 @@ pub(crate) fn is_base64_body(document: &Document, schema: Node<'_>) -> bool {
     is_base64(document, schema) || holds(document, schema, &is_encoded, 0)
 }
 
-/// Whether what `says` tells of a schema is true of it, of its items, of a part of it, or of each alternative.
+/// Returns true if `says` is true of a schema, of its items, of a part of it, or of each alternative.
 fn holds(document: &Document, schema: Node<'_>, says: &dyn Fn(&Object<'_>) -> bool, depth: usize) -> bool {
     let Some(object) = document.resolve_object(schema).ok().flatten() else {
         return false;

@@ -58,21 +58,21 @@ pub struct Operation {
     pub parameters: Vec<Arc<Parameter>>,
     /// The request body.
     pub body: Option<RequestBody>,
-    /// `servers` of the operation, else of the path item; empty where the document's own apply.
+    /// `servers` of the operation, else of the path item; empty if the document's own apply.
     pub servers: Vec<ServerTemplate>,
-    /// `security` of the operation; `None` where the document's own applies.
+    /// `security` of the operation; `None` if the document's own applies.
     pub security: Option<Span>,
     /// The Responses Object.
     pub responses: Option<Span>,
-    /// What 2.0 says the operation `produces`; empty in later versions.
+    /// `produces` of the operation in 2.0; empty in later versions.
     pub produces: Vec<String>,
     /// Extensions that speak of tools: the path item's, then the operation's own.
     pub extensions: Vec<(Box<str>, Span)>,
-    /// Where the operation stands in the document.
+    /// Location of the operation in the document.
     pub pointer: String,
-    /// Where its text stands, which may be in another file.
+    /// Span of its text, which may be in another file.
     pub span: Option<Span>,
-    /// What the operator sets for it, which no document says.
+    /// Settings of the operator for it, which no document contains.
     pub rules: Box<OperationRules>,
 }
 
@@ -87,8 +87,8 @@ pub(crate) const TOOL_EXTENSIONS: [&str; 7] = [
     "x-mcp",
 ];
 
-/// Those of the members of an object that speak of tools, in the order of [`TOOL_EXTENSIONS`] whatever their order in the document.
-/// Unknown ones (`x-mcp-color`) come first.
+/// Returns the members of an object that are extensions about tools, in the order of [`TOOL_EXTENSIONS`]. Unknown ones (`x-mcp-color`) come
+/// first.
 pub(crate) fn tool_extensions<'n, 'd>(members: impl Iterator<Item = (&'n str, Node<'d>)>) -> Vec<(Box<str>, Span)> {
     let mut found: Vec<(Box<str>, Span)> = members
         .filter(|(name, _)| name.starts_with("x-") && (TOOL_EXTENSIONS.contains(name) || name.starts_with("x-mcp-")))
@@ -99,7 +99,7 @@ pub(crate) fn tool_extensions<'n, 'd>(members: impl Iterator<Item = (&'n str, No
 }
 
 impl Operation {
-    /// The argument that filters the reply, where the operator offers that: a key that no parameter has.
+    /// Returns the argument that filters the reply, if the operator offers filters: a key that no parameter has.
     #[must_use]
     pub fn filter_key(&self) -> String {
         const KEY: &str = "response_filter";

@@ -38,7 +38,7 @@ pub(crate) fn read_multipart_files(document: &Document, media_type: &mut MediaTy
     mark_file_fields(document, &declared, &mut media_type.encoding);
 }
 
-/// What no call can send: a form is written from an object, and other multipart bodies from an object or a list.
+/// Describes a body that no call can send: a form is written from an object, and other multipart bodies from an object or a list.
 pub(crate) fn describe_unsendable(document: &Document, body: &RequestBody) -> Option<String> {
     let is_unsendable = |media_type: &&MediaType| match media_type.kind {
         MediaKind::Form => !takes_type(document, media_type, "object"),
@@ -53,14 +53,14 @@ pub(crate) fn describe_unsendable(document: &Document, body: &RequestBody) -> Op
     ))
 }
 
-/// Whether the schema of the body takes that type; one that names no type takes all.
+/// Returns true if the schema of the body takes that type; one that names no type takes all.
 fn takes_type(document: &Document, media_type: &MediaType, wanted: &str) -> bool {
     let kinds = schema_types(document, &media_type.schema);
     kinds.is_empty() || kinds.iter().any(|kind| kind == wanted)
 }
 
-/// Where no property holds bytes, a plain string whose name or description speaks of a file may be one: the document had no
-/// other way to say it, or its author did not know `format: binary`. A text stays a text; only an object is a file.
+/// Marks fields that may be files. If no property holds bytes, a plain string whose name or description mentions a file may be one: the
+/// document had no other way to say so, or its author did not know `format: binary`. A text stays a text; only an object is a file.
 fn mark_file_fields(document: &Document, declared: &[(String, Node<'_>)], encodings: &mut BTreeMap<String, Encoding>) {
     if encodings.values().any(|encoding| encoding.binary) {
         return;

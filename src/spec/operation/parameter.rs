@@ -1,4 +1,4 @@
-//! Parameters: where a value goes on the wire, in which style, and under which name the model gives it.
+//! Parameters: the location of a value in the request, its style, and the name under which the model gives it.
 
 use serde_json::Value;
 
@@ -7,22 +7,22 @@ use crate::spec::document::{Document, Version};
 use crate::spec::node::{Node, Object};
 use crate::spec::span::Span;
 
-/// Where a parameter goes (OAS `in`).
+/// Location of a parameter (OAS `in`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Location {
-    /// Into a segment of the path.
+    /// A segment of the path.
     Path,
-    /// Into the query, under its own name.
+    /// The query, under its own name.
     Query,
-    /// Into a request header.
+    /// A request header.
     Header,
-    /// Into the `Cookie` header.
+    /// The `Cookie` header.
     Cookie,
     /// The whole query at once (OAS 3.2 `querystring`).
     QueryString,
 }
 
-/// How a value is written (OAS 3 `style`).
+/// Style in which a value is written (OAS 3 `style`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// `;name=value`, path only.
@@ -45,19 +45,19 @@ pub enum Style {
     TabDelimited,
 }
 
-/// How a parameter's value becomes text.
+/// Serialization of a parameter's value as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Serialization {
-    /// By style and explode.
+    /// Style and explode.
     Style {
         /// The style.
         style: Style,
-        /// Whether every item or member stands for itself.
+        /// True if every item or member is written separately.
         explode: bool,
-        /// Whether RFC 3986 reserved characters stay as they are.
+        /// True if RFC 3986 reserved characters stay as they are.
         allow_reserved: bool,
     },
-    /// As one text of this media type (`content`).
+    /// One text of this media type (`content`).
     Content {
         /// The media type as declared.
         media_type: String,
@@ -72,32 +72,32 @@ pub struct Parameter {
     pub key: String,
     /// The name on the wire.
     pub name: String,
-    /// Where it goes.
+    /// Location in the request.
     pub location: Location,
-    /// Whether a call must give it; always true for path parameters.
+    /// True if a call must give it; always true for path parameters.
     pub required: bool,
-    /// Whether the call fails once what it speaks of has changed: `x-mcp-precondition`, for what HTTP has no header.
+    /// True if the call fails once the value has changed: `x-mcp-precondition`, for preconditions that HTTP has no header for.
     pub precondition: bool,
     /// The document's description.
     pub description: Option<String>,
-    /// Whether the document advises against it.
+    /// True if the document advises against it.
     pub deprecated: bool,
-    /// How the value is written.
+    /// Serialization of the value.
     pub serialization: Serialization,
     /// The schema of the value.
     pub schema: Option<Span>,
-    /// What is sent where a call leaves it out.
+    /// Value that is sent if a call leaves it out.
     pub default: Option<Value>,
-    /// Whether an empty value is allowed whatever the schema says (OAS `allowEmptyValue`, in queries only).
+    /// True if an empty value is allowed in spite of the schema (OAS `allowEmptyValue`, in queries only).
     pub allow_empty: bool,
-    /// Whether a value may span several segments of the path: the operator says so, never the document.
+    /// True if a value may span several segments of the path; set by the operator, never by the document.
     pub slashes: bool,
-    /// What joins lists within the list, from the outside in (2.0 `items.collectionFormat`); empty in later versions.
+    /// Separators of lists within the list, from the outside in (2.0 `items.collectionFormat`); empty in later versions.
     pub inner_separators: Vec<char>,
 }
 
 impl Parameter {
-    /// Whether it goes there under that name; names of headers have no case (RFC 9110 section 5.1).
+    /// Returns true if the parameter has that location and name; names of headers are case-insensitive (RFC 9110 section 5.1).
     #[must_use]
     pub fn is(&self, location: Location, name: &str) -> bool {
         let same = if location == Location::Header {
@@ -143,7 +143,7 @@ impl Location {
 }
 
 impl Style {
-    /// The style of that name where it is defined for `location` (OAS "Style Values").
+    /// Returns the style of that name if it is defined for `location` (OAS "Style Values").
     pub(crate) fn parse(text: &str, location: Location) -> Option<Self> {
         Some(match (text, location) {
             ("matrix", Location::Path) => Self::Matrix,
@@ -184,9 +184,9 @@ pub(crate) fn is_reserved_header(name: &str) -> bool {
         || name.starts_with("x-forwarded-")
 }
 
-/// Headers that no argument may set: the reserved ones, those of codings and of another protocol version (RFC 9110 section
-/// 8.4 and 12.5.3, RFC 7540 section 3.2.1), and those by which gateways and frameworks take a request for another one, or
-/// for somebody else's. An operator may still set some of them.
+/// Headers that no argument may set: the reserved ones, those of codings and of another protocol version (RFC 9110 section 8.4 and 12.5.3,
+/// RFC 7540 section 3.2.1), and those that make gateways and frameworks treat a request as another one, or as that of another user. An
+/// operator may still set some of them.
 #[must_use]
 pub(crate) fn is_withheld_header(name: &str) -> bool {
     is_reserved_header(name)
@@ -207,7 +207,7 @@ pub(crate) fn is_withheld_header(name: &str) -> bool {
         )
 }
 
-/// Whether OpenAPI itself says that a header parameter of that name is ignored (OAS "Parameter Object", `name`).
+/// Returns true if OpenAPI itself ignores a header parameter of that name (OAS "Parameter Object", `name`).
 #[must_use]
 pub(crate) fn is_ignored_header(name: &str) -> bool {
     ["accept", "content-type", "authorization"]
@@ -215,7 +215,7 @@ pub(crate) fn is_ignored_header(name: &str) -> bool {
         .any(|ignored| name.eq_ignore_ascii_case(ignored))
 }
 
-/// What a Parameter Object says the same way in every version of OpenAPI.
+/// The members of a Parameter Object that are the same in every version of OpenAPI.
 pub(crate) struct ParameterHead<'a> {
     /// The Parameter Object.
     pub object: Object<'a>,
@@ -229,7 +229,7 @@ impl<'a> ParameterHead<'a> {
     /// Reads a Parameter Object, already resolved. Problems that leave the parameter usable are pushed to `warnings`.
     ///
     /// # Errors
-    /// A sentence where the parameter cannot be used.
+    /// A sentence if the parameter cannot be used.
     pub(crate) fn read(node: Node<'a>, warnings: &mut Vec<String>) -> Result<Self, String> {
         let object = node.object().ok_or("a parameter is not an object")?;
         let name = object
@@ -272,7 +272,7 @@ impl<'a> ParameterHead<'a> {
 /// Reads a Parameter Object of OpenAPI 3, already resolved. Problems that leave the parameter usable are pushed to `warnings`.
 ///
 /// # Errors
-/// A sentence where the parameter cannot be used.
+/// A sentence if the parameter cannot be used.
 pub(crate) fn read_parameter(document: &Document, node: Node<'_>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
     let head = ParameterHead::read(node, warnings)?;
     let content = head.object.get("content").and_then(Node::object);

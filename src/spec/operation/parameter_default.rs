@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::parameter::{Location, Parameter};
 use crate::spec::document::Document;
 
-/// The `default` of a parameter's schema, where it is sent for a missing argument: that of every header, and that of any
-/// other parameter only if the parameter is required. A server knows the default of what it does not require; headers with
-/// a default are the exception, because they name the version of an API that refuses requests without one.
+/// Returns the `default` of a parameter's schema if it is sent for a missing argument: that of every header, and that of any other
+/// parameter only if the parameter is required. A server knows the default of what it does not require; headers with a default are the
+/// exception, because they name the version of an API that refuses requests without one.
 pub(crate) fn read_sent_default(document: &Document, parameter: &Parameter) -> Option<Value> {
     if parameter.location != Location::Header && !parameter.required {
         return None;

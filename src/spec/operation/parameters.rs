@@ -16,15 +16,15 @@ use crate::spec::argument_names;
 use crate::spec::document::{Document, Version};
 use crate::spec::node::Node;
 
-/// What a reference leads to, and the description beside it.
+/// Target of a reference, and the description beside it.
 pub(crate) type Referred<'a> = (Node<'a>, Option<String>);
 
 /// Reads them.
 pub(crate) struct Parameters<'a> {
     document: &'a Document,
-    /// Those that were read, by the text that stands for them and the file it stands in.
+    /// Parameters that were read, by their text and the file that contains it.
     known: RefCell<HashMap<(u32, &'a str), Arc<Parameter>>>,
-    /// What references lead to, by the text that stands for the parameter and the file it stands in.
+    /// Targets of references, by the text of the parameter and the file that contains it.
     referred: RefCell<HashMap<(u32, &'a str), Referred<'a>>>,
 }
 
@@ -144,8 +144,8 @@ impl<'a> Parameters<'a> {
 }
 
 impl Parameters<'_> {
-    /// Makes parameters of the variables in the template's query, wherever they are declared, and leaves out those whose value is a
-    /// constant of the template.
+    /// Makes parameters of the variables in the template's query, independent of where they are declared, and leaves out those whose value
+    /// is a constant of the template.
     fn place_in_query(&self, parameters: &mut Vec<Arc<Parameter>>, template: &PathTemplate, warnings: &mut Vec<String>) {
         parameters.retain(|parameter| {
             let is_fixed = parameter.location == Location::Query && template.fixes(&parameter.name);
@@ -176,7 +176,7 @@ impl Parameters<'_> {
         }
     }
 
-    /// Whether the schema of a parameter allows one value at the most.
+    /// Returns true if the schema of a parameter allows at most one value.
     fn has_one_value(&self, parameter: &Parameter) -> bool {
         let schema = parameter.schema.map(|schema| self.document.node(schema));
         let schema = schema.and_then(|schema| self.document.resolve_object(schema).ok().flatten());
@@ -186,8 +186,8 @@ impl Parameters<'_> {
         })
     }
 
-    /// What the operator should know of a header parameter that no call gives. OpenAPI 3 says that `Accept`, `Content-Type` and
-    /// `Authorization` are ignored; the first two are sent by what the operation takes and gives.
+    /// Describes for the operator a header parameter that no call gives. OpenAPI 3 ignores `Accept`, `Content-Type` and `Authorization`;
+    /// the first two follow from the operation's media types.
     fn describe_withheld(&self, name: &str, has_body: bool) -> Option<String> {
         let is = |other: &str| name.eq_ignore_ascii_case(other);
         if !parameter::is_ignored_header(name) {

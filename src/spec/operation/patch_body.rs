@@ -31,14 +31,14 @@ pub(crate) fn arrange_patch_types(document: &Document, media_types: &mut [MediaT
     }
 }
 
-/// The media type that a list is sent as, where that is not `default`.
+/// Returns the media type that a list is sent as, if it is not `default`.
 pub(crate) fn type_for_lists(document: &Document, default: &MediaType, alternatives: &[MediaType]) -> Option<String> {
     let patch = alternatives.iter().find(|media_type| is_json_patch(media_type))?;
     let takes_lists = is_json_patch(default) || schema_types(document, &default.schema).iter().any(|kind| kind == "array");
     (!takes_lists).then(|| patch.name.clone())
 }
 
-/// Whether it is a patch of any kind.
+/// Returns true if a media type is a patch of any kind.
 pub(crate) fn is_patch(media_type: &MediaType) -> bool {
     essence(&media_type.name).contains("patch")
 }
@@ -51,7 +51,7 @@ fn is_yaml_patch(media_type: &MediaType) -> bool {
     essence(&media_type.name).ends_with("patch+yaml")
 }
 
-/// Whether the schema describes a list; what is composed of other schemas may do so.
+/// Returns true if the schema may describe a list; one that is composed of other schemas may.
 fn may_describe_list(document: &Document, schema: &BodySchema) -> bool {
     let span = match schema {
         BodySchema::At(span) => *span,
@@ -65,7 +65,7 @@ fn may_describe_list(document: &Document, schema: &BodySchema) -> bool {
     keys.iter().any(|key| object.get(key).is_some()) || schema_types(document, schema).iter().any(|kind| kind == "array")
 }
 
-/// The types that the schema of a body names itself; none where it names none.
+/// Returns the types that the schema of a body names itself; none if it names none.
 pub(crate) fn schema_types(document: &Document, schema: &BodySchema) -> Vec<String> {
     let BodySchema::At(span) = schema else {
         return Vec::new();

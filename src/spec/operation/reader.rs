@@ -49,7 +49,7 @@ struct Reader<'a> {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// What a path item shares among its operations.
+/// The parts of a path item that its operations share.
 struct Shared<'p, 'a> {
     path: &'p str,
     /// The path, read; or what is wrong with it.
@@ -68,7 +68,7 @@ struct Entry<'k, 'a> {
     /// The HTTP method.
     method: &'k str,
     node: Node<'a>,
-    /// The operation, opened; `None` where it is not an object.
+    /// The operation, opened; `None` if it is not an object.
     object: Option<Object<'a>>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Reader<'a> {
         let mut beside = None;
         if let Some(reference) = item.get("$ref") {
             match self.referred_path_item(reference) {
-                // What stands beside the reference is kept (OAS leaves that open); its operations come after.
+                // Operations beside the reference are kept (OAS leaves that open); those of its target come after.
                 Ok(target) => beside = Some(std::mem::replace(&mut item, target)),
                 Err(why) => {
                     let pointer = pointer::fragment(["paths", path, "$ref"]);
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What the operations of a path item share; what is written beside a reference overrides what the reference leads to.
+    /// Reads the parts that the operations of a path item share. Members beside a reference override those of its target.
     fn shared<'p>(path: &'p str, beside: Option<&Object<'a>>, item: &Object<'a>) -> Shared<'p, 'a> {
         let both: Vec<&Object<'a>> = beside.into_iter().chain([item]).collect();
         let parameters = |object: &&Object<'a>| object.get("parameters").and_then(Node::array).unwrap_or_default();
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One member of a path item, where it is an operation, or holds some.
+    /// Reads one member of a path item that is an operation, or contains some.
     fn member(&mut self, shared: &Shared<'_, 'a>, key: &str, node: Node<'a>, object: Option<Object<'a>>) {
         if key == "additionalOperations" && self.document.version() >= Version::V3_2 {
             for (method, node) in node.object().unwrap_or_default().iter() {
@@ -299,7 +299,7 @@ fn words(object: &Object<'_>, key: &str) -> Option<String> {
     object.text(key).filter(|text| !text.trim().is_empty())
 }
 
-/// Where an operation stands; `None` for an operation without members.
+/// Returns the span of an operation; `None` for an operation without members.
 fn place_of(node: Node<'_>) -> Option<Span> {
     Some(node).filter(|node| node.text() != "null").map(Node::span)
 }

@@ -10,14 +10,14 @@ use crate::spec::span::Span;
 
 /// The argument that holds the request body.
 pub(crate) const BODY: &str = "body";
-/// The argument that chooses among the media types of a body, where there is something to choose.
+/// Name of the argument that chooses among the media types of a body.
 pub(crate) const CHOICE: &str = "contentType";
 
-/// How one property of a form or multipart body is written (OAS Encoding Object).
+/// Encoding of one property of a form or multipart body (OAS Encoding Object).
 #[expect(clippy::struct_excessive_bools, reason = "the document says each of them on its own")]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Encoding {
-    /// `contentType`, the first where several are listed.
+    /// `contentType`, the first if several are listed.
     pub content_type: Option<String>,
     /// All types and ranges of `contentType`.
     pub ranges: Vec<String>,
@@ -27,30 +27,30 @@ pub struct Encoding {
     pub explode: Option<bool>,
     /// `allowReserved`.
     pub allow_reserved: bool,
-    /// `headers` of a part, where the document says what each of them holds: name and value.
+    /// `headers` of a part, if the document fixes their values: name and value.
     pub headers: Vec<(String, String)>,
-    /// Whether the schema says that the property holds bytes (`format: binary`, `contentEncoding`, `contentMediaType`).
+    /// True if the property holds bytes according to its schema (`format: binary`, `contentEncoding`, `contentMediaType`).
     pub binary: bool,
-    /// Whether these bytes travel as base64 (3.1 `contentEncoding`, or a header `Content-Transfer-Encoding` of that value).
+    /// True if these bytes are sent as base64 (3.1 `contentEncoding`, or a header `Content-Transfer-Encoding` of that value).
     pub base64: bool,
-    /// Whether an object is a file where the schema asks for a text.
+    /// True if an object is accepted as a file although the schema asks for text.
     pub may_be_file: bool,
-    /// What joins lists within the list, from the outside in (2.0 `items.collectionFormat`).
+    /// Separators of lists within the list, from the outside in (2.0 `items.collectionFormat`).
     pub inner_separators: Vec<char>,
 }
 
-/// Where the schema of a body is written.
+/// Location of the schema of a body.
 #[derive(Debug, Clone)]
 pub enum BodySchema {
     /// Nowhere: anything goes.
     Absent,
-    /// In the document.
+    /// A schema in the document.
     At(Span),
-    /// Of each item in the document (3.2 `itemSchema`), and of the whole where that has one too.
+    /// The schema of each item in the document (3.2 `itemSchema`), and that of the whole if there is one.
     Items(Span, Option<Span>),
-    /// In the `formData` parameters of 2.0, one property each.
+    /// The `formData` parameters of 2.0, one property each.
     Fields(Vec<FormField>),
-    /// In RFC 6902: the operations of a JSON Patch; or what the document says instead.
+    /// The operations of a JSON Patch (RFC 6902); or the schema that the document has instead.
     JsonPatch(Option<Span>),
     /// Nowhere as an object, though parts have names: files, under names of the caller's choice.
     FilesByName,
@@ -61,48 +61,48 @@ pub enum BodySchema {
 pub struct FormField {
     /// Its name.
     pub name: String,
-    /// Whether it must be given.
+    /// True if the property is required.
     pub required: bool,
     /// The parameter, which is its own schema.
     pub schema: Span,
-    /// Whether an empty value is allowed whatever the schema says.
+    /// True if an empty value is allowed in spite of the schema.
     pub allow_empty: bool,
 }
 
 /// One media type of a request body.
 #[derive(Debug, Clone)]
 pub struct MediaType {
-    /// As declared, with parameters; `*/*` is read as `application/json`.
+    /// The name as declared, with parameters; `*/*` is read as `application/json`.
     pub name: String,
-    /// What it asks for.
+    /// Kind of content.
     pub kind: MediaKind,
     /// The schema.
     pub schema: BodySchema,
-    /// Whether the bytes of the whole body travel as base64 (3.1 `contentEncoding`, 3.0 `format`).
+    /// True if the bytes of the whole body are sent as base64 (3.1 `contentEncoding`, 3.0 `format`).
     pub base64: bool,
-    /// For form and multipart bodies: how each property is written.
+    /// Encoding of each property, for form and multipart bodies.
     pub encoding: BTreeMap<String, Encoding>,
-    /// For multipart bodies: how members of any other name are written.
+    /// Encoding of all other members, for multipart bodies.
     pub other_parts: Encoding,
-    /// For multipart bodies whose parts have no names (3.2 `prefixEncoding` and `itemEncoding`): how the first ones are
-    /// written, and how all others are.
+    /// Encodings of the first parts, and of all others, for multipart bodies whose parts have no names (3.2 `prefixEncoding` and
+    /// `itemEncoding`).
     pub positions: (Vec<Encoding>, Encoding),
 }
 
 /// A request body.
 #[derive(Debug, Clone)]
 pub struct RequestBody {
-    /// Whether a call must give it.
+    /// True if a call must give a body.
     pub required: bool,
     /// The document's description.
     pub description: Option<String>,
     /// The media type that is sent: JSON first, then form, multipart, text, XML and bytes; of equals the first declared.
     pub media_type: MediaType,
-    /// The media type that a list is sent as, where that is another one: JSON Patch.
+    /// The media type that a list is sent as, if it is another one: JSON Patch.
     pub for_lists: Option<String>,
-    /// The media types that the operation takes as well, where the choice makes a difference to the caller.
+    /// The other media types that the operation takes, if the choice makes a difference to the caller.
     pub alternatives: Vec<MediaType>,
-    /// The argument that chooses among them; empty where there is nothing to choose.
+    /// The argument that chooses among them; empty if there is nothing to choose.
     pub choice: String,
     /// The name that 2.0 gives the parameter, which no request holds.
     pub own_name: Option<String>,

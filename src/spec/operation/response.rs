@@ -12,9 +12,9 @@ use crate::spec::node::{Node, Object};
 
 /// One declared response.
 pub(crate) struct ResponseObject<'a> {
-    /// For which statuses it is declared.
+    /// The statuses for which the response is declared.
     pub status: DeclaredStatus,
-    /// Its media types, in document order; none where there is no body.
+    /// Its media types, in document order; none if there is no body.
     pub media: Vec<Media<'a>>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum DeclaredStatus {
 
 /// One media type of a response.
 pub(crate) struct Media<'a> {
-    /// As declared.
+    /// The name as declared.
     pub name: String,
     /// The schema.
     pub schema: Option<Node<'a>>,
@@ -40,7 +40,7 @@ pub(crate) struct Media<'a> {
 }
 
 impl DeclaredStatus {
-    /// Whether it is the status of a success. `default` counts too: the caller decides whether anything else is there.
+    /// Returns true if the status is that of a success. `default` counts too: the caller checks that nothing else is there.
     fn is_success(&self) -> bool {
         match self {
             Self::Status(StatusCode::Code(code)) => (200..300).contains(code),
@@ -70,7 +70,8 @@ pub(crate) fn header_names(document: &Document, operation: &Operation) -> Vec<St
         .collect()
 }
 
-/// Whether the document says that the replies are streams of values. Gateways of gRPC say so in a reference or in a description.
+/// Returns true if the replies are streams of values according to the document. Documents of gRPC gateways say so in a reference or in a
+/// description.
 #[must_use]
 pub(crate) fn may_stream(document: &Document, operation: &Operation) -> bool {
     const HINTS: [&str; 2] = ["#/x-stream-definitions/", "(streaming responses)"];
@@ -80,7 +81,7 @@ pub(crate) fn may_stream(document: &Document, operation: &Operation) -> bool {
     })
 }
 
-/// What the document says of a status: the description of the response that is declared for it, or for its class.
+/// Returns the description of the response that is declared for a status, or for its class.
 #[must_use]
 pub(crate) fn description_of(document: &Document, operation: &Operation, status: http::StatusCode) -> Option<String> {
     let declared = document.node(operation.responses?).object()?;
@@ -91,7 +92,7 @@ pub(crate) fn description_of(document: &Document, operation: &Operation, status:
     Some(said.trim().to_owned()).filter(|said| !said.is_empty())
 }
 
-/// The successes, best first: 2xx codes in rising order, then `2XX`; `default` only where there is nothing else. A response that
+/// Returns the successes, best first: 2xx codes in rising order, then `2XX`; `default` only if there is nothing else. A response that
 /// cannot be resolved is left out.
 #[must_use]
 pub(crate) fn successes<'a>(document: &'a Document, operation: &Operation) -> Vec<ResponseObject<'a>> {
@@ -136,7 +137,7 @@ pub(crate) fn reply_properties(document: &Document, operation: &Operation) -> Ve
     names
 }
 
-/// Reads the key of a Responses Object. One that is not a status (`200 OK`) counts by its first digit; `None` where it has none.
+/// Reads the key of a Responses Object. One that is not a status (`200 OK`) counts by its first digit; `None` if it has none.
 fn read_status(key: &str) -> Option<DeclaredStatus> {
     if key == "default" {
         return Some(DeclaredStatus::Default);

@@ -1,17 +1,17 @@
-//! What an operator sets for the replies of an operation: which parts of them a model gets, and in which form.
+//! The operator's settings for the replies of an operation: the parts that a model gets, and their form.
 
-/// What is set for replies. What is absent stays as the API sends it.
+/// Settings for replies. Parts without a setting stay as the API sends them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResponseRule {
-    /// The only fields that are given; empty where all are.
+    /// The only fields that are returned; empty if all are.
     pub fields: Vec<FieldPattern>,
     /// Fields that are never given.
     pub drop: Vec<FieldPattern>,
     /// A jq program that makes the reply anew.
     pub jq: Option<String>,
-    /// How many items of a list are given.
+    /// Number of items of a list that are returned.
     pub max_items: Option<usize>,
-    /// About how many tokens a result may take; it can only lower the limit of the server.
+    /// Approximate number of tokens that a result may take; it can only lower the limit of the server.
     pub max_tokens: Option<usize>,
     /// The form of what is given.
     pub format: Option<ReplyFormat>,
@@ -28,8 +28,8 @@ pub enum ReplyFormat {
     Markdown,
 }
 
-/// Fields of a reply: a JSON Pointer (RFC 6901) in which `*` stands for any part of a name and `**` for any number of steps.
-/// Lists need no step of their own: what is said of a list is said of each of its items.
+/// Fields of a reply: a JSON Pointer (RFC 6901) in which `*` stands for any part of a name and `**` for any number of steps. Lists need no
+/// step of their own: a pattern for a list applies to each of its items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldPattern {
     text: String,
@@ -44,7 +44,7 @@ enum FieldStep {
     Name(String),
 }
 
-/// Where in its patterns a value of a reply is: for each pattern, how many steps are behind.
+/// Position of a value of a reply in the patterns: for each pattern, the number of completed steps.
 #[derive(Debug, Clone)]
 pub(crate) struct FieldPosition<'p> {
     behind: Vec<(&'p FieldPattern, usize)>,
@@ -67,13 +67,13 @@ impl ResponseRule {
         self.format = later.format.or(self.format);
     }
 
-    /// Whether replies lose members by it, so that a fault must not show them.
+    /// Returns true if the rule removes members of replies, so errors must not show them.
     #[must_use]
     pub fn withholds(&self) -> bool {
         !self.fields.is_empty() || !self.drop.is_empty() || self.jq.is_some()
     }
 
-    /// Whether results are a text in place of JSON.
+    /// Returns true if results are text instead of JSON.
     #[must_use]
     pub fn is_text(&self) -> bool {
         matches!(self.format, Some(ReplyFormat::Table | ReplyFormat::Markdown))
@@ -81,8 +81,8 @@ impl ResponseRule {
 }
 
 impl FieldPattern {
-    /// Reads a pattern. One without a leading `/` is a member of the reply, or, with `at_any_depth`, a member anywhere in it.
-    /// `None` where it names nothing.
+    /// Reads a pattern. One without a leading `/` is a member of the reply, or, with `at_any_depth`, a member anywhere in it. `None` if it
+    /// names nothing.
     #[must_use]
     pub fn parse(text: &str, at_any_depth: bool) -> Option<Self> {
         let (pointer, is_rooted) = match text.strip_prefix('/') {
@@ -115,7 +115,7 @@ impl FieldPattern {
 }
 
 impl<'p> FieldPosition<'p> {
-    /// At the root of a reply.
+    /// Makes the position of the root of a reply.
     #[must_use]
     pub(crate) fn root(patterns: &'p [FieldPattern]) -> Self {
         let mut position = Self { behind: Vec::new() };
@@ -123,7 +123,7 @@ impl<'p> FieldPosition<'p> {
         position
     }
 
-    /// At the member of that name, or the item of that index; and whether a pattern names it.
+    /// Returns the position of the member of that name, or the item of that index, and true if a pattern names it.
     #[must_use]
     pub(crate) fn step(&self, name: &str) -> (Self, bool) {
         let mut next = Self { behind: Vec::new() };
@@ -141,7 +141,7 @@ impl<'p> FieldPosition<'p> {
         (next, is_named)
     }
 
-    /// At an item of a list: one step on for a pattern that names items, and else where it is.
+    /// Returns the position of an item of a list: one step on for a pattern that names items, else unchanged.
     #[must_use]
     pub(crate) fn item(&self, index: usize) -> (Self, bool) {
         let index = index.to_string();
@@ -162,7 +162,7 @@ impl<'p> FieldPosition<'p> {
         (next, is_named)
     }
 
-    /// Whether no pattern can name anything from here on.
+    /// Returns true if no pattern can name anything from here on.
     #[must_use]
     pub(crate) fn is_over(&self) -> bool {
         self.behind.is_empty()
@@ -170,7 +170,7 @@ impl<'p> FieldPosition<'p> {
 
     fn add(&mut self, pattern: &'p FieldPattern, behind: usize) {
         self.add_once(pattern, behind);
-        // `**` also stands for no step at all.
+        // `**` also matches zero steps.
         if pattern.steps.get(behind) == Some(&FieldStep::AnyDepth) {
             self.add(pattern, behind + 1);
         }
@@ -184,7 +184,7 @@ impl<'p> FieldPosition<'p> {
     }
 }
 
-/// Whether a glob with `*` matches the whole name: greedy, with one step back at a time.
+/// Returns true if a glob with `*` matches the whole name: greedy, with backtracking of one step.
 fn matches_glob(glob: &str, name: &str) -> bool {
     let Some((first, rest)) = glob.split_once('*') else {
         return glob == name;

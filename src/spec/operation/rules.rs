@@ -1,4 +1,4 @@
-//! What an operator sets for the arguments of an operation. A document never says any of this.
+//! The operator's settings for the arguments of an operation. A document never contains them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,45 +10,45 @@ use serde_json::Value;
 use super::parameter::{Location, Parameter};
 use super::response_rule::ResponseRule;
 
-/// Which argument a rule is about.
+/// The argument of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArgumentTarget {
     /// A parameter, by its place and its name on the wire.
     Parameter(Location, String),
-    /// A property of the body: the steps of a JSON Pointer (RFC 6901), where `*` stands for every item of a list.
+    /// A property of the body: the steps of a JSON Pointer (RFC 6901), in which `*` matches every item of a list.
     Body(Vec<String>),
 }
 
-/// Where the value of an argument comes from that no call gives.
+/// Source of the value of an argument that no call gives.
 #[derive(Debug, Clone)]
 pub enum ValueSource {
-    /// From the configuration, as it stands there. It is not secret.
+    /// A literal of the configuration. It is not secret.
     Literal(Value),
-    /// From a variable of the environment, as a text. It is secret.
+    /// An environment variable, as text. It is secret.
     Secret {
         /// The name of the variable.
         variable: String,
         /// Its value at start.
         value: SecretString,
     },
-    /// From a header of the client's HTTP request. It is secret.
+    /// A header of the client's HTTP request. It is secret.
     Forward(HeaderName),
-    /// From a claim of the client's verified access token. It is secret.
+    /// A claim of the client's verified access token. It is secret.
     Claim(String),
 }
 
-/// What an operator sets for one argument. What is absent stays as the document says.
+/// The operator's settings for one argument. Parts without a setting follow the document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArgumentRule {
     /// The argument.
     pub target: ArgumentTarget,
     /// The rules that say so, by their names in messages, and whether each may match nothing.
     pub origins: Vec<(String, bool)>,
-    /// Whether no call may give it.
+    /// True if calls may not give it.
     pub hide: Option<bool>,
-    /// What is sent in every call.
+    /// Value that is sent in every call.
     pub value: Option<ValueSource>,
-    /// What is sent where a call does not give it.
+    /// Value that is sent if a call does not give it.
     pub default: Option<Value>,
     /// Its name.
     pub name: Option<String>,
@@ -56,9 +56,9 @@ pub struct ArgumentRule {
     pub description: Option<String>,
     /// The only values that it may have.
     pub values: Option<Vec<Value>>,
-    /// Whether a call must give it.
+    /// True if calls must give it.
     pub required: Option<bool>,
-    /// Whether a property that does not fit its schema is sent all the same.
+    /// True if a property that does not fit its schema is sent nevertheless.
     pub lenient: Option<bool>,
 }
 
@@ -67,29 +67,29 @@ pub struct ArgumentRule {
 pub struct FixedParameter {
     /// The parameter.
     pub parameter: Arc<Parameter>,
-    /// What is sent for it; `None` where it is left out of every request.
+    /// Source of its value; `None` if it is left out of every request.
     pub source: Option<ValueSource>,
 }
 
-/// What an operator sets for one operation.
+/// The operator's settings for one operation.
 #[derive(Debug, Clone, Default)]
 pub struct OperationRules {
     /// The parameters that no call gives.
     pub fixed: Vec<FixedParameter>,
     /// Every rule for an argument that the operation has, at most one for each.
     pub arguments: Vec<ArgumentRule>,
-    /// What is set for its replies.
+    /// Settings for its replies.
     pub response: Option<ResponseRule>,
-    /// Whether a body that does not fit the document's schema is sent all the same.
+    /// True if a body that does not fit the document's schema is sent nevertheless.
     pub takes_any_body: bool,
 }
 
 /// A step on the way to a property of the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PropertyStep {
-    /// To the member of an object with that name.
+    /// The member of an object with that name.
     Member(String),
-    /// To each item of a list.
+    /// Each item of a list.
     EachItem,
 }
 
@@ -135,13 +135,13 @@ impl ArgumentRule {
         self.lenient = later.lenient.or(self.lenient);
     }
 
-    /// Whether no call gives the argument.
+    /// Returns true if calls cannot give the argument.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.value.is_some() || self.hide == Some(true)
     }
 
-    /// What is sent in every call, where the argument is closed: the value, or else the default.
+    /// Returns the source of the value that is sent in every call, if the argument is closed: the value, or else the default.
     #[must_use]
     pub fn closed_source(&self) -> Option<ValueSource> {
         let literal = || self.default.clone().map(ValueSource::Literal);
@@ -150,19 +150,19 @@ impl ArgumentRule {
 }
 
 impl ValueSource {
-    /// Whether nobody but the API may read the value.
+    /// Returns true if only the API may read the value.
     #[must_use]
     pub fn is_secret(&self) -> bool {
         !matches!(self, Self::Literal(_))
     }
 
-    /// Whether the value comes from the client that calls.
+    /// Returns true if the value comes from the calling client.
     #[must_use]
     pub fn is_of_client(&self) -> bool {
         matches!(self, Self::Forward(_) | Self::Claim(_))
     }
 
-    /// Where the value comes from, for the operator: never the value.
+    /// Describes the source of the value for the operator, never the value.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {

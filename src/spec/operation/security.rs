@@ -17,13 +17,13 @@ use crate::spec::pointer;
 /// Schemes that are needed together, by name, with the scopes the document asks of each.
 pub(crate) type SecurityRequirement = Vec<(String, Vec<String>)>;
 
-/// Whether the document declares any security scheme.
+/// Returns true if the document declares any security scheme.
 #[must_use]
 pub(crate) fn declares_schemes(document: &Document) -> bool {
     !swagger2::security_definitions(document).is_empty() || document.components("securitySchemes").next().is_some()
 }
 
-/// The document's schemes by name; what cannot be read is named, and missing where an operation asks for it.
+/// Returns the document's schemes by name. A scheme that cannot be read is reported, and missing for operations that require it.
 #[must_use]
 pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>, Vec<Diagnostic>) {
     let swagger = document.version() == Version::V2_0;
@@ -63,8 +63,8 @@ pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>,
 /// The most alternatives, and the most schemes in one alternative; more would only cost time.
 const MAX_ALTERNATIVES: usize = 32;
 
-/// What a `security` member asks for: one of these, each of them a set. An empty list asks for nothing, and an empty set
-/// makes the others optional. `None` where there is no such member.
+/// Reads the alternatives of a `security` member, each of them a set of schemes. An empty list requires nothing, and an empty set makes the
+/// others optional. `None` if there is no such member.
 ///
 /// # Errors
 /// Why it cannot be read.
@@ -89,7 +89,7 @@ fn requirements(node: Option<Node<'_>>) -> Option<Result<Vec<SecurityRequirement
     Some(read.ok_or_else(|| "an entry of `security` is not an object".into()))
 }
 
-/// What the operations of a document ask for; what many of them write alike is read once.
+/// Security requirements of the operations of a document. Requirements with the same text are read once.
 pub(crate) struct Requirements<'d> {
     document: &'d Document,
     root: Rc<[SecurityRequirement]>,
@@ -108,7 +108,7 @@ impl<'d> Requirements<'d> {
         }
     }
 
-    /// What an operation asks for: its own `security`, else the document's.
+    /// Returns the requirements of an operation: its own `security`, else the document's.
     pub(crate) fn of(
         &mut self,
         operation: &Operation,

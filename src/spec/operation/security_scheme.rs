@@ -8,7 +8,7 @@ use crate::spec::node::Object;
 pub enum SecurityScheme {
     /// A value under a name in a header, the query or a cookie.
     ApiKey {
-        /// Where it goes.
+        /// Location of the key.
         location: Location,
         /// Under which name.
         name: String,
@@ -28,10 +28,10 @@ pub enum SecurityScheme {
     MutualTls,
 }
 
-/// How access tokens are had (OAS "OAuth Flows Object"), in the order of what a server can do by itself.
+/// Flow that yields access tokens (OAS "OAuth Flows Object"). Flows that a server can run by itself come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OAuthFlow {
-    /// `clientCredentials`, `application` in 2.0; also where the document names no flow.
+    /// `clientCredentials`, `application` in 2.0; also if the document names no flow.
     ClientCredentials,
     /// `password`: with the name and the password of a user.
     Password,
@@ -82,7 +82,7 @@ pub(crate) fn read_http_scheme(scheme: &str) -> Result<SecurityScheme, String> {
     }
 }
 
-/// Whether the text is a token (RFC 9110 section 5.6.2).
+/// Returns true if the text is a token (RFC 9110 section 5.6.2).
 #[must_use]
 pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty()

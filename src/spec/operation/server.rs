@@ -10,10 +10,10 @@ use super::swagger2;
 use crate::spec::document::{Document, Version};
 use crate::spec::node::Node;
 
-/// Which of several servers, and with which values: the operator's word over the document's.
+/// The operator's choice of a server and of the values of its variables.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
-    /// Which one of the document's own servers; the first where nothing is said.
+    /// The chosen one of the document's own servers; the first if none is chosen.
     pub pick: Option<Pick>,
     /// Values of the variables in a server's URL, stronger than their defaults.
     pub variables: BTreeMap<String, String>,
@@ -22,16 +22,16 @@ pub struct Choice {
 /// A server of the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pick {
-    /// By its place, from 1.
+    /// Position in the list, from 1.
     Number(usize),
-    /// By its URL as the document writes it, variables and all.
+    /// URL as the document writes it, with its variables.
     Url(String),
 }
 
-/// Why there is no base URL.
+/// Reason for which there is no base URL.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum ServerError {
-    /// Nothing to go on.
+    /// The document has no server.
     #[error("the document names no usable server; add --base-url https://…")]
     None,
     /// A relative URL in a document that came from no URL.
@@ -40,7 +40,7 @@ pub enum ServerError {
     /// The operator asks for a server that is not there.
     #[error("the document has no server {asked}; it has {known}")]
     NoSuch {
-        /// Which, as a phrase.
+        /// The choice, as a phrase.
         asked: String,
         /// Those that it has, as a phrase.
         known: String,
@@ -52,15 +52,15 @@ pub enum ServerError {
         url: String,
         /// The variable's name.
         variable: String,
-        /// What `enum` allows, as a phrase.
+        /// The values of `enum`, as a phrase.
         allowed: String,
     },
-    /// Something that no request can be sent to.
+    /// A URL that no request can be sent to.
     #[error("`{url}` is not a usable base URL: {reason}")]
     Unusable {
         /// The URL, without its user information.
         url: String,
-        /// Why.
+        /// Reason.
         reason: String,
     },
 }
@@ -88,8 +88,8 @@ pub(crate) fn root_url(servers: &[ServerTemplate], document_url: Option<&Url>, c
     resolve_base_url(std::slice::from_ref(picked), document_url, choice)
 }
 
-/// The base URL of the first of the given `servers` (OAS 3 Server Object) that is reached by HTTP, or of the document's own
-/// location (`/`) where the list is empty and the document came by HTTP.
+/// Returns the base URL of the first of the given `servers` (OAS 3 Server Object) that is reached by HTTP, or of the document's own
+/// location (`/`) if the list is empty and the document came by HTTP.
 ///
 /// # Errors
 /// [`ServerError`], each with what to do about it.
@@ -129,7 +129,7 @@ fn own_location(document_url: Option<&Url>) -> Result<Url, ServerError> {
     own.and_then(|url| url.join("/").ok()).ok_or(ServerError::None)
 }
 
-/// Whether the server is reached by something else than HTTP (`wss:`), so that the next one may be meant.
+/// Returns true if the server is reached by another protocol than HTTP (`wss:`), in which case the next one is tried.
 fn has_other_scheme(server: &ServerTemplate, choice: &Choice) -> bool {
     let url = server.expand(&choice.variables).ok().and_then(|text| Url::parse(&text).ok());
     url.is_some_and(|url| !matches!(url.scheme(), "http" | "https"))

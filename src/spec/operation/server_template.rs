@@ -7,7 +7,7 @@ use crate::spec::node::Node;
 /// A server, as the document writes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerTemplate {
-    /// `url`, variables and all; `None` where the document does not say. An empty one is the document's own location.
+    /// `url` with its variables; `None` if the document has none. An empty one is the document's own location.
     pub url: Option<String>,
     /// `variables`.
     pub variables: BTreeMap<String, ServerVariable>,
@@ -18,7 +18,7 @@ pub struct ServerTemplate {
 pub struct ServerVariable {
     /// `default`.
     pub default: Option<String>,
-    /// `enum`; empty where any value is allowed.
+    /// `enum`; empty if any value is allowed.
     pub allowed: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ pub struct ServerVariable {
 pub(crate) struct UnsetVariable {
     /// Its name.
     pub name: String,
-    /// What `enum` allows, as a phrase.
+    /// The values of `enum`, as a phrase.
     pub allowed: String,
 }
 
@@ -40,7 +40,7 @@ impl ServerTemplate {
         }
     }
 
-    /// Reads a Server Object. What is not text in it is read as the text it stands for (`default: 8443`).
+    /// Reads a Server Object. Other scalars in it are read as text (`default: 8443`).
     #[must_use]
     pub(crate) fn read(node: Node<'_>) -> Self {
         let object = node.object().unwrap_or_default();

@@ -14,7 +14,7 @@ use crate::spec::document::Document;
 use crate::spec::media_type::MediaKind;
 use crate::spec::node::{Node, Object};
 
-/// Whether a parameter with that `in` is a part of the body.
+/// Returns true if a parameter with that `in` is a part of the body.
 #[must_use]
 pub(crate) fn is_in_body(place: &str) -> bool {
     place == "body" || place == "formData"
@@ -50,7 +50,7 @@ pub(crate) fn consumed(document: &Document, operation: &Object<'_>, parameters: 
 /// pushed to `warnings`.
 ///
 /// # Errors
-/// A sentence where the parameter cannot be used.
+/// A sentence if the parameter cannot be used.
 pub(crate) fn read_parameter(node: Node<'_>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
     let head = ParameterHead::read(node, warnings)?;
     let (style, explode) = collection_style(head.object.text("collectionFormat").as_deref(), head.location);
@@ -79,7 +79,7 @@ fn collection_style(format: Option<&str>, location: Location) -> (Style, bool) {
     }
 }
 
-/// What joins lists within lists (Items Object): one character for each `items` that is a list itself.
+/// Returns the separators of lists within lists (Items Object): one character for each `items` that is a list itself.
 fn inner_separators(list: &Object<'_>) -> Vec<char> {
     const MAX_DEPTH: usize = 16;
     let mut separators = Vec::new();
@@ -140,7 +140,7 @@ fn payload_body(document: &Document, object: &Object<'_>, consumes: &[String], m
     })
 }
 
-/// The form that the parameters `in: formData` make up, one field each; `None` where there is none.
+/// Returns the form that the parameters `in: formData` make up, one field each; `None` if there is none.
 fn form_body<'a>(parameters: impl Iterator<Item = Node<'a>>, consumes: &[String]) -> Option<RequestBody> {
     let mut fields = Vec::new();
     let mut encoding = BTreeMap::new();
@@ -204,7 +204,7 @@ fn form_body<'a>(parameters: impl Iterator<Item = Node<'a>>, consumes: &[String]
     })
 }
 
-/// The server of an operation that names its own `schemes`; none where that is the document's.
+/// Returns the server of an operation that names its own `schemes`; none if it is the document's.
 pub(crate) fn operation_servers(document: &Document, schemes: Node<'_>) -> Vec<ServerTemplate> {
     let own = server_of_schemes(document, &schemes.strings());
     if own.url == server(document).url { Vec::new() } else { vec![own] }
@@ -230,7 +230,7 @@ fn server_of_schemes(document: &Document, schemes: &[String]) -> ServerTemplate 
     };
     let host = host.trim_end_matches('/');
     let url = if host.is_empty() {
-        // Where the document came from is the host then.
+        // The host is then that of the document's URL.
         if path.is_empty() { "/".into() } else { path }
     } else {
         let own = document

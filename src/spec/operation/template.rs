@@ -26,7 +26,7 @@ pub enum TemplatePart {
 }
 
 impl PathTemplate {
-    /// Reads a path of the document. A fragment (`#Action=…`) only tells operations apart and is never sent.
+    /// Reads a path of the document. A fragment (`#Action=…`) only distinguishes operations and is never sent.
     ///
     /// # Errors
     /// A sentence that says what is wrong with the path.
@@ -55,7 +55,7 @@ impl PathTemplate {
         })
     }
 
-    /// Whether the query of the path sets that key to a constant.
+    /// Returns true if the query of the path sets that key to a constant.
     #[must_use]
     pub(crate) fn fixes(&self, key: &str) -> bool {
         let mut constants = self.query.iter().flat_map(|query| query.split('&'));
@@ -71,9 +71,8 @@ impl PathTemplate {
     }
 }
 
-/// Whether `text`, read as a server might read it, is or contains a dot segment, once decoded any number of times
-/// (RFC 3986 section 5.2.4 removes dot segments; WHATWG also takes `%2e` and `\` for them). A text that is still
-/// encoded after 32 rounds counts as one.
+/// Returns true if `text`, read as a server might read it, is or contains a dot segment, once decoded any number of times (RFC 3986 section
+/// 5.2.4 removes dot segments; WHATWG also takes `%2e` and `\` for them). A text that is still encoded after 32 rounds counts as one.
 #[must_use]
 pub(crate) fn has_dot_segment(text: &str) -> bool {
     const ROUNDS: usize = 32;
@@ -82,7 +81,7 @@ pub(crate) fn has_dot_segment(text: &str) -> bool {
     }
     let mut current = text.to_owned();
     for _ in 0..ROUNDS {
-        // WHATWG URL parsing removes tab, LF and CR wherever they stand.
+        // WHATWG URL parsing removes tab, LF and CR anywhere.
         let cleaned: String = current
             .chars()
             .filter(|character| !matches!(character, '\t' | '\n' | '\r'))
@@ -141,7 +140,7 @@ fn encode_literal(text: &str, keep: &str) -> String {
     encoded
 }
 
-/// Splits at the first `separator` that stands outside of braces.
+/// Splits at the first `separator` outside of braces.
 fn outside_braces(text: &str, separator: char) -> (&str, Option<&str>) {
     if !text.contains(separator) {
         return (text, None);

@@ -1,4 +1,4 @@
-//! What a schema says without asserting it: words, examples, formats.
+//! Annotations of a schema: descriptions, examples, formats.
 
 use serde_json::{Map, Value};
 
@@ -25,7 +25,7 @@ pub(crate) fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) 
                 out.insert(key.into(), Value::String(text));
             }
         }
-        // An unknown format tells a person something, and makes validators complain.
+        // An unknown format informs a reader, but makes validators complain.
         ("format", Value::String(text)) if !FORMATS.contains(&text.as_str()) => {
             let said = keyword(out, "description")
                 .and_then(Value::as_str)
@@ -88,7 +88,7 @@ const FORMATS: [&str; 26] = [
     "password",
 ];
 
-/// A discriminator (OAS "Discriminator Object") asserts nothing; it tells which value of a property stands for which form.
+/// Describes a discriminator (OAS "Discriminator Object"). It asserts nothing; it maps values of a property to forms.
 pub(crate) fn describe_choice(discriminator: &Map<String, Value>, out: &mut Map<String, Value>) {
     let Some(property) = discriminator.get("propertyName").and_then(Value::as_str) else {
         return;
@@ -114,7 +114,7 @@ pub(crate) fn describe_choice(discriminator: &Map<String, Value>, out: &mut Map<
     );
 }
 
-/// Whether any text in the value hides something from a reader.
+/// Returns true if any text in the value hides something from a reader.
 pub(crate) fn has_hidden_text(value: &Value) -> bool {
     match value {
         Value::String(text) => text::has_hidden_characters(text),

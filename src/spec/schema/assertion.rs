@@ -6,8 +6,8 @@ use serde_json::{Number, Value};
 use super::annotations::has_hidden_text;
 use super::shape::{read_count, types};
 
-/// The value of an assertion as 2020-12 has it; `None` where the keyword is not one, or its value has no meaning. `pattern` is
-/// not read here.
+/// Returns the value of an assertion as 2020-12 defines it; `None` if the keyword is not an assertion, or its value has no meaning.
+/// `pattern` is not read here.
 pub(crate) fn read_assertion(key: &str, value: Value, warnings: &mut Vec<String>) -> Option<Value> {
     match (key, value) {
         ("type", value) => types(value),
@@ -37,7 +37,7 @@ fn read_limit(key: &str, number: Number) -> Option<Value> {
     }
 }
 
-/// The values of `enum`, each once; `None` where there is none.
+/// Returns the values of `enum`, each once; `None` if there is none.
 fn distinct_values(values: Vec<Value>) -> Option<Value> {
     let mut seen = HashSet::default();
     let is_first: Vec<bool> = values.iter().map(|value| seen.insert(value)).collect();
@@ -58,7 +58,7 @@ fn distinct_names(names: Vec<Value>) -> Value {
         .collect()
 }
 
-/// Whether the value is a list of strings, each of them once.
+/// Returns true if the value is a list of strings, each of them once.
 fn is_list_of_names(value: &Value) -> bool {
     let mut seen = HashSet::default();
     let is_new = |name: &Value| name.as_str().is_some_and(|name| seen.insert(name.to_owned()));

@@ -9,7 +9,7 @@ use super::notes::Note;
 use super::walk::{copy_member, each, each_mut, holds_schemas, reference, references};
 use crate::text;
 
-/// What stands in the description of a schema that had to go.
+/// Description of a schema that was left out.
 const LEFT_OUT: &str = "(any JSON; its schema is left out because it is too long or repeats itself)";
 
 /// References to definitions that are not there any more become schemas that accept anything.
@@ -24,7 +24,7 @@ pub(crate) fn drop_dangling(value: &mut Value, defs: &HashSet<String>) {
     each_mut(object, |inner| drop_dangling(inner, defs));
 }
 
-/// What gets stricter where something inside of it, or beside it, gets looser.
+/// Keywords that get stricter if a schema inside of them, or beside them, gets looser.
 const STRICTER: [&str; 7] = [
     "not",
     "if",
@@ -55,7 +55,7 @@ pub(crate) fn prune(value: &mut Value, depth: usize) {
     each_mut(object, |inner| prune(inner, depth.saturating_sub(1)));
 }
 
-/// Whether there is any schema inside of one with these members.
+/// Returns true if a schema with these members contains other schemas.
 fn has_inner<'m>(mut members: impl Iterator<Item = (&'m String, &'m Value)>) -> bool {
     members.any(|(key, value)| holds_schemas(key, value))
 }
@@ -78,7 +78,7 @@ pub(crate) fn pruned_copy(value: &Value, depth: usize) -> Value {
     Value::Object(copies.collect())
 }
 
-/// What refuses the members or items that nothing has described goes where something that described some is lost.
+/// Removes keywords that refuse undescribed members or items from schemas that lost descriptions of some.
 pub(crate) fn open_lost(root: &mut Value) {
     let mut closed = Vec::new();
     if let Value::Object(object) = &*root {
@@ -104,7 +104,7 @@ fn find_lost(schema: &Map<String, Value>, root: &Map<String, Value>, next: &mut 
     });
 }
 
-/// Whether the schema, or one that describes the same value, lost something; where there are too many, it is taken to have.
+/// Returns true if the schema, or one that describes the same value, lost something; if there are too many to look at, returns true.
 fn loses<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>, seen: &mut Vec<&'s Map<String, Value>>) -> bool {
     const MAX_CLOSED: usize = 256;
     if seen.iter().any(|known| std::ptr::eq(*known, schema)) {
@@ -135,9 +135,8 @@ pub(crate) fn left_out(schema: &Map<String, Value>) -> Value {
     json!({ "description": format!("{said}{LEFT_OUT}") })
 }
 
-/// What is left of each schema inside of `value` where a great many of them are too much together, from what hurts least to
-/// what hurts most: 0 takes examples, titles and defaults, and cuts what is said; 1 leaves a few words and the type; 2
-/// leaves the type.
+/// Reduces each schema inside of `value` if they are too long together. Level 0 removes examples, titles and defaults, and cuts
+/// descriptions; 1 leaves a few words and the type; 2 leaves the type.
 pub(crate) fn thin(value: &mut Value, level: usize) {
     let Value::Object(object) = value else { return };
     remove_contravariant(object);

@@ -13,7 +13,7 @@ use crate::spec::document::Document;
 use crate::spec::node::Node;
 use crate::spec::span::Span;
 
-/// Which way a schema is read: what only the other way has is left out of it.
+/// Direction for which a schema is read; properties of the other direction only are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// Without `readOnly` properties, under names that model APIs accept.
@@ -33,11 +33,11 @@ impl Direction {
     }
 }
 
-/// Which schemas of a document belong to the other direction.
+/// Marks of the schemas of a document that belong to the other direction.
 pub(crate) struct Marks<'d> {
     document: &'d Document,
     mark: &'static str,
-    /// Whether a component has the mark, by its place: many properties refer to the same component.
+    /// True if a component has the mark, by its span: many properties refer to the same component.
     components: RefCell<HashMap<Span, bool>>,
 }
 
@@ -51,7 +51,7 @@ impl<'d> Marks<'d> {
         }
     }
 
-    /// Whether a property belongs to the other direction: `readOnly` to replies, `writeOnly` to requests.
+    /// Returns true if a property belongs to the other direction: `readOnly` to replies, `writeOnly` to requests.
     pub(crate) fn is_marked(&self, schema: &Value, from: Span) -> bool {
         let Some(object) = schema.as_object() else { return false };
         if let Some(marked) = keyword(object, self.mark) {
@@ -102,7 +102,7 @@ pub(crate) fn read_only_names(marks: &Marks<'_>, object: &Map<String, Value>, fr
     names
 }
 
-/// What must be given: nothing that only a reply has.
+/// Removes from `required` the properties that only a reply has.
 pub(crate) fn required_names(out: &mut Map<String, Value>, read_only: &HashSet<String>) {
     let hidden = Note::HiddenNames.take(out);
     let hidden: Vec<&str> = hidden

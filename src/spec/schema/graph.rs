@@ -1,4 +1,4 @@
-//! How references in translated schemas are replaced by what they name.
+//! Replacement of references in translated schemas by their targets.
 
 use serde_json::{Map, Value, json};
 
@@ -7,8 +7,8 @@ use super::notes::Note;
 use super::size::json_size;
 use super::walk::{each_mut, reference};
 
-/// For clients that know no `$ref`: every definition in place of what refers to it. A definition inside of itself is cut
-/// the second time, and everything is once `room` is used up.
+/// Replaces every reference by its definition, for clients that do not support `$ref`. A definition inside of itself is cut the second
+/// time, and all are once `room` is used up.
 pub(crate) fn expand(value: &mut Value, defs: &Map<String, Value>, open: &mut Vec<String>, room: &mut usize) {
     let Value::Object(object) = value else { return };
     if let Some(name) = reference(object).map(str::to_owned) {
@@ -38,7 +38,7 @@ pub(crate) fn expand(value: &mut Value, defs: &Map<String, Value>, open: &mut Ve
     each_mut(object, |inner| expand(inner, defs, open, room));
 }
 
-/// A component with what stood beside the reference to it: annotations replace the component's, assertions hold as well.
+/// Merges a component with the siblings of a reference to it: annotations replace the component's, assertions apply in addition.
 pub(crate) fn merge_siblings(component: Value, siblings: Map<String, Value>) -> Value {
     let Value::Object(mut object) = component else { return component };
     if siblings.is_empty() {
@@ -51,7 +51,7 @@ pub(crate) fn merge_siblings(component: Value, siblings: Map<String, Value>) -> 
         object.extend(annotations);
         return Value::Object(object);
     }
-    // What looks at the members that nobody else has described must stay beside all of them.
+    // `unevaluated*` keywords must stay beside all schemas that describe members.
     let (around, assertions): (Map<_, _>, Map<_, _>) = assertions.into_iter().partition(|(key, _)| key.starts_with("unevaluated"));
     let mut outer = annotations;
     outer.extend(around);

@@ -1,5 +1,5 @@
-//! Which schemas describe the same value (2020-12 core section 10): applicators that stay at a value, and those that go to
-//! its members and items.
+//! Schemas that describe the same value (2020-12 core section 10): applicators that stay at a value, and those that go to its members and
+//! items.
 
 use serde_json::{Map, Value};
 

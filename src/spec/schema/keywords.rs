@@ -8,12 +8,12 @@ pub(crate) fn keyword<'s>(schema: &'s Map<String, Value>, name: &str) -> Option<
     schema.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
-/// As [`keyword`], to change it.
+/// Returns the value of a keyword like [`keyword`], mutable.
 pub(crate) fn keyword_mut<'s>(schema: &'s mut Map<String, Value>, name: &str) -> Option<&'s mut Value> {
     schema.iter_mut().find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
-/// Whether the schema has a keyword.
+/// Returns true if the schema has a keyword.
 pub(crate) fn has_keyword(schema: &Map<String, Value>, name: &str) -> bool {
     keyword(schema, name).is_some()
 }

@@ -1,7 +1,7 @@
 //! Schemas: from the document's dialect to JSON Schema 2020-12, as an input schema needs it.
 //!
-//! A component is translated once and remembered; a tool's schema then gets each component inlined where that stays
-//! small, and as a `$defs` entry where it would repeat itself, blow up, or recurse. Cycles are never expanded.
+//! A component is translated once and remembered; a tool's schema then gets each component inlined if that stays small, and as a `$defs`
+//! entry if it would repeat itself, grow too large, or recurse. Cycles are never expanded.
 
 mod annotations;
 mod assertion;
@@ -45,37 +45,36 @@ use crate::text;
 /// Schemas are cut no deeper than at this level at first, and no higher than at the other.
 const MAX_CUT_DEPTH: usize = 16;
 const MIN_CUT_DEPTH: usize = 1;
-/// How often what is left is thinned out then.
+/// Smallest number of levels that are left before the rest is reduced instead.
 const MIN_LEVELS: usize = 3;
 /// Larger schemas are translated again rather than remembered; components are remembered anyway.
 const MAX_REMEMBERED_BYTES: usize = 2 << 10;
 
-/// How a schema is made self-contained.
+/// Options for making a schema self-contained.
 #[derive(Debug, Clone)]
 pub struct SchemaOptions {
     /// The most bytes it may take.
     pub budget: usize,
-    /// Whether nothing may stay a `$ref`, because the client knows none.
+    /// True if no `$ref` may remain, because the client does not support it.
     pub inline_all: bool,
 }
 
-/// A schema that stands for itself.
+/// A self-contained schema.
 pub(crate) struct Completed {
-    /// As it is advertised.
+    /// The schema as it is advertised.
     pub schema: Map<String, Value>,
-    /// Where property names had to be changed: the same schema, with the names on the wire noted in it, for
-    /// [`wire_names`].
+    /// The same schema with the names on the wire noted in it, for [`wire_names`], if property names had to be changed.
     pub wire: Option<Map<String, Value>>,
-    /// How it fits into its budget.
+    /// Fit into its budget.
     pub fit: Fit,
 }
 
-/// How a schema fits into its budget.
+/// Fit of a schema into its budget.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fit {
-    /// Whether something was left out.
+    /// True if a part was left out.
     is_cut: bool,
-    /// How many bytes the schema takes, where that is more than its budget although all is cut that can be.
+    /// Number of bytes of the schema, if it exceeds the budget although all is cut that can be.
     too_large: Option<usize>,
 }
 
@@ -103,13 +102,13 @@ pub(crate) struct Schemas<'d> {
 }
 
 impl<'d> Schemas<'d> {
-    /// For inputs; nothing is translated yet.
+    /// Makes the schemas for inputs; nothing is translated yet.
     #[must_use]
     pub(crate) fn new(document: &'d Document) -> Self {
         Self::in_direction(document, Direction::Input)
     }
 
-    /// For replies.
+    /// Makes the schemas for replies.
     #[must_use]
     pub(crate) fn for_output(document: &'d Document) -> Self {
         Self::in_direction(document, Direction::Output)
@@ -123,14 +122,14 @@ impl<'d> Schemas<'d> {
         }
     }
 
-    /// As [`Schemas::translate`], of a schema that many operations may share: it is translated once and remembered.
+    /// Translates a schema like [`Schemas::translate`], but only once, because many operations may share it.
     pub(crate) fn translate_shared(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
         if let Some(known) = self.translated.get(&span) {
             return known.clone();
         }
         let before = warnings.len();
         let value = self.translate(span, warnings);
-        // What was warned of is warned of wherever it is used.
+        // Warnings are repeated for each use.
         if warnings.len() == before && json_size(&value) <= MAX_REMEMBERED_BYTES {
             self.translated.insert(span, value.clone());
         }
@@ -163,8 +162,8 @@ impl<'d> Schemas<'d> {
         Value::Object(form)
     }
 
-    /// Makes `schema` self-contained and fits it into its budget: every component it refers to is inlined, or put under
-    /// its `$defs`, and what is too much is cut where it is deepest, into schemas that accept anything.
+    /// Makes `schema` self-contained and fits it into its budget: every component it refers to is inlined, or put under its `$defs`, and
+    /// the deepest schemas are replaced by ones that accept anything until it fits.
     pub(crate) fn complete(&mut self, schema: Map<String, Value>, options: &SchemaOptions, warnings: &mut Vec<String>) -> Completed {
         let budget = options.budget;
         let mut root = Value::Object(schema);
@@ -245,7 +244,7 @@ impl<'d> Schemas<'d> {
     }
 }
 
-/// How much of a budget may be used before descriptions are added, and before escapes count.
+/// Returns the part of a budget that may be used before descriptions are added and escapes counted.
 fn early(budget: usize) -> usize {
     budget - budget / 12
 }
@@ -280,7 +279,7 @@ fn thin_out(root: &mut Value, budget: usize) -> (bool, usize) {
     (level > 0, bytes)
 }
 
-/// How many bytes the descriptions will take that [`finish`] adds, about.
+/// Returns the approximate number of bytes of the descriptions that [`finish`] adds.
 fn unsaid(schema: &Value) -> usize {
     let Value::Object(object) = schema else { return 0 };
     let properties = keyword(object, "properties").and_then(Value::as_object).into_iter().flatten();
@@ -291,7 +290,7 @@ fn unsaid(schema: &Value) -> usize {
     bytes
 }
 
-/// The last touch: notes for ourselves go, where there are any, and every property says what it is.
+/// Finishes a schema: removes internal notes, if there are any, and adds a description to every property.
 fn finish(schema: &mut Value, is_renamed: bool) {
     let Value::Object(object) = schema else { return };
     if is_renamed {
@@ -483,7 +482,7 @@ mod tests {
         );
     }
 
-    /// What a 3.0 validator would say of the few keywords whose meaning changed.
+    /// Validates like a 3.0 validator, for the few keywords whose meaning changed.
     fn valid_in_3_0(schema: &Value, value: &Value) -> bool {
         if value.is_null() {
             return schema["nullable"] == true;

@@ -1,13 +1,13 @@
 //! Notes that the steps of a translation leave in a schema for the steps after them.
 //!
-//! A note stands among the keywords of the schema that it is about, so that it moves with the schema wherever that is copied
-//! or inlined to. Its key begins with NUL, which no keyword does, and only this file knows it.
+//! A note is kept among the keywords of its schema, so it moves with the schema when that is copied or inlined. Its key begins with NUL,
+//! which no keyword does, and only this file knows it.
 
 use serde_json::{Map, Value};
 
 use super::keywords::{has_keyword, keyword, remove_keyword};
 
-/// What is noted.
+/// Kind of note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Note {
     /// The schema lost something that described members or items; `true`.
@@ -18,9 +18,9 @@ pub(crate) enum Note {
     HiddenNames,
     /// The number of the schema in its tree.
     Number,
-    /// Which of the root's [`Note::WireNames`] are the schema's own; an index.
+    /// Index of the schema's own among the root's [`Note::WireNames`].
     WireNamesIndex,
-    /// In the root: for each group of schemas, the names on the wire by the new names; a list of objects.
+    /// List of objects in the root: for each group of schemas, the names on the wire by the new names.
     WireNames,
 }
 
@@ -36,19 +36,19 @@ impl Note {
         }
     }
 
-    /// Whether the schema has the note.
+    /// Returns true if the schema has the note.
     #[must_use]
     pub(crate) fn is_on(self, schema: &Map<String, Value>) -> bool {
         has_keyword(schema, self.key())
     }
 
-    /// What the schema has noted.
+    /// Returns the value of the schema's note.
     #[must_use]
     pub(crate) fn read(self, schema: &Map<String, Value>) -> Option<&Value> {
         keyword(schema, self.key())
     }
 
-    /// What the schema has noted, where that is a number.
+    /// Returns the value of the schema's note if it is a number.
     #[must_use]
     pub(crate) fn read_index(self, schema: &Map<String, Value>) -> Option<usize> {
         usize::try_from(self.read(schema)?.as_u64()?).ok()

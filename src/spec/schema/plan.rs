@@ -1,4 +1,4 @@
-//! Which components are inlined and which become `$defs`.
+//! The plan of components that are inlined and those that become `$defs`.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::VecDeque;
@@ -14,11 +14,11 @@ use super::walk::{each_mut, reference, references};
 
 /// A schema whose references, all inlined, take no more than this many bytes is inlined: the form every client reads.
 const INLINE_TOOL: usize = 16 << 10;
-/// Above that, a component is still inlined where it takes no more than this.
+/// Size in bytes up to which a component is inlined above that limit.
 const INLINE_COMPONENT: usize = 400;
 /// Components that nest references deeper than this stay `$defs`.
 const INLINE_DEPTH: usize = 24;
-/// So many definitions of a component are kept that differ in what is inlined because it is referred to once.
+/// Number of kept definitions of one component, which differ in the inlined components that are referred to once.
 const MAX_KEPT_DEFINITIONS: usize = 4;
 /// A definition that does not fit is cut at one of these depths, the first at which it does.
 const DEFINITION_DEPTHS: [usize; 3] = [3, 2, 1];
@@ -26,12 +26,11 @@ const DEFINITION_DEPTHS: [usize; 3] = [3, 2, 1];
 /// A translated component; references in it are `#/$defs/NAME`.
 pub(crate) struct Component {
     schema: Value,
-    /// In bytes of compact JSON.
+    /// Size in bytes of compact JSON.
     size: usize,
     /// The `$defs` names that it refers to, with repetition.
     references: Vec<String>,
-    /// What it is with everything that it refers to in place of the references; `None` where it refers back to itself, or to
-    /// something that does.
+    /// The component with all references replaced; `None` if it refers back to itself, or to a component that does.
     pub(crate) expanded: Option<Expansion>,
     /// The component as a definition, for each of the [`InlinePlan`]s that many tools share.
     definitions: [OnceCell<Rc<Definition>>; 2],
@@ -56,25 +55,25 @@ impl Component {
     }
 }
 
-/// What a component is with all references replaced.
+/// A component with all references replaced.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Expansion {
-    /// About how many bytes it takes.
+    /// Approximate size in bytes.
     size: usize,
-    /// How deep references nest in it.
+    /// Depth to which references nest in it.
     depth: usize,
 }
 
 /// Components by their `$defs` names.
 pub(crate) type Components = HashMap<String, Component>;
 
-/// Which components are inlined into the schema of one tool.
+/// The components that are inlined into the schema of one tool.
 pub(crate) struct InlinePlan<'c> {
     components: &'c Components,
     choice: InlinedComponents<'c>,
 }
 
-/// Which of the components that could be inlined are.
+/// The chosen ones of the components that could be inlined.
 enum InlinedComponents<'c> {
     All,
     Small,
@@ -85,7 +84,7 @@ enum InlinedComponents<'c> {
 /// A component as a definition: with what the plan inlines into it.
 pub(crate) struct Definition {
     schema: Value,
-    /// In bytes of compact JSON.
+    /// Size in bytes of compact JSON.
     size: usize,
     /// The `$defs` names that it still refers to.
     references: Vec<String>,
@@ -96,13 +95,13 @@ pub(crate) struct Definition {
 /// The definitions of one tool's schema.
 pub(crate) struct Definitions {
     pub(crate) defs: Map<String, Value>,
-    /// Whether a definition did not fit.
+    /// True if a definition did not fit.
     pub(crate) has_left_out: bool,
 }
 
 impl<'c> InlinePlan<'c> {
-    /// For a schema `root` that refers to `roots` and may take `room` bytes. Works with what is known of each component from its leaves up, so that a cycle,
-    /// however long, is never followed.
+    /// Makes the plan for a schema `root` that refers to `roots` and may take `room` bytes. Uses the sizes of components, which are
+    /// computed from the leaves up, so cycles are never followed.
     pub(crate) fn new(components: &'c Components, root: &Value, roots: &[String], room: usize) -> Self {
         let size_of = |name: &String| {
             let expanded = components.get(name).and_then(|component| component.expanded);
@@ -173,8 +172,8 @@ impl<'c> InlinePlan<'c> {
         }
     }
 
-    /// What `root` refers to and was not inlined, each once, in the order of first use, the nearest first: as much as fits with `root`
-    /// into `room` bytes.
+    /// Returns the components that `root` refers to and that were not inlined, each once, in the order of first use, the nearest first: as
+    /// many as fit with `root` into `room` bytes.
     pub(crate) fn definitions(&self, root: &Value, room: usize) -> Definitions {
         let mut defs = Map::new();
         let mut known: HashSet<String> = HashSet::default();
@@ -242,7 +241,7 @@ impl Definition {
         }
     }
 
-    /// As much of the definition as fits: its upper levels, and how many bytes they take.
+    /// Returns as much of the definition as fits: its upper levels, and their size in bytes.
     fn upper(&self, fits: impl Fn(usize) -> bool) -> Option<(Value, usize)> {
         let cut = |depth: usize| pruned_copy(&self.schema, depth);
         let sizes = DEFINITION_DEPTHS.into_iter().zip(&self.cut_sizes);
@@ -276,7 +275,7 @@ fn used_once<'c>(components: &'c Components, roots: &[String]) -> HashSet<&'c st
     uses.into_iter().filter(|(_, uses)| *uses == 1).map(|(name, _)| name).collect()
 }
 
-/// What the `new` components are with all references replaced, from the leaves up; those that a cycle keeps from it are missing.
+/// Returns the `new` components with all references replaced, from the leaves up. Those that refer to a cycle are left out.
 pub(crate) fn expansions(components: &Components, new: &[String]) -> Vec<(String, Expansion)> {
     let mut found: HashMap<&str, Expansion> = HashMap::default();
     let mut waiting: HashMap<&str, usize> = HashMap::default();

@@ -33,8 +33,8 @@ pub(crate) fn forget_names(schema: &mut Schema) {
     Note::WireNames.take(schema);
 }
 
-/// Changes the names of properties that are not legal keys, everywhere in `root` where they are spoken of, and notes for
-/// [`wire_names`] what they were. Says whether there were any.
+/// Changes the names of properties that are not legal keys, everywhere in `root`, and notes the old ones for [`wire_names`]. Returns true
+/// if there were any.
 pub(crate) fn rename_properties(root: &mut Value) -> bool {
     let Value::Object(object) = root else { return false };
     if !has_odd_names(object) {
@@ -109,7 +109,7 @@ impl<'s> Groups<'s> {
         number
     }
 
-    /// Says whether the two were apart.
+    /// Joins two groups. Returns true if they were separate.
     fn join(&mut self, number: usize, other: &Schema) -> bool {
         let Some(other) = number_of(other) else { return false };
         let (one, other) = (self.group(number), self.group(other));
@@ -134,7 +134,7 @@ impl<'s> Groups<'s> {
         members
     }
 
-    /// What describes the same member, or the same item, of one group describes the same value too.
+    /// Joins schemas of the same member, or the same item, of one group, because they describe the same value.
     fn join_inner(&mut self) -> bool {
         let mut joined = false;
         for schemas in self
@@ -183,7 +183,7 @@ impl<'s> Groups<'s> {
     }
 }
 
-/// Whether one schema alone may describe a value twice.
+/// Returns true if one schema alone may describe a value twice.
 fn has_many(schemas: &[&Schema]) -> bool {
     let keys = [
         "patternProperties",
@@ -207,22 +207,22 @@ fn longest_prefix(schemas: &[&Schema]) -> usize {
     listed.map(Vec::len).max().unwrap_or(0)
 }
 
-/// What is called how.
+/// The new names of properties.
 #[derive(Default)]
 struct Plan {
     /// The group of each schema, by its number.
     groups: Vec<usize>,
     namings: HashMap<usize, Naming>,
-    /// What [`Note::WireNames`] says.
+    /// The value of [`Note::WireNames`].
     wire_names: Vec<Value>,
 }
 
-/// How the members of one group are called.
+/// The names of the members of one group.
 #[derive(Default)]
 struct Naming {
     /// New names by names on the wire, of those that change.
     keys: HashMap<String, String>,
-    /// Where the reverse of that stands among [`Note::WireNames`].
+    /// Index of the reverse among [`Note::WireNames`].
     index: usize,
     /// Patterns that a new name would fall under and the name on the wire does not.
     lost: Vec<String>,
@@ -240,7 +240,7 @@ impl Naming {
         if declared.iter().all(|name| argument_names::is_legal(name)) {
             return naming;
         }
-        // Whatever is spoken of keeps its own name; nothing else may be called so.
+        // Legal names, and all that are mentioned, stay as they are; no other property may get them.
         let mut taken: HashSet<String> = declared
             .iter()
             .filter(|name| argument_names::is_legal(name))

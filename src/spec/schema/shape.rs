@@ -1,4 +1,4 @@
-//! What is put right once all keywords of a schema are there: dialects, contradictions, and what clients insist on.
+//! Corrections of a schema once all of its keywords are translated: dialects, contradictions, and requirements of clients.
 
 use serde_json::{Map, Value, json};
 

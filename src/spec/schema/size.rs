@@ -1,14 +1,14 @@
-//! How large schemas are.
+//! Sizes of schemas.
 
 use serde_json::{Map, Value};
 
-/// How many bytes an object takes as compact JSON, escapes in strings not counted.
+/// Returns the size of an object as compact JSON in bytes, without escapes in strings.
 #[must_use]
 pub(crate) fn object_size(object: &Map<String, Value>) -> usize {
     (object.iter().map(|(key, value)| key.len() + 4 + json_size(value)).sum::<usize>() + 1).max(2)
 }
 
-/// How many bytes a value takes as compact JSON, escapes in strings not counted.
+/// Returns the size of a value as compact JSON in bytes, without escapes in strings.
 pub(crate) fn json_size(value: &Value) -> usize {
     match value {
         Value::Null => 4,

@@ -28,13 +28,13 @@ pub(crate) struct Translator<'d> {
     names: HashMap<Span, String>,
     spans: HashMap<String, Span>,
     taken: HashSet<String>,
-    /// Whether a pattern is one that every client knows, of those that were seen.
+    /// Patterns that were seen, and true for those that every client supports.
     patterns: HashMap<String, bool>,
-    /// Whether any schema of the document asks which members others have described; looked for once.
+    /// True if any schema of the document has an `unevaluated*` keyword; looked for once.
     asks_for_evaluated: OnceCell<bool>,
-    /// Whether any property was seen under a name that model APIs refuse.
+    /// True if any property was seen under a name that model APIs refuse.
     pub(crate) has_odd_names: bool,
-    /// Whether any schema lost something that described members or items.
+    /// True if any schema lost a description of members or items.
     pub(crate) has_lost: bool,
 }
 
@@ -72,7 +72,7 @@ impl<'d> Translator<'d> {
         .schema(value)
     }
 
-    /// Whether `true` says something: it describes all members for an `unevaluatedProperties` around it (2020-12 core section 11.3).
+    /// Returns true if `true` has a meaning: it describes all members for an `unevaluatedProperties` around it (2020-12 core section 11.3).
     fn keeps_true(&self) -> bool {
         *self.asks_for_evaluated.get_or_init(|| {
             let mut texts = self.document.files().iter().map(DocumentFile::text);
@@ -80,7 +80,7 @@ impl<'d> Translator<'d> {
         })
     }
 
-    /// Where the component with that `$defs` name stands.
+    /// Returns the span of the component with that `$defs` name.
     #[must_use]
     pub(crate) fn component_span(&self, name: &str) -> Option<Span> {
         self.spans.get(name).copied()
@@ -111,7 +111,7 @@ struct Translation<'s, 'd> {
     /// The schema lies in the file of this span; references in it are read from there.
     from: Span,
     warnings: &'s mut Vec<String>,
-    /// Whether properties without a type are read as an object's.
+    /// True if properties without a type are read as an object's.
     infers: bool,
 }
 
@@ -154,7 +154,7 @@ impl Translation<'_, '_> {
             }
         }
         let discriminator = remove_keyword(&mut object, "discriminator");
-        // A limit on what is contained gets stricter where more is taken for it.
+        // A limit on what is contained gets stricter if more items count.
         let counts = has_keyword(&object, "maxContains");
         let is_sure = !counts || keyword(&object, "contains").is_none_or(|contains| self.survives(contains));
         for (key, value) in object {
@@ -244,8 +244,8 @@ impl Translation<'_, '_> {
                 if translated.is_empty() {
                     return;
                 }
-                // What told the branches apart may be a property that only replies have, or a keyword that had to go;
-                // then a value that is meant for one of them fits several. The API itself will know.
+                // The branches may differ only in a property of replies, or in a keyword that was removed; then a value for one of them
+                // fits several. The API itself decides.
                 let loosened = key == "oneOf" && self.translator.direction == Direction::Input;
                 let key = if loosened { "anyOf" } else { key };
                 if has_keyword(out, key) {
@@ -260,7 +260,7 @@ impl Translation<'_, '_> {
                     out.insert(key.into(), Value::Array(translated));
                 }
             }
-            // A negation gets stricter where the schema in it gets looser.
+            // A negation gets stricter if the schema in it gets looser.
             ("not" | "if", value) if !self.survives(&value) => {
                 self.warnings.push(format!(
                     "the schema under `{key}` uses keywords that may be read more loosely, so that `{key}` is not checked"
@@ -328,7 +328,7 @@ impl Translation<'_, '_> {
         Note::Lost.write(out, true);
     }
 
-    /// Whether a schema says after translation what it said before. Only of plain assertions is that sure.
+    /// Returns true if translation does not change the meaning of a schema. Only for plain assertions that is certain.
     fn survives(&mut self, schema: &Value) -> bool {
         if !is_plain(schema) {
             return false;
@@ -348,8 +348,8 @@ impl Translation<'_, '_> {
         translated
     }
 
-    /// Whether a pattern is an ECMA-262 regular expression with the `u` flag (2020-12 core section 6.4), as validating
-    /// clients compile it.
+    /// Returns true if a pattern is an ECMA-262 regular expression with the `u` flag (2020-12 core section 6.4), as validating clients
+    /// compile it.
     fn is_pattern(&mut self, pattern: &str) -> bool {
         // Classes by Unicode property are legal there, but Python clients refuse the whole schema because of one.
         let judge = || !pattern.contains("\\p{") && !pattern.contains("\\P{") && regress::Regex::with_flags(pattern, "u").is_ok();
@@ -364,7 +364,7 @@ impl Translation<'_, '_> {
     }
 }
 
-/// Whether a schema, and those of its properties, has nothing but assertions that stay as they are.
+/// Returns true if a schema, and those of its properties, has nothing but assertions that stay as they are.
 fn is_plain(schema: &Value) -> bool {
     const PLAIN: [&str; 12] = [
         "type",
@@ -388,7 +388,7 @@ fn is_plain(schema: &Value) -> bool {
     })
 }
 
-/// Whether a schema has all that another one has.
+/// Returns true if a schema has all keywords of another one.
 fn says_as_much(schema: &Value, other: &Value) -> bool {
     let Value::Object(other) = other else { return false };
     other.iter().all(|(key, said)| match (key.as_str(), schema.get(key), said) {

@@ -1,11 +1,11 @@
-//! The schemas directly inside of a schema. A property may be called `enum` or `$ref`, so what a key means depends on
-//! where it stands, and only here is that known.
+//! The schemas directly inside of a schema. A property may be called `enum` or `$ref`, so the meaning of a key depends on its position,
+//! which only this module knows.
 
 use serde_json::{Map, Value};
 
 use super::keywords::keyword;
 
-/// How an applicator holds its schemas.
+/// Form in which an applicator holds its schemas.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holds {
     /// An object of schemas under names of the author's choice.
@@ -34,7 +34,7 @@ fn held_by(keyword: &str) -> Option<Holds> {
     })
 }
 
-/// Whether the value of a keyword is a schema by itself.
+/// Returns true if the value of a keyword is a schema by itself.
 #[must_use]
 pub(crate) fn holds_one_schema(keyword: &str) -> bool {
     held_by(keyword) == Some(Holds::Single)
@@ -55,7 +55,7 @@ pub(crate) fn each<'v>(schema: &'v Map<String, Value>, mut visit: impl FnMut(&'v
     }
 }
 
-/// As [`each`], to change them.
+/// Visits the schemas like [`each`], mutable.
 pub(crate) fn each_mut(schema: &mut Map<String, Value>, mut visit: impl FnMut(&mut Value)) {
     for (key, value) in schema {
         match value {
@@ -70,7 +70,7 @@ pub(crate) fn each_mut(schema: &mut Map<String, Value>, mut visit: impl FnMut(&m
     }
 }
 
-/// Whether a member of a schema holds any schema.
+/// Returns true if a member of a schema holds any schema.
 pub(crate) fn holds_schemas(key: &str, value: &Value) -> bool {
     match (value, held_by(key)) {
         (Value::Object(named), Some(Holds::Named)) => !named.is_empty(),
@@ -106,7 +106,7 @@ pub(crate) fn references(value: &Value, found: &mut Vec<String>) {
     each(object, |inner| references(inner, found));
 }
 
-/// How many levels of schemas are inside of a schema: 0 where there is none.
+/// Returns the number of levels of schemas inside of a schema: 0 if there is none.
 #[must_use]
 pub(crate) fn levels(value: &Value) -> usize {
     let Value::Object(object) = value else { return 0 };

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::json;
 
-/// How deep JSON may nest for `serde_json` to read it.
+/// Depth of nested JSON up to which `serde_json` reads it.
 const MAX_READ_DEPTH: usize = 127;
 
 /// A schema with the notes that [`wire_names`](super::wire_names) reads. It is kept as text until a call needs it: as trees, the
