@@ -1,4 +1,4 @@
-//! The hints of one tool, each with where it came from.
+//! The hints of one tool, each with its source.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ pub enum Hint {
     OpenWorld,
 }
 
-/// Where a hint comes from.
+/// Source of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// MCP's default, because nothing else says anything about the hint.
@@ -50,7 +50,7 @@ pub enum Reason {
     ReadOnly,
     /// The HTTP method; see `hints::for_method`.
     Method,
-    /// Something that the operation requires.
+    /// A requirement of the operation.
     Evidence(&'static str),
     /// A word of its name or its description.
     Word(&'static str),
@@ -148,7 +148,7 @@ impl Hints {
         }
     }
 
-    /// Where the value comes from, in words.
+    /// Describes the source of the value.
     #[must_use]
     pub(crate) fn source(&self, hint: Hint) -> String {
         self.get(hint)
@@ -161,8 +161,8 @@ impl Hints {
         self.get(hint).map_or(hint.default_value(), |sourced| sourced.value)
     }
 
-    /// Sets one hint. A tool that is no longer read-only loses what only followed from that: MCP's defaults, the careful
-    /// values, take its place. All other hints stay as they are.
+    /// Sets one hint. A tool that is no longer read-only loses the hints that only followed from that: MCP's defaults, the careful values,
+    /// take their place. All other hints stay as they are.
     pub fn set(&mut self, hint: Hint, value: bool, reason: Reason) {
         if hint == Hint::ReadOnly
             && !value
@@ -187,13 +187,13 @@ impl Hints {
         *slot = Some(Sourced { value, reason });
     }
 
-    /// Whether the value would make the tool look less careful than it does.
+    /// Returns true if the value would make the tool look less dangerous than it does.
     #[must_use]
     pub fn would_loosen(&self, hint: Hint, value: bool) -> bool {
         value != hint.default_value() && value != self.effective(hint)
     }
 
-    /// Whether any hint is set.
+    /// Returns true if any hint is set.
     #[must_use]
     pub fn is_set(&self) -> bool {
         Hint::ALL.iter().any(|hint| self.get(*hint).is_some())
@@ -233,26 +233,26 @@ impl Hints {
         }
     }
 
-    /// Whether the tool changes nothing. A tool that is also called destructive does not count as read-only.
+    /// Returns true if the tool changes nothing. A tool that is also called destructive does not count as read-only.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.effective(Hint::ReadOnly) && !self.destructive.is_some_and(|sourced| sourced.value)
     }
 
-    /// Whether the tool may change or remove what exists. A tool without hints may (MCP's default).
+    /// Returns true if the tool may change or remove what exists. A tool without hints may (MCP's default).
     #[must_use]
     pub fn is_destructive(&self) -> bool {
         !self.is_read_only() && self.effective(Hint::Destructive)
     }
 
-    /// Whether it is called read-only and destructive at once.
+    /// Returns true if it is called read-only and destructive at once.
     #[must_use]
     pub fn is_contradiction(&self) -> bool {
         let says = |sourced: Option<Sourced>| sourced.is_some_and(|sourced| sourced.value);
         says(self.read_only) && says(self.destructive)
     }
 
-    /// What clients get; `title` is for `annotations.title`, which stays empty unless a person wrote one.
+    /// Returns the annotations that clients get; `title` is for `annotations.title`, which stays empty unless a person wrote one.
     #[must_use]
     pub fn to_annotations(&self, title: Option<String>) -> Option<ToolAnnotations> {
         (self.is_set() || title.is_some()).then(|| {
@@ -291,13 +291,13 @@ impl Hints {
 }
 
 impl Reason {
-    /// Whether the operator set the hint: by a rule of the configuration file, or on the command line.
+    /// Returns true if the operator set the hint: by a rule of the configuration file, or on the command line.
     #[must_use]
     pub fn is_operator(self) -> bool {
         matches!(self, Self::Rule(_) | Self::CommandLine)
     }
 
-    /// The word, where it is one.
+    /// Returns the word, if the source is one.
     #[must_use]
     pub(crate) fn word(self) -> Option<&'static str> {
         match self {
@@ -306,7 +306,7 @@ impl Reason {
         }
     }
 
-    /// How strong the source is; rules and the command line are equally strong, because both are the operator's.
+    /// Returns the strength of the source; rules and the command line are equally strong, because both are the operator's.
     fn rank(self) -> u8 {
         match self {
             Self::Default | Self::ReadOnly => 0,

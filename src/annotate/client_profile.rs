@@ -38,36 +38,36 @@ pub(crate) enum KnownClient {
     Opencode,
 }
 
-/// What a client accepts of tools and shows of results, as far as that is known.
+/// Known limits of a client for tools, and the form in which it shows results.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientProfile {
     /// The client's name, for people.
     pub name: &'static str,
-    /// How long a tool name may be once the client has put the server's name before it.
+    /// Longest tool name after the client has put the server's name before it.
     pub max_name_bytes: usize,
     /// The number of tools above which it hides or refuses some.
     pub max_tools: Option<usize>,
-    /// Whether it understands `$ref` and `$defs`.
+    /// True if the client supports `$ref` and `$defs`.
     pub knows_references: bool,
-    /// How many tokens of a result it takes whole, unless the operator sets another number; 0 is no limit.
+    /// Number of tokens up to which it takes a result whole, unless the operator sets another number; 0 is no limit.
     pub result_tokens: usize,
-    /// Whether it takes more if a tool says so in `_meta["anthropic/maxResultSizeChars"]`.
+    /// True if it takes longer results if a tool declares so in `_meta["anthropic/maxResultSizeChars"]`.
     pub reads_max_result_size: bool,
-    /// What it shows a model of a result with structured content.
+    /// Form in which it shows a model a result with structured content.
     pub shows: ShownForm,
-    /// Whether it shows a model images.
+    /// True if it shows a model images.
     pub shows_images: Option<bool>,
-    /// Whether it asks its user where a server does so (MCP, elicitation).
+    /// True if it asks its user if a server requests that (MCP, elicitation).
     pub asks: Option<bool>,
-    /// What else its users meet, in a clause.
+    /// Further remark for its users, as a clause.
     pub remark: &'static str,
-    /// Where these facts about results are from.
+    /// Source of these facts about results.
     pub source: &'static str,
     /// The month in which they were found.
     pub checked: &'static str,
 }
 
-/// What a client shows a model of a result with structured content.
+/// Form in which a client shows a model a result with structured content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShownForm {
     Structured,
@@ -184,13 +184,13 @@ impl KnownClient {
 }
 
 impl ClientProfile {
-    /// Whether it is one client.
+    /// Returns true if the profile is that of one client.
     #[must_use]
     pub(crate) fn is_known(&self) -> bool {
         self.name != USUAL.name
     }
 
-    /// What `--confirm` does to a client that cannot ask its user, in a sentence.
+    /// Returns a sentence about `--confirm` with a client that cannot ask its user.
     #[must_use]
     pub(crate) fn confirmation_warning(&self) -> Option<String> {
         let client = self.name;
@@ -201,7 +201,7 @@ impl ClientProfile {
         })
     }
 
-    /// What the client makes of results, in a sentence.
+    /// Describes the client's treatment of results, in a sentence.
     #[must_use]
     pub(crate) fn results_in_words(&self) -> String {
         let mut said = match self.result_tokens {

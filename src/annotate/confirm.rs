@@ -4,16 +4,16 @@ use super::enforcement::Enforcement;
 use super::selection::Pattern;
 use crate::spec::Operation;
 
-/// Which calls a person is asked about before they are made: by what is enforced of a tool, and by patterns.
+/// The calls that a person must confirm: by enforcement of the tool, and by patterns.
 #[derive(Debug, Clone, Default)]
 pub struct Confirm {
-    /// By what is enforced.
+    /// Level by enforcement.
     pub level: ConfirmLevel,
     /// Tools that match one of these as well.
     pub patterns: Vec<Pattern>,
 }
 
-/// Which tools a person is asked about, whatever they are called.
+/// The tools whose calls a person must confirm, independent of their names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConfirmLevel {
     /// None.
@@ -36,13 +36,13 @@ impl Confirm {
         }
     }
 
-    /// Whether a person is asked about any call at all.
+    /// Returns true if any call must be confirmed.
     #[must_use]
     pub(crate) fn is_on(&self) -> bool {
         self.level != ConfirmLevel::None || !self.patterns.is_empty()
     }
 
-    /// Whether a person is asked before calls of the operation, under one of its tool names.
+    /// Returns true if a person must confirm calls of the operation, under one of its tool names.
     #[must_use]
     pub(crate) fn asks(&self, names: [&str; 2], operation: &Operation, enforcement: &Enforcement) -> bool {
         let by_level = match self.level {

@@ -67,7 +67,7 @@ pub(crate) fn titles(operations: &[Box<Operation>]) -> Vec<String> {
     if distinct(&short) < distinct(&full) { full } else { short }
 }
 
-/// What the tool does, never empty: summary and description if they differ, and whether it is deprecated.
+/// Describes the tool, never empty: summary and description if they differ, and a note if it is deprecated.
 #[must_use]
 pub(crate) fn description(operation: &Operation, title: &str) -> String {
     let summary = operation.summary.as_deref().map(clean).unwrap_or_default();
@@ -85,8 +85,8 @@ pub(crate) fn description(operation: &Operation, title: &str) -> String {
     truncate(&text, MAX_DESCRIPTION_BYTES)
 }
 
-/// What a parameter means: its own description, else the schema's (`None` here: it is there already), else a sentence
-/// made from name, location and type. Where the argument's name does not tell the name on the wire, that is said as well.
+/// Describes a parameter: its own description, else the schema's (`None` here: the schema has it already), else a sentence made from name,
+/// location and type. If the argument's name does not show the name on the wire, that is added.
 #[must_use]
 pub(crate) fn parameter_description(parameter: &Parameter, schema_says: Option<&str>, kind: &str) -> Option<String> {
     let own = parameter.description.as_deref().map(clean).filter(|text| !text.is_empty());

@@ -1,19 +1,19 @@
-//! What is enforced of a tool: which tools are offered, which calls a person is asked about, which scope a call needs, and
-//! which requests are repeated. Whoever enforces something asks here, never the hints alone.
+//! Enforcement: the tools that are offered, the calls that a person must confirm, the scope that a call needs, and the requests that are
+//! repeated. All of these use this module, never the hints alone.
 
 use super::annotations::{Hint, Hints, Reason};
 
-/// What is enforced of one tool: the more careful of what its hints say and of what is known about the operation.
+/// The enforced class of one tool: the more careful of its hints and of what is known about the operation.
 #[derive(Debug, Clone, Copy)]
 pub struct Enforcement {
     hints: Hints,
-    /// What makes this stricter than the hints.
+    /// Reason for which this is stricter than the hints.
     reason: Option<Reason>,
     /// The hint that the policy `infer` would set although it makes the tool look harmless, and the word for it.
     guess: Option<(Hint, &'static str)>,
 }
 
-/// What a call does to what exists: the class of a tool, by what is enforced of it.
+/// Effect of a call: the class of a tool, by its enforcement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Effect {
@@ -53,9 +53,9 @@ impl Enforcement {
         }
     }
 
-    /// For each hint, the more careful of two values: the one that is `served`, and the one that the policy `strict` takes from the
-    /// operation and its words. A hint that the operator set counts as it is; one of a document that the operator trusts does not.
-    /// `guess` is the hint that the policy `infer` would set although it makes the tool look harmless, and the word for it.
+    /// Takes for each hint the more careful of two values: the one that is `served`, and the one that the policy `strict` takes from the
+    /// operation and its words. A hint that the operator set counts as it is; one of a document that the operator trusts does not. `guess`
+    /// is the hint that the policy `infer` would set although it makes the tool look harmless, and the word for it.
     #[must_use]
     pub(crate) fn new(served: &Hints, strict: &Hints, guess: Option<(Hint, &'static str)>) -> Self {
         let mut enforcement = Self {
@@ -81,7 +81,7 @@ impl Enforcement {
         enforcement
     }
 
-    /// What the hints alone would mean.
+    /// Makes the enforcement of the hints alone.
     #[must_use]
     pub(crate) fn of_hints(served: &Hints) -> Self {
         Self {
@@ -91,25 +91,25 @@ impl Enforcement {
         }
     }
 
-    /// Whether the tool counts as one that changes nothing.
+    /// Returns true if the tool counts as read-only.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.hints.is_read_only()
     }
 
-    /// Whether the tool counts as one that may change or remove what exists.
+    /// Returns true if the tool counts as destructive.
     #[must_use]
     pub fn is_destructive(&self) -> bool {
         self.hints.is_destructive()
     }
 
-    /// Whether a request may be sent again after a failure: a repeated one must change nothing more.
+    /// Returns true if a request may be sent again after a failure: a repeated one must change nothing more.
     #[must_use]
     pub(crate) fn may_repeat(&self) -> bool {
         self.hints.effective(Hint::Idempotent)
     }
 
-    /// What makes this stricter than the hints.
+    /// Returns the reason for which this is stricter than the hints.
     #[must_use]
     pub(crate) fn reason(&self) -> Option<Reason> {
         self.reason
@@ -129,13 +129,13 @@ pub(crate) struct Restriction {
     pub(crate) tool: String,
     /// Method and path.
     pub(crate) label: String,
-    /// Where the operation stands in the document, as a JSON Pointer fragment.
+    /// Location of the operation in the document, as a JSON Pointer fragment.
     pub(crate) pointer: String,
-    /// Why.
+    /// Reason.
     pub(crate) reason: Reason,
     /// The hint, and the value of it, by which the operator frees the operation.
     pub(crate) frees: (Hint, bool),
-    /// Whether it is left out; else a person is asked before each call.
+    /// True if the operation is left out; else a person must confirm each call.
     pub(crate) is_left_out: bool,
 }
 
@@ -161,7 +161,7 @@ impl Restriction {
     }
 }
 
-/// One line for the operator on all restrictions, with the first as the example; `None` where there is none.
+/// Returns one line for the operator on all restrictions, with the first as the example; `None` if there is none.
 #[must_use]
 pub(crate) fn summarize_restrictions(restrictions: &[Restriction]) -> Option<String> {
     let example = restrictions.first()?.explain();
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
     use http::Method;
 
-    /// Whether it counts as read-only, destructive, and repeatable: `rdi`, with `-` for what it does not.
+    /// Writes the classes of a tool (read-only, destructive, repeatable) as `rdi`, with `-` for those that do not apply.
     fn enforced(served: &Hints, inferred: &Hints) -> String {
         let enforcement = Enforcement::new(served, inferred, None);
         let counts = [
@@ -207,7 +207,7 @@ mod tests {
         Hints::of_method(&Method::from_bytes(method.as_bytes()).unwrap())
     }
 
-    /// What the word `kill` says.
+    /// Hints of the word `kill`.
     fn killing(method: &str) -> Hints {
         let mut hints = of(method);
         hints.set(Hint::ReadOnly, false, Reason::Word("kill"));

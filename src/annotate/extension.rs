@@ -11,11 +11,11 @@ use super::overrides::{ExpectedType, Override, OverrideProblem, OverrideProblemK
 use crate::spec::operation::{TOOL_EXTENSIONS, tool_extensions};
 use crate::spec::{Diagnostic, Document, Operation, Span, pointer};
 
-/// What an extension of the document says about a tool.
+/// Settings of an extension of the document for a tool.
 pub(crate) struct Authored {
     /// The extension's name.
     pub(crate) extension: &'static str,
-    /// What it says.
+    /// Its settings.
     pub(crate) said: Override,
 }
 
@@ -85,7 +85,7 @@ fn read_extensions(document: &Document, extensions: &[(Box<str>, Span)], place: 
             ("x-speakeasy-mcp", _) => Override::read(&speakeasy(value), &mut problems),
             _ => Override::read(&value, &mut problems),
         };
-        // The key is a part of the extension's name where it is not written out.
+        // The key is a part of the extension's name if it is not written out.
         let is_named = matches!(extension, "x-mcp-name" | "x-mcp-title" | "x-mcp-description");
         for problem in problems {
             let mut place = place.to_owned();

@@ -1,4 +1,4 @@
-//! How a model gives a file. A document only says that a value is binary.
+//! Forms in which a model gives a file. A document only marks a value as binary.
 
 use serde_json::{Map, Value, json};
 
@@ -9,9 +9,9 @@ use crate::spec::{MediaKind, MediaType, RequestBody};
 /// The ways in which files may be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Files {
-    /// As base64 or a data URI.
+    /// Base64 or a data URI.
     Inline,
-    /// By their path in the operator's folder as well.
+    /// Paths in the operator's folder as well.
     Paths,
 }
 
@@ -87,7 +87,7 @@ fn body_of(root: &Map<String, Value>, branch: Option<usize>) -> Option<&Map<Stri
     }
 }
 
-/// As [`body_of`], to change it.
+/// Returns the body like [`body_of`], mutable.
 pub(super) fn body_mut(root: &mut Map<String, Value>, branch: Option<usize>) -> Option<&mut Map<String, Value>> {
     let body = root.get_mut("properties")?.get_mut(BODY)?;
     match branch {

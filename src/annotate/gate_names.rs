@@ -7,7 +7,7 @@ use super::enforcement::Effect;
 pub(crate) enum GateKind {
     /// Finds operations.
     Search,
-    /// Tells the arguments of operations.
+    /// Describes the arguments of operations.
     Describe,
     /// Calls an operation that reads.
     CallRead,
@@ -33,7 +33,7 @@ impl GateKind {
         }
     }
 
-    /// The gate through which operations of a class are called.
+    /// Returns the meta-tool that calls operations of a class.
     #[must_use]
     pub(crate) fn of_effect(effect: Effect) -> Self {
         match effect {
@@ -43,7 +43,7 @@ impl GateKind {
         }
     }
 
-    /// The class of operations that it calls; none where it calls nothing.
+    /// Returns the class of operations that it calls; `None` if it calls none.
     #[must_use]
     pub(crate) fn effect(self) -> Option<Effect> {
         match self {
@@ -55,7 +55,7 @@ impl GateKind {
     }
 }
 
-/// The gate of a name without prefix.
+/// Returns the meta-tool of a name without prefix.
 #[must_use]
 pub(crate) fn kind_of(name: &str) -> Option<GateKind> {
     GateKind::ALL.into_iter().find(|kind| kind.name() == name)

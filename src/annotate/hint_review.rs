@@ -1,4 +1,4 @@
-//! Advice for the operator on the hints of a tool: where its name contradicts them, and where they contradict each other.
+//! Advice for the operator on the hints of a tool: contradictions between its name and them, and among them.
 
 use http::Method;
 
@@ -12,11 +12,11 @@ use crate::spec::{Operation, Severity};
 pub(crate) struct HintAdvice {
     /// A warning is most likely right, a note is a guess.
     pub severity: Severity,
-    /// What contradicts what.
+    /// The contradiction.
     pub message: String,
-    /// The rule for `overrides` that follows the advice, as YAML, where there is just one.
+    /// The rule for `overrides` that follows the advice, as YAML, if there is just one.
     pub rule: Option<String>,
-    /// Whether the operation looks more dangerous than it is served as.
+    /// True if the operation looks more dangerous than it is served as.
     pub is_understated: bool,
     /// The word of the operation that it is about.
     pub word: Option<&'static str>,
@@ -127,7 +127,7 @@ pub(crate) fn review_hints(operation: &Operation, served: &Hints, enforcement: &
     advice
 }
 
-/// What words change of what is published and of what is enforced, with numbers; `None` where they change nothing.
+/// Counts the changes by words of published hints and of enforcement; `None` if they change nothing.
 #[must_use]
 pub(crate) fn summarize_words<'h>(tools: impl Iterator<Item = (&'h Hints, &'h Enforcement, &'h Method)>) -> Option<String> {
     let (mut acting, mut harming, mut enforced) = (0, 0, 0);
@@ -154,13 +154,13 @@ pub(crate) fn summarize_words<'h>(tools: impl Iterator<Item = (&'h Hints, &'h En
     (!clauses.is_empty()).then(|| format!("because of their words, {} (`openapi-mcp check` names them)", clauses.join("; ")))
 }
 
-/// Whether words alone made a tool look more dangerous.
+/// Returns true if only words made a tool look more dangerous.
 pub(super) fn is_by_words(served: &Hints) -> bool {
     let destructive = served.get(Hint::Destructive);
     destructive.is_some_and(|sourced| sourced.value && matches!(sourced.reason, Reason::Word(_) | Reason::NoWord))
 }
 
-/// What the method says otherwise.
+/// Returns the hints of the method that differ.
 fn method_hints(served: &Hints, method: &Hints) -> Vec<(Hint, bool)> {
     let both = [Hint::ReadOnly, Hint::Destructive]
         .into_iter()

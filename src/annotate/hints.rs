@@ -14,7 +14,7 @@ pub(crate) struct Row {
     pub idempotent: bool,
     /// `openWorldHint`.
     pub open_world: bool,
-    /// Why the row is as it is, in words for people.
+    /// Reason of the row, for readers.
     pub because: &'static str,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn for_method(method: &Method) -> Option<Row> {
         read_only,
         destructive,
         idempotent,
-        // An API is an external system to this server, even where its data is internal.
+        // An API is an external system to this server, even if its data is internal.
         open_world: true,
         because,
     })

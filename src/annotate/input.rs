@@ -98,7 +98,7 @@ fn parameter_schema(parameter: &Parameter, schemas: &mut Schemas<'_>, warnings: 
     schema
 }
 
-/// OAS `allowEmptyValue`: the empty text as well, whatever the value is otherwise.
+/// Accepts the empty text in addition (OAS `allowEmptyValue`).
 fn accept_empty(schema: &mut Map<String, Value>) {
     let anything = ["type", "enum", "const", "$ref", "allOf", "anyOf", "not"]
         .iter()
@@ -206,7 +206,7 @@ fn media_type_schema(
     schema
 }
 
-/// What is written as XML by its schema, or the text itself.
+/// Returns the schema of an XML body: the value that is written as XML, or the text itself.
 fn xml_schema(mut schema: Map<String, Value>) -> Map<String, Value> {
     if schema.is_empty() || schema.get("type") == Some(&Value::from("string")) {
         return schema;
@@ -217,7 +217,7 @@ fn xml_schema(mut schema: Map<String, Value>) -> Map<String, Value> {
     said.into_iter().chain([either]).collect()
 }
 
-/// RFC 6902: a JSON Patch is a list of operations, whatever the document calls it.
+/// Returns the schema of a JSON Patch (RFC 6902): a list of operations, in spite of the document.
 fn json_patch_schema() -> Value {
     json!({
         "type": "array",

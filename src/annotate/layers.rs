@@ -10,7 +10,7 @@ use super::selection::Pattern;
 use super::wording::{Wording, apply_evidence};
 use crate::spec::{Diagnostic, Document, Operation};
 
-/// How hints are derived from an operation.
+/// Policy by which hints are derived from an operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Policy {
     /// From the HTTP method, and from words that say that the operation removes, ends or moves something, or that a GET acts.
@@ -26,7 +26,7 @@ pub enum Policy {
     Infer,
 }
 
-/// How far the document's own hints are trusted.
+/// Trust in the document's own hints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HintTrust {
     /// They can only make a tool look more dangerous.
@@ -43,24 +43,24 @@ pub enum HintTrust {
 pub struct Rule {
     /// The name of the rule in messages.
     pub name: String,
-    /// What marks the rule as optional, for messages.
+    /// The setting that marks the rule as optional, for messages.
     pub remedy: String,
-    /// Whether it may match no operation.
+    /// True if the rule may match no operation.
     pub optional: bool,
     /// An operation must match one pattern of each group; without a group, every operation matches.
     pub matches: Vec<Vec<Pattern>>,
-    /// What the rule sets.
+    /// Values that the rule sets.
     pub says: Override,
 }
 
 /// All sources.
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
-    /// How hints are derived from an operation.
+    /// Policy by which hints are derived from an operation.
     pub policy: Policy,
-    /// Whether the API deals with nothing outside, so that `infer` may mark tools as closed-world.
+    /// True if the API does not reach external systems, so `infer` may mark tools as closed-world.
     pub local: bool,
-    /// How far the document is trusted.
+    /// Trust in the document's hints.
     pub trust: HintTrust,
     /// The rules of the configuration file; a later one is stronger.
     pub rules: Vec<Rule>,
@@ -68,14 +68,14 @@ pub struct Layers {
     pub commands: Vec<Rule>,
 }
 
-/// What all sources together say about a tool.
+/// The decision of all sources about a tool.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Decision {
     /// The hints.
     pub(crate) hints: Hints,
     /// Everything else. Most operations share the one that says nothing.
     pub(crate) said: Arc<Override>,
-    /// What the words of the operation say.
+    /// Hints of the words of the operation.
     pub(crate) wording: Wording,
 }
 
@@ -87,7 +87,7 @@ impl Rule {
 }
 
 impl Layers {
-    /// What the policy and the document say about each operation.
+    /// Decides on each operation by the policy and the document.
     pub(crate) fn author(&self, document: &Document, operations: &[Box<Operation>], diagnostics: &mut Vec<Diagnostic>) -> Vec<Decision> {
         let root = if self.trust == HintTrust::Ignore {
             Vec::new()

@@ -64,7 +64,7 @@ pub(crate) use self::selection::{LeftOut, Pattern, Selection};
 /// The budget of a schema that is not cut for its size.
 const WHOLE_SCHEMA_BYTES: usize = 4 << 20;
 
-/// A tool and the operation it stands for.
+/// A tool and its operation.
 ///
 /// Its schemas are kept as JSON text: as trees, those of a large API take many times the memory, and few of them are used.
 pub struct Annotated {
@@ -72,25 +72,25 @@ pub struct Annotated {
     pub tool: ToolSummary,
     /// The operation that a call makes.
     pub operation: Box<Operation>,
-    /// Its hints, each with where it came from.
+    /// Its hints, each with its source.
     pub hints: Hints,
-    /// What is enforced of it.
+    /// Its enforcement.
     pub enforcement: Enforcement,
-    /// Whether a person is asked before each call.
+    /// True if a person must confirm each call.
     pub must_confirm: bool,
-    /// What the tool belongs to: the operation's first tag, unless a person said otherwise.
+    /// Category of the tool: the operation's first tag, unless it is overridden.
     pub category: Option<String>,
     /// Words by which a search finds it as well.
     pub keywords: Vec<String>,
-    /// Whether an output schema is offered.
+    /// True if the tool has an output schema.
     pub has_output: bool,
-    /// Where property names had to be changed: the input schema with the names on the wire noted in it.
+    /// The input schema with the names on the wire noted in it, if property names had to be changed.
     pub wire: Option<Box<WireSchema>>,
-    /// Where rules set something for arguments: the document's input schema, with all of them.
+    /// The document's input schema with all arguments, if rules set something for arguments.
     pub(crate) unruled: Option<Arc<Map<String, Value>>>,
     /// The properties of the body that rules are about.
     pub(crate) ruled_properties: Vec<RuledProperty>,
-    /// Whether its input schema is made when it is used.
+    /// True if its input schema is made on first use.
     is_finished_on_use: bool,
     /// Its long parts.
     parts: ToolParts,
@@ -101,11 +101,11 @@ pub struct Annotated {
 pub struct AnnotatedTools {
     /// One tool per operation that is selected, in the order of the operations.
     pub tools: Vec<Annotated>,
-    /// What the settings restrict because of names.
+    /// Restrictions of the settings because of names.
     pub(crate) restrictions: Vec<Restriction>,
     /// The names of the tools that are left out, each with the reason.
     pub(crate) left_out: Vec<(String, LeftOut)>,
-    /// How many bytes the list takes at least, where it is too long, so that input schemas are made when they are used.
+    /// Least number of bytes of the list if it is too long, in which case input schemas are made on first use.
     pub(crate) too_long: Option<usize>,
     /// A sentence for each pattern of the settings that had to match an operation, and matches none.
     pub(crate) unmatched: Vec<String>,
@@ -113,7 +113,7 @@ pub struct AnnotatedTools {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// One tool per operation that is selected, each with the operation it stands for.
+/// Makes one tool per selected operation, each with its operation.
 #[must_use]
 pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &AnnotateOptions) -> AnnotatedTools {
     let Candidates {
@@ -233,7 +233,7 @@ impl Annotated {
         self.parts.input.get()
     }
 
-    /// The whole tool as it stands in `tools/list`.
+    /// Writes the whole tool as `tools/list` has it.
     #[must_use]
     pub(crate) fn to_json(&self) -> String {
         let grouping = Grouping {
@@ -243,7 +243,7 @@ impl Annotated {
         write_tool(&self.tool, &self.parts, grouping)
     }
 
-    /// About how many bytes that is.
+    /// Returns the approximate length of that in bytes.
     #[must_use]
     pub(crate) fn bytes(&self) -> usize {
         /// The hints and the keys around the members.
@@ -257,7 +257,7 @@ impl Annotated {
         FRAME + self.tool.name.len() + titles + self.parts.bytes()
     }
 
-    /// What is known of it without its input schema, where that is made when it is used.
+    /// Takes the parts that are known without the input schema, if that is made on first use.
     pub(crate) fn take_unfinished(&mut self) -> Option<UnfinishedTool> {
         self.is_finished_on_use
             .then(|| UnfinishedTool::new(std::mem::take(&mut self.parts)))

@@ -17,12 +17,12 @@ use crate::text::{self, counted};
 /// The longest name that every client accepts, its own prefix not counted.
 pub(crate) const MAX_NAME_BYTES: usize = 64;
 
-/// What an operator sets about names.
+/// The operator's settings for names.
 #[derive(Debug, Clone)]
 pub struct NameOptions {
     /// Put before every name.
     pub prefix: String,
-    /// How long a name may be, prefix included, in bytes.
+    /// Longest name in bytes, prefix included.
     pub max_bytes: usize,
 }
 
@@ -35,9 +35,9 @@ impl Default for NameOptions {
     }
 }
 
-/// One name per operation, in their order. A name is what a person wished for, else the operationId without the path and the method
-/// that a framework added to it ([`function_names`]), with illegal characters replaced, else method and path. Where two operations would share one, whatever the case of its letters, each is named by
-/// method and path; where that is not unique, or a person wished for the name, it gets a hash of both.
+/// Returns one name per operation, in their order. It is the requested name, else the operationId without the path and the method that a
+/// framework added to it ([`function_names`]), with illegal characters replaced, else method and path. If two operations would share a
+/// name, compared without case, each is named by method and path; if that is not unique, or the name was requested, it gets a hash of both.
 #[must_use]
 pub(crate) fn names(operations: &[Box<Operation>], options: &NameOptions) -> Vec<String> {
     name_operations(operations, |_| None, options)
@@ -55,7 +55,7 @@ fn name_operations<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) -> 
     let wanted: Vec<String> = operations.iter().map(Box::as_ref).enumerate().map(wish).collect();
     let keys: Vec<String> = wanted.iter().map(|name| name.to_ascii_lowercase()).collect();
     let count = count_names(keys.iter());
-    // Gates stand with the prefix of the only API, and without one where there are several.
+    // Meta-tools have the prefix of the only API, and none if there are several.
     let prefixes = [options.prefix.as_str(), ""];
     let reserved = GateKind::ALL.map(|kind| prefixes.map(|prefix| format!("{prefix}{}", kind.name()).to_ascii_lowercase()));
     let reserved = reserved.as_flattened();
@@ -86,7 +86,7 @@ fn name_operations<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) -> 
             argument_names::shorten_with_hash(name, &operation.label(), max_bytes)
         });
     }
-    // The names of the gates are reserved. A name with a hash may still be the name of another operation.
+    // The names of the meta-tools are reserved. A name with a hash may still be the name of another operation.
     let mut taken: HashSet<String> = reserved.iter().cloned().collect();
     for (name, operation) in names.iter_mut().zip(operations) {
         let mut round = 0;
@@ -101,7 +101,7 @@ fn name_operations<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) -> 
 /// The name most like one that no tool has. A name that says that something is removed or ended is not suggested for one that does not say
 /// so, nor the reverse.
 pub(crate) fn nearest_name<'c, I: Iterator<Item = &'c str>>(name: &str, candidates: impl Fn() -> I) -> Option<&'c str> {
-    /// From this likeness on, a name is suggested.
+    /// Smallest similarity at which a name is suggested.
     const LEAST: f64 = 0.8;
     let near = text::nearest(name, candidates(), LEAST)?;
     let removes = names_removal(name);
@@ -111,7 +111,7 @@ pub(crate) fn nearest_name<'c, I: Iterator<Item = &'c str>>(name: &str, candidat
     text::nearest(name, candidates().filter(|other| names_removal(other) == removes), LEAST)
 }
 
-/// Whether a wished name has any character that a tool name may have.
+/// Returns true if a requested name has any character that a tool name may have.
 #[must_use]
 pub(crate) fn is_sayable(wish: &str) -> bool {
     !legal(wish).is_empty()
@@ -173,7 +173,7 @@ fn path_name(operation: &Operation) -> String {
     if path.is_empty() { method } else { format!("{method}_{path}") }
 }
 
-/// How many there are of each name.
+/// Counts the occurrences of each name.
 fn count_names<'n>(names: impl Iterator<Item = &'n String>) -> HashMap<&'n str, usize> {
     let mut count = HashMap::default();
     for name in names {

@@ -1,4 +1,4 @@
-//! What an operator sets about tools.
+//! The operator's settings for tools.
 
 use super::confirm::Confirm;
 use super::files::Files;
@@ -9,37 +9,37 @@ use super::richer::DescriptionDetail;
 use super::selection::{Pattern, Selection};
 use crate::spec::schema::SchemaOptions;
 
-/// What an operator sets about the look of tools.
+/// The operator's settings for tools.
 #[derive(Debug, Clone)]
 pub struct AnnotateOptions {
-    /// How tools are named.
+    /// Names of tools.
     pub names: NameOptions,
-    /// Which operations become tools.
+    /// The operations that become tools.
     pub selection: Selection,
-    /// Which calls a person is asked about first.
+    /// The calls that a person must confirm.
     pub confirm: Confirm,
     /// The sources of hints and texts.
     pub layers: Layers,
-    /// Whether tools have an argument that filters their replies.
+    /// True if tools have an argument that filters their replies.
     pub filter: bool,
-    /// How much descriptions say.
+    /// Detail of descriptions.
     pub describe: DescriptionDetail,
-    /// How input schemas are made self-contained, and how much each may take.
+    /// Form of input schemas, and the limit of each.
     pub schemas: SchemaOptions,
-    /// How files may be given.
+    /// Forms in which files may be given.
     pub files: Files,
-    /// Which output schemas are offered.
+    /// The output schemas that are offered.
     pub output: OutputSchemas,
-    /// How many characters a result may have, if tools say so.
+    /// Number of characters that a result may have, if tools declare it.
     pub(crate) max_result_chars: Option<usize>,
-    /// How many bytes the list may take for `auto` to offer output schemas.
+    /// Size of the list in bytes up to which `auto` offers output schemas.
     pub output_budget: usize,
-    /// Which tools are listed: the input schemas of the others are made when they are used, once those made at the start take
+    /// The tools that are listed. The input schemas of the others are made on first use, once those made at the start take
     /// [`AnnotateOptions::output_budget`].
     pub(crate) extent: ListExtent,
 }
 
-/// Which tools are listed, as far as that is known before they are made.
+/// The tools that are listed, as far as that is known before they are made.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum ListExtent {
     /// All of them.

@@ -16,19 +16,19 @@ use crate::spec::schema::{SchemaOptions, Schemas};
 use crate::spec::{Document, MediaKind, Operation, Span};
 use crate::text::{clean, one_line, truncate};
 
-/// How deep replies are described.
+/// Depth to which replies are described.
 const MAX_DEPTH: usize = 4;
-/// How many bytes one description of a reply may take.
+/// Number of bytes that one description of a reply may take.
 const MAX_SCHEMA_BYTES: usize = 4 << 10;
 const MAX_DESCRIPTION_BYTES: usize = 160;
 
-/// Which output schemas are offered.
+/// The output schemas that are offered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OutputSchemas {
-    /// As `Lenient` where the whole list stays within its budget, else none.
+    /// `Lenient` if the whole list stays within its budget, else none.
     #[default]
     Auto,
-    /// Describes replies and accepts whatever comes.
+    /// Describes replies and accepts any reply.
     Lenient,
     /// The document's schemas as they are: clients refuse replies that do not fit.
     Strict,
@@ -40,11 +40,11 @@ pub enum OutputSchemas {
 pub(crate) struct ReplyDescriber<'d> {
     document: &'d Document,
     scanned: HashMap<Span, Rc<ScannedSchema<'d>>>,
-    /// How many bytes the schema at hand may still take.
+    /// Number of bytes that the current schema may still take.
     room: usize,
 }
 
-/// What of a schema a description is made of.
+/// The parts of a schema that a description is made of.
 struct ScannedSchema<'d> {
     /// The type and the author's words.
     text: String,
@@ -143,7 +143,7 @@ impl<'d> ReplyDescriber<'d> {
         }
     }
 
-    /// The schema, scanned; `None` where it is not an object.
+    /// Scans a schema; `None` if it is not an object.
     fn scan(&mut self, schema: Node<'d>) -> Option<Rc<ScannedSchema<'d>>> {
         let target = self.document.resolve(schema).ok()?;
         if let Some(known) = self.scanned.get(&target.span()) {
@@ -187,7 +187,7 @@ impl<'d> ReplyDescriber<'d> {
     }
 }
 
-/// The document's own schema as the member `result`, with notes beside it, where every success is JSON. An object is wrapped too: no
+/// Returns the document's own schema as the member `result`, with notes beside it, if every success is JSON. An object is wrapped too: no
 /// property can be put beside a root that is closed, composed or a map.
 #[must_use]
 pub(crate) fn strict(

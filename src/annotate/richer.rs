@@ -1,5 +1,5 @@
-//! What a description can say beyond the document's own words: what a call returns, what takes the place of a deprecated
-//! operation, defaults, the meanings of constants, and one example of the arguments.
+//! Additions to descriptions beyond the document's own words: the fields of replies, the replacement of a deprecated operation, defaults,
+//! the meanings of constants, and one example of the arguments.
 
 use std::borrow::Cow;
 
@@ -16,13 +16,13 @@ use crate::spec::operation::rules::ArgumentTarget;
 use crate::spec::{Document, MediaKind, Operation};
 use crate::text::{MAX_DESCRIPTION_BYTES, clean, one_line, truncate};
 
-/// How much a description says.
+/// Detail of a description.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DescriptionDetail {
-    /// What the document says.
+    /// The document's own words.
     #[default]
     Plain,
-    /// Also what a call returns, and what takes the place of a deprecated operation.
+    /// Also the fields of replies, and the replacement of a deprecated operation.
     Brief,
     /// Also defaults, the meanings of constants, and one example of the arguments.
     Full,
@@ -36,7 +36,7 @@ const MAX_PARAMETERS: usize = 8;
 const MAX_EXAMPLE_BYTES: usize = 400;
 /// Deeper than this no example is made.
 const MAX_EXAMPLE_DEPTH: usize = 4;
-/// How much is said of one constant.
+/// Number of bytes of the meaning of one constant.
 const MAX_MEANING_BYTES: usize = 60;
 
 /// The description of a tool: what a person or the document says, and what is added to it.
@@ -56,7 +56,7 @@ pub(crate) fn describe(
     enrich(description, replacement, &additions(document, operation, detail))
 }
 
-/// What is said besides the document's own words, a line each; empty where there is nothing.
+/// Returns the additions to the document's own words, a line each; empty if there is nothing.
 pub(crate) fn additions(document: &Document, operation: &Operation, detail: DescriptionDetail) -> String {
     if detail == DescriptionDetail::Plain {
         return String::new();
@@ -70,7 +70,7 @@ pub(crate) fn additions(document: &Document, operation: &Operation, detail: Desc
     lines.join("\n")
 }
 
-/// How many bytes [`DescriptionDetail::Brief`] and [`DescriptionDetail::Full`] add.
+/// Returns the numbers of bytes that [`DescriptionDetail::Brief`] and [`DescriptionDetail::Full`] add.
 pub(crate) fn addition_lengths<'d>(document: &'d Document, operation: &Operation, replies: &mut ReplyDescriber<'d>) -> [usize; 2] {
     let mut lines: Vec<String> = returns(document, operation, replies).into_iter().collect();
     let brief = lines.join("\n").len();
@@ -78,7 +78,7 @@ pub(crate) fn addition_lengths<'d>(document: &'d Document, operation: &Operation
     [brief, lines.join("\n").len()]
 }
 
-/// What only [`DescriptionDetail::Full`] adds.
+/// Returns the lines that only [`DescriptionDetail::Full`] adds.
 fn further_lines(document: &Document, operation: &Operation) -> impl Iterator<Item = String> {
     let arguments: Vec<_> = arguments(document, operation).collect();
     let lines = [defaults(&arguments), meanings(&arguments), example(document, operation)];
@@ -117,7 +117,7 @@ pub(crate) fn replacement<'n>(operation: &Operation, others: impl Iterator<Item 
     named.next().filter(|_| named.next().is_none()).map(|(_, name)| name)
 }
 
-/// What the replies hold, without what a rule drops.
+/// Describes the fields of replies, without those that a rule drops.
 fn returns<'d>(document: &'d Document, operation: &Operation, replies: &mut ReplyDescriber<'d>) -> Option<String> {
     let schema = match &operation.rules.response {
         Some(rule) => ruled_output(rule, document, operation)?,
@@ -221,7 +221,7 @@ fn meanings_of(schema: &Object<'_>) -> Option<String> {
     (!said.is_empty()).then(|| said.join(", "))
 }
 
-/// One call with what must be given, where the document has an example of all of it.
+/// Returns one call with the required arguments, if the document has an example of all of it.
 fn example(document: &Document, operation: &Operation) -> Option<String> {
     let rules_on_body = operation
         .rules

@@ -1,4 +1,4 @@
-//! Which operations are offered: `--tool-include`, `--tool-exclude`, `--read-only` and `--no-destructive`.
+//! The selection of operations: `--tool-include`, `--tool-exclude`, `--read-only` and `--no-destructive`.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::enforcement::Enforcement;
 use crate::spec::Operation;
 
-/// What a pattern is compared with.
+/// Field that a pattern is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatternField {
     /// Its tool name and its operationId.
@@ -31,7 +31,7 @@ pub struct Pattern {
     pub(crate) field: PatternField,
     pub(crate) is_optional: bool,
     glob: GlobMatcher,
-    /// For a path that ends with `/**`: what stands before that.
+    /// For a path that ends with `/**`: the part before that.
     folder: Option<GlobMatcher>,
 }
 
@@ -43,12 +43,12 @@ pub struct PatternError {
     reason: String,
 }
 
-/// Which operations become tools.
+/// The operations that become tools.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     /// If there are any, an operation must match one of them.
     pub include: Vec<Pattern>,
-    /// An operation that matches one is left out, whatever else it matches.
+    /// Patterns of operations that are left out, even if they match an include.
     pub exclude: Vec<Pattern>,
     /// Only tools that count as read-only.
     pub read_only: bool,
@@ -56,7 +56,7 @@ pub struct Selection {
     pub no_destructive: bool,
 }
 
-/// Why an operation does not become a tool.
+/// Reason for which an operation does not become a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LeftOut {
     /// A rule, or an extension of the document, says so.
@@ -128,7 +128,7 @@ impl Pattern {
         })
     }
 
-    /// Whether it may match nothing.
+    /// Returns true if the pattern may match nothing.
     pub(crate) fn is_optional(&self) -> bool {
         self.is_optional
     }
@@ -138,7 +138,7 @@ impl Pattern {
         Self { is_optional: true, ..self }
     }
 
-    /// The field as it is written before the glob; empty where there is none.
+    /// Returns the field as it is written before the glob; empty if there is none.
     pub(crate) fn prefix(&self) -> &str {
         let prefix = self.text.len() - self.glob_text().len();
         self.text.get(..prefix).unwrap_or_default()
@@ -151,7 +151,7 @@ impl Pattern {
         glob.unwrap_or(&self.text)
     }
 
-    /// Whether it matches the operation under one of its tool names.
+    /// Returns true if the pattern matches the operation under one of its tool names.
     pub(crate) fn matches(&self, names: [&str; 2], operation: &Operation) -> bool {
         match self.field {
             PatternField::Operation => {
@@ -169,7 +169,7 @@ impl Pattern {
 /// A glob on path templates in which the braces of variables are literal: `{petId}`. Braces around commas are alternatives, as
 /// in any glob: `{customers/{id},refunds}`.
 fn with_literal_variables(glob: &str) -> String {
-    // For each open brace, where it stands, and whether a comma was met in it.
+    // For each open brace, its position, and true if a comma was met in it.
     let mut open: Vec<(usize, bool)> = Vec::new();
     let mut alternatives = Vec::new();
     let mut class = false;
@@ -236,14 +236,14 @@ impl fmt::Display for Pattern {
 }
 
 impl Selection {
-    /// Whether the operation is offered, as [`Self::leaves_out`] says it.
+    /// Returns true if the operation is offered (see [`Self::leaves_out`]).
     #[must_use]
     pub(crate) fn admits(&self, names: [&str; 2], operation: &Operation, enforcement: &Enforcement) -> bool {
         self.leaves_out(names, operation, enforcement).is_none()
     }
 
-    /// Why the operation is not offered, by its tool name (the one it has by itself, or the one people gave it) and by what is
-    /// enforced of it; nothing where it is.
+    /// Returns the reason for which the operation is not offered, by its tool name (the generated or the requested one) and its
+    /// enforcement; `None` if it is offered.
     #[must_use]
     pub(crate) fn leaves_out(&self, names: [&str; 2], operation: &Operation, enforcement: &Enforcement) -> Option<LeftOut> {
         if self.read_only && !enforcement.is_read_only() {

@@ -12,7 +12,7 @@ use crate::text;
 
 /// An operation that may become a tool.
 pub(crate) struct Candidate {
-    /// The name that it has without anybody's wish, and without the prefix of all names.
+    /// The name that it has without a requested name, and without the prefix of all names.
     own_name: String,
     /// The name of the tool.
     pub(crate) name: String,
@@ -23,7 +23,7 @@ pub(crate) struct Candidate {
 
 /// The operations of a document, and what was found while they were named and decided about.
 pub(crate) struct Candidates {
-    /// In the order of the document.
+    /// All candidates, in the order of the document.
     pub(crate) all: Vec<Candidate>,
     /// A sentence for each pattern of the settings that had to match an operation, and matches none.
     pub(crate) unmatched: Vec<String>,
@@ -43,8 +43,8 @@ impl Candidates {
             rule_arguments(&mut operations, &options.layers, [&names, &given], &mut rule_findings);
         }
         let mut decisions = options.layers.author(document, &operations, &mut diagnostics);
-        // Rules know a tool by the name that it has without them, and by the one that it has without anybody. The latter has no
-        // prefix: one that comes with the name of an API must not change what a pattern matches.
+        // Rules know a tool by the name that it has without them, and by its generated name. The latter has no prefix: a prefix from the
+        // name of an API must not change what a pattern matches.
         let own = names::without_prefix(&names, &options.names.prefix);
         names::apply_wished_names(&mut names, &operations, &decisions, &options.names, &mut diagnostics);
         let authored = names.clone();
@@ -84,12 +84,12 @@ impl Candidate {
         [&self.own_name, &self.name]
     }
 
-    /// Whether somebody said that there is no such tool.
+    /// Returns true if the document or the operator disables the tool.
     pub(crate) fn is_disabled(&self) -> bool {
         self.decision.said.enabled == Some(false)
     }
 
-    /// What is enforced of it.
+    /// Returns its enforcement.
     pub(crate) fn enforcement(&self, document: &Document, options: &AnnotateOptions) -> Enforcement {
         let hints = &self.decision.hints;
         let wording = self.decision.wording;
@@ -97,7 +97,7 @@ impl Candidate {
         Enforcement::new(hints, &strict, wording.guess())
     }
 
-    /// What the settings would not do to it by its hints alone, but do because of its words.
+    /// Returns a restriction that applies because of its words, and would not because of its hints alone.
     pub(crate) fn restriction(&self, enforcement: &Enforcement, options: &AnnotateOptions) -> Option<Restriction> {
         let (names, operation) = (self.names(), &self.operation);
         let served = &self.decision.hints;
@@ -128,7 +128,7 @@ impl Candidate {
         })
     }
 
-    /// How much its description says.
+    /// Returns the detail of its description.
     fn detail(&self, options: &AnnotateOptions) -> DescriptionDetail {
         self.decision.said.describe.unwrap_or(options.describe)
     }
@@ -140,8 +140,8 @@ impl Candidate {
     }
 }
 
-/// For each tool the name of the one that replaces it, if it is deprecated and its description names one. Both change data or both only
-/// read: who may list the one may list the other.
+/// Returns for each deprecated tool the name of the one that replaces it, if its description names one. Both change data or both only read,
+/// so a client that may list the one may list the other.
 pub(crate) fn replacements(offered: &[(Candidate, Enforcement)], options: &AnnotateOptions) -> Vec<Option<String>> {
     let replacement = |(candidate, enforcement): &(Candidate, Enforcement)| {
         if candidate.detail(options) == DescriptionDetail::Plain {

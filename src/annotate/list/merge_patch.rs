@@ -1,4 +1,4 @@
-//! Bodies that are merge patches (RFC 7396): null for a member removes it, whatever the member is otherwise.
+//! Bodies that are merge patches (RFC 7396): null for a member removes it, whatever its type.
 
 use foldhash::HashSet;
 use serde_json::{Map, Value, json};
@@ -28,7 +28,7 @@ pub(crate) fn accept_nulls(root: &mut Map<String, Value>, body: &RequestBody) {
     }
 }
 
-/// In the members of what this schema describes. Definitions of which the same is true are added to `referred`.
+/// Accepts null for the members that this schema describes. Definitions that describe the same value are added to `referred`.
 fn accept_in(schema: &mut Map<String, Value>, referred: &mut Vec<String>) {
     referred.extend(reference(schema).map(str::to_owned));
     for (key, value) in schema.iter_mut() {
@@ -61,7 +61,7 @@ fn accept_null(member: &mut Value, referred: &mut Vec<String>) {
     *schema = either;
 }
 
-/// Whether the schema already takes null, as far as its own words say so.
+/// Returns true if the schema itself already takes null.
 fn takes_null(schema: &Map<String, Value>) -> bool {
     let is_null = |kind: &Value| kind == "null";
     let is_limited = ["$ref", "enum", "const", "allOf", "oneOf", "not", "if"]

@@ -1,5 +1,5 @@
-//! Which operations may become tools, and which schemas those have: how large they may be in the list, which are made when they are
-//! used, which replies have one, and which other tools descriptions name.
+//! The list of tools: the operations that become tools, and their schemas: their size in the list, those that are made on first use, those
+//! of replies, and the other tools that descriptions name.
 
 pub(super) mod candidate;
 pub(super) mod merge_patch;

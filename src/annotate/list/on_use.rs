@@ -12,34 +12,34 @@ use crate::annotate::selection::Pattern;
 use crate::spec::schema::{Completed, SchemaOptions, Schemas, WireSchema};
 use crate::spec::{Document, Operation};
 
-/// When the input schema of a tool is made.
+/// Time at which the input schema of a tool is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InputTime {
-    /// At the start.
+    /// The start.
     AtStart,
-    /// When it is used.
+    /// The first use.
     OnUse,
 }
 
 /// Decides when the input schemas of tools are made.
 pub(crate) struct InputTimes<'o> {
     options: &'o AnnotateOptions,
-    /// The operations that are listed, where not all are.
+    /// The operations that are listed, if not all are.
     pins: Option<&'o [Pattern]>,
-    /// How many bytes all tools take so far.
+    /// Number of bytes of all tools so far.
     bytes: usize,
-    /// How many bytes the list was found to take at least, when it was found to be too long.
+    /// Least number of bytes of the list, once it is known to be too long.
     too_long: Option<usize>,
-    /// Whether input schemas had been made by then.
+    /// True if input schemas were made before that was known.
     is_late: bool,
 }
 
-/// What is set about input schemas.
+/// Settings for input schemas.
 #[derive(Debug, Clone)]
 pub(crate) struct InputOptions {
     pub(crate) schemas: SchemaOptions,
     pub(crate) files: Files,
-    /// Whether there is an argument that filters the reply.
+    /// True if there is an argument that filters the reply.
     pub(crate) filter: bool,
 }
 
@@ -49,18 +49,18 @@ pub(crate) struct UnfinishedTool {
     output: Option<Box<RawValue>>,
 }
 
-/// What is made of an unfinished tool.
+/// The parts that are made of an unfinished tool.
 #[derive(Default)]
 pub(crate) struct FinishedParts {
     /// The whole tool as JSON.
     pub(crate) json: String,
-    /// Where property names had to be changed: the input schema with the names on the wire noted in it.
+    /// The input schema with the names on the wire noted in it, if property names had to be changed.
     pub(crate) wire: Option<WireSchema>,
-    /// What had to be read loosely, in sentences.
+    /// Parts that had to be read loosely, in sentences.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Whether an operation matches a pattern of those that are listed in search mode as well.
+/// Returns true if an operation matches a pattern of operations that are listed in search mode too.
 #[must_use]
 pub(crate) fn is_pinned(pins: &[Pattern], name: &str, prefix: &str, operation: &Operation) -> bool {
     let without = name.strip_prefix(prefix).unwrap_or(name);
@@ -68,7 +68,7 @@ pub(crate) fn is_pinned(pins: &[Pattern], name: &str, prefix: &str, operation: &
 }
 
 impl<'o> InputTimes<'o> {
-    /// For tools that take so many bytes without their input schemas.
+    /// Makes it for tools that take so many bytes without their input schemas.
     pub(crate) fn new(options: &'o AnnotateOptions, bytes: usize) -> Self {
         let pins = match &options.extent {
             ListExtent::Pinned(pins) => Some(pins.as_slice()),
@@ -86,7 +86,7 @@ impl<'o> InputTimes<'o> {
         times
     }
 
-    /// When the input schema of a tool is made.
+    /// Decides when the input schema of a tool is made.
     pub(crate) fn of(&self, name: &str, operation: &Operation) -> InputTime {
         let decides_output = self.options.output == OutputSchemas::Auto && self.bytes <= self.options.output_budget;
         if self.pins.is_none() || decides_output || self.needs_input(name, operation) {
@@ -96,7 +96,7 @@ impl<'o> InputTimes<'o> {
         }
     }
 
-    /// Whether the tool has its input schema at the start in any case: it is listed, or rules set something for its arguments, which is
+    /// Returns true if the tool has its input schema at the start in any case: it is listed, or rules apply to its arguments, which are
     /// checked at the start.
     pub(crate) fn needs_input(&self, name: &str, operation: &Operation) -> bool {
         let has_rules = !operation.rules.fixed.is_empty() || !operation.rules.arguments.is_empty();
@@ -119,18 +119,18 @@ impl<'o> InputTimes<'o> {
         }
     }
 
-    /// Whether input schemas were made for a list that turned out to be too long.
+    /// Returns true if input schemas were made for a list that turned out to be too long.
     pub(crate) fn is_late(&self) -> bool {
         self.is_late
     }
 
-    /// How many bytes the list takes at least, where it is too long.
+    /// Returns the number of bytes the list takes at least, if it is too long.
     pub(crate) fn too_long(&self) -> Option<usize> {
         self.too_long
     }
 }
 
-/// The input schema of an operation, with the argument that filters the reply where it is offered.
+/// The input schema of an operation, with the argument that filters the reply if it is offered.
 pub(crate) fn complete_input(
     operation: &Operation,
     schemas: &mut Schemas<'_>,

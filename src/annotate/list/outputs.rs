@@ -1,4 +1,4 @@
-//! Which tools have an output schema.
+//! The output schemas of tools.
 
 use crate::annotate::list::tool_json::to_json;
 use crate::annotate::output::{OutputSchemas, ReplyDescriber, strict};
@@ -8,7 +8,7 @@ use crate::spec::schema::Schemas;
 use crate::spec::{Diagnostic, Document};
 
 impl AnnotatedTools {
-    /// Gives the tools their output schemas, where they are offered.
+    /// Gives the tools their output schemas, if they are offered.
     pub(crate) fn describe_outputs(&mut self, document: &Document, options: &AnnotateOptions) {
         self.describe_replies(document, options);
         self.tools.iter_mut().for_each(|tool| tool.describe_shaped_output(document));
@@ -62,7 +62,7 @@ impl AnnotatedTools {
 }
 
 impl Annotated {
-    /// Where a rule shapes its replies, the output schema describes what is left of them.
+    /// Describes the shaped replies in the output schema, if a rule shapes them.
     fn describe_shaped_output(&mut self, document: &Document) {
         let Some(rule) = self.operation.rules.response.as_ref().filter(|_| self.has_output) else {
             return;

@@ -1,4 +1,4 @@
-//! A tool as it stands in `tools/list`: one JSON text, written once at the start.
+//! A tool as `tools/list` has it: one JSON text, written once at the start.
 
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -14,7 +14,7 @@ pub struct ToolSummary {
     pub title: Option<Box<str>>,
     /// The hints, if there are any.
     pub annotations: Option<ToolAnnotations>,
-    /// How many characters a result may have, for clients that take so many only if a tool says so.
+    /// Number of characters a result may have, for clients that take so many only if a tool says so.
     pub max_result_chars: Option<usize>,
 }
 
@@ -46,7 +46,7 @@ struct ToolJson<'t> {
     meta: Option<Meta<'t>>,
 }
 
-/// What MCP has no members for, under a key of this server.
+/// Members that MCP does not define, under a key of this server.
 #[derive(Serialize)]
 struct Meta<'t> {
     #[serde(rename = "openapi-mcp", skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ struct Meta<'t> {
     max_result_chars: Option<usize>,
 }
 
-/// What a tool belongs to.
+/// Groups of a tool.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct Grouping<'t> {
     /// The category.
@@ -67,7 +67,7 @@ pub(crate) struct Grouping<'t> {
 }
 
 impl ToolParts {
-    /// How many bytes they take.
+    /// Returns the number of bytes they take.
     #[must_use]
     pub(crate) fn bytes(&self) -> usize {
         self.description.len() + self.input.get().len() + self.output.as_ref().map_or(0, |schema| schema.get().len())

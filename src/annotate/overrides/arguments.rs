@@ -1,5 +1,5 @@
-//! What rules set for arguments, applied to the operations before anything else looks at them: an argument that no call gives
-//! is then no evidence for hints, and no word of it reaches a model.
+//! Application of rules for arguments to the operations, before anything else reads them: an argument that no call gives is then not
+//! evidence for hints, and no word of it reaches a model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::spec::operation::request_body::{BODY, BodySchema, CHOICE, MediaType};
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, FixedParameter};
 use crate::spec::{Location, MediaKind, Operation, argument_names};
 
-/// What is wrong with rules for arguments. A rule that names an argument which no operation has would do nothing, in silence.
+/// Faults of rules for arguments. A rule for an argument that no operation has would otherwise be ignored without a message.
 #[derive(Debug, Default)]
 pub(crate) struct RuleFindings {
-    /// For each rule and argument, whether an operation has it.
+    /// True for each rule and argument if an operation has the argument.
     found: BTreeMap<(String, String), bool>,
     problems: Vec<String>,
 }
@@ -51,7 +51,7 @@ impl RuleFindings {
     }
 }
 
-/// Whether any rule sets something for an argument.
+/// Returns true if any rule applies to arguments.
 pub(crate) fn rules_name_arguments(layers: &Layers) -> bool {
     layers.rules.iter().any(|rule| !rule.says.arguments.is_empty())
 }
@@ -101,7 +101,7 @@ fn closed_property(operation: &Operation) -> Option<&ArgumentTarget> {
     closed.find(is_of_body).map(|rule| &rule.target)
 }
 
-/// That no call gives a property which is within one that may be anything.
+/// Describes a property that no call gives, but which is within one that takes any value.
 fn closed_in_lenient(operation: &Operation) -> Option<String> {
     let steps = |rule: &ArgumentRule| match &rule.target {
         ArgumentTarget::Body(steps) => Some(steps.clone()),
@@ -205,8 +205,8 @@ fn apply_rule(operation: &mut Operation, rule: ArgumentRule, findings: &mut Rule
     operation.rules.arguments.push(rule);
 }
 
-/// Takes away the media types in which a property could be given some other way, or not be set. Where none is left, the rules
-/// for properties find nothing here.
+/// Removes the media types in which a property could be given in another way, or not be set. If none is left, the rules for properties
+/// match nothing here.
 fn close_body(operation: &mut Operation, findings: &mut RuleFindings) {
     let is_of_body = |rule: &ArgumentRule| matches!(rule.target, ArgumentTarget::Body(_));
     if !operation.rules.arguments.iter().any(is_of_body) {

@@ -1,5 +1,5 @@
-//! What a document or an operator sets for a tool. Problems are collected: those of a document are reported and ignored, those
-//! of a configuration are errors.
+//! Settings of a document or an operator for a tool. Problems are collected: those of a document are reported and ignored, those of a
+//! configuration are errors.
 
 pub(crate) mod arguments;
 pub(crate) mod ruled_output;
@@ -21,7 +21,7 @@ use crate::text;
 /// The fields that are set; a field that is absent keeps the value of weaker sources.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Override {
-    /// Whether the operation becomes a tool.
+    /// True if the operation may become a tool.
     pub enabled: Option<bool>,
     /// The tool's name, before it is made legal.
     pub name: Option<String>,
@@ -38,30 +38,30 @@ pub struct Override {
     /// The path parameters whose values may hold slashes. Only a rule of the configuration says so, and [`Self::read`] does not
     /// read it: a document must not widen what a call can reach.
     pub slashes: Vec<String>,
-    /// How much the description says, by rules of the configuration alone.
+    /// Detail of the description, by rules of the configuration alone.
     pub describe: Option<DescriptionDetail>,
-    /// What is set for arguments, by rules of the configuration alone.
+    /// Settings for arguments, by rules of the configuration alone.
     pub arguments: Vec<ArgumentRule>,
-    /// What is set for replies, by rules of the configuration alone.
+    /// Settings for replies, by rules of the configuration alone.
     pub response: ResponseRule,
-    /// Whether a body that does not fit its schema is sent all the same, by rules of the configuration alone.
+    /// True if a body that does not fit its schema is sent nevertheless, by rules of the configuration alone.
     pub takes_any_body: Option<bool>,
     /// The hints that are set.
     pub hints: Vec<(Hint, bool)>,
 }
 
-/// What is wrong with one member.
+/// Problem with one member.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OverrideProblem {
     /// The keys that lead to the member.
     pub(crate) path: Vec<String>,
-    /// What is wrong with it.
+    /// Kind of problem.
     pub(crate) kind: OverrideProblemKind,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum OverrideProblemKind {
-    /// No such key; with what to do instead, where that is known.
+    /// An unknown key; with advice, if there is any.
     UnknownKey(Option<String>),
     /// A value of another type.
     WrongType {

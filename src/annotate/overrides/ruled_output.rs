@@ -6,13 +6,13 @@ use crate::annotate::output::ReplyDescriber;
 use crate::spec::operation::response_rule::{FieldPosition, ResponseRule};
 use crate::spec::{Document, Operation};
 
-/// What describes the replies of an operation once they are shaped; `None` where nothing can be said of them.
+/// Returns the schema of an operation's shaped replies; `None` if it cannot be known.
 pub(crate) fn ruled_output(rule: &ResponseRule, document: &Document, operation: &Operation) -> Option<Map<String, Value>> {
     if rule.jq.is_some() || rule.is_text() {
         return None;
     }
     let mut schema = ReplyDescriber::new(document).lenient(operation)?;
-    // A reply that is not an object stands under `result`, and is described there.
+    // A reply that is not an object is under `result`, and is described there.
     let wrapped = schema
         .get("properties")
         .and_then(Value::as_object)

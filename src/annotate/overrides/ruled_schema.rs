@@ -1,5 +1,5 @@
-//! The input schema that a model gets where rules set something for arguments: the document's schema without what no call
-//! gives, and with the names, defaults, values and descriptions of the operator.
+//! The input schema that a model gets if rules apply to arguments: the document's schema without the values that no call gives, and with
+//! the names, defaults, values and descriptions of the operator.
 //!
 //! A component that several operations share is changed for one operation only: on the way to a property, what a reference
 //! leads to takes the place of the reference.
@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 64;
 
 type SchemaObject = Map<String, Value>;
 
-/// What became of the rules for one operation.
+/// Result of the rules for one operation.
 pub(crate) struct RuledSchema {
     /// The input schema for models.
     pub(crate) shown: SchemaObject,
@@ -24,7 +24,7 @@ pub(crate) struct RuledSchema {
     pub(crate) properties: Vec<RuledProperty>,
     /// The rules for properties of the body that are not there.
     pub(crate) absent: Vec<ArgumentRule>,
-    /// What keeps a rule from being applied, in sentences.
+    /// Reasons for which a rule cannot be applied, in sentences.
     pub(crate) problems: Vec<String>,
 }
 
@@ -141,7 +141,7 @@ impl RuledSchema {
     }
 }
 
-/// How many of the forms of a value have a property.
+/// The forms of a value that have a property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     Nowhere,
@@ -149,7 +149,7 @@ enum Found {
     Everywhere,
 }
 
-/// What becomes of the defaults and examples of the schemas on the way to a property, which may show its value.
+/// Treatment of the defaults and examples of the schemas on the path to a property, which may show its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Examples {
     Kept,
@@ -234,7 +234,7 @@ fn is_null(schema: &Value) -> bool {
     schema.get("type").and_then(Value::as_str) == Some("null")
 }
 
-/// Puts what a reference leads to in its place, with what stands beside it.
+/// Replaces a reference by its target, merged with the siblings of the reference.
 fn put_in_place(schema: &mut Value, definitions: &SchemaObject) {
     for _ in 0..MAX_DEPTH {
         let Some(object) = schema.as_object_mut() else { return };

@@ -1,4 +1,4 @@
-//! Rules of the operator that match no operation. A misspelt safety rule would protect nothing, and nobody would notice.
+//! Rules of the operator that match no operation. A misspelt safety rule would protect nothing, without a message.
 
 use std::collections::BTreeSet;
 
@@ -75,12 +75,12 @@ impl<'o> NamedOperations<'o> {
         all.any(|((own, given), operation)| matches([own, given], operation))
     }
 
-    /// Whether the pattern must match an operation and matches none.
+    /// Returns true if the pattern must match an operation and matches none.
     fn lacks(&self, pattern: &Pattern) -> bool {
         !pattern.is_optional && !self.any(|names, operation| pattern.matches(names, operation))
     }
 
-    /// `; did you mean …?`, where something in the document, or one of the other words of the setting, is like the pattern.
+    /// Returns `; did you mean …?` if a name in the document, or one of the other words of the setting, is similar to the pattern.
     fn describe_nearest(&self, pattern: &Pattern, words: &[&str]) -> String {
         let mut values = self.values(pattern.field);
         values.extend(words.iter().copied().filter(|_| pattern.field == PatternField::Operation));
@@ -99,7 +99,7 @@ impl<'o> NamedOperations<'o> {
         String::new()
     }
 
-    /// What patterns of a field can match.
+    /// Returns the values that patterns of a field can match.
     fn values(&self, field: PatternField) -> BTreeSet<&str> {
         let operations = self.operations.iter();
         match field {

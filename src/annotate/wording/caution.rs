@@ -8,7 +8,7 @@ use super::operation_verbs::{NamePart, OperationVerbs};
 use crate::annotate::annotations::Reason;
 use crate::spec::Operation;
 
-/// How much a word has to say.
+/// Strictness towards words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strictness {
     /// Only words count that say that something is removed, ended, moved or taken back.
@@ -20,8 +20,8 @@ pub(super) enum Strictness {
 /// Verbs that say in the middle of a sentence that something may be changed: "Creates or updates".
 const OR_CHANGES: [&str; 7] = ["update", "replace", "overwrite", "modify", "delete", "remove", "edit"];
 
-/// Why an operation is more dangerous than its method says; `None` where its words say no such thing. PUT, PATCH and DELETE are as
-/// dangerous as can be.
+/// Returns the reason for which an operation is more dangerous than its method says; `None` if its words give none. PUT, PATCH and DELETE
+/// have the highest class already.
 pub(super) fn caution(words: &OperationVerbs, operation: &Operation, strictness: Strictness) -> Option<Reason> {
     let found = match operation.method {
         Method::POST => post_harm(words, strictness),
@@ -95,7 +95,8 @@ fn post_harm(words: &OperationVerbs, strictness: Strictness) -> Option<&'static 
         .or_else(behind)
 }
 
-/// Whether the last segment of the path is a verb and not a name that begins with one: `/cancel`, `/unlink-customer`, `/deploy-keys`.
+/// Returns true if the last segment of the path is a verb rather than a name that begins with one: `/cancel`, `/unlink-customer`,
+/// `/deploy-keys`.
 fn is_one_verb(words: &OperationVerbs, entry: &KnownWord) -> bool {
     words.action.words.len() == 1 || !entry.is(Meaning::Noun)
 }
@@ -106,7 +107,7 @@ fn class(entry: &KnownWord) -> Option<Meaning> {
     classes.into_iter().find(|class| entry.is(*class))
 }
 
-/// Whether a word says that a POST adds, starts or reads something.
+/// Returns true if a word says that a POST adds, starts or reads something.
 fn says_that_it_adds(words: &OperationVerbs, operation: &Operation) -> bool {
     let harmless = Meaning::Adds | Meaning::Reads;
     let said = words

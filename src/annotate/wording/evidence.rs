@@ -7,7 +7,7 @@ use crate::spec::node::Node;
 use crate::spec::operation::request_body::{BodySchema, RequestBody};
 use crate::spec::{Document, Location, Operation, Parameter};
 
-/// How many schemas of one body, itself and what it joins by `allOf`, are searched for required fields.
+/// Number of schemas of one body, including those joined by `allOf`, that are searched for required fields.
 const MAX_SCHEMAS: usize = 32;
 
 /// Corrects the hints of the method by what the operation says it needs.
@@ -39,7 +39,7 @@ pub(crate) fn apply_evidence(hints: &mut Hints, operation: &Operation, document:
     }
 }
 
-/// What a required parameter says about a repeated call.
+/// Returns the evidence of a required parameter about a repeated call.
 fn parameter_evidence(parameter: &Parameter, method: &Method) -> Option<&'static str> {
     if parameter.precondition {
         return Some("a required precondition (`x-mcp-precondition`)");
@@ -57,7 +57,7 @@ fn parameter_evidence(parameter: &Parameter, method: &Method) -> Option<&'static
     }
 }
 
-/// What a required value of that name says: it names the state that the call expects.
+/// Returns the evidence of a required value of that name, which is the state that the call expects.
 fn version_evidence(name: &str, method: &Method) -> Option<&'static str> {
     let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     match letters.to_ascii_lowercase().as_str() {
@@ -71,7 +71,7 @@ fn version_evidence(name: &str, method: &Method) -> Option<&'static str> {
     }
 }
 
-/// What a required top-level field of the request body says.
+/// Returns the evidence of a required top-level field of the request body.
 fn body_evidence(operation: &Operation, document: &Document) -> Option<&'static str> {
     let method = &operation.method;
     operation

@@ -3,7 +3,7 @@
 use super::lexicon::{KnownWord, Meaning};
 use super::operation_verbs::{NamePart, OperationVerbs};
 
-/// The word that says that a POST reads, which its name begins or ends with, where no other word says that it acts; and whether its
+/// Returns the word at the begin or end of the name that says that a POST reads, if no other word says that it acts; and true if its
 /// description begins with such a word as well.
 pub(super) fn reading_word(words: &OperationVerbs) -> Option<(&'static str, bool)> {
     let acts = Meaning::Destroys | Meaning::Changes | Meaning::Adds;

@@ -7,7 +7,7 @@ use foldhash::HashMap;
 
 use super::split::{snake_case, words};
 
-/// What an operation does that is called so, or what kind of word it is. A word may have several.
+/// Effect of an operation with that word in its name, or the kind of word. A word may have several.
 #[derive(Debug, EnumSetType)]
 pub(crate) enum Meaning {
     /// It removes, ends, hides, moves or takes back something that exists.
@@ -22,17 +22,17 @@ pub(crate) enum Meaning {
     Reads,
     /// It opens or ends a session of the caller.
     SignsIn,
-    /// Of a GET whose name begins with it: it acts.
+    /// A GET whose name begins with it acts.
     ActsInRead,
-    /// Of a GET: it reads, whatever else its name says.
+    /// A GET with it reads, in spite of other words.
     SaysRead,
-    /// It leaves the same state, however often it is repeated.
+    /// It leaves the same state, after any number of repetitions.
     Sets,
     /// It is as often a noun or an adjective as it is a verb.
     Noun,
-    /// It stands before the verb: `bulkDelete`.
+    /// It precedes the verb: `bulkDelete`.
     BeforeVerb,
-    /// It stands before the verb of a description: "This method can be used to send …", "API to verify …".
+    /// It precedes the verb of a description: "This method can be used to send …", "API to verify …".
     BeforeText,
     /// A word behind it is a noun: `getByStop`.
     Preposition,
@@ -42,16 +42,16 @@ pub(crate) enum Meaning {
     Near,
 }
 
-/// What exists is removed.
+/// Verbs that remove an object.
 const REMOVES: &str = "delete remove purge drop destroy erase wipe clear empty truncate prune drain evict compact kick ban flush reset revoke \
     discard trash dispose shred scrub expunge uninstall deprovision decommission deregister dismiss invalidate forget \
     deallocate obliterate expel eject dissolve del rm overwrite";
-/// It ends, is hidden, or goes into another state.
+/// Verbs that end or hide an object, or change its state.
 const ENDS: &str = "close cancel terminate stop disable deactivate suspend lock archive void expire reject abort kill shutdown restart reboot \
     halt hangup deny decline refuse block quarantine freeze pause resume mute hide withdraw retire deprecate quit cease end blacklist \
     interrupt ignore snooze fence cordon demote accept approve resolve complete finalize finalise fulfill fulfil settle acknowledge \
     ack mark claim redeem consume escalate activate enable";
-/// It is somewhere else afterwards, or as it was before.
+/// Verbs that move an object, or revert it.
 const MOVES: &str = "move merge rename swap revert rollback restore undo redo resize renew transfer reassign relocate reorder migrate upgrade \
     downgrade rotate reverse rebase squash recover reopen extend failover promote replay reschedule rearrange reinstate switch toggle \
     regenerate recreate rebuild split requeue leave detach disassociate dissociate disconnect disown";
@@ -60,11 +60,11 @@ const ACTION_NOUNS: &str = "cancellation termination revocation removal deletion
     restoration";
 /// Verbs that are taken back, besides those of the other lists.
 const TAKEN_BACK: &str = "tag flag map bind mount favorite favourite bookmark list load pair love";
-/// What exists is changed.
+/// Verbs that change an object.
 const CHANGES: &str = "update set put edit save upsert replace change modify patch write configure apply sync synchronize assign confirm \
     publish release grant adjust override amend correct fix alter finish capture commit refund pin select tune tweak rescale scale \
     reconcile persist store initialise nack logout signout logoff transition associate compose deploy control verify";
-/// It creates, adds, sends or starts something.
+/// Verbs that create, add, send or start an object.
 const ADDS: &str = "create add insert append register new make generate issue post enroll enrol submit send resend redeliver notify invite email \
     mail sms ping trigger run rerun start execute exec launch begin initiate schedule request enqueue queue retry upload import record \
     report subscribe follow like star vote comment reply attach link fork clone copy duplicate backup snapshot export book buy purchase \
@@ -72,7 +72,7 @@ const ADDS: &str = "create add insert append register new make generate issue po
     push emit broadcast track checkin checkout share simulate connect invoke process perform do handle collect refresh obtain instantiate dispatch deliver \
     crawl scan index message chat speak build sign announce forward respond answer inform remind alert seed plan prepare contact \
     nominate propose credit mint print play authenticate authorize log login signin signup";
-/// It reads or computes something.
+/// Verbs that read or compute.
 const READS: &str = "get list read search find query lookup count view fetch retrieve describe download preview filter validate check test \
     analyze analyse parse render estimate calculate compute convert encode decode encrypt decrypt compare match suggest detect translate \
     classify extract recognize recognise transform format tokenize tokenise evaluate eval predict score inspect identify visualize \
@@ -80,7 +80,7 @@ const READS: &str = "get list read search find query lookup count view fetch ret
     has can exists exist return provide discover peek aggregate embed infer quote rank recommend synthesize transcribe transliterate \
     measure locate look display head interpolate plot chart moderate annotate deduplicate dedup hydrate enumerate batchget forecast";
 const SIGNS_IN: &str = "login logout signin signout logoff authorize authenticate";
-/// Verbs that are hardly ever a noun or an adjective where a name begins with them.
+/// Verbs that are rarely a noun or an adjective at the beginning of a name.
 const ACTS_IN_READ: &str = "create set send resend append start add insert sync synchronize execute activate enable publish register apply approve \
     save update replace put write import install configure initiate trigger run invoke copy subscribe follow like rotate launch accept \
     confirm invite notify patch edit change modify upsert assign attach grant allocate associate promote provision deregister";
@@ -149,12 +149,12 @@ static LEXICON: LazyLock<HashMap<String, KnownWord>> = LazyLock::new(|| {
     lexicon
 });
 
-/// What is known of a word in lower case.
+/// Looks up a word in lower case.
 pub(crate) fn entry(word: &str) -> Option<&'static KnownWord> {
     LEXICON.get(word)
 }
 
-/// What is known of a verb in any of its forms, in lower case: of `deletes`, `applies` and `moving` as of `delete`, `apply` and `move`.
+/// Looks up a verb in any of its forms, in lower case: `deletes`, `applies` and `moving` as `delete`, `apply` and `move`.
 pub(crate) fn entry_of_form(word: &str) -> Option<&'static KnownWord> {
     let without = |ending: &str, instead: &str| {
         let stem = word.strip_suffix(ending)?;
@@ -174,13 +174,13 @@ pub(crate) fn entry_of_form(word: &str) -> Option<&'static KnownWord> {
         .or_else(doubled)
 }
 
-/// Whether a word in lower case is a verb that names of operations have.
+/// Returns true if a word in lower case is a known verb of operation names.
 #[must_use]
 pub(crate) fn is_verb(word: &str) -> bool {
     entry(word).is_some_and(KnownWord::is_verb)
 }
 
-/// Whether a name has a word of what removes, ends or takes back something: `dns_deleteZone`.
+/// Returns true if a name contains a word that removes, ends or takes back something: `dns_deleteZone`.
 #[must_use]
 pub(crate) fn names_removal(name: &str) -> bool {
     let name = snake_case(name);
@@ -188,13 +188,13 @@ pub(crate) fn names_removal(name: &str) -> bool {
 }
 
 impl KnownWord {
-    /// Whether operations are called so.
+    /// Returns true if the word is a verb.
     #[must_use]
     pub(crate) fn is_verb(&self) -> bool {
         self.is(Meaning::Destroys | Meaning::Changes | Meaning::Adds | Meaning::Reads | Meaning::SignsIn)
     }
 
-    /// Whether it has one of these meanings.
+    /// Returns true if the word has one of these meanings.
     #[must_use]
     pub(crate) fn is(&self, meanings: impl Into<EnumSet<Meaning>>) -> bool {
         !self.meanings.is_disjoint(meanings.into())

@@ -1,5 +1,5 @@
-//! What an operation says of its effect: in what it requires, which is evidence, and in its words. A word is a guess, so the policies `careful` and `strict` let words only make a tool look more
-//! dangerous than its method does; `infer` also lets them make it look less so.
+//! The effect of an operation by its requirements, which are evidence, and by its words. A word is a guess, so the policies `careful` and
+//! `strict` let words only make a tool look more dangerous than its method does; `infer` also lets them make it look less so.
 
 mod caution;
 mod evidence;
@@ -17,10 +17,10 @@ use self::operation_verbs::OperationVerbs;
 use super::annotations::{Hint, Hints, Reason};
 use crate::spec::Operation;
 
-/// What the words of an operation say of it.
+/// Hints of the words of an operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Wording {
-    /// Why it is more dangerous than its method says, for the policy `careful`.
+    /// Reason for which it is more dangerous than its method says, for the policy `careful`.
     careful: Option<Reason>,
     /// The same for the policy `strict`.
     strict: Option<Reason>,

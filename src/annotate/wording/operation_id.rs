@@ -1,4 +1,4 @@
-//! What frameworks glue on to the names of functions when they make an operationId of them.
+//! The parts that frameworks add to the names of functions to make an operationId.
 
 use http::Method;
 
@@ -17,8 +17,8 @@ pub(crate) fn without_glue<'i>(id: &'i str, method: &Method, path: &str) -> &'i 
     if rest.is_empty() { id } else { rest }
 }
 
-/// The function's name in `{function}{path}_{method}`, where each character of the path that is not a letter or a digit became `_`, as
-/// `FastAPI` makes an operationId.
+/// Returns the function's name in `{function}{path}_{method}`, where each character of the path that is not a letter or a digit became `_`,
+/// as `FastAPI` makes an operationId.
 #[must_use]
 pub(crate) fn function_name<'i>(id: &'i str, method: &Method, path: &str) -> Option<&'i str> {
     without_path(strip_ending(id, method.as_str(), &["_"])?, path)
@@ -34,7 +34,7 @@ fn mounted_function_name<'i>(id: &'i str, method: &Method, path: &str) -> Option
         .find_map(|end| without_path(named, end))
 }
 
-/// What stands before the path.
+/// Returns the part before the path.
 fn without_path<'i>(named: &'i str, path: &str) -> Option<&'i str> {
     let slug = |byte: u8| if byte.is_ascii_alphanumeric() { byte } else { b'_' };
     let at = named.len().checked_sub(path.len()).filter(|at| *at > 0)?;
@@ -42,7 +42,7 @@ fn without_path<'i>(named: &'i str, path: &str) -> Option<&'i str> {
     named.get(..at).filter(|_| is_path)
 }
 
-/// The name in front of the method, in capitals or in small letters, and of what stands between them.
+/// Returns the name before the method, in upper or lower case, and the separator between them.
 fn strip_ending<'i>(id: &'i str, method: &str, between: &[&str]) -> Option<&'i str> {
     let at = id.len().checked_sub(method.len())?;
     let (name, ending) = (id.get(..at)?, id.get(at..)?);

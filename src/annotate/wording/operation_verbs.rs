@@ -11,7 +11,7 @@ use super::split::{snake_case, words};
 use crate::spec::Operation;
 use crate::spec::operation::template::TemplatePart;
 
-/// What is known of a word.
+/// Entry of a word in the lexicon.
 pub(super) type Word = Option<&'static KnownWord>;
 
 /// Verbs that names have in one word with what follows.
@@ -55,7 +55,7 @@ const GLUED: [&str; 36] = [
 ];
 /// A verb of fewer letters begins many words that have nothing to do with it: `droplet`, `banner`, `stopwatch`.
 const MIN_GLUED_LEN: usize = 5;
-/// What shorter verbs are written together with: `killall`, `dropwebhook`.
+/// Objects that shorter verbs are written together with: `killall`, `dropwebhook`.
 const OBJECTS: [&str; 18] = [
     "all",
     "cache",
@@ -76,7 +76,7 @@ const OBJECTS: [&str; 18] = [
     "webhook",
     "worker",
 ];
-/// The beginnings of nouns that follow a verb in `-e`, where its participle would begin in the same way: `deletedevice`.
+/// The beginnings of nouns that follow a verb in `-e`, whose participle would begin in the same way: `deletedevice`.
 const NOUNS_IN_D: [&str; 12] = [
     "dashboard",
     "data",
@@ -93,7 +93,7 @@ const NOUNS_IN_D: [&str; 12] = [
 ];
 /// A name with more `_` is a sentence, and its capitals begin no parts.
 const MAX_PART_SEPARATORS: usize = 2;
-/// How many words of a text are looked at for its verb.
+/// Number of words of a text that are searched for its verb.
 const MAX_FIRST_WORDS: usize = 10;
 /// A name as its words.
 pub(super) struct NamePart {
@@ -104,17 +104,17 @@ pub(super) struct NamePart {
 pub(super) struct OperationVerbs {
     /// Those of each part of its operationId, of which `repos/list-for-org` has two, without what a framework glued on.
     pub(super) id: Vec<NamePart>,
-    /// Whether the framework says that it creates something: `orders_create`.
+    /// True if the framework's suffix says that it creates something: `orders_create`.
     pub(super) is_called_create: bool,
     /// Those of the last literal segment of its path.
     pub(super) action: NamePart,
-    /// Whether the segment ends the path, and so may be a verb: `/stops/{id}` names a thing.
+    /// True if the segment ends the path, and so may be a verb: `/stops/{id}` names a thing.
     pub(super) is_path_end: bool,
-    /// Whether the segment follows a variable: `/orders/{id}/cancel`.
+    /// True if the segment follows a variable: `/orders/{id}/cancel`.
     pub(super) follows_variable: bool,
     /// The literal segments of the path that are one word.
     pub(super) segments: Vec<&'static KnownWord>,
-    /// A word of the path that harms, wherever it stands.
+    /// A word of the path that harms, at any position.
     pub(super) path_harm: Word,
     /// Actions behind the path: `DeleteStack` of `/#Action=DeleteStack`.
     pub(super) behind_path: Vec<NamePart>,
@@ -140,7 +140,7 @@ impl OperationVerbs {
         }
     }
 
-    /// Whether a part of the operationId is that word alone.
+    /// Returns true if a part of the operationId consists of that word.
     pub(super) fn is_whole_part(&self, entry: &KnownWord) -> bool {
         self.id
             .iter()
@@ -379,7 +379,7 @@ fn verb_of(text: &str) -> Word {
     None
 }
 
-/// The verb that a word begins with, where it is written together with what follows: `killall`, `deleteuser`, `updatelabels`.
+/// Returns the verb that a word begins with, if it is written together with its object: `killall`, `deleteuser`, `updatelabels`.
 fn glued(word: &str) -> Word {
     let begins = |verb: &&&str| {
         let Some(rest) = word.strip_prefix(**verb) else { return false };
@@ -392,7 +392,7 @@ fn glued(word: &str) -> Word {
     GLUED.iter().find(begins).and_then(|verb| entry(verb))
 }
 
-/// Whether a verb and what follows it are a form of that verb, or a noun made of it, alone or before another noun: `deleted`,
+/// Returns true if a verb and the text after it are a form of that verb, or a noun made of it, alone or before another noun: `deleted`,
 /// `cancellations`, `expiredkeys`.
 fn is_inflected(verb: &str, rest: &str) -> bool {
     if ["", "s", "r", "er", "rs", "ers", "able", "ment", "ments"].contains(&rest) {

@@ -45,7 +45,7 @@ use crate::text;
 /// Schemas are cut no deeper than at this level at first, and no higher than at the other.
 const MAX_CUT_DEPTH: usize = 16;
 const MIN_CUT_DEPTH: usize = 1;
-/// Smallest number of levels that are left before the rest is reduced instead.
+/// Number of levels to which a wide schema is reduced.
 const MIN_LEVELS: usize = 3;
 /// Larger schemas are translated again rather than remembered; components are remembered anyway.
 const MAX_REMEMBERED_BYTES: usize = 2 << 10;
