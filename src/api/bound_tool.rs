@@ -19,35 +19,35 @@ pub struct OfferedTool<'a> {
     pub tool: &'a ToolSummary,
     /// The operation that a call makes.
     pub operation: &'a Operation,
-    /// Its hints, each with where it came from.
+    /// Its hints, each with its source.
     pub hints: &'a Hints,
-    /// What is enforced of it, which may be stricter than its hints.
+    /// Its enforcement, which may be stricter than its hints.
     pub enforcement: &'a Enforcement,
-    /// Whether a person has to agree before each call.
+    /// True if a person must confirm each call.
     pub must_confirm: bool,
-    /// What it belongs to.
+    /// Category.
     pub category: Option<&'a str>,
     /// The security scheme and the scopes with which it is called as the user.
     pub as_user: Option<(&'a str, Option<&'a str>)>,
     /// Words by which a search finds it as well, which are never shown.
     pub keywords: &'a [String],
-    /// The whole tool as clients get it, as JSON; empty where its input schema is made when it is used.
+    /// The whole tool as clients get it, as JSON; empty if its input schema is made on first use.
     pub text: &'a str,
 }
 
-/// What belongs to a tool besides what clients see of it.
+/// A tool with the parts that clients do not see.
 pub(crate) struct BoundTool {
     /// The operation that a call makes, and what is decided about its calls.
     pub(crate) target: BoundOperation,
     pub(crate) hints: Hints,
     pub(crate) enforcement: Enforcement,
-    /// Whether a person has to agree before each call.
+    /// True if a person must confirm each call.
     pub(crate) must_confirm: bool,
     pub(crate) category: Option<Box<str>>,
     pub(crate) keywords: Box<[String]>,
-    /// The tool as clients get it; empty where it is not finished.
+    /// The tool as clients get it; empty if it is not finished.
     pub(crate) json: ToolText,
-    /// What is known of it, where its input schema is made when it is used.
+    /// The known parts, if its input schema is made on first use.
     pub(crate) unfinished: Option<Box<UnfinishedTool>>,
     /// Compiled on first use: most tools of a large API are never called.
     pub(crate) checks: OnceLock<Option<ArgumentChecks>>,
@@ -70,7 +70,7 @@ impl BoundTool {
         }
     }
 
-    /// The arguments, repaired where that makes them valid. `finished` is the tool where it was made when it is used.
+    /// Checks the arguments, and repairs them if that makes them valid. `finished` is the tool if it was made on first use.
     ///
     /// # Errors
     /// All that is wrong with them.
@@ -103,7 +103,7 @@ impl BoundTool {
     }
 }
 
-/// What a tool promises of its results.
+/// Returns the contract of a tool for its results.
 pub(crate) fn output_contract(has_output: bool, is_strict: bool) -> OutputContract {
     match (has_output, is_strict) {
         (false, _) => OutputContract::None,

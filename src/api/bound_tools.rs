@@ -1,4 +1,4 @@
-//! From annotated tools to those that can be called.
+//! Conversion of annotated tools to tools that can be called.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! Tool names that two APIs of one server both have. Clients tell names apart by their letters, some of them whatever the case.
+//! Tool names that two APIs of one server both have. Some clients compare names without case.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::text;
 /// More than this are counted.
 const MAX_SHOWN: usize = 10;
 
-/// A sentence for each name of `new` that one of the others has already, in whatever case, with the place of both.
+/// Returns a sentence for each name of `new` that one of the others has already, compared without case, with the location of both.
 #[must_use]
 pub(crate) fn clashes_with<'a>(new: &Api, others: impl Iterator<Item = &'a Api>) -> Vec<String> {
     let mut names: Option<HashMap<String, usize>> = None;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::proxy::ArgumentChecks;
 use crate::spec::schema::WireSchema;
 
-/// How many tools stay, and how many bytes their JSON may take: what is compiled of it takes a multiple.
+/// Number of tools that are kept, and of bytes that their JSON may take. Compiled validators take a multiple.
 const MAX_TOOLS: usize = 256;
 const MAX_BYTES: usize = 4 << 20;
 
@@ -16,7 +16,7 @@ pub(crate) struct FinishedTool {
     pub(crate) json: String,
     /// Compiled when it is called.
     pub(super) checks: OnceLock<Option<ArgumentChecks>>,
-    /// Where property names had to be changed: the input schema with the names on the wire noted in it.
+    /// The input schema with the names on the wire noted in it, if property names had to be changed.
     pub(super) wire: Option<WireSchema>,
 }
 

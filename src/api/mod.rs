@@ -63,12 +63,12 @@ pub use crate::proxy::response::tool_result::ToolResult;
 pub use crate::proxy::{Caller, Destination, OnMissingCredential, TenantEntry, TenantOptions, TenantSource};
 pub(crate) use crate::proxy::{Payload, Request, filter};
 
-/// What an operator sets about an API.
+/// The operator's settings for an API.
 #[derive(Debug, Clone, Default)]
 pub struct ApiOptions {
-    /// How tools look and which there are.
+    /// Settings for tools.
     pub annotate: AnnotateOptions,
-    /// Where requests go.
+    /// Destination of requests.
     pub destination: Destination,
     /// Headers that every request carries; no argument can replace them. Values that are marked sensitive are secrets, which are
     /// taken out of replies; so are those of `Authorization`, `Cookie` and other names that say so.
@@ -77,17 +77,17 @@ pub struct ApiOptions {
     pub credentials: Option<Credentials>,
     /// Headers of clients that go upstream.
     pub forward: Forwarding,
-    /// What else must not come back in a reply, such as the password of a proxy.
+    /// Other secrets that must not appear in a reply, such as the password of a proxy.
     pub secrets: Vec<SecretString>,
     /// Limits of a call.
     pub call: CallOptions,
     /// Limits of an upstream.
     pub upstream: UpstreamOptions,
-    /// What runs filters of replies, where they are offered.
+    /// Sandbox that runs filters of replies, if they are offered.
     pub sandbox: Option<Sandbox>,
-    /// Keeps replies, where it is set.
+    /// Keeps replies, if it is set.
     pub cache: Option<CacheOptions>,
-    /// The name of the API, where a server has several.
+    /// The name of the API, if a server has several.
     pub name: Option<ApiName>,
     /// Secrets of all APIs of a server, which must not come back in a reply of this one either.
     pub secrets_of_all: Vec<SecretString>,
@@ -95,7 +95,7 @@ pub struct ApiOptions {
     pub tenants: Option<TenantOptions>,
 }
 
-/// Why a document does not become an API.
+/// Reason for which a document does not become an API.
 #[derive(Debug, Error)]
 pub enum BuildError {
     /// Requests should go to the declared servers, and no operation has a usable one.
@@ -109,7 +109,7 @@ pub enum BuildError {
     CredentialSettings(Vec<String>),
 }
 
-/// Where a tool is in its API.
+/// Index of a tool in its API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ToolIndex(usize);
 
@@ -122,17 +122,17 @@ pub struct Api {
     list: Bytes,
     by_name: HashMap<String, ToolIndex>,
     restrictions: Vec<Restriction>,
-    /// How many bytes its list takes at least, where it was found to be too long.
+    /// Least number of bytes of its list, if it is too long.
     too_long: Option<usize>,
     left_out: Vec<(String, LeftOut)>,
     warnings: Vec<String>,
     name: Option<ApiName>,
-    /// What every tool name begins with.
+    /// Prefix of every tool name.
     prefix: String,
     credential_place: CredentialPlace,
     proxy: ApiProxy,
     search_index: OnceLock<SearchIndex>,
-    /// How the input schemas are made that are made when they are used.
+    /// Settings for the input schemas that are made on first use.
     inputs: InputOptions,
     finished_tools: FinishedTools,
 }
@@ -244,44 +244,43 @@ impl Api {
         &self.proxy.document
     }
 
-    /// Its name, where a server has several APIs.
+    /// Returns its name, if a server has several APIs.
     #[must_use]
     pub fn name(&self) -> Option<&ApiName> {
         self.name.as_ref()
     }
 
-    /// What every tool name begins with; most often nothing.
+    /// Returns the prefix of every tool name; usually empty.
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Where the operator sets its credentials.
+    /// Returns the place in which the operator sets its credentials.
     #[must_use]
     pub(crate) fn credential_place(&self) -> &CredentialPlace {
         &self.credential_place
     }
 
-    /// What the operator should know before the first call, in sentences: what is restricted because of names, and which
-    /// credentials are missing or misnamed.
+    /// Returns warnings for the operator, in sentences: restrictions because of names, and missing or misnamed credentials.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// What the settings restrict because of words in names, although the hints alone would not ask for it.
+    /// Returns the restrictions because of words in names that the hints alone would not require.
     #[must_use]
     pub(crate) fn restrictions(&self) -> &[Restriction] {
         &self.restrictions
     }
 
-    /// How many bytes the list of its tools takes at least, where it was found to be too long, so that most have no input schema yet.
+    /// Returns the least number of bytes of the list of its tools if it is too long, in which case most have no input schema yet.
     #[must_use]
     pub(crate) fn too_long(&self) -> Option<usize> {
         self.too_long
     }
 
-    /// Why the settings leave out the tool of that name; nothing if they do not.
+    /// Returns the reason for which the settings leave out the tool of that name; `None` if they do not.
     #[must_use]
     pub(crate) fn why_left_out(&self, name: &str) -> Option<&LeftOut> {
         let found = self.left_out.iter().find(|(tool, _)| tool == name);
@@ -316,7 +315,7 @@ impl Api {
         Some(self.offered(self.find(name)?))
     }
 
-    /// Where the tool of that name is.
+    /// Returns the index of the tool of that name.
     pub(crate) fn find(&self, name: &str) -> Option<ToolIndex> {
         self.by_name.get(name).copied()
     }
@@ -344,8 +343,8 @@ impl Api {
         tenants.of(caller).ok().map(Tenant::value)
     }
 
-    /// Calls a tool. Everything that goes wrong, here or at the API, is a result with `isError`; `None` means that there is
-    /// no such tool. Dropping the future ends the request.
+    /// Calls a tool. Every failure, here or at the API, is a result with `isError`; `None` means that there is no such tool. Dropping the
+    /// future ends the request.
     pub async fn call(self: &Arc<Self>, name: &str, arguments: Option<JsonObject>, caller: Caller) -> Option<ToolResult> {
         Some(
             self.call_at(self.find(name)?, arguments, caller, &|name| Some(name.to_owned()))
@@ -373,8 +372,8 @@ impl Api {
         })
     }
 
-    /// The request that a call of that client would make, with `***` for the operator's credentials; or the result with
-    /// `isError` that it would end in before anything is sent. `None` means that there is no such tool.
+    /// Returns the request that a call of that client would make, with `***` for the operator's credentials; or the result with `isError`
+    /// that it would end in before anything is sent. `None` means that there is no such tool.
     #[must_use]
     pub fn preview(
         &self,

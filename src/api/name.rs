@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::observe::metrics::labels::ApiLabel;
 
-/// What `/mcp/readonly` is: no API can have this name.
+/// Last segment of `/mcp/readonly`, which no API can have as its name.
 const RESERVED: &str = "readonly";
 /// The longest name, in characters.
 const MAX_CHARACTERS: usize = 32;
@@ -42,7 +42,7 @@ impl ApiName {
         &self.0
     }
 
-    /// How it is written in the names of environment variables.
+    /// Returns the name as it is written in names of environment variables.
     #[must_use]
     pub fn in_variables(&self) -> String {
         self.0.to_ascii_uppercase().replace('-', "_")
@@ -53,7 +53,7 @@ impl ApiName {
         ApiLabel::new(name.map(Self::as_str))
     }
 
-    /// Whether two names are one: those that differ in `-` and `_` only cannot be told apart in variables.
+    /// Returns true if two names are the same in variables: names that differ only in `-` and `_` are.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         self.in_variables() == other.in_variables()

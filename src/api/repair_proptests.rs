@@ -47,7 +47,7 @@ fn build_api() -> Api {
     Api::build(document, options, http_client(&plain).unwrap()).unwrap().0
 }
 
-/// The URL and headers of the request, or `None` where nothing would be sent.
+/// Returns the URL and headers of the request, or `None` if nothing would be sent.
 fn sent(arguments: &Value) -> Option<(String, String)> {
     let request = API
         .preview(
@@ -67,7 +67,7 @@ fn checked(arguments: &JsonObject) -> Option<(JsonObject, Option<String>)> {
     Some((checked.arguments, checked.repairs))
 }
 
-/// How often each text that begins with `m` is in a value.
+/// Collects the texts of a value that begin with `m`.
 fn markers(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::String(text) if text.starts_with('m') => found.push(text.clone()),

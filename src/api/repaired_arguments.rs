@@ -12,7 +12,7 @@ use crate::proxy::{CallError, CheckedArguments, with_wire_names};
 const MAX_SMALL_BYTES: usize = 64 << 10;
 
 impl Api {
-    /// As [`Api::wire_arguments`], within the time that a call may take. Much work is done on a thread of its own.
+    /// Checks arguments like [`Api::wire_arguments`], within the time limit of a call. Much work is done on a separate thread.
     ///
     /// # Errors
     /// All that is wrong with them, or that it could not be found out in time.
@@ -44,7 +44,7 @@ impl Api {
         }
     }
 
-    /// The arguments of the tool at that place after repairs; as they are where they are not valid.
+    /// Returns the arguments of the tool at that index after repairs; unchanged if they are not valid.
     pub(crate) fn repaired_arguments(&self, index: ToolIndex, arguments: JsonObject) -> JsonObject {
         let (tool, bound) = self.at(index);
         let checked = bound.check_arguments(tool, self.finished(index).as_deref(), arguments.clone());
@@ -67,7 +67,7 @@ impl Api {
     }
 }
 
-/// Whether a value takes at most `room` bytes as JSON, about; takes them from it.
+/// Returns true if a value takes at most about `room` bytes as JSON, and subtracts them.
 fn fits(value: &Value, room: &mut usize) -> bool {
     match value {
         Value::Null | Value::Bool(_) => take_room(room, 4),

@@ -1,4 +1,4 @@
-//! Which paths a value with slashes must not reach: those of other operations, hidden ones above all.
+//! Paths that a value with slashes must not reach: those of other operations, in particular hidden ones.
 
 use std::collections::HashSet;
 
@@ -15,15 +15,15 @@ pub(crate) struct KnownPath {
     pointer: String,
     method: Method,
     template: PathTemplate,
-    /// Whether it has servers of its own.
+    /// True if the operation has servers of its own.
     has_own_base: bool,
 }
 
 /// The methods of operations in a path item (OpenAPI 3.2 section 4.9.1).
 const METHODS: [&str; 9] = ["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
 
-/// All operations of the document, before any is hidden, and those that could not be read; none where no rule lets values hold
-/// slashes.
+/// Returns the paths of all operations of the document, before any is hidden, and those that could not be read; none if no rule lets values
+/// hold slashes.
 pub(crate) fn known_paths(document: &Document, operations: &[Box<Operation>], layers: &Layers) -> Vec<KnownPath> {
     if layers.rules.iter().all(|rule| rule.says.slashes.is_empty()) {
         return Vec::new();
@@ -67,9 +67,8 @@ fn unread_paths(document: &Document, operations: &[Box<Operation>]) -> Vec<Known
     unread
 }
 
-/// Tells each tool whose values may hold slashes which paths are those of other operations of its method. Of an operation
-/// without a tool nobody knows what its variables hold, so that each may span segments; those of a tool span one segment,
-/// unless the operator says otherwise.
+/// Gives each tool whose values may hold slashes the paths of other operations of its method. The variables of an operation without a tool
+/// may span segments, because their values are unknown; those of a tool span one segment, unless the operator says otherwise.
 pub(crate) fn reserve_paths(tools: &mut [BoundTool], known: &[KnownPath]) {
     let offered: Vec<(String, Vec<String>)> = tools.iter().map(|tool| spanning(&tool.target.operation)).collect();
     for (tool, (own, spans)) in tools.iter_mut().zip(&offered) {

@@ -1,4 +1,4 @@
-//! What the rules of an operator mean for an API as a whole.
+//! Effects of an operator's rules on an API as a whole.
 
 use secrecy::SecretString;
 
@@ -6,7 +6,7 @@ use crate::annotate::Rule;
 use crate::spec::operation::rules::ValueSource;
 use crate::spec::{Diagnostic, Severity};
 
-/// The values of a rule that nobody but the API may read.
+/// Returns the values of a rule that only the API may read.
 pub(super) fn rule_secrets(rule: &Rule) -> impl Iterator<Item = SecretString> {
     rule.says.arguments.iter().filter_map(|argument| match &argument.value {
         Some(ValueSource::Secret { value, .. }) => Some(value.clone()),

@@ -1,4 +1,4 @@
-//! What a person fills in for a security scheme, and in which variable the server looks for it.
+//! Fields of a security scheme that a user fills in, and the variables in which the server reads them.
 
 use crate::proxy::auth::values::{CredentialPlace, RESERVED_SUFFIXES, takes_pair};
 use crate::proxy::{CredentialPart, Credentials};
@@ -9,13 +9,13 @@ use crate::spec::{OAuthFlow, SecurityScheme};
 pub(crate) struct SchemeField {
     /// The variable that the server reads.
     pub(crate) variable: String,
-    /// What it is, in words.
+    /// Label of the field.
     pub(crate) label: &'static str,
-    /// Whether it must not be shown.
+    /// True if the value must not be shown.
     pub(crate) is_secret: bool,
 }
 
-/// The values of a scheme of an API whose credentials are set at that place; none where a variable cannot give them (a client
+/// Returns the fields of a scheme of an API whose credentials are set at that place; none if a variable cannot give them (a client
 /// certificate, a scheme under the name of a setting, tenants).
 pub(crate) fn scheme_fields(place: &CredentialPlace, name: &str, scheme: Option<&SecurityScheme>) -> Vec<SchemeField> {
     let CredentialPlace::Variables(prefix) = place else {

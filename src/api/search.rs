@@ -54,7 +54,7 @@ impl Api {
         }
     }
 
-    /// Where the values come from that a tool needs, best source first.
+    /// Returns the sources of the values that a tool needs, best source first.
     pub(crate) fn needed_values(&self, index: ToolIndex) -> impl Iterator<Item = NeededValue<'_>> {
         let parameters = &self.offered(index).operation.parameters;
         self.search_index().needs(index.0).iter().filter_map(|need| {
@@ -65,12 +65,12 @@ impl Api {
         })
     }
 
-    /// How many bytes a result may take.
+    /// Returns the number of bytes that a result may take.
     pub(crate) fn max_result_bytes(&self) -> usize {
         self.proxy.options.max_result_bytes
     }
 
-    /// The index, built where it is not there yet: that takes some time for a large API.
+    /// Returns the index, built if it does not exist yet, which takes some time for a large API.
     pub(crate) fn search_index(&self) -> &SearchIndex {
         self.search_index.get_or_init(|| {
             let begun = Instant::now();
@@ -98,10 +98,10 @@ impl Api {
 pub(crate) struct SearchedTools {
     /// Best first.
     pub(crate) hits: Vec<ToolIndex>,
-    /// Whether any word of the question occurs in any tool.
+    /// True if any word of the question occurs in any tool.
     pub(crate) is_known: bool,
-    /// Whether the question says anything.
+    /// True if the question has words to search for.
     pub(crate) has_words: bool,
-    /// How far the best of them fits, which can be compared with that of another API.
+    /// Score of the best of them, which can be compared with that of another API.
     pub(crate) fit: f32,
 }

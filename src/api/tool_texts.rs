@@ -20,7 +20,7 @@ impl ToolText {
     }
 }
 
-/// What the bytes that clients are sent belong to.
+/// Owner of the bytes that are sent to clients.
 struct ListText(Arc<String>);
 
 impl AsRef<[u8]> for ListText {
@@ -36,7 +36,7 @@ pub(crate) struct ToolTexts {
 }
 
 impl ToolTexts {
-    /// For so many tools, of together about so many bytes.
+    /// Makes room for so many tools, of together about so many bytes.
     pub(crate) fn with_capacity(tools: usize, bytes: usize) -> Self {
         Self {
             list: String::with_capacity(bytes),

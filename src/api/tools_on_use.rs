@@ -8,11 +8,11 @@ use super::{Api, ToolIndex};
 use crate::annotate::list::on_use::{FinishedParts, UnfinishedTool};
 
 impl Api {
-    /// The tool at that place, made now if it is not there; `None` where it was made at the start.
+    /// Returns the tool at that index, made now if it does not exist; `None` if it was made at the start.
     pub(super) fn finished(&self, index: ToolIndex) -> Option<Arc<FinishedTool>> {
         let (_, bound) = self.at(index);
         bound.unfinished.as_ref()?;
-        // Two callers may make the same one at once; nobody waits for the other.
+        // Two callers may make the same tool at once; neither waits for the other.
         Some(self.finished_tools.find(index.0).unwrap_or_else(|| {
             let made = Arc::new(self.finish(index, bound));
             self.finished_tools.keep(index.0, &made);
@@ -20,7 +20,7 @@ impl Api {
         }))
     }
 
-    /// Whether some tools are made when they are used.
+    /// Returns true if some tools are made on first use.
     #[must_use]
     pub(crate) fn is_finished_on_use(&self) -> bool {
         self.bound.iter().any(|bound| bound.unfinished.is_some())
