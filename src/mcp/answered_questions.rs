@@ -15,12 +15,12 @@ pub(crate) struct AnsweredQuestions {
     questions: HashSet<Vec<u8>>,
     /// The same in the order of the answers.
     by_age: VecDeque<(Instant, Vec<u8>, ClientKey)>,
-    /// How many each client has answered.
+    /// Number of questions that each client has answered.
     held: HashMap<ClientKey, usize>,
 }
 
 impl AnsweredQuestions {
-    /// Nothing is answered; a question can be answered for `lifetime`.
+    /// Makes an empty set; a question can be answered for `lifetime`.
     pub(crate) fn new(lifetime: Duration) -> Self {
         Self {
             lifetime,
@@ -30,7 +30,7 @@ impl AnsweredQuestions {
         }
     }
 
-    /// Whether this is the first answer to the question and there is room to remember it. An answer that cannot be remembered does
+    /// Returns true if this is the first answer to the question and there is room to remember it. An answer that cannot be remembered does
     /// not count, because it could be repeated.
     pub(crate) fn take_first_answer(&mut self, question: Vec<u8>, client: ClientKey, now: Instant) -> bool {
         self.forget_old(now);

@@ -1,4 +1,4 @@
-//! What one endpoint serves: tools of one API or of several, under the names by which clients call them.
+//! The catalog of one endpoint: tools of one API or of several, under the names by which clients call them.
 
 use std::sync::Arc;
 
@@ -22,17 +22,17 @@ pub(crate) struct Catalog {
     /// The prefixes of tool names of the APIs that are still loading.
     awaited: Vec<String>,
     config: ServerConfig,
-    /// In search mode, the tools that stand for all operations.
+    /// The meta-tools, in search mode.
     gates: Option<Gates>,
 }
 
-/// What a message asks for.
+/// Target of a message.
 pub(crate) enum Resolution {
     /// A call of an operation.
     Call(ResolvedCall),
     /// A search among the operations, or their description: nothing is sent.
     Lookup(Lookup),
-    /// Nothing that can be done: the result that says so, and the operation that was meant, for those who observe calls.
+    /// A refusal: the result with its reason, and the operation that was meant, for metrics, traces and the audit log.
     Refused(Box<ToolResult>, Option<Box<ResolvedCall>>),
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Lookup {
     catalog: Arc<Catalog>,
     gate: GateKind,
     arguments: Option<JsonObject>,
-    /// What the caller's token grants.
+    /// Scopes of the caller's token.
     granted: Option<Scopes>,
 }
 
@@ -59,17 +59,17 @@ pub(crate) struct CatalogApi {
 pub(crate) struct ResolvedCall {
     api: Arc<Api>,
     scopes: Arc<ToolScopes>,
-    /// What the endpoint shows at which the call was asked for.
+    /// View of the endpoint that received the call.
     view: View,
-    /// What the caller's token grants, where that decides which tools of the API it is shown.
+    /// Scopes of the caller's token, if they decide which tools of the API it may list.
     granted: Option<Scopes>,
     tool: ToolIndex,
     arguments: Option<JsonObject>,
-    /// The gate through which the operation is called, and its name as it is listed.
+    /// The meta-tool that calls the operation, and its name as it is listed.
     gate: Option<(GateKind, String)>,
-    /// The prefix of the gates, if the endpoint has some.
+    /// The prefix of the meta-tools, if the endpoint has some.
     gate_prefix: Option<String>,
-    /// What was read otherwise than it was written.
+    /// Remarks about values that were read differently from how they were written.
     remarks: Vec<String>,
 }
 
@@ -85,48 +85,48 @@ impl Catalog {
         }
     }
 
-    /// The same tools behind gates.
+    /// Puts the tools behind meta-tools.
     pub(crate) fn with_gates(self, gates: Option<Gates>) -> Self {
         Self { gates, ..self }
     }
 
-    /// What a caller with these scopes sees; without any, all.
+    /// Returns the APIs and tools that a caller with these scopes may list; without scopes, all.
     pub(crate) fn visible<'c>(&'c self, granted: Option<&'c Scopes>) -> VisibleApis<'c> {
         visible(&self.apis, &self.view, granted)
     }
 
-    /// What a caller may see of the API at that place.
+    /// Returns the tools of the API at that index that a caller may list.
     pub(crate) fn visible_api<'c>(&'c self, place: usize, granted: Option<&'c Scopes>) -> Option<VisibleApi<'c>> {
         Some(visible_api(self.apis.get(place)?, &self.view, granted))
     }
 
-    /// In search mode, the tools that stand for all operations.
+    /// Returns the meta-tools, in search mode.
     pub(crate) fn gates(&self) -> Option<&Gates> {
         self.gates.as_ref()
     }
 
-    /// How the server introduces itself.
+    /// Returns the introduction of the server.
     pub(crate) fn config(&self) -> &ServerConfig {
         &self.config
     }
 
-    /// Whether every API is there, or is known not to come.
+    /// Returns true if every API is loaded or has failed.
     pub(crate) fn is_decided(&self) -> bool {
         self.awaited.is_empty()
     }
 
-    /// Whether an API that may still come may have a tool of that name.
+    /// Returns true if an API that is not loaded yet may have a tool of that name.
     pub(crate) fn awaits(&self, name: &str) -> bool {
         !self.awaited.is_empty() && self.apis.is_empty() || self.awaited.iter().any(|prefix| name.starts_with(prefix.as_str()))
     }
 
-    /// Whether an operation is served under that name, whoever may call it.
+    /// Returns true if an operation is served under that name, independent of scopes.
     pub(crate) fn has(&self, name: &str) -> bool {
         let mut apis = self.apis.iter().map(|api| visible_api(api, &self.view, None));
         apis.any(|api| api.find(name).is_some())
     }
 
-    /// In search mode, the list for a client with these scopes: gates and pinned tools, separated by commas.
+    /// Returns the list of search mode for a client with these scopes: meta-tools and pinned tools, separated by commas.
     pub(crate) fn gate_list(&self, scopes: Option<&Scopes>) -> Option<String> {
         let gates = self.gates.as_ref()?;
         let seen = self.visible(scopes);
@@ -156,18 +156,18 @@ impl Catalog {
         }
     }
 
-    /// Whether a client with these scopes may list no tool.
+    /// Returns true if a client with these scopes may list no tool.
     pub(crate) fn is_empty(&self, scopes: Option<&Scopes>) -> bool {
         self.visible(scopes).operations().next().is_none()
     }
 
-    /// Whether the list depends on what a client's token allows.
+    /// Returns true if the list depends on the scopes of a client's token.
     pub(crate) fn depends_on_scopes(&self) -> bool {
         self.apis.iter().any(|api| !api.scopes.is_empty())
     }
 
-    /// What a message asks for; `None` where no tool has that name. Whether the caller may make a call is judged later; what it may
-    /// list, by its scopes, is all that is suggested to it.
+    /// Finds the target of a message; `None` if no tool has that name. Permission to call is checked later. Only tools that the caller may
+    /// list, by its scopes, are suggested to it.
     pub(crate) fn resolve(self: &Arc<Self>, name: &str, arguments: Option<JsonObject>, scopes: Option<&Scopes>) -> Option<Resolution> {
         if let Some(gates) = &self.gates
             && let Some(gate) = gates.kind_of(name)
@@ -221,13 +221,13 @@ impl Catalog {
         }
     }
 
-    /// What can be said to a client with these scopes of a name that no tool has.
+    /// Returns a suggestion for a client with these scopes, for a name that no tool has.
     pub(crate) fn suggestion<'c>(&'c self, name: &str, scopes: Option<&'c Scopes>) -> Option<Suggestion<'c>> {
         self.visible(scopes).suggestion(name)
     }
 }
 
-/// What a caller with these scopes sees of the APIs of an endpoint.
+/// Returns the APIs of an endpoint and the tools that a caller with these scopes may list.
 #[must_use]
 pub(crate) fn visible<'c>(apis: &'c [CatalogApi], view: &View, granted: Option<&'c Scopes>) -> VisibleApis<'c> {
     VisibleApis {
@@ -290,7 +290,7 @@ fn read_arguments<T: DeserializeOwned>(arguments: JsonObject) -> serde_json::Res
 }
 
 impl ResolvedCall {
-    /// The gate through which the operation is called; none for a call by its own name.
+    /// Returns the meta-tool that calls the operation; `None` for a call by its own name.
     pub(crate) fn gate(&self) -> Option<GateKind> {
         self.gate.as_ref().map(|(kind, _)| *kind)
     }
@@ -340,13 +340,13 @@ impl ResolvedCall {
         self.arguments.as_ref()
     }
 
-    /// The arguments as they are sent, after repairs; those of the client where they are not valid.
+    /// Returns the arguments as they are sent, after repairs; those of the client if they are not valid.
     pub(crate) fn repaired_arguments(&self) -> JsonObject {
         let given = self.arguments.clone().unwrap_or_default();
         self.api.repaired_arguments(self.tool, given)
     }
 
-    /// What tells the tenant of a client, where the API has tenants and the client is one of them.
+    /// Returns the tenant of a client, if the API has tenants and the client belongs to one.
     pub(crate) fn tenant(&self, caller: &Caller) -> Option<&str> {
         self.api.tenant(caller)
     }

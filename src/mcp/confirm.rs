@@ -30,13 +30,13 @@ use crate::shared_state::state::SharedState;
 use crate::text;
 use crate::text::hex;
 
-/// How long a question can be answered.
+/// Time within which a question can be answered.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
 /// The name of the question in `inputRequests`.
 const QUESTION: &str = "confirm";
-/// How much of an argument the question shows, in bytes; it says how much is left out.
+/// Number of bytes of an argument that the question shows; it reports how many are left out.
 const MAX_SHOWN_ARGUMENT: usize = 400;
-/// How much of the name of an API the question shows, in bytes.
+/// Number of bytes of the name of an API that the question shows.
 const MAX_SHOWN_API: usize = 100;
 
 /// The keys that seal questions, and the questions that were answered.
@@ -45,7 +45,7 @@ pub(crate) struct Confirmation {
     /// random key: after a restart, or at another replica, the person is asked again.
     seals: Vec<RequestStateCodec>,
     answered: Mutex<AnsweredQuestions>,
-    /// Where an answer counts once for all replicas.
+    /// State that lets an answer count once for all replicas.
     shared: Option<Arc<SharedState>>,
 }
 
@@ -59,13 +59,13 @@ impl Confirmation {
         }
     }
 
-    /// The question that a client returns, where it was asked about this call.
+    /// Returns the question that a client sends back, if it is about this call.
     fn question(&self, state: &str, digest: &[u8]) -> Option<Vec<u8>> {
         self.seals.iter().find_map(|seal| seal.open_with(state, digest).ok())
     }
 
-    /// Accepts a client's answer to a question, once. Where nobody can tell whether another replica has accepted it, it does not
-    /// count, and the person is asked again.
+    /// Accepts a client's answer to a question, once. If it is unknown whether another replica has accepted it, it does not count, and the
+    /// person is asked again.
     async fn first_answer(&self, question: &[u8], client: ClientKey) -> bool {
         let is_first_here = {
             let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
@@ -168,8 +168,8 @@ pub(crate) async fn ask(
     }
 }
 
-/// The hash of what an answer is bound to: the client and its tenant, the gate and the tool, its arguments, and the method and URL of
-/// the request.
+/// Returns the hash of all values that an answer is bound to: the client and its tenant, the meta-tool and the tool, its arguments, and the
+/// method and URL of the request.
 fn call_digest(prepared: &Request, tenant: Option<&str>, call: &ResolvedCall, client: ClientKey) -> Vec<u8> {
     let mut digest = Sha256::new();
     digest.update(format!("{client:?}\n{tenant:?}\n{:?}\n", call.gate()));
@@ -228,8 +228,8 @@ fn tool_and_operation(call: &ResolvedCall) -> String {
     format!("{} ({})", call.tool_name(), text::one_line(&call.offered().operation.label()))
 }
 
-/// The question: the operation, its API, the request line and every argument as it will be sent, and then the title from the
-/// document, marked as such. The name of a gate says nothing about what it calls, and is not in it.
+/// Returns the question: the operation, its API, the request line and every argument as it will be sent, and then the title from the
+/// document, marked as such. It does not contain the name of a meta-tool, which says nothing about the operation.
 fn question_text(call: &ResolvedCall, request_line: &str) -> String {
     let offered = call.offered();
     let api = text::truncate(&text::one_line(call.api_label()), MAX_SHOWN_API);

@@ -36,7 +36,7 @@ const OTHER_METHODS: [&str; 9] = [
     "resources/unsubscribe",
 ];
 
-/// How a request ended.
+/// End of a request.
 pub(crate) struct Answered {
     pub(crate) id: RequestId,
     pub(crate) version: ProtocolVersion,
@@ -189,7 +189,7 @@ pub(super) fn note_invalid(is_call: bool) {
     }
 }
 
-/// What stands for the client of a request that is handed to rmcp: nothing reaches a client through it, because it belongs to all.
+/// Placeholder for the client of a request that is passed to rmcp. Nothing reaches a client through it, because it belongs to all.
 static SILENT_PEER: LazyLock<Peer<RoleServer>> = LazyLock::new(|| {
     let service = serve_directly(SilentServer, SilentTransport, None);
     let peer = service.peer().clone();

@@ -28,14 +28,14 @@ use super::protocol::version::{ProtocolVersion, named_versions};
 use crate::api::Caller;
 use crate::observe::metrics::TOOLS_CALL;
 
-/// How long `initialize` and `server/discover` wait for a document from a URL, which contains the title and the instructions. Clients time out after
-/// ten seconds or more.
+/// Time for which `initialize` and `server/discover` wait for a document from a URL, which contains the title and the instructions. Clients
+/// time out after ten seconds or more.
 const INTRODUCTION_TIMEOUT: Duration = Duration::from_secs(5);
 /// The same with several APIs. The slowest of them must not hold up a handshake: what is missing then is a line of the instructions.
 const INTRODUCTION_TIMEOUT_OF_SEVERAL: Duration = Duration::from_millis(500);
 /// A client of rmcp that does not take a notification for this long gets no more of them.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often a client of rmcp is checked for a closed connection.
+/// Interval at which a client of rmcp is checked for a closed connection.
 const PEER_CHECK: Duration = Duration::from_mins(1);
 
 impl ServerHandler for McpServer {
@@ -176,7 +176,7 @@ impl ServerHandler for McpServer {
         }
     }
 
-    /// What the page asks. rmcp treats a request with malformed parameters as one with an unknown method.
+    /// Answers the requests of the page. rmcp treats a request with malformed parameters as one with an unknown method.
     async fn on_custom_request(&self, request: CustomRequest, context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
         if request.method == hint_sources::METHOD {
             let catalog = self.state.catalog().await?;

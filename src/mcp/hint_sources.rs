@@ -1,5 +1,5 @@
-//! Where the hints of a tool come from, which the page for people asks for each tool that is chosen. The method is not one of MCP,
-//! so that `tools/list` costs no client a word more.
+//! Sources of the hints of a tool, which the web page requests for each selected tool. The method is not one of MCP, so `tools/list` does
+//! not get longer for clients.
 
 use rmcp::model::{CustomResult, ErrorData};
 use serde_json::{Value, json};
@@ -11,10 +11,10 @@ use crate::proxy::caller::scopes::Scopes;
 /// The method; its only parameter is `tool`, the name of a tool.
 pub(super) const METHOD: &str = "openapi-mcp/hint_sources";
 
-/// For each hint of a tool that a client with these scopes may list, where it comes from.
+/// Returns the source of each hint of a tool that a client with these scopes may list.
 ///
 /// # Errors
-/// There is no such tool.
+/// An error if there is no such tool.
 pub(super) fn answer_hint_sources(
     catalog: &Catalog,
     parameters: Option<&Value>,

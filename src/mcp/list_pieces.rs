@@ -12,15 +12,15 @@ use super::visible::VisibleApi;
 use crate::api::ToolIndex;
 use crate::proxy::caller::scopes::Scopes;
 
-/// How much of a list is given to the connection at once, in bytes; a piece that is made has up to one tool more.
+/// Number of bytes of a list that are given to the connection at once; a piece has up to one tool more.
 const MAX_PIECE_BYTES: usize = 64 << 10;
 
 /// The list of an endpoint for one client: tools as JSON, separated by commas.
 pub(crate) struct ListPieces {
     catalog: Arc<Catalog>,
-    /// What the client's token grants, where that decides what it may list.
+    /// Scopes of the client's token, if they decide what it may list.
     granted: Option<Scopes>,
-    /// What is left of the part that is being given.
+    /// Rest of the part that is being given.
     current: Bytes,
     parts: vec::IntoIter<ListPart>,
     length: usize,
@@ -93,7 +93,7 @@ impl ListParts {
         self.length += length;
     }
 
-    /// What a caller is shown of the API at that place.
+    /// Adds the tools of the API at that index that a caller may list.
     fn add_api(&mut self, place: usize, api: &VisibleApi<'_>) {
         if api.shows_all() {
             let list = api.api.list();

@@ -41,7 +41,7 @@ use crate::observe;
 use crate::proxy::caller::client_key::ClientKey;
 use crate::shared_state::state::SharedState;
 
-/// How long calls in flight are waited for once no more can come.
+/// Time for which calls in flight are waited for once no more can come.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// An MCP server, and the handler of one client or request: clones share their state.
@@ -50,16 +50,16 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(35);
 /// tools wait. With a reload interval, the API may be replaced later.
 #[derive(Clone)]
 pub struct McpServer {
-    /// What is served at the endpoint of this client.
+    /// State of the endpoint of this client.
     state: Arc<EndpointState>,
     apis: Arc<ServedApis>,
     calls: TaskTracker,
     readiness: Arc<ReadinessFlags>,
-    /// Set where a person is asked before calls.
+    /// Set if a person must confirm calls.
     confirmation: Option<Arc<Confirmation>>,
-    /// What it shares with other replicas.
+    /// State that it shares with other replicas.
     shared_state: Option<Arc<SharedState>>,
-    /// Judges whether a client may make a call; set where clients have scopes.
+    /// Judges whether a client may make a call; set if clients have scopes.
     scope_check: Option<ScopeCheck>,
 }
 
@@ -89,7 +89,7 @@ impl McpServer {
         }
     }
 
-    /// With `asks`, a person is asked before calls of tools that require it.
+    /// Makes a person confirm calls of tools that require it, if `asks` is true.
     #[must_use]
     pub fn with_confirm(mut self, asks: bool) -> Self {
         self.confirmation = asks.then(|| Arc::new(Confirmation::new(None)));
@@ -141,17 +141,17 @@ impl McpServer {
         Ok(())
     }
 
-    /// Whether the API is served in search mode.
+    /// Returns true if the API is served in search mode.
     pub(crate) fn searches(&self) -> bool {
         self.apis.searches()
     }
 
-    /// Tells a pending server that loading failed: waiting and later requests are answered with `why`, a sentence for a model.
+    /// Reports to a pending server that loading failed: waiting and later requests are answered with `why`, a sentence for a model.
     pub fn fail(&self, why: &str) {
         self.apis.fail_all(why);
     }
 
-    /// Whether the API is loaded; of several, whether each is loaded or has failed, and one is served.
+    /// Returns true if the API is loaded; of several, if each is loaded or has failed, and one is served.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let counts = self.apis.counts();
@@ -172,7 +172,7 @@ impl McpServer {
         }
     }
 
-    /// From now on `/readyz` tells balancers to send no more requests; those that come are still answered.
+    /// Makes `/readyz` report that no more requests should be sent; those that arrive are still answered.
     pub fn begin_draining(&self) {
         self.readiness.draining.cancel();
     }
@@ -191,27 +191,27 @@ impl McpServer {
         }
     }
 
-    /// Whether a person is asked before some of the calls.
+    /// Returns true if a person must confirm some of the calls.
     pub(crate) fn asks_before_calls(&self) -> bool {
         self.confirmation.is_some()
     }
 
-    /// The same where calls need scopes.
+    /// Returns the same server with a check of scopes for calls.
     pub(crate) fn demanding(self, scope_check: Option<ScopeCheck>) -> Self {
         Self { scope_check, ..self }
     }
 
-    /// What is served at the endpoint of this client; over HTTP, at the one with all APIs.
+    /// Returns the state of the endpoint of this client; over HTTP, of the one with all APIs.
     pub(crate) fn state(&self) -> &Arc<EndpointState> {
         &self.state
     }
 
-    /// Whether requests should be sent to this server.
+    /// Returns the flags that decide if requests should be sent to this server.
     pub(crate) fn readiness(&self) -> &ReadinessFlags {
         &self.readiness
     }
 
-    /// What it shares with other replicas.
+    /// Returns the state that it shares with other replicas.
     pub(crate) fn shared_state(&self) -> Option<&Arc<SharedState>> {
         self.shared_state.as_ref()
     }

@@ -1,4 +1,4 @@
-//! What metrics, traces and the audit log record of a request: how it arrived, and how it ended.
+//! Records of a request for metrics, traces and the audit log: its arrival and its end.
 
 use http::Version;
 use http::header::HeaderMap;
@@ -17,8 +17,8 @@ use crate::observe::record::Arrival;
 use crate::observe::traces::ArrivedContexts;
 use crate::observe::traces::context::TraceContext;
 
-/// How a request arrived; `None` in place of one that cannot be read. What only the audit log or traces record is left out if there are
-/// none.
+/// Records the arrival of a request; `None` in place of one that cannot be read. Parts for the audit log or traces only are left out if
+/// there are none.
 pub(crate) fn arrival(origin: &RequestOrigin, request: Option<&McpRequest>) -> Arrival {
     let parameters = request.map(|request| &request.parameters);
     let named = request.and_then(|request| match request.method {
@@ -36,7 +36,7 @@ pub(crate) fn arrival(origin: &RequestOrigin, request: Option<&McpRequest>) -> A
     };
     if observe::audit().is_some() {
         arrival.client = client_name(origin);
-        // Where no client has said what it is, rmcp gives itself.
+        // If no client has given a name, rmcp gives its own.
         let said = origin
             .client_info(parameters)
             .filter(|client| *client != Implementation::from_build_env());
@@ -84,14 +84,14 @@ fn http_version(version: Version) -> Option<&'static str> {
     }
 }
 
-/// What was proved of the client, else the address that it has at the other end of the connection.
+/// Returns the authenticated name of the client, else its address.
 fn client_name(origin: &RequestOrigin) -> Option<String> {
     let proved = origin.caller.client.as_ref().and_then(|client| client.name.as_deref());
     let address = || origin.caller.address.map(|address| format!("address:{}", address.to_canonical()));
     proved.map(str::to_owned).or_else(address)
 }
 
-/// How a request ended, as far as its answer shows.
+/// Returns the outcome of a request, as far as its answer shows it.
 pub(crate) fn judge(outcome: &Result<McpAnswer, McpRefusal>) -> CallOutcome {
     match outcome {
         Ok(McpAnswer::Tool(result)) if result.is_error() => CallOutcome::ApiError,

@@ -1,4 +1,4 @@
-//! What an endpoint currently serves: nothing yet, a catalog, or a newer catalog after the document changed.
+//! The state of an endpoint: nothing yet, a catalog, or a newer catalog after the document changed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,19 +11,19 @@ use tokio_util::sync::CancellationToken;
 use super::catalog::Catalog;
 use crate::annotate::gate_names;
 
-/// How long a list waits for the last of several APIs. Clients give up after half a minute or more.
+/// Time for which a list waits for the last of several APIs. Clients give up after half a minute or more.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The state of an endpoint, which the handlers of its clients share.
 pub(crate) struct EndpointState {
     state: watch::Sender<ApiState>,
-    /// How many times the list of tools has changed.
+    /// Number of times that the list of tools has changed.
     changes: watch::Sender<u64>,
-    /// How often the document is checked for changes.
+    /// Interval at which the document is checked for changes.
     pub(crate) reload: Option<Duration>,
-    /// Whether clients are told of changes.
+    /// True if clients are notified of changes.
     pub(crate) tells_changes: bool,
-    /// Whether a client has a list that lacks APIs which may still come.
+    /// True if a client has a list that lacks APIs that are not loaded yet.
     was_listed_early: AtomicBool,
     /// Cancelled when the server stops: waits for changes end.
     pub(crate) ending: CancellationToken,
@@ -33,7 +33,7 @@ pub(crate) struct EndpointState {
 pub(crate) type Changes = watch::Receiver<u64>;
 
 enum ApiState {
-    /// Nothing yet.
+    /// No catalog yet.
     Pending,
     Ready(Arc<Catalog>),
     /// Loading has failed, with a sentence for a model.
@@ -63,7 +63,7 @@ impl EndpointState {
         let is_other = match &*self.state.borrow() {
             ApiState::Pending => false,
             ApiState::Failed(_) => true,
-            // Nobody has to be notified about a change of a list that nobody has seen.
+            // No client must be notified of a change of a list that no client has read.
             ApiState::Ready(before) => {
                 let is_known = before.is_decided() || self.was_listed_early.load(Ordering::Relaxed);
                 is_known && before.texts() != served.texts()
@@ -102,7 +102,7 @@ impl EndpointState {
         }
     }
 
-    /// What a client may list: waits for the first of it, and then for a while until it is all there.
+    /// Returns the catalog to list: waits for the first API, and then for a limited time for all of them.
     pub(crate) async fn catalog_to_list(&self) -> Result<Arc<Catalog>, ErrorData> {
         let catalog = self.catalog().await?;
         if catalog.is_decided() {
@@ -118,8 +118,8 @@ impl EndpointState {
         Ok(catalog)
     }
 
-    /// The catalog in which a tool of that name is looked for: waits for an API that may have it, and for no other. `arguments` may name
-    /// the operation of a gate.
+    /// Returns the catalog in which a tool of that name is looked for: waits for an API that may have it, and for no other. `arguments` may
+    /// name the operation of a meta-tool.
     pub(crate) async fn catalog_for(&self, name: &str, arguments: Option<&JsonObject>) -> Result<Arc<Catalog>, ErrorData> {
         if gate_names::kind_of(name).is_some() {
             let operation = arguments.and_then(|arguments| arguments.get("operation")?.as_str());
@@ -127,7 +127,7 @@ impl EndpointState {
             if operation.is_some_and(|operation| catalog.has(operation)) {
                 return Ok(catalog);
             }
-            // Gates stand for all APIs.
+            // Meta-tools serve all APIs.
             return self.catalog_to_list().await;
         }
         let mut states = None;
@@ -136,7 +136,7 @@ impl EndpointState {
             if !catalog.awaits(name) || catalog.resolve(name, None, None).is_some() {
                 return Ok(catalog);
             }
-            // What came before somebody waited is looked at once more.
+            // A change before the wait began is looked at once more.
             match &mut states {
                 None => states = Some(self.state.subscribe()),
                 Some(states) => {

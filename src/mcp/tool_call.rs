@@ -108,7 +108,7 @@ async fn confirmed(
     version: ProtocolVersion,
     origin: &mut RequestOrigin,
 ) -> Option<McpAnswer> {
-    // There is no question about a call that would be refused.
+    // A call that would be refused is refused without a question.
     let prepared = match call.preview(OnMissingCredential::Refuse, &origin.caller) {
         Ok(prepared) => prepared,
         Err(wrong) => return Some(McpAnswer::Tool(wrong)),

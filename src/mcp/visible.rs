@@ -1,4 +1,4 @@
-//! What a caller sees of an endpoint: which operations of which APIs, and under which names.
+//! The tools of an endpoint that a caller may list: operations of its APIs, and their names.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use crate::annotate::names::nearest_name;
 use crate::api::{Api, ApiName, OfferedTool, ToolIndex};
 use crate::proxy::caller::scopes::{Scopes, ToolScopes};
 
-/// What an endpoint shows of its APIs.
+/// View of an endpoint of its APIs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct View {
     /// The path of the endpoint.
     pub(crate) path: Arc<str>,
-    /// Whether it serves all of several APIs, each by its name.
+    /// True if it serves all of several APIs, each by its name.
     pub(crate) names_apis: bool,
-    /// Whether there are only tools that read, by what is enforced of them.
+    /// True if it serves only tools that count as read-only.
     pub(crate) reads_only: bool,
 }
 
@@ -24,19 +24,19 @@ pub(crate) struct VisibleApi<'c> {
     /// Scopes that its calls need besides those of the whole server.
     pub(crate) needed: &'c Arc<ToolScopes>,
     reads_only: bool,
-    /// What the caller's token grants, where that decides what it may list; without, it may list all.
+    /// Scopes of the caller's token, if they decide what it may list; without, it may list all.
     granted: Option<&'c Scopes>,
 }
 
-/// What a caller sees, in the order in which it is listed.
+/// The APIs that a caller may list, in the order of the list.
 #[derive(Clone)]
 pub(crate) struct VisibleApis<'c> {
     pub(crate) apis: Vec<VisibleApi<'c>>,
-    /// Whether the endpoint serves APIs that have names, all of them.
+    /// True if the endpoint serves APIs that have names, all of them.
     pub(crate) names_apis: bool,
 }
 
-/// What is said of a name that no operation has.
+/// Suggestion for a name that no operation has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Suggestion<'c> {
     /// The nearest name.
@@ -57,12 +57,12 @@ impl<'c> VisibleApi<'c> {
         }
     }
 
-    /// Whether the endpoint has the operation, whatever the caller may do.
+    /// Returns true if the endpoint has the operation, independent of the caller.
     pub(crate) fn has(&self, offered: &OfferedTool<'_>) -> bool {
         !self.reads_only || offered.enforcement.is_read_only()
     }
 
-    /// Whether the caller may list the operation: a token needs what the API asks for besides the rest of the server.
+    /// Returns true if the caller may list the operation: its token needs the scopes of the API in addition to those of the server.
     pub(crate) fn shows(&self, offered: &OfferedTool<'_>) -> bool {
         let lacks = |granted| self.needed.lacking(granted, offered.enforcement.is_read_only()).is_some();
         self.has(offered) && !self.granted.is_some_and(lacks)
@@ -75,12 +75,12 @@ impl<'c> VisibleApi<'c> {
         all.filter(move |(_, offered)| seen.shows(offered))
     }
 
-    /// Whether the caller may list all operations: then its list is that of the API.
+    /// Returns true if the caller may list all operations: its list is then that of the API.
     pub(crate) fn shows_all(&self) -> bool {
         !self.reads_only && self.granted.is_none()
     }
 
-    /// What the caller's token grants, where that decides what it may list.
+    /// Returns the scopes of the caller's token, if they decide what it may list.
     pub(crate) fn granted(&self) -> Option<&'c Scopes> {
         self.granted
     }
@@ -103,7 +103,7 @@ impl<'c> VisibleApi<'c> {
         self.has(&self.api.offered(index)).then_some(index)
     }
 
-    /// Whether the document has the operation of that name, and the settings or the endpoint have not.
+    /// Returns true if the document has an operation of that name, but the settings or the endpoint leave it out.
     fn leaves_out(&self, name: &str) -> bool {
         let index = self.api.find(name);
         self.api.why_left_out(name).is_some() || index.is_some_and(|index| !self.has(&self.api.offered(index)))
@@ -123,13 +123,12 @@ impl<'c> VisibleApis<'c> {
             .flat_map(|api| api.operations().map(move |(index, offered)| (api, index, offered)))
     }
 
-    /// Where the operation of that name is, whether or not the caller may list it.
+    /// Finds the operation of that name, even if the caller may not list it.
     pub(crate) fn find(&self, name: &str) -> Option<(VisibleApi<'c>, ToolIndex)> {
         self.apis.iter().find_map(|api| Some((*api, api.find(name)?)))
     }
 
-    /// What can be said of a name that is not there: the nearest one that the caller may list, or that this server leaves the operation
-    /// out.
+    /// Returns a suggestion for an unknown name: the nearest one that the caller may list, or that this server leaves the operation out.
     pub(crate) fn suggestion(&self, name: &str) -> Option<Suggestion<'c>> {
         let is_left_out = self.apis.iter().any(|api| api.leaves_out(name));
         if is_left_out {

@@ -1,4 +1,4 @@
-//! What is known of a client between its messages: one value for stdio, and one for each session over HTTP.
+//! The state of a client between its messages: one value for stdio, and one for each session over HTTP.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ pub(crate) struct Connection {
     is_reporting: AtomicBool,
 }
 
-/// What a client said of itself.
+/// Description that a client gave of itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HandshakeClient {
     pub(crate) beginning: Beginning,
@@ -37,14 +37,14 @@ pub(crate) struct HandshakeClient {
     pub(crate) capabilities: Option<ClientCapabilities>,
 }
 
-/// How a connection began, which decides which requests it takes.
+/// Beginning of a connection, which decides which requests it takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Beginning {
     #[default]
     None,
-    /// By `initialize`.
+    /// An `initialize` request.
     Handshake,
-    /// By a request that describes its client in `_meta`, as all that follow it do.
+    /// A request that describes its client in `_meta`, as all that follow it do.
     Request,
 }
 
@@ -92,7 +92,7 @@ impl Connection {
         }
     }
 
-    /// What the client said of itself.
+    /// Returns the description that the client gave of itself.
     pub(crate) fn client(&self) -> HandshakeClient {
         lock(&self.client).clone()
     }
@@ -112,7 +112,7 @@ impl Connection {
         };
     }
 
-    /// Whether a request may be made now. The first one that describes its client begins a connection of 2026-07-28.
+    /// Returns true if a request may be made now. The first one that describes its client begins a connection of 2026-07-28.
     ///
     /// # Errors
     /// The request lacks keys of `_meta` (MCP 2026-07-28, basic, "Requests").
@@ -165,7 +165,7 @@ impl Connection {
         }
     }
 
-    /// Whether a client of a handshake says for the first time that it is ready, so that changes are reported to it from now on.
+    /// Returns true if a client of a handshake reports for the first time that it is ready; changes are reported to it from then on.
     pub(crate) fn begin_reporting(&self) -> bool {
         lock(&self.client).beginning == Beginning::Handshake && !self.is_reporting.swap(true, Ordering::Relaxed)
     }
@@ -226,7 +226,8 @@ struct OpenRequest {
 }
 
 impl OpenRequest {
-    /// Whether it is answered: it is the first of those with its identifier that ends, and was not cancelled. The others end with it.
+    /// Returns true if the request is answered: it is the first of those with its identifier that ends, and was not cancelled. The others
+    /// end with it.
     fn end(&self) -> bool {
         let mut requests = lock(&self.connection.requests);
         let is_open = |open: &Vec<(u64, AbortHandle)>| open.iter().any(|(number, _)| *number == self.number);

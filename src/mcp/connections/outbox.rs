@@ -15,7 +15,7 @@ pub(crate) enum OutMessage {
     Text(Vec<u8>),
     /// An answer; an end of the server waits until it is written.
     Answer(Vec<u8>, Option<TaskTrackerToken>),
-    /// The newest progress of a call, whatever it is once the client reads on.
+    /// The newest progress of a call at the time when the client reads on.
     Progress(Arc<NewestProgress>),
 }
 
@@ -39,7 +39,7 @@ impl Outbox {
         let _ = self.0.send(message);
     }
 
-    /// What reports the progress of the call that carried this token.
+    /// Returns a reporter for the progress of the call that carried this token.
     pub(crate) fn report_progress(&self, token: ProgressToken) -> ReportProgress {
         let newest = Arc::new(NewestProgress {
             token,

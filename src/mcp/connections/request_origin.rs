@@ -1,4 +1,4 @@
-//! Where a request comes from: who sent it, over what, and on which way something can be sent before its answer.
+//! The origin of a request: its client, its transport, and the way to send messages before its answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::mcp::protocol::version::ProtocolVersion;
 use crate::proxy::caller::ReportProgress;
 use crate::proxy::memory_budget::HeldMemory;
 
-/// Where a request comes from.
+/// Origin of a request.
 #[derive(Default)]
 pub(crate) struct RequestOrigin {
     /// The version of HTTP; `None` if the request came over a pipe.
@@ -30,7 +30,7 @@ pub(crate) struct RequestOrigin {
     pub(crate) caller: Caller,
     /// The protocol version of the header `MCP-Protocol-Version`.
     pub(crate) version_header: Option<ProtocolVersion>,
-    /// What is known of the client from earlier messages.
+    /// State of the client from earlier messages.
     pub(crate) connection: Option<Arc<Connection>>,
     /// Takes what is sent before the answer.
     pub(crate) outbox: Option<Outbox>,
@@ -42,13 +42,13 @@ pub(crate) struct RequestOrigin {
     pub(crate) memory: Option<HeldMemory>,
 }
 
-/// Why a question that is not answered is withdrawn.
+/// Reason for which an unanswered question is withdrawn.
 const WITHDRAWN: &str = "the call was cancelled";
 
-/// What became of a question to the user.
+/// Result of a question to the user.
 pub(crate) enum Asked {
     Answered(ElicitResult),
-    /// There is no answer, because of this.
+    /// No answer, with the reason.
     Unanswered(String),
 }
 
@@ -61,14 +61,14 @@ impl RequestOrigin {
         of_connection.or_else(of_header).or_else(of_peer)
     }
 
-    /// What the client can do.
+    /// Returns the capabilities of the client.
     pub(crate) fn capabilities(&self, parameters: &RequestParameters) -> Option<ClientCapabilities> {
         let of_connection = || self.connection.as_ref()?.client().capabilities;
         let of_peer = || Some(self.peer.as_ref()?.peer_info()?.capabilities.clone());
         parameters.meta.client_capabilities().or_else(of_connection).or_else(of_peer)
     }
 
-    /// What the client says that it is.
+    /// Returns the name and version that the client gives.
     pub(crate) fn client_info(&self, parameters: Option<&RequestParameters>) -> Option<Implementation> {
         let of_request = parameters.and_then(|parameters| parameters.meta.client_info());
         let of_connection = || self.connection.as_ref()?.client().info;
@@ -76,7 +76,7 @@ impl RequestOrigin {
         of_request.or_else(of_connection).or_else(of_peer)
     }
 
-    /// What reports the progress of a call, if its client asks for it.
+    /// Returns a reporter for the progress of a call, if its client asks for it.
     pub(crate) fn report_progress(&self, parameters: &RequestParameters) -> Option<ReportProgress> {
         let token = parameters.meta.get_progress_token()?;
         Some(self.outbox.as_ref()?.report_progress(token))

@@ -1,4 +1,4 @@
-//! What is known of an API before its document is read.
+//! The facts about an API that are known before its document is read.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use crate::api::name::ApiName;
 use crate::mcp::gates::ListOptions;
 use crate::proxy::caller::scopes::ToolScopes;
 
-/// What is known of an API before its document is read.
+/// Facts about an API that are known before its document is read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ApiSlot {
-    /// Its name, where there are several.
+    /// Its name, if there are several.
     pub(crate) name: Option<ApiName>,
-    /// What its tool names begin with.
+    /// Prefix of its tool names.
     pub(crate) prefix: String,
-    /// How its list of tools is made.
+    /// Options of its list of tools.
     pub(crate) list: ListOptions,
     /// Scopes that its calls need besides those of the whole server.
     pub(crate) scopes: Arc<ToolScopes>,

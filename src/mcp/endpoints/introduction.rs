@@ -1,4 +1,4 @@
-//! How the server of an endpoint introduces itself: its title and its instructions.
+//! The introduction of an endpoint's server: its title and its instructions.
 
 use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
 
@@ -12,10 +12,10 @@ use crate::text::{self, counted};
 /// must not speak about another API.
 const MAX_TITLE_BYTES: usize = 60;
 
-/// How many bytes the names of the APIs that are not there may take.
+/// Number of bytes that the names of missing APIs may take.
 const MAX_MISSING_BYTES: usize = 400;
 
-/// What an endpoint tells of itself.
+/// Introduction of an endpoint.
 pub(crate) struct Introduction<'i> {
     pub(crate) tells_changes: bool,
     pub(crate) view: &'i View,
@@ -63,7 +63,7 @@ impl Introduction<'_> {
         config.with_instructions(instructions)
     }
 
-    /// One API in a line. The count of its tools stands there only where it is the same for every token.
+    /// Describes one API in a line. The number of its tools is given only if it is the same for every token.
     fn line_of(&self, api: &CatalogApi) -> String {
         let name = api.api.name().map(ApiName::as_str).unwrap_or_default();
         let title = text::truncate(&text::one_line(api.api.document().title()), MAX_TITLE_BYTES);
@@ -96,7 +96,7 @@ pub(crate) fn missing_apis(slots: &[&ApiSlot]) -> Option<String> {
     })
 }
 
-/// As many names as fit into so many bytes, and how many more there are.
+/// Lists as many names as fit into so many bytes, and the number of others.
 fn list_within(names: &[&str], max_bytes: usize) -> String {
     let mut list = String::new();
     for (index, name) in names.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Which endpoints there are, and which is at a path.
+//! The endpoints, and their paths.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -16,7 +16,7 @@ pub(crate) struct McpEndpoint {
     /// The API that it serves, by its place; all without one.
     pub(crate) api: Option<usize>,
     pub(crate) state: Arc<EndpointState>,
-    /// Whether it is served in search mode, once that is decided.
+    /// True if the endpoint is served in search mode, once that is decided.
     pub(crate) searches: OnceLock<bool>,
 }
 

@@ -20,26 +20,26 @@ use crate::mcp::state::EndpointState;
 
 /// The APIs of a server, and its endpoints.
 pub(crate) struct ServedApis {
-    /// What became of each API. It is held while endpoints get their catalogs, so that they change in one order.
+    /// Outcome of each API. The lock is held while endpoints get their catalogs, so that they change in one order.
     outcomes: Mutex<Vec<ApiOutcome>>,
     slots: Vec<ApiSlot>,
-    /// Whether the last change of each API's document could not be served.
+    /// True if the last change of each API's document could not be served.
     failed_reloads: Vec<AtomicBool>,
     endpoints: Endpoints,
     tells_changes: bool,
 }
 
-/// What became of an API.
+/// Outcome of loading an API.
 #[derive(Clone)]
 enum ApiOutcome {
-    /// Nothing yet.
+    /// Not loaded yet.
     Awaited,
     Served(Arc<Api>),
-    /// It cannot be served, and why, in words for a model.
+    /// Failed, with the reason in words for a model.
     Failed(String),
 }
 
-/// How many APIs there are, and what became of them.
+/// Number of APIs by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ApiCounts {
     pub(crate) all: usize,
@@ -47,14 +47,14 @@ pub(crate) struct ApiCounts {
     pub(crate) awaited: usize,
 }
 
-/// What became of one API, for the operator.
+/// State of one API, for the operator.
 pub(crate) struct ServedState {
     pub(crate) name: Option<ApiName>,
     /// `loading`, `served` or `failed`.
     pub(crate) status: &'static str,
-    /// How many tools are served.
+    /// Number of tools that are served.
     pub(crate) tools: usize,
-    /// Whether the last change of its document could not be served.
+    /// True if the last change of its document could not be served.
     pub(crate) has_failed_reload: bool,
 }
 
@@ -87,12 +87,12 @@ impl ServedApis {
         &self.endpoints
     }
 
-    /// What is known of each API.
+    /// Returns the slots of the APIs.
     pub(crate) fn slots(&self) -> &[ApiSlot] {
         &self.slots
     }
 
-    /// How many there are.
+    /// Counts the APIs by outcome.
     pub(crate) fn counts(&self) -> ApiCounts {
         let outcomes = self.outcomes();
         let count = |is: fn(&ApiOutcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
@@ -112,7 +112,7 @@ impl ServedApis {
         self.outcomes().iter().filter_map(served).collect()
     }
 
-    /// What became of each API, for the operator.
+    /// Returns the state of each API, for the operator.
     pub(crate) fn states(&self) -> Vec<ServedState> {
         let outcomes = self.outcomes();
         let state = |((slot, outcome), failed): ((&ApiSlot, &ApiOutcome), &AtomicBool)| ServedState {
@@ -143,7 +143,7 @@ impl ServedApis {
         }
     }
 
-    /// Whether no API has a name, because there is only one.
+    /// Returns true if no API has a name, because there is only one.
     pub(crate) fn is_single(&self) -> bool {
         matches!(self.slots.as_slice(), [ApiSlot { name: None, .. }])
     }
@@ -177,7 +177,7 @@ impl ServedApis {
         self.endpoints.iter().for_each(|endpoint| endpoint.state.fail(why));
     }
 
-    /// Whether the endpoint with all APIs is served in search mode.
+    /// Returns true if the endpoint with all APIs is served in search mode.
     pub(crate) fn searches(&self) -> bool {
         self.endpoints
             .iter()
@@ -185,8 +185,8 @@ impl ServedApis {
             .is_some_and(|whole| whole.searches.get().copied().unwrap_or_default())
     }
 
-    /// The gates of search mode, which stand for all tools of an endpoint. The mode is decided when all its APIs are there and stays,
-    /// because a client that is not told of changes would call tools that are gone.
+    /// Returns the meta-tools of search mode, which replace all tools of an endpoint. The mode is decided when all its APIs are loaded and
+    /// stays, because a client that is not notified of changes would call removed tools.
     fn gates(&self, endpoint: &McpEndpoint, slots: &[&ApiSlot], apis: &[CatalogApi], is_decided: bool) -> Option<Gates> {
         let all = visible(apis, &endpoint.view, None);
         let options: Vec<&ListOptions> = slots.iter().map(|slot| &slot.list).collect();

@@ -12,7 +12,7 @@ use super::version::ProtocolVersion;
 use crate::mcp::list_pieces::ListPieces;
 use crate::proxy::ToolResult;
 
-/// What a request is answered with.
+/// Answer to a request.
 pub(crate) enum McpAnswer {
     /// The result of a call.
     Tool(Box<ToolResult>),
@@ -25,12 +25,12 @@ pub(crate) enum McpAnswer {
 /// The list of tools.
 pub(crate) struct ToolList {
     pub(crate) tools: ListPieces,
-    /// For how long a client may cache it.
+    /// Time for which a client may cache it.
     pub(crate) ttl: Duration,
     pub(crate) cache_scope: CacheScope,
 }
 
-/// Why a request gets no result.
+/// Reason for which a request gets no result.
 #[derive(Debug)]
 pub(crate) enum McpRefusal {
     Error(ErrorData),
@@ -71,7 +71,7 @@ pub(crate) struct Frame {
 
 pub(crate) const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
-/// How a result names the server.
+/// Returns the name and version of the server for results.
 pub(crate) fn server_info() -> serde_json::Value {
     json!({ "name": "openapi-mcp", "version": env!("CARGO_PKG_VERSION") })
 }
@@ -155,7 +155,7 @@ impl Frame {
         self.head.len() + self.list.as_ref().map_or(0, ListPieces::length) + self.tail.len()
     }
 
-    /// Whether it is long, and better made while it is sent.
+    /// Returns true if the answer is a long list, which is made while it is sent.
     pub(crate) fn is_list(&self) -> bool {
         self.list.is_some()
     }

@@ -66,18 +66,18 @@ pub(crate) struct RequestParameters {
     pub(crate) meta: RequestMetaObject,
     /// All other members.
     pub(crate) rest: JsonObject,
-    /// Whether they are something else than an object, or their metadata are.
+    /// True if the parameters or their metadata are not an object.
     pub(crate) is_malformed: bool,
 }
 
 /// The member `arguments` of parameters.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) enum Arguments {
-    /// It is missing, or `null`.
+    /// Missing, or `null`.
     #[default]
     None,
     Object(JsonObject),
-    /// It is anything else.
+    /// Any other value.
     Malformed,
 }
 

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::observe::metrics::TOOLS_CALL;
 
-/// Why a message is refused in which a member is there twice: another reader might take the other one.
+/// Reason for which a message with a repeated member is refused: another reader might take the other one.
 pub(super) const REPEATED: &str = "a member is there twice";
 
 /// A text that is not a message.
@@ -18,7 +18,7 @@ pub(super) const REPEATED: &str = "a member is there twice";
 pub(crate) struct Unreadable {
     /// The answer; `None` if none may be given, as to a notification.
     pub(crate) answer: Option<String>,
-    /// Whether it calls a tool, as far as it can be read.
+    /// True if the message calls a tool, as far as it can be read.
     pub(crate) is_call: bool,
 }
 
@@ -52,7 +52,7 @@ impl Unreadable {
         }
     }
 
-    /// The answer over HTTP, where each request is answered.
+    /// Makes the answer for HTTP, which answers each request.
     pub(crate) fn into_http_answer(self) -> String {
         self.answer
             .unwrap_or_else(|| error_answer("null", -32600, "Invalid Request: it is not a JSON-RPC 2.0 message of MCP"))
@@ -76,7 +76,7 @@ fn read_present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Op
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Whether a text that may not be a valid message names the method of calls.
+/// Returns true if a text that may not be a valid message names the method of calls.
 fn names_call(text: &[u8]) -> bool {
     let members = serde_json::from_slice::<HashMap<Cow<'_, str>, &RawValue>>(text).unwrap_or_default();
     let method = members
@@ -104,7 +104,7 @@ fn answer_text(text: &[u8], error: &str) -> Option<String> {
             "Invalid Request: a message is one JSON object (there are no batches since MCP 2025-06-18)",
         ));
     }
-    // Which of several identifiers is meant, nobody knows.
+    // It is unknown which of several identifiers is meant.
     let members: LooseMembers<'_> = serde_json::from_slice(text).unwrap_or_default();
     let is_answer = members.method.is_none() && (members.result.is_some() || members.error.is_some());
     if is_answer || (members.method.is_some() && members.id.is_none()) {
@@ -148,7 +148,7 @@ fn id_at_end(tail: &[u8]) -> Option<&str> {
     std::str::from_utf8(id).ok().map(str::trim).filter(|id| is_id(id))
 }
 
-/// Whether the JSON is one text or one number.
+/// Returns true if the JSON is one text or one number.
 fn is_id(json: &str) -> bool {
     match json.as_bytes().first() {
         Some(b'"') => serde_json::from_str::<String>(json).is_ok(),

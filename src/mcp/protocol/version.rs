@@ -47,17 +47,18 @@ impl ProtocolVersion {
         Self::parse(name).map_or(OTHER, Self::name)
     }
 
-    /// Whether a client begins with `initialize`. Since 2026-07-28, each request describes its client in `_meta` instead.
+    /// Returns true if a client begins with `initialize`. Since 2026-07-28, each request describes its client in `_meta` instead.
     pub(crate) fn has_handshake(self) -> bool {
         self < Self::FIRST_WITHOUT_HANDSHAKE
     }
 
-    /// Whether results have `resultType`, and name the server in `_meta` (2026-07-28, basic, "Results").
+    /// Returns true if results have `resultType`, and name the server in `_meta` (2026-07-28, basic, "Results").
     pub(crate) fn has_result_type(self) -> bool {
         self >= Self::V20260728
     }
 
-    /// Whether a question to the user is the result of the call (2026-07-28, `InputRequiredResult`); before, it is a request to the client.
+    /// Returns true if a question to the user is the result of the call (2026-07-28, `InputRequiredResult`); before, it is a request to the
+    /// client.
     pub(crate) fn asks_by_result(self) -> bool {
         self >= Self::V20260728
     }
