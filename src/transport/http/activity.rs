@@ -10,15 +10,15 @@ use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, sleep_until};
 
-/// How long a connection may be without a request whose headers came whole.
+/// Time for which a connection may be without a request with complete headers.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long an answer may be without a part of it being taken. Streams that wait for changes say something every 15 s.
+/// Time for which an answer may make no progress. Streams that wait for changes send a comment every 15 s.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Writes of together so many bytes are a part of an answer, and not the small talk of HTTP/2.
 const MIN_PROGRESS_BYTES: usize = 4 << 10;
 
-/// What goes on on a connection.
+/// Activity of a connection.
 #[derive(Clone)]
 pub(crate) struct Activity(Arc<Mutex<ActivityState>>);
 
@@ -74,7 +74,7 @@ impl Activity {
         })
     }
 
-    /// Until nothing has moved for too long.
+    /// Waits until there was no progress for too long.
     pub(crate) async fn stalled(&self) {
         loop {
             let end = {
@@ -85,7 +85,7 @@ impl Activity {
             match end {
                 Some(end) if end <= Instant::now() => return,
                 Some(end) => sleep_until(end).await,
-                // Whatever is worked on comes to its end; it need not be seen at once.
+                // Work in progress ends by itself; the end need not be noticed at once.
                 None => sleep_until(Instant::now() + IDLE_TIMEOUT).await,
             }
         }

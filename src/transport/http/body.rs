@@ -16,14 +16,14 @@ use crate::observe;
 use crate::proxy::MemoryBudget;
 use crate::proxy::memory_budget::{HeldMemory, OutOfMemory};
 
-/// How long a client may take to send a body.
+/// Time within which a client must send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 /// The largest request: 4 MiB.
 pub(super) const MAX_REQUEST_BYTES: usize = 4 << 20;
-/// When a client that found no memory may try again: bodies are read within [`BODY_TIMEOUT`].
+/// Seconds after which a client may try again if there was no memory: bodies are read within [`BODY_TIMEOUT`].
 const RETRY_SECONDS: &str = "5";
 
-/// Why a body is not taken.
+/// Reason for which a body is refused.
 pub(super) enum RefusedBody {
     Status(StatusCode),
     /// No memory is left for the client.
@@ -77,7 +77,7 @@ where
     Ok((bytes, memory))
 }
 
-/// What a message takes, with its values as a tree: short values take more there than as text.
+/// Returns the memory that a message takes, with its values as a tree: short values take more there than as text.
 fn tree_bytes(json: &[u8]) -> usize {
     let values = memchr::memchr3_iter(b',', b'[', b'{', json).count();
     json.len().saturating_add(values.saturating_mul(size_of::<Value>()))

@@ -20,7 +20,7 @@ use super::front::Front;
 use super::idle_timeout::IdleTimeout;
 use crate::proxy::caller::client_key::Peer;
 
-/// What every connection is served with.
+/// Settings with which every connection is served.
 #[derive(Clone)]
 pub(super) struct Connections {
     front: Arc<Front>,
@@ -33,7 +33,7 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// With what answers their requests. Once `draining` is cancelled, each connection ends with its next answer.
+    /// Makes it with the front that answers requests. Once `draining` is cancelled, each connection ends with its next answer.
     pub(super) fn new(front: Front, draining: CancellationToken) -> Self {
         Self {
             front: Arc::new(front),
@@ -66,7 +66,7 @@ impl Connections {
             tasks: _,
         } = self;
         let activity = Activity::new();
-        // HTTP/2 has no `Connection` header (RFC 9113 section 8.2.2); there the whole connection is told by GOAWAY.
+        // HTTP/2 has no `Connection` header (RFC 9113 section 8.2.2); there GOAWAY ends the whole connection.
         let leaving = closing.child_token();
         let requests = Arc::new(ConnectionRequests {
             front,
@@ -108,7 +108,7 @@ impl Connections {
     }
 }
 
-/// What all requests of a connection need.
+/// State of all requests of a connection.
 struct ConnectionRequests {
     front: Arc<Front>,
     draining: CancellationToken,
@@ -134,8 +134,8 @@ impl ConnectionRequests {
     }
 }
 
-/// Whether something before us may have seen another end of the body than hyper: then nothing behind it must be taken for a
-/// request (RFC 9112 section 6.1). hyper itself closes the connection where there is a length beside the coding.
+/// Returns true if a proxy before this server may have seen another end of the body than hyper; then the bytes after it must not be read as
+/// a request (RFC 9112 section 6.1). hyper itself closes the connection if there is a length beside the coding.
 fn has_odd_coding(headers: &HeaderMap) -> bool {
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
     codings

@@ -1,5 +1,5 @@
-//! Which pages may ask: `Host` and `Origin` are judged, and pages that are allowed by name may read the answer (Fetch standard,
-//! CORS protocol).
+//! Admission of web pages: checks `Host` and `Origin`, and lets pages that are allowed by name read the answer (Fetch standard, CORS
+//! protocol).
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ where
     response
 }
 
-/// Judges where a request comes from: its `Origin`, if that was allowed by name.
+/// Checks the `Origin` of a request, and returns it if it was allowed by name.
 ///
 /// # Errors
 /// The refusal of another host or origin.

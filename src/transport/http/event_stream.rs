@@ -16,10 +16,10 @@ use super::sessions::UsedSession;
 use crate::mcp::connections::outbox::{OutMessage, OutMessages, Outbox};
 use crate::mcp::dispatch::Answered;
 
-/// How often a stream says something, so that nothing on the way takes it for dead.
+/// Interval of comments on a stream, so that proxies do not take it for dead.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// How a request is answered.
+/// Answer to a request.
 pub(super) enum HttpAnswer {
     Answer(Box<Answered>),
     Stream(Response<Body>),
@@ -76,11 +76,11 @@ pub(super) fn respond(
 struct Events {
     first: Option<OutMessage>,
     messages: OutMessages,
-    /// What sends them: it ends with the stream.
+    /// Task that sends them; it ends with the stream.
     _task: Option<AbortOnDropHandle<()>>,
     end: CancellationToken,
     _session: Option<UsedSession>,
-    /// What an end of the server waits for until the last event is written.
+    /// Token by which the end of the server waits until the last event is written.
     written: Option<TaskTrackerToken>,
 }
 

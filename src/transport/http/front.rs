@@ -1,4 +1,4 @@
-//! What a request meets first: endpoints of MCP are answered here, in the task of their connection; everything else goes to the router.
+//! The front of the server: endpoints of MCP are answered here, in the task of their connection; everything else goes to the router.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -39,7 +39,7 @@ use crate::proxy::MemoryBudget;
 use crate::proxy::caller::AuthenticatedClient;
 use crate::proxy::caller::client_key::Peer;
 
-/// What answers the requests of connections.
+/// Front that answers the requests of connections.
 #[derive(Clone)]
 pub(super) struct Front {
     router: TowerToHyperService<Router>,
@@ -54,7 +54,7 @@ pub(super) struct McpFront {
     /// Clients of earlier versions have sessions, so that they can be asked.
     pub(super) sessions: Option<Arc<Sessions>>,
     pub(super) has_page: bool,
-    /// What bodies may take of the memory.
+    /// Budget of memory for bodies.
     pub(super) memory: MemoryBudget,
     /// Ends what only waits.
     pub(super) streams: CancellationToken,
@@ -355,7 +355,7 @@ fn find_session(sessions: &Sessions, caller: &Caller, path: &str) -> Result<Opti
         .ok_or_else(|| refused((StatusCode::NOT_FOUND, "Not Found: Session not found")))
 }
 
-/// Who sent a request. Its headers are taken.
+/// Returns the caller of a request, and takes its headers.
 fn caller_of(parts: &mut Parts, client: Option<AuthenticatedClient>) -> Caller {
     Caller {
         client,

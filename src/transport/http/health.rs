@@ -1,5 +1,5 @@
-//! `/healthz` says that the process lives, and `/readyz` whether a balancer should send requests. Neither asks the upstream: an API
-//! that is down is told by each call, and would otherwise take every replica out.
+//! `/healthz` reports that the process lives, and `/readyz` if a load balancer should send requests. Neither asks the upstream: each call
+//! reports an API that is down, which would otherwise take every replica out of service.
 
 use axum::Router;
 use axum::http::{StatusCode, header};
@@ -9,25 +9,25 @@ use axum::routing::get;
 use crate::mcp::McpServer;
 use crate::mcp::endpoints::served_apis::ServedState;
 
-/// What decides whether requests should be sent here.
+/// State that decides if requests should be sent to this server.
 #[derive(Clone)]
 pub(crate) struct Health {
     server: McpServer,
 }
 
-/// Whether requests should be sent here.
+/// Readiness for requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readiness {
-    /// They are answered.
+    /// Requests are answered.
     Ready,
     /// A document is not there yet, or the keys that clients' tokens are verified with.
     Loading,
-    /// They are still answered, but the server is about to end.
+    /// Requests are still answered, but the server is about to end.
     Draining,
 }
 
 impl Readiness {
-    /// As it stands in the body.
+    /// Returns the word for the body.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ready => "ready",
@@ -50,7 +50,7 @@ impl Health {
         Self { server }
     }
 
-    /// Whether requests should be sent here, now.
+    /// Returns the current readiness.
     pub(crate) fn readiness(&self) -> Readiness {
         if self.server.readiness().draining.is_cancelled() {
             Readiness::Draining
@@ -61,7 +61,7 @@ impl Health {
         }
     }
 
-    /// What is still missing, for the operator.
+    /// Returns what is still missing, for the operator.
     pub(crate) fn waits_for(&self) -> Option<&'static str> {
         if !self.server.is_ready() {
             return Some("the document");
@@ -70,17 +70,17 @@ impl Health {
         awaits_keys.then_some("the keys of the issuer")
     }
 
-    /// What became of each API, for the operator.
+    /// Returns the state of each API, for the operator.
     pub(crate) fn apis(&self) -> Vec<ServedState> {
         self.server.apis().states()
     }
 
-    /// Whether what replicas share can be reached; `None` where they share nothing.
+    /// Returns true if the shared state can be reached; `None` if there is none.
     pub(crate) fn shared_state_answers(&self) -> Option<bool> {
         self.server.shared_state().map(|shared| shared.answers())
     }
 
-    /// How many of several APIs are served, without their names; empty for a single one.
+    /// Writes the number of APIs that are served, without their names; empty for a single one.
     fn counts(&self) -> String {
         let apis = self.server.apis();
         let counts = apis.counts();
@@ -90,7 +90,7 @@ impl Health {
         format!(",\"served\":{},\"apis\":{}", counts.served, counts.all)
     }
 
-    /// Both pages as strangers may read them: one word, and the number of APIs where there are several.
+    /// Makes both pages as unauthenticated clients may read them: one word, and the number of APIs if there are several.
     pub(crate) fn routes(self) -> Router {
         let ready = move || async move {
             let readiness = self.readiness();

@@ -26,7 +26,7 @@ impl Allowed {
         if hosts.next().is_some() {
             return Err("the request has two Host headers".into());
         }
-        // HTTP/2 sends `:authority` in place of Host; where both are present they must be equal (RFC 9113 section 8.3.1).
+        // HTTP/2 sends `:authority` in place of Host; if both are present they must be equal (RFC 9113 section 8.3.1).
         let authority = uri.authority().map(Authority::as_str);
         let host = match (named, authority) {
             (Some(host), Some(authority)) if !host.eq_ignore_ascii_case(authority) => return Err("Host and :authority differ".into()),
@@ -52,7 +52,7 @@ impl Allowed {
         Ok(())
     }
 
-    /// Whether the text is a host, with or without a port.
+    /// Returns true if the text is a host, with or without a port.
     #[must_use]
     pub fn is_host(text: &str) -> bool {
         split_host_port(text).is_some()
@@ -67,7 +67,7 @@ impl Allowed {
             })
     }
 
-    /// Whether that origin was allowed by name, so that its pages may read answers (CORS).
+    /// Returns true if that origin was allowed by name, so that its pages may read answers (CORS).
     pub(crate) fn names_origin(&self, origin: &str) -> bool {
         self.origins
             .iter()
@@ -83,8 +83,7 @@ impl Allowed {
     }
 }
 
-/// Whether an origin is the host that was admitted: the page at this very address. The schemes may differ behind a proxy that ends
-/// TLS.
+/// Returns true if an origin is the admitted host: the page at this address. The schemes may differ behind a proxy that ends TLS.
 fn is_own_origin(origin: &str, host: &str) -> bool {
     let Some((scheme, rest)) = origin.split_once("://") else {
         return false;

@@ -1,4 +1,4 @@
-//! Time limits that hyper does not have: for the first bytes of a connection, which tell HTTP/1 from HTTP/2, and for a client that
+//! Time limits that hyper does not have: for the first bytes of a connection, which distinguish HTTP/1 from HTTP/2, and for a client that
 //! does not read its answer.
 
 use std::future::Future;
@@ -12,17 +12,17 @@ use tokio::time::{Sleep, sleep};
 
 use super::activity::Activity;
 
-/// How long the first bytes may take, and how long a client may read less than [`MIN_READ_BYTES`] bytes of an answer.
+/// Time limit of the first bytes, and of reading [`MIN_READ_BYTES`] bytes of an answer.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// hyper-util decides by the connection preface of HTTP/2, which has this many bytes (RFC 9113 section 3.4).
 const PREFACE: usize = 24;
 /// Less than this within the time is next to nothing.
 const MIN_READ_BYTES: usize = 16 << 10;
 
-/// Ends a connection with an error where the peer is too slow.
+/// Ends a connection with an error if the peer is too slow.
 pub(crate) struct IdleTimeout<S> {
     inner: S,
-    /// Until enough was read.
+    /// Timer that runs until enough was read.
     opening: Option<Pin<Box<Sleep>>>,
     read: usize,
     /// While a write waits, and what was taken since.

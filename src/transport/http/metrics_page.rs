@@ -24,9 +24,9 @@ use crate::observe::metrics::exposition::TextFormat;
 
 /// Connections at the same time; a few scrapers and probes need no more.
 const MAX_CONNECTIONS: usize = 64;
-/// How long a client may take for the head of its request.
+/// Time limit of the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a connection may last in all.
+/// Time limit of a connection.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The connections of the listener, each for one request, the oldest first. A new one is served at once: if there are too many, the
@@ -122,7 +122,7 @@ fn metrics(headers: &HeaderMap) -> Response {
     ([(header::CONTENT_TYPE, format.content_type())], metrics.exposition(format)).into_response()
 }
 
-/// What is served, for the operator alone.
+/// Describes the served APIs, for the operator only.
 fn describe(health: &Health) -> Response {
     let readiness = health.readiness();
     let apis = health.apis();

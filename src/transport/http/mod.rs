@@ -1,8 +1,8 @@
 //! MCP over streamable HTTP at `/mcp` and the endpoints below it, with `/healthz` and `/readyz` beside them.
 //!
-//! There are no sessions, and an answer is one JSON body unless something must be sent before it: any replica can answer any request.
-//! Only with `--confirm`, clients of versions before 2026-07-28 get a session, because the question must reach them. hyper is driven here
-//! and not by `axum::serve`, which sets no timer, so that the time limit on headers would have no effect.
+//! There are no sessions, and an answer is one JSON body unless something must be sent before it: any replica can answer any request. Only
+//! with `--confirm`, clients of versions before 2026-07-28 get a session, because the question must reach them. This module drives hyper
+//! itself instead of using `axum::serve`, which sets no timer, so that the time limit on headers would have no effect.
 
 pub(crate) mod activity;
 mod body;
@@ -54,38 +54,38 @@ use crate::proxy::caller::client_key::Peer;
 pub(crate) use crate::proxy::caller::scopes::ToolScopes;
 use crate::shared_state::state::SharedState;
 
-/// How long a TLS handshake may take.
+/// Time limit of a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long nothing is accepted when no file descriptor is left.
+/// Pause without accepting connections when no file descriptor is left.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
-/// How often the log says that no file descriptor is left.
+/// Interval at which the log reports that no file descriptor is left.
 const EXHAUSTED_LOG_INTERVAL: Duration = Duration::from_mins(1);
-/// How long the last answers may take to be written.
+/// Time limit of writing the last answers.
 const LAST_WRITE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What an operator sets about clients.
+/// The operator's settings for clients.
 #[derive(Debug, Clone, Default)]
 pub struct HttpOptions {
-    /// Who may ask besides loopback.
+    /// Hosts and origins that are allowed besides loopback.
     pub allowed: Allowed,
-    /// How they prove who they are.
+    /// Authentication of clients.
     pub access: AccessOptions,
-    /// How much they may ask for.
+    /// Limits of requests.
     pub limits: Limits,
     /// TLS, unless something before us does it.
     pub tls: Option<Tls>,
     /// The page for people.
     pub page: PageOptions,
-    /// How long requests are still answered after SIGTERM while `/readyz` says that no more should be sent.
+    /// Time for which requests are still answered after SIGTERM, while `/readyz` reports that no more should be sent.
     pub drain_delay: Duration,
-    /// What limits of all replicas are counted in.
+    /// State in which limits of all replicas are counted.
     pub shared_state: Option<Arc<SharedState>>,
-    /// What bodies of requests may take of the memory.
+    /// Budget of memory for bodies of requests.
     pub memory: MemoryBudget,
 }
 
 impl HttpOptions {
-    /// `https` where there is TLS.
+    /// Returns `https` if there is TLS, else `http`.
     #[must_use]
     pub fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
@@ -96,7 +96,7 @@ impl HttpOptions {
 /// OAuth issuer for its keys.
 ///
 /// # Errors
-/// Where the listener breaks.
+/// An error if the listener breaks.
 pub async fn serve(
     listener: TcpListener,
     server: McpServer,
@@ -198,7 +198,7 @@ async fn accept(listener: &TcpListener, exhausted: &mut ExhaustedLog) -> io::Res
             }
             Err(error) if descriptors::is_out_of_descriptors(&error) => {
                 exhausted.log(&error);
-                // The connection stays where it is: asking again at once would only burn time.
+                // The connection stays in the queue, and accepting it again at once would fail too.
                 tokio::time::sleep(EXHAUSTED_PAUSE).await;
             }
             Err(error) if is_transient(&error) => {}
@@ -216,7 +216,7 @@ fn is_transient(error: &io::Error) -> bool {
     )
 }
 
-/// Says that no descriptor is left, at most once in [`EXHAUSTED_LOG_INTERVAL`].
+/// Logs that no descriptor is left, at most once in [`EXHAUSTED_LOG_INTERVAL`].
 #[derive(Default)]
 struct ExhaustedLog {
     last: Option<Instant>,

@@ -3,7 +3,7 @@
 //! # Adding a route beside `/mcp`
 //!
 //! - For clients: `router` in `transport/http/router.rs`, before the layer of authentication.
-//! - For everyone: merged last, as `/healthz` in `transport/http/health.rs` is.
+//! - For all clients: merged last, as `/healthz` in `transport/http/health.rs` is.
 //! - For operators: `router` in `transport/http/metrics_page.rs`, which has a listener of its own.
 
 use std::sync::Arc;

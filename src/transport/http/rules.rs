@@ -1,4 +1,4 @@
-//! What MCP says of the headers of a message, and of the status of its answer (transports, "Streamable HTTP").
+//! Rules of MCP for the headers of a message, and for the status of its answer (transports, "Streamable HTTP").
 
 use axum::http::{HeaderMap, StatusCode, header};
 use base64::Engine as _;
@@ -15,10 +15,10 @@ const VERSION_HEADER: &str = "mcp-protocol-version";
 const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
 
-/// Why the head of a POST is refused.
+/// Reason for which the head of a POST is refused.
 pub(super) struct HeadRefusal(pub(super) StatusCode, pub(super) &'static str);
 
-/// Why a message is refused for its headers.
+/// Reason for which a message is refused because of its headers.
 pub(super) enum MessageRefusal {
     Text(String),
     Error(ErrorData),
@@ -30,13 +30,13 @@ impl From<ErrorData> for MessageRefusal {
     }
 }
 
-/// Whether `Accept` names all of these types.
+/// Returns true if `Accept` names all of these types.
 pub(super) fn accepts(headers: &HeaderMap, types: &[&str]) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     accept.is_some_and(|accept| types.iter().all(|name| accept.contains(name)))
 }
 
-/// Whether a POST is JSON.
+/// Checks that a POST is JSON.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), HeadRefusal> {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     // Compared as a whole: a web form must not be able to call, and `application/jsonx` is something else.
@@ -72,7 +72,7 @@ fn known_version(name: &str) -> Result<ProtocolVersion, String> {
     ProtocolVersion::parse(name).ok_or_else(|| format!("Bad Request: Unsupported MCP-Protocol-Version: {name}"))
 }
 
-/// Whether a client takes both kinds of answers.
+/// Checks that a client accepts both kinds of answers.
 pub(super) fn check_accept(headers: &HeaderMap) -> Result<(), HeadRefusal> {
     if accepts(headers, &["application/json", "text/event-stream"]) {
         return Ok(());
@@ -128,7 +128,7 @@ pub(super) fn check_message(headers: &HeaderMap, message: &Message) -> Result<Op
     Ok(header.and_then(ProtocolVersion::parse))
 }
 
-/// Whether messages of a version, which need not be known, repeat their method and name in headers. Names of versions are dates.
+/// Returns true if messages of a version, which need not be known, repeat their method and name in headers. Names of versions are dates.
 fn repeats_method(version: &str) -> bool {
     version >= ProtocolVersion::FIRST_WITHOUT_HANDSHAKE.name()
 }
@@ -207,7 +207,7 @@ fn decode(value: &str) -> Option<String> {
     }
 }
 
-/// Whether a message belongs to a session, if there are sessions.
+/// Returns true if a message belongs to a session, if there are sessions.
 pub(super) fn is_of_session(header: Option<ProtocolVersion>, message: &Message) -> bool {
     let version = match message {
         Message::Request(request) if request.method == Method::Initialize => return true,
@@ -221,14 +221,14 @@ pub(super) fn is_of_session(header: Option<ProtocolVersion>, message: &Message) 
     version.is_none_or(ProtocolVersion::has_handshake)
 }
 
-/// What a request says of its version, on which the status of its answer depends.
+/// Version of a request, on which the status of its answer depends.
 #[derive(Clone, Copy)]
 pub(super) struct Negotiation {
     is_in_request: bool,
     is_malformed: bool,
 }
 
-/// What a request says of its version.
+/// Reads the version of a request.
 pub(super) fn negotiation(request: &McpRequest) -> Negotiation {
     let is_in_request = request.parameters.version_name().is_some() || request.method == Method::Discover;
     Negotiation {

@@ -14,7 +14,7 @@ use crate::text;
 
 /// The maximum number of sessions.
 const MAX_SESSIONS: usize = 1000;
-/// How long a session lives without a message, an open stream, or a call in flight.
+/// Time after which a session without a message, an open stream or a call in flight ends.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 pub(super) const SESSION_ID_HEADER: &str = "mcp-session-id";
 
@@ -93,7 +93,7 @@ impl Sessions {
 }
 
 impl Session {
-    /// Whether nobody uses it, and nobody did so for a while.
+    /// Returns true if the session has been unused for some time.
     fn is_idle(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) == 1 && lock(&self.last_used).elapsed() >= IDLE_TIMEOUT
     }

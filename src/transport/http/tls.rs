@@ -36,7 +36,7 @@ impl Tls {
         })
     }
 
-    /// What connections are accepted with, now and after the files have changed.
+    /// Returns the configuration with which connections are accepted, now and after the files have changed.
     pub(crate) fn watch(&self, stop: &CancellationToken) -> watch::Receiver<Arc<ServerConfig>> {
         let (sender, receiver) = watch::channel(Arc::clone(&self.config));
         tokio::spawn(stop.clone().run_until_cancelled_owned(self.clone().reload(sender)));

@@ -7,9 +7,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// The longest line that is kept: 16 MiB, as much as clients take.
 const MAX_LINE_BYTES: usize = 16 << 20;
-/// How much is read at once: what a pipe holds.
+/// Number of bytes that are read at once: the capacity of a pipe.
 const PIECE: usize = 64 << 10;
-/// How much of a line that is too long is kept at either end.
+/// Number of bytes that are kept of either end of a line that is too long.
 const END: usize = 512;
 
 /// A line, without its end.
@@ -21,7 +21,7 @@ pub(crate) enum Line {
     TooLong {
         head: Vec<u8>,
         tail: Vec<u8>,
-        /// How long it may be.
+        /// Longest line in bytes.
         max_bytes: usize,
     },
 }
@@ -31,7 +31,7 @@ pub(crate) struct Lines<R> {
     inner: R,
     max_bytes: usize,
     buffer: BytesMut,
-    /// As far as this there is no end of a line in the buffer.
+    /// Number of bytes of the buffer that are known to contain no end of a line.
     searched: usize,
     /// Ends of a line that is too long already.
     skipping: Option<(Vec<u8>, Vec<u8>)>,
@@ -48,7 +48,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// The next line; what stands behind the last end of a line is one too. Dropping the future loses nothing.
+    /// Reads the next line; the text after the last end of a line is one too. Dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let unseen = self.buffer.get(self.searched..).unwrap_or_default();

@@ -24,8 +24,8 @@ use crate::mcp::protocol::message::{McpRequest, Message, Method};
 use crate::mcp::protocol::unreadable::{self, Unreadable};
 use crate::mcp::{McpServer, drain_calls, observed};
 
-/// Serves until standard input ends, `stop` is cancelled, or nobody reads standard output any more. After the first two, what
-/// is in flight is answered first.
+/// Serves until standard input ends, `stop` is cancelled, or standard output is closed by its reader. In the first two cases, requests in
+/// flight are answered first.
 ///
 /// # Errors
 /// Standard output has a reader but cannot be written.
@@ -34,12 +34,12 @@ pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()>
     serve_streams(server, Box::new(stdin), Box::new(stdout), reader_left(), stop).await
 }
 
-/// How long the last lines may take to be written, once no call is in flight any more.
+/// Time limit of writing the last lines, once no call is in flight any more.
 const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 type InputStream = Box<dyn AsyncRead + Send + Unpin>;
 
-/// [`serve`] for any streams; `reader_left` ends if nobody reads the output any more.
+/// Serves like [`serve`] over any streams; `reader_left` ends when the output has no reader any more.
 pub(crate) async fn serve_streams(
     server: McpServer,
     stdin: InputStream,
@@ -68,7 +68,7 @@ pub(crate) async fn serve_streams(
     };
     tokio::select! {
         () = session => {}
-        // There is nobody left to finish anything for.
+        // No client is left that would read an answer.
         () = async { tokio::select! { () = reader_left => {}, () = output.broken() => {} } } => {
             tracing::info!("standard output cannot be written any more");
             connection.end();
@@ -81,7 +81,7 @@ pub(crate) async fn serve_streams(
     }
 }
 
-/// Waits until the other end of standard output is closed, which nothing else would tell as long as nothing is written.
+/// Waits until the other end of standard output is closed, which is not noticed otherwise until the next write.
 #[cfg(target_os = "linux")]
 async fn reader_left() {
     use tokio::io::Interest;
@@ -112,7 +112,7 @@ struct StdioClient {
 }
 
 impl StdioClient {
-    /// Answers what comes, until there is no more, or `stop` is cancelled.
+    /// Answers incoming messages until there are no more, or `stop` is cancelled.
     async fn answer_lines(self: &Arc<Self>, mut lines: Lines<InputStream>, stop: &CancellationToken) {
         loop {
             let line = tokio::select! {

@@ -10,12 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::mcp::connections::outbox::{OutMessage, OutMessages};
 
-/// Bytes of answers that nobody has taken; beyond, nothing more is read.
+/// Number of bytes of unread answers above which no more input is read.
 const MAX_BACKLOG_BYTES: usize = 64 << 20;
 
 pub(crate) type OutputStream = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// What is known of the output.
+/// State of the output.
 #[derive(Clone, Default)]
 pub(super) struct OutputState(Arc<SharedOutput>);
 
@@ -26,7 +26,7 @@ struct SharedOutput {
     room: Notify,
     /// Cancelled once a write has failed.
     broken: CancellationToken,
-    /// Why the first write failed.
+    /// Reason for which the first write failed.
     failure: OnceLock<(io::ErrorKind, String)>,
 }
 
@@ -48,7 +48,7 @@ impl OutputState {
         self.0.broken.cancelled().await;
     }
 
-    /// Why the first write failed, if one did.
+    /// Returns the reason for which the first write failed, if one did.
     pub(super) fn failure(&self) -> Option<&(io::ErrorKind, String)> {
         self.0.failure.get()
     }

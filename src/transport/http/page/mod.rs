@@ -13,33 +13,33 @@ use sha2::Digest as _;
 
 const PAGE: &str = include_str!("page.html");
 
-/// Where the settings of a page go.
+/// Placeholder of the settings of a page.
 const SETTINGS_MARK: &str = "<!--settings-->";
-/// Where the policy of a page goes that is a file.
+/// Placeholder of the policy of a page that is a file.
 const POLICY_MARK: &str = "<!--policy-->";
 
-/// How much a page tells.
+/// Content of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PageKind {
-    /// There is no page.
+    /// No page.
     Off,
-    /// How to connect, and not a word of the document.
+    /// Instructions to connect, without any text of the document.
     Public,
-    /// Also the tools, where clients need no token.
+    /// Also the tools, if clients need no token.
     #[default]
     Full,
 }
 
-/// What a page says besides its constant text.
+/// Settings of a page.
 #[derive(Debug, Clone, Default)]
 pub struct PageOptions {
-    /// How much it tells.
+    /// Content of the page.
     pub kind: PageKind,
-    /// Entries for clients, in which [`ENDPOINT`] stands for the endpoint.
+    /// Entries for clients, with [`ENDPOINT`] in place of the endpoint.
     pub snippets: Vec<PageSnippet>,
 }
 
-/// What stands for the endpoint in an entry.
+/// Placeholder of the endpoint in an entry.
 pub(crate) const ENDPOINT: &str = "https://endpoint.invalid/mcp";
 
 /// An entry for a client's file.
@@ -47,9 +47,9 @@ pub(crate) const ENDPOINT: &str = "https://endpoint.invalid/mcp";
 pub struct PageSnippet {
     /// The client.
     pub client: String,
-    /// What can be pasted.
+    /// Text to paste.
     pub text: String,
-    /// Where it goes.
+    /// Note about the place to paste it.
     pub note: String,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct ServedPage {
     policy: HeaderValue,
 }
 
-/// How clients sign in.
+/// Authentication of clients, for the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignIn {
     None,
@@ -69,7 +69,7 @@ pub(super) enum SignIn {
 }
 
 impl ServedPage {
-    /// The page of a server; nothing where it has none. `endpoint` is the address that the operator made public.
+    /// Makes the page of a server; `None` if it has none. `endpoint` is the address that the operator published.
     pub(super) fn new(options: &PageOptions, sign_in: SignIn, endpoint: Option<&url::Url>) -> Option<Arc<Self>> {
         let kind = match options.kind {
             PageKind::Off => return None,
@@ -120,14 +120,14 @@ pub(super) async fn serve_page(State(page): State<Arc<ServedPage>>, request: Req
     next.run(request).await
 }
 
-/// Whether a request asks for the page.
+/// Returns true if a request is for the page.
 pub(super) fn asks_for_page<B>(request: &http::Request<B>) -> bool {
     let is_address = matches!(request.uri().path(), "/" | "/mcp");
     let is_reading = matches!(*request.method(), Method::GET | Method::HEAD);
     is_address && is_reading && prefers_html(request.headers())
 }
 
-/// Whether `text/html` is named with a weight above those of what MCP clients ask for (RFC 9110 section 12.5.1). `*/*` names nothing.
+/// Returns true if `text/html` is named with a higher weight than the types of MCP (RFC 9110 section 12.5.1). `*/*` does not count.
 fn prefers_html(headers: &HeaderMap) -> bool {
     let (mut html, mut json, mut any_application) = (0, None, 0);
     let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
@@ -179,7 +179,7 @@ fn policy() -> &'static str {
     })
 }
 
-/// JSON that no text of a document can leave: neither an end tag nor a line separator stands in it.
+/// Writes JSON for a script element. Text of a document cannot end it, because the JSON contains neither an end tag nor a line separator.
 fn data_block(settings: &Value) -> String {
     let text = settings
         .to_string()
@@ -189,7 +189,7 @@ fn data_block(settings: &Value) -> String {
     format!("<script type=\"application/json\" id=\"settings\">{text}</script>")
 }
 
-/// The page as a file with the tools in it. `sources` says of each tool where its hints come from.
+/// The page as a file with the tools in it. `sources` has the sources of the hints of each tool.
 pub(crate) fn page_as_file(title: &str, tools: &Value, sources: &Value) -> String {
     let settings = json!({ "page": "full", "title": title, "tools": tools, "sources": sources });
     let policy = format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">", policy());
