@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-use http::header::{HeaderMap, HeaderValue};
+use http::header::HeaderMap;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::arguments::ruled::ArgumentRules;
@@ -17,6 +17,7 @@ use super::auth::values::{Credentials, basic_forms};
 use super::cache::{CacheOptions, ReplyCache};
 use super::redact::Redactor;
 use super::redact::names::carries_credential;
+use super::request::ExpectedReply;
 use super::request::base_url::{ApiLocation, BaseUrls, Destination};
 use super::request::reserved_path::PathPattern;
 use super::request::target::BaseUrl;
@@ -79,8 +80,8 @@ pub(crate) struct BoundOperation {
     pub(super) contract: OutputContract,
     /// The paths of other operations, which no value with slashes may reach.
     pub(crate) reserved_paths: Vec<PathPattern>,
-    /// `Accept`, made on first use: most tools of a large API are never called.
-    pub(super) accept: OnceLock<HeaderValue>,
+    /// Made on first use: most tools of a large API are never called.
+    pub(super) expected: OnceLock<ExpectedReply>,
     /// The headers that are declared for replies, read on first use.
     pub(super) declared_headers: OnceLock<Vec<DeclaredHeader>>,
     /// Where an `ETag` of a reply can be used.
@@ -262,7 +263,7 @@ impl<'a> Binder<'a> {
             wire: rules.wire,
             contract: rules.contract,
             reserved_paths: Vec::new(),
-            accept: OnceLock::new(),
+            expected: OnceLock::new(),
             declared_headers: OnceLock::new(),
             etag_use: None,
             rules: None,

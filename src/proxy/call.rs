@@ -24,7 +24,7 @@ use super::redact::Redactor;
 use super::redact::json::NumberMark;
 use super::request::fixed::check_fixed_arguments;
 use super::request::target::BaseUrl;
-use super::request::{self, Injected, Request, RequestTemplate};
+use super::request::{self, ExpectedReply, Injected, Request, RequestTemplate};
 use super::response;
 use super::response::pagination::{self, PageCall};
 use super::response::render::{self, OutputContract, Rendering};
@@ -385,12 +385,12 @@ impl ApiProxy {
 
     fn request(&self, target: &BoundOperation, base: &BaseUrl, arguments: &JsonObject, injected: &Injected) -> Result<Request, CallError> {
         let operation = &target.operation;
-        let accept = target.accept.get_or_init(|| request::accept(&self.document, operation));
+        let expected = target.expected.get_or_init(|| ExpectedReply::new(&self.document, operation));
         let template = RequestTemplate {
             document: &self.document,
             operation,
             base,
-            accept,
+            expected,
             injected,
             files: self.options.files.as_ref(),
             reserved_paths: &target.reserved_paths,

@@ -103,8 +103,8 @@ pub(crate) struct RequestTemplate<'a> {
     pub operation: &'a Operation,
     /// The server that its path is appended to.
     pub base: &'a BaseUrl,
-    /// The `Accept` header.
-    pub accept: &'a HeaderValue,
+    /// What replies the document declares.
+    pub expected: &'a ExpectedReply,
     /// What the operator adds.
     pub injected: &'a Injected,
     /// Where files may be sent from.
@@ -121,7 +121,7 @@ pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Valu
     let &RequestTemplate {
         operation,
         base,
-        accept,
+        expected,
         injected,
         ..
     } = template;
@@ -129,7 +129,7 @@ pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Valu
     let mut query = Vec::new();
     let mut headers = HeaderMap::with_capacity(4 + injected.headers.len());
     let mut cookies = Vec::new();
-    headers.insert(ACCEPT, accept.clone());
+    headers.insert(ACCEPT, expected.accept.clone());
     let closed = operation.rules.fixed.iter().map(|fixed| &fixed.parameter);
     for parameter in operation.parameters.iter().chain(closed) {
         let Some(value) = arguments.get(&parameter.key).or(parameter.default.as_ref()) else {
@@ -168,7 +168,7 @@ pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Valu
         url,
         headers,
         body: content,
-        may_stream: response::may_stream(template.document, operation),
+        may_stream: expected.may_stream,
     })
 }
 
@@ -427,9 +427,27 @@ fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value, inj
     }
 }
 
+/// What the document says of an operation's replies, as far as requests need it.
+#[derive(Debug)]
+pub(crate) struct ExpectedReply {
+    /// The `Accept` header.
+    pub(crate) accept: HeaderValue,
+    /// Whether it is a stream of values.
+    may_stream: bool,
+}
+
+impl ExpectedReply {
+    pub(crate) fn new(document: &Document, operation: &Operation) -> Self {
+        Self {
+            accept: accept(document, operation),
+            may_stream: response::may_stream(document, operation),
+        }
+    }
+}
+
 /// `Accept`: what the document says a success looks like, JSON first, then the others in its order, and anything else after that.
 /// The weights (RFC 9110 section 12.4.2) say so too: of types of one weight the API would choose.
-pub(crate) fn accept(document: &Document, operation: &Operation) -> HeaderValue {
+fn accept(document: &Document, operation: &Operation) -> HeaderValue {
     const ANYTHING: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.8");
     /// The first has the weight 1, each other one a tenth less, and anything else the least.
     const MAX_TYPES: usize = 5;
@@ -481,12 +499,11 @@ mod tests {
         let document = Document::parse(text.into_bytes(), None).unwrap();
         let (operations, _) = operations(&document);
         let base = BaseUrl::new(Url::parse("https://h.example/v1").unwrap());
-        let accept = HeaderValue::from_static("application/json");
         let template = RequestTemplate {
             document: &document,
             operation: &operations[0],
             base: &base,
-            accept: &accept,
+            expected: &ExpectedReply::new(&document, &operations[0]),
             injected: fixed,
             files: None,
             reserved_paths: &[],

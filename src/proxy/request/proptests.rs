@@ -1,7 +1,6 @@
 //! What holds for every request, whatever the arguments: what was written can be read back, and nothing in a value becomes
 //! anything but a value.
 
-use http::HeaderValue;
 use http::header::COOKIE;
 use percent_encoding::percent_decode_str;
 use proptest::prelude::*;
@@ -9,7 +8,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::target::BaseUrl;
-use super::{Injected, Request, RequestTemplate, build};
+use super::{ExpectedReply, Injected, Request, RequestTemplate, build};
 use crate::proxy::error::CallError;
 use crate::spec::{Document, operations};
 
@@ -19,12 +18,11 @@ fn request(path: &str, operation: &Value, arguments: &Value) -> Result<Request, 
     let (operations, diagnostics) = operations(&document);
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     let base = BaseUrl::new(Url::parse("https://h.example:8443/v1").unwrap());
-    let accept = HeaderValue::from_static("application/json");
     let template = RequestTemplate {
         document: &document,
         operation: &operations[0],
         base: &base,
-        accept: &accept,
+        expected: &ExpectedReply::new(&document, &operations[0]),
         injected: &Injected::default(),
         files: None,
         reserved_paths: &[],
