@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::header::LINK;
-use serde_json::Value;
+use serde_json::{Value, json};
 use url::Url;
 
 use super::records::Framing;
@@ -11,6 +11,7 @@ use super::{ReplyKind, Response, content_type, reply_kind, strip_bom};
 use crate::json::JsonObject;
 use crate::proxy::redact::secrets::MARK;
 use crate::spec::node::{Node, Object};
+use crate::spec::operation::parameter::{Serialization, Style};
 use crate::spec::{Document, Location, Operation, Parameter};
 
 /// Fields that hold what the next call needs, and where it goes, in names without case and punctuation.
@@ -166,7 +167,7 @@ fn next_link(header: &str) -> Option<&str> {
     None
 }
 
-impl PageCall<'_> {
+impl<'c> PageCall<'c> {
     fn of_url(self, link: &str) -> NextPage {
         let found = self.changed_arguments(link).filter(|found| !found.is_empty());
         found.map_or(NextPage::Unreachable, NextPage::Arguments)
@@ -188,14 +189,22 @@ impl PageCall<'_> {
             if of_name.any(|(_, sent)| sent == value) {
                 continue;
             }
-            let mut parameters = self.operation.parameters.iter();
-            match parameters.find(|parameter| parameter.location == Location::Query && parameter.name == name) {
-                Some(parameter) => {
-                    let value = self.typed(parameter, Value::String(value.into_owned()))?;
+            match self.query_parameter(&name) {
+                Some((parameter, None)) => {
+                    let value = self.typed(self.schema(parameter), Value::String(value.into_owned()))?;
                     // Of several values, which are new is not known.
                     if found.insert(parameter.key.clone(), value).is_some() {
                         return None;
                     }
+                }
+                Some((parameter, Some(member))) => {
+                    let schema = self
+                        .schema(parameter)
+                        .and_then(|schema| schema.object()?.get("properties")?.object()?.get(member));
+                    let value = self.typed(schema, Value::String(value.into_owned()))?;
+                    let sent = || self.arguments.get(&parameter.key).cloned().unwrap_or_else(|| json!({}));
+                    let object = found.entry(parameter.key.clone()).or_insert_with(sent);
+                    object.as_object_mut()?.insert(member.to_owned(), value);
                 }
                 // A credential that the server sends by itself.
                 None if is_sent && value.contains(MARK) => {}
@@ -205,10 +214,38 @@ impl PageCall<'_> {
         Some(found)
     }
 
-    /// A text as the type that its parameter declares; `None` where it is not of that type.
-    fn typed(self, parameter: &Parameter, value: Value) -> Option<Value> {
+    /// The parameter of a name in a query; of `page[number]`, the one of style `deepObject` that is called `page`, and the member.
+    fn query_parameter<'n>(self, name: &'n str) -> Option<(&'c Parameter, Option<&'n str>)> {
+        let named = |name: &str| {
+            let mut parameters = self.operation.parameters.iter().map(Arc::as_ref);
+            parameters.find(|parameter| parameter.location == Location::Query && parameter.name == name)
+        };
+        let member = || {
+            let (object, member) = name.strip_suffix(']')?.split_once('[')?;
+            let deep = |parameter: &&Parameter| {
+                matches!(
+                    parameter.serialization,
+                    Serialization::Style {
+                        style: Style::DeepObject,
+                        ..
+                    }
+                )
+            };
+            let parameter = named(object).filter(deep)?;
+            (!member.contains('[')).then_some((parameter, Some(member)))
+        };
+        named(name).map(|parameter| (parameter, None)).or_else(member)
+    }
+
+    /// The schema of a parameter.
+    fn schema(self, parameter: &Parameter) -> Option<Node<'c>> {
+        let schema = self.document.node(parameter.schema?);
+        self.document.resolve(schema).ok()
+    }
+
+    /// A text as the type that its schema declares; `None` if it is not of that type.
+    fn typed(self, schema: Option<Node<'_>>, value: Value) -> Option<Value> {
         let Value::String(text) = &value else { return Some(value) };
-        let schema = parameter.schema.map(|span| self.document.node(span));
         let schema = schema.and_then(|schema| self.document.resolve(schema).ok()?.object());
         let Some(kinds) = schema.and_then(|schema| Some(schema.get("type")?.text().to_owned())) else {
             return Some(value);
@@ -226,7 +263,7 @@ impl PageCall<'_> {
     }
 
     fn of_value(self, parameter: &Parameter, value: Value) -> NextPage {
-        let value = self.typed(parameter, value);
+        let value = self.typed(self.schema(parameter), value);
         match value.filter(|value| self.arguments.get(&parameter.key) != Some(value)) {
             Some(value) => NextPage::Arguments(JsonObject::from_iter([(parameter.key.clone(), value)])),
             None => NextPage::Unreachable,
@@ -321,13 +358,16 @@ pub(crate) fn normalized_name(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::spec::{Document, operations};
-    use serde_json::json;
 
     const UNREACHABLE: &str = "unreachable";
 
     fn hinted(parameters: &[&str], sent: &str, link: &str, body: &Value) -> Value {
         let parameter = |name: &&str| match name.strip_suffix('#') {
             Some(name) => json!({"name": name, "in": "query", "schema": {"type": ["null", "integer"]}}),
+            None if *name == "deep" => json!({
+                "name": "deep", "in": "query", "style": "deepObject",
+                "schema": {"type": "object", "properties": {"number": {"type": "integer"}, "size": {"type": "integer"}}},
+            }),
             None => json!({"name": name, "in": "query"}),
         };
         let parameters: Vec<Value> = parameters.iter().map(parameter).collect();
@@ -387,6 +427,15 @@ mod tests {
             (&["page#"], "", "?page=abc", UNREACHABLE.into()),
             (&["page"], "", "?page=3&page=4", UNREACHABLE.into()),
             (&[], "", "?page=3", UNREACHABLE.into()),
+            // A member of an object, with the others that were sent.
+            (
+                &["deep"],
+                "",
+                "?deep%5Bnumber%5D=2&deep[size]=5",
+                json!({"deep": {"number": 2, "size": 5}}),
+            ),
+            (&["deep"], "", "?deep[number][a]=2", UNREACHABLE.into()),
+            (&["page"], "", "?page[number]=2", UNREACHABLE.into()),
         ] {
             assert_eq!(
                 hinted(parameters, sent, &next(link), &json!([])),

@@ -288,7 +288,7 @@ fn structured(operation: &Operation, json: Cow<'_, str>, is_compact: bool, rende
         let lost = lost(operation, &losses, rendering.filter);
         if rendering.promise == OutputContract::AsDeclared {
             // A client that checks would throw all of it away: an error is not checked.
-            return result.into_error(&lost);
+            return result.into_cut_error(&lost);
         }
         result.note(NoteKind::Cut, lost);
     }

@@ -37,8 +37,10 @@ pub(crate) enum NoteKind {
 pub(crate) struct ResultNotes {
     /// A note about the next page is the arguments alone, as JSON; empty where none get it.
     notes: Vec<(NoteKind, String)>,
-    /// How to call again, where that is not by the operation's own name.
+    /// How to call again, if that is not by the operation's own name.
     call_again: Option<String>,
+    /// An error that says by itself what was cut has no note about it.
+    body_says_cut: bool,
 }
 
 impl ResultNotes {
@@ -59,6 +61,11 @@ impl ResultNotes {
     /// Says that the operation is called through another tool.
     pub(crate) fn call_through(&mut self, tool: &str, operation: &str) {
         self.call_again = Some(format!("call `{tool}` with operation `{operation}`, the same arguments and"));
+    }
+
+    /// Records that the body says what was cut from it.
+    pub(crate) fn body_says_what_was_cut(&mut self) {
+        self.body_says_cut = true;
     }
 
     /// All texts, to be redacted.
@@ -118,7 +125,7 @@ impl ResultNotes {
             return "There is a next page, but this tool cannot ask for it with what the reply says about it.".into();
         }
         let again = self.call_again.as_deref().unwrap_or("call again with the same arguments and");
-        let is_cut = self.notes.iter().any(|(kind, _)| *kind == NoteKind::Cut);
+        let is_cut = self.body_says_cut || self.notes.iter().any(|(kind, _)| *kind == NoteKind::Cut);
         let skipped = if is_cut {
             ", which does not hold what was cut from this one"
         } else {

@@ -130,6 +130,12 @@ impl ToolResult {
         self.meta.insert(key.to_owned(), value);
     }
 
+    /// Makes it an error that begins with what was cut from it.
+    pub(crate) fn into_cut_error(mut self, losses: &str) -> Self {
+        self.notes.body_says_what_was_cut();
+        self.into_error(losses)
+    }
+
     /// Makes it an error that begins with a sentence. Clients do not check the content of errors.
     pub(crate) fn into_error(self, sentence: &str) -> Self {
         let text = match self.body {

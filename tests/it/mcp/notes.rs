@@ -116,8 +116,20 @@ fn document() -> Value {
     }})
 }
 
+/// The result of a call in each version of the protocol.
+fn over_http_in_every_version(server: &HttpServer, tool: &str, arguments: &Value) -> Vec<Value> {
+    let modern = server.call_stateless(tool, json!({"arguments": arguments}), &json!({}))["result"].clone();
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
+    let older = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"].map(|version| {
+        let (status, answer) = server.post(&[&format!("MCP-Protocol-Version: {version}")], &call.to_string());
+        assert!(status.contains("200"), "{version}: {status}");
+        serde_json::from_str::<Value>(&answer).unwrap()["result"].clone()
+    });
+    older.into_iter().chain([modern]).collect()
+}
+
 #[test]
-fn every_host_shows_every_note() {
+fn every_host_shows_every_note_over_both_transports_in_every_version() {
     let next: Arc<Mutex<Vec<u8>>> = Arc::default();
     let answer = Arc::clone(&next);
     let upstream = Upstream::start(Box::new(move |_| answer.lock().unwrap().clone()));
@@ -151,13 +163,19 @@ fn every_host_shows_every_note() {
                 mode,
             ];
             let mut session = Session::start(&args);
+            let server = HttpServer::start(&args[1..]);
             for case in cases() {
                 *next.lock().unwrap() = case.reply.clone();
-                let result = if mode == "search" {
-                    session.call("call_read", &json!({"operation": case.tool, "arguments": case.arguments}))
+                let (tool, arguments) = if mode == "search" {
+                    ("call_read", json!({"operation": case.tool, "arguments": case.arguments}))
                 } else {
-                    session.call(case.tool, &case.arguments)
+                    (case.tool, case.arguments)
                 };
+                let result = session.call(tool, &arguments);
+                for over_http in over_http_in_every_version(&server, tool, &arguments) {
+                    assert_eq!(over_http["content"], result["content"], "{schemas}, {mode}: {over_http}");
+                    assert_eq!(over_http["structuredContent"], result["structuredContent"]);
+                }
                 let note = match mode {
                     "search" => case.note.replace("to put", "to `call_destructive` with operation `put`"),
                     _ => case.note.to_owned(),
@@ -231,6 +249,32 @@ fn tools_say_to_claude_code_how_long_a_result_may_be_if_that_is_raised() {
     assert!(sizes(&["--max-result-tokens", "40000"]).iter().all(Value::is_null));
 }
 
+/// A cut reply under strict schemas is an error, which says what was cut before the reply.
+#[test]
+fn the_next_page_of_a_cut_error_does_not_hold_what_was_cut() {
+    let spec = SpecFile::new(&document().to_string());
+    let long = json!(vec!["x".repeat(100); 100]).to_string();
+    let upstream = Upstream::start(Box::new(move |_| json_reply(&["Link: </list?page=2>; rel=next"], &long)));
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--max-result-tokens",
+        "500",
+    ];
+    let mut session = Session::start(&[&args[..], &["--output-schemas", "strict"]].concat());
+    let result = session.call("list", &json!({}));
+    assert_eq!(result["isError"], true);
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("The reply was cut"), "{text}");
+    assert!(
+        text.ends_with("for the next page, which does not hold what was cut from this one."),
+        "{text}"
+    );
+}
+
 /// What a filter makes of a reply need not be what the document declares.
 #[test]
 fn a_filter_breaks_no_strict_output_schema() {
@@ -268,11 +312,5 @@ fn notes_are_the_same_in_every_version_and_over_http() {
     };
     check(&Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]).call("list", &json!({})));
     let server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url]);
-    check(&server.call_stateless("list", json!({}), &json!({}))["result"]);
-    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list","arguments":{}}}"#;
-        let (status, answer) = server.post(&[&format!("MCP-Protocol-Version: {version}")], call);
-        assert!(status.contains("200"), "{version}: {status}");
-        check(&serde_json::from_str::<Value>(&answer).unwrap()["result"]);
-    }
+    over_http_in_every_version(&server, "list", &json!({})).iter().for_each(check);
 }
