@@ -20,15 +20,25 @@ pub(crate) fn read_headers([flag, env_flag]: [&str; 2], given: &[String], from_e
         }
     }
     for text in from_env {
-        let Some((name, variable)) = text.split_once('=') else {
-            problems.push(format!("{env_flag} must be `Name=VARIABLE`"));
+        let Some((name, value)) = text.split_once('=') else {
+            problems.push(format!("{env_flag} must be `Name=VARIABLE` or `Name=Scheme VARIABLE`"));
             continue;
         };
+        let (scheme, variable) = scheme_and_variable(value);
         match read_variable(variable) {
             Some(value) if value.trim().is_empty() => {
                 problems.push(format!("{env_flag}: the variable `{variable}` for the header `{name}` is empty"));
             }
-            Some(value) => add_header(&mut headers, env_flag, (name, &value), true, problems),
+            Some(value) if scheme.is_empty() => add_header(&mut headers, env_flag, (name, &value), true, problems),
+            Some(value) => {
+                let value = value.trim();
+                let credentials = value.strip_prefix(&format!("{scheme} ")).unwrap_or(value);
+                add_header(&mut headers, env_flag, (name, &format!("{scheme} {credentials}")), true, problems);
+            }
+            // What stands after a scheme may be the credential itself; it is not repeated.
+            None if !scheme.is_empty() => problems.push(format!(
+                "{env_flag}, for the header `{name}`: there is no such variable; give the variable's name after `{scheme}`, not the credential"
+            )),
             None => problems.push(format!("{env_flag}, for the header `{name}`: {}", describe_unset(variable))),
         }
     }
@@ -62,9 +72,17 @@ pub(crate) fn secret_headers(api: &ApiSettings) -> Vec<String> {
         .collect()
 }
 
-/// The variables in pairs of the form `NAME=VARIABLE`.
+/// The variables in pairs of the form `NAME=VARIABLE` or `NAME=SCHEME VARIABLE`.
 pub(crate) fn named_variables(pairs: &[String]) -> impl Iterator<Item = &str> {
-    pairs.iter().filter_map(|pair| pair.split_once('=')).map(|(_, variable)| variable)
+    let values = pairs.iter().filter_map(|pair| pair.split_once('='));
+    values.map(|(_, value)| scheme_and_variable(value).1)
+}
+
+/// The authentication scheme that is sent before the value of a variable, or an empty text, and the variable.
+fn scheme_and_variable(value: &str) -> (&str, &str) {
+    let value = value.trim();
+    let (scheme, variable) = value.rsplit_once(' ').unwrap_or(("", value));
+    (scheme.trim_end(), variable)
 }
 
 fn add_header(headers: &mut HeaderMap, flag: &str, (name, value): (&str, &str), is_secret: bool, problems: &mut Vec<String>) {

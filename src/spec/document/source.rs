@@ -24,7 +24,7 @@ const MAX_REDIRECTS: usize = 5;
 
 /// Advice if a document is not public.
 const CREDENTIAL_HINT: &str =
-    "; if the document needs a credential, --spec-header-env NAME=VARIABLE sends one, as in Authorization=SPEC_AUTHORIZATION";
+    "; if the document needs a credential, --spec-header-env NAME=VARIABLE sends one, as in 'Authorization=Bearer VARIABLE'";
 
 /// Source of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -123,6 +123,35 @@ fn p38_a_signal_ends_a_server_that_still_reads_its_document() {
 }
 
 #[test]
+fn the_variable_of_the_apis_credential_also_gets_the_document() {
+    let document = br#"{"openapi":"3.1.0","security":[{"bearer":[]}],"paths":{"/a":{"get":{"operationId":"a"}}},
+        "components":{"securitySchemes":{"bearer":{"type":"http","scheme":"bearer"}}}}"#;
+    let api = Upstream::start(Box::new(|request| match request.header("authorization") {
+        Some("Bearer s3cret-of-both") if request.path() == "/openapi.json" => reply(200, &[], document),
+        Some("Bearer s3cret-of-both") => reply(200, &["Content-Type: text/plain"], b"your key is s3cret-of-both"),
+        _ => reply(401, &[], b""),
+    }));
+    let spec = format!("{}/openapi.json", api.url);
+    for value in ["s3cret-of-both", "Bearer s3cret-of-both"] {
+        let variables = [("OPENAPI_MCP_AUTH_BEARER", "s3cret-of-both"), ("KEY", value)];
+        for header in ["Authorization=Bearer OPENAPI_MCP_AUTH_BEARER", "Authorization=Bearer KEY"] {
+            let args = ["serve", "--spec", &spec, "--base-url", &api.url, "--spec-header-env", header];
+            let result = Session::start_with(&args, &variables).call("a", &json!({}));
+            assert_eq!(result["content"][0]["text"], "your key is [redacted]", "{header}");
+        }
+        let args = ["serve", "--spec", &spec, "--base-url", &api.url];
+        let headers = [
+            "--spec-header-env",
+            "Authorization=Bearer KEY",
+            "--header-env",
+            "Authorization=Bearer KEY",
+        ];
+        let result = Session::start_with(&[&args[..], &headers].concat(), &variables[1..]).call("a", &json!({}));
+        assert_eq!(result["content"][0]["text"], "your key is [redacted]");
+    }
+}
+
+#[test]
 fn p17_a_document_from_a_url_may_redirect_within_its_origin_only() {
     let other = Upstream::echo();
     let elsewhere = format!("Location: {}/x.yaml", other.url);
