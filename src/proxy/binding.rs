@@ -1,4 +1,4 @@
-//! What is decided about an operation's calls at start: where they go, what they carry, and what their results promise.
+//! Decisions at start about an operation's calls: their destination, their credentials, and the contract of their results.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -34,18 +34,18 @@ use crate::spec::schema::WireSchema;
 use crate::spec::{Diagnostic, Document, Location, Operation, Parameter, SecurityRequirement, SecurityScheme};
 use crate::text;
 
-/// What an operator sets about where calls go and what they carry.
+/// The operator's settings for the destination and the credentials of calls.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BindingOptions {
-    /// Where requests go.
+    /// Destination of requests.
     pub(crate) destination: Destination,
     /// Headers that every request carries; no argument can replace them. Values that are marked sensitive are secrets.
     pub(crate) headers: HeaderMap,
-    /// Credentials for the document's security schemes; `None` where no credential is asked for, as with a mock.
+    /// Credentials for the document's security schemes; `None` if no credential is needed, as with a mock.
     pub(crate) credentials: Option<Credentials>,
     /// Headers of clients that go upstream.
     pub(crate) forward: Forwarding,
-    /// What else must not come back in a reply, such as the password of a proxy.
+    /// Other secrets that must not appear in a reply, such as the password of a proxy.
     pub(crate) secrets: Vec<SecretString>,
     /// Secrets of all APIs of a server, in each form in which they are sent.
     pub(crate) secrets_of_all: Vec<SecretString>,
@@ -53,7 +53,7 @@ pub(crate) struct BindingOptions {
     pub(crate) upstream: UpstreamOptions,
     /// The API's label in metrics.
     pub(crate) api: ApiLabel,
-    /// Whether calls go to tenants, which [`Binder::bind_tenants`] binds.
+    /// True if calls go to tenants, which [`Binder::bind_tenants`] binds.
     pub(crate) has_tenants: bool,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct BoundOperation {
     pub(crate) operation: Box<Operation>,
     /// The name of its tool.
     pub(super) tool: Box<str>,
-    /// `None` where the tools are only looked at.
+    /// Base URL; `None` if the tools are only listed.
     pub(super) base: Option<Arc<BaseUrl>>,
     pub(super) upstream: Option<Arc<Upstream>>,
     pub(super) access: OperationAccess,
@@ -71,11 +71,11 @@ pub(crate) struct BoundOperation {
     pub(super) refused_tokens: RefusedTokens,
     /// The number of what it requires of credentials, by which each tenant knows what its calls carry; 0 without tenants.
     pub(super) requirements: usize,
-    /// Whether a request may be sent again.
+    /// True if a request may be sent again.
     pub(super) repeats: bool,
-    /// Whether it counts as one that changes nothing.
+    /// True if it counts as read-only.
     pub(super) is_read_only: bool,
-    /// The input schema with the names on the wire, where some had to be changed.
+    /// The input schema with the names on the wire, if some had to be changed.
     pub(super) wire: Option<Box<WireSchema>>,
     pub(super) contract: OutputContract,
     /// The paths of other operations, which no value with slashes may reach.
@@ -84,23 +84,23 @@ pub(crate) struct BoundOperation {
     pub(super) expected: OnceLock<ExpectedReply>,
     /// The headers that are declared for replies, read on first use.
     pub(super) declared_headers: OnceLock<Vec<DeclaredHeader>>,
-    /// Where an `ETag` of a reply can be used.
+    /// Use of an `ETag` of a reply.
     pub(crate) etag_use: Option<EtagUse>,
-    /// What rules set for its arguments.
+    /// Rules for its arguments.
     pub(crate) rules: Option<Box<ArgumentRules>>,
 }
 
-/// What a tool says about the calls of its operation.
+/// Properties of a tool that apply to the calls of its operation.
 pub(crate) struct CallRules {
     /// The tool's name, for logs.
     pub(crate) tool: Box<str>,
-    /// Whether a request may be sent again, by the hints.
+    /// True if a request may be sent again, by the hints.
     pub(crate) repeats: bool,
-    /// Whether the tool counts as one that changes nothing: its replies may be kept.
+    /// True if the tool counts as read-only, so its replies may be kept.
     pub(crate) is_read_only: bool,
-    /// The input schema with the names on the wire, where some had to be changed.
+    /// The input schema with the names on the wire, if some had to be changed.
     pub(crate) wire: Option<Box<WireSchema>>,
-    /// What the tool promises of its results.
+    /// Contract of the tool for its results.
     pub(crate) contract: OutputContract,
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct Binder<'a> {
 }
 
 impl BoundOperation {
-    /// The input schema with the names on the wire, where some had to be changed.
+    /// Returns the input schema with the names on the wire, if some had to be changed.
     pub(crate) fn wire(&self) -> Option<&WireSchema> {
         self.wire.as_deref()
     }
@@ -227,7 +227,7 @@ impl<'a> Binder<'a> {
     /// Decides about the calls of an operation.
     ///
     /// # Errors
-    /// Where the server that its requests should go to is not usable; a diagnostic says that it is left out.
+    /// An error if the server of its requests is not usable; a diagnostic reports that it is left out.
     pub(crate) fn bind(&mut self, operation: Box<Operation>, rules: CallRules) -> Result<BoundOperation, ServerError> {
         let base = self.bases.of(&operation).inspect_err(|error| {
             let text = format!("{} is left out: {error}", operation.label());
@@ -281,7 +281,7 @@ impl<'a> Binder<'a> {
         number
     }
 
-    /// The upstream of one tenant alone, also where another one has the same origin.
+    /// Returns the upstream of one tenant alone, even if another one has the same origin.
     fn upstream_of_tenant(&self, base: &BaseUrl, shared: Option<SharedApiState>) -> Arc<Upstream> {
         let options = UpstreamOptions {
             shared,
@@ -368,13 +368,13 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// What binding all operations brought to light.
+/// Result of binding all operations.
 pub(crate) struct Bound {
     /// Takes the operator's secrets out of replies.
     pub(crate) redactor: Redactor,
-    /// What the operator should know before the first call, in sentences: credentials that are missing or misnamed.
+    /// Warnings for the operator, in sentences: credentials that are missing or misnamed.
     pub(crate) warnings: Vec<String>,
-    /// What was found in the document.
+    /// Diagnostics about the document.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 

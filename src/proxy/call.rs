@@ -42,12 +42,12 @@ use crate::observe::call::{note, record_begin};
 use crate::spec::Document;
 use crate::text;
 
-/// What becomes of a preview where a credential is missing.
+/// Treatment of a preview if a credential is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnMissingCredential {
-    /// It is refused, as the call would be.
+    /// Refuse it, as the call would be.
     Refuse,
-    /// It is shown without.
+    /// Show it without.
     Omit,
 }
 
@@ -57,18 +57,18 @@ const LONG_REPLY_BYTES: usize = 256 << 10;
 /// The member of a result's `_meta` with the age of a kept reply, in seconds.
 const CACHE_AGE_KEY: &str = "openapi-mcp/cacheAge";
 
-/// What the calls of all operations of one API share.
+/// State that the calls of all operations of one API share.
 pub(crate) struct ApiProxy {
     pub(crate) document: Arc<Document>,
     pub(crate) options: CallOptions,
     pub(crate) forward: Forwarding,
     /// Takes the operator's secrets out of replies.
     pub(crate) redactor: Redactor,
-    /// What runs filters of replies, where they are offered.
+    /// Sandbox that runs filters of replies, if they are offered.
     pub(crate) sandbox: Option<Sandbox>,
     /// Keeps replies for the next call; those of a tenant are kept apart.
     pub(crate) cache: Option<ReplyCache>,
-    /// The tenants to which calls go, where the operator lists them.
+    /// The tenants to which calls go, if the operator lists them.
     pub(crate) tenants: Option<Tenants>,
 }
 
@@ -80,29 +80,29 @@ pub(crate) struct PreparedCall<'c> {
     upstream: &'c Upstream,
     credential: &'c Credential,
     caller: &'c Caller,
-    /// With the names on the wire.
+    /// Arguments with the names on the wire.
     arguments: JsonObject,
     /// The client's headers that go upstream, and what takes them out of the reply.
     forwarded: Option<(HeaderMap, Redactor)>,
-    /// What takes values of the client that rules send out of the reply.
+    /// Redactor of the client's values that rules send.
     client_secrets: Option<Redactor>,
     started: Instant,
 }
 
-/// How a call is sent, besides what it is.
+/// Options for sending a call.
 #[derive(Clone, Copy)]
 struct SendOptions<'h> {
-    /// When it ends at the latest: one deadline, also for a call that waits for the same reply as another one first.
+    /// Deadline: one, also for a call that waits for the same reply as another one first.
     deadline: Instant,
     /// Headers that ask for a reply only if it is not the kept one.
     conditions: &'h HeaderMap,
 }
 
 impl ApiProxy {
-    /// Where a client's call goes, and what it carries.
+    /// Returns the destination and the credential of a client's call.
     ///
     /// # Errors
-    /// [`CallError::Setting`] where there are tenants, and the client is none of them.
+    /// [`CallError::Setting`] if there are tenants, and the client belongs to none.
     pub(crate) fn route<'c>(&'c self, target: &'c BoundOperation, caller: &Caller) -> Result<CallRoute<'c>, CallError> {
         CallRoute::new(target, self.tenants.as_ref(), caller)
     }
@@ -135,7 +135,7 @@ impl ApiProxy {
     /// A call with arguments that fit the input schema.
     ///
     /// # Errors
-    /// [`CallError::Credential`] where a credential is missing, the operator's or the client's.
+    /// [`CallError::Credential`] if a credential of the operator or the client is missing.
     pub(crate) fn prepare<'c>(
         &'c self,
         route: CallRoute<'c>,
@@ -226,7 +226,7 @@ impl ApiProxy {
     /// Sends the request with further headers, as often as its operation allows.
     ///
     /// # Errors
-    /// [`CallError`] where the request cannot be made or no complete reply comes.
+    /// [`CallError`] if the request cannot be made or no complete reply comes.
     async fn ask(&self, call: &PreparedCall<'_>, options: SendOptions<'_>) -> Result<Reply, CallError> {
         let make = || {
             let mut request = self.outgoing_request(call)?;
@@ -264,7 +264,7 @@ impl ApiProxy {
         outcome
     }
 
-    /// What takes secrets out of what comes of a call: the operator's, its tenant's and the client's.
+    /// Returns the redactors for the result of a call: those of the operator's, its tenant's and the client's secrets.
     fn redactors<'r>(&'r self, call: &'r PreparedCall<'_>) -> impl Iterator<Item = &'r Redactor> + Clone {
         let of_tenant = call.tenant.map(|tenant| &tenant.redactor);
         let forwarded = call.forwarded.as_ref().map(|(_, redactor)| redactor);
@@ -282,8 +282,8 @@ impl ApiProxy {
         format!(" ({})", text::one_line(&cause))
     }
 
-    /// The result of a call: the reply without secrets, filtered where the arguments say so, and cut to what a result may hold.
-    /// It names no tool that the caller may not list.
+    /// Makes the result of a call: the reply without secrets, filtered if the arguments require it, and cut to the limit of a result. It
+    /// names no tool that the caller may not list.
     pub(crate) async fn finish(&self, call: &PreparedCall<'_>, reply: Reply, shown_tool: ShownTool<'_>) -> ToolResult {
         let Reply {
             mut response,
@@ -400,7 +400,7 @@ impl ApiProxy {
         Ok(request)
     }
 
-    /// What goes upstream of the client's headers, but for what the operator sets: that is stronger.
+    /// Returns the client's headers that are forwarded, except those that the operator sets, which take precedence.
     fn forwarded(&self, credential: &Credential, caller: &Caller) -> Result<Option<(HeaderMap, Redactor)>, CallError> {
         if self.forward.headers.is_empty() || !credential.forwards {
             return Ok(None);
@@ -421,7 +421,7 @@ impl ApiProxy {
     }
 }
 
-/// Writes what stands for secret values as it is, and not encoded.
+/// Writes the masks of secret values unencoded.
 fn show_masks(request: &mut Request) {
     const ENCODED: &str = "%2A%2A%2A";
     let path = request.url.path().replace(ENCODED, MASK);

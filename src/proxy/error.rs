@@ -1,4 +1,4 @@
-//! Why a call failed before or after the upstream answered, in words for the model.
+//! Errors of calls before or after the upstream answered, in words for the model.
 
 use std::time::Duration;
 
@@ -22,21 +22,21 @@ pub enum CallError {
     InvalidRequest {
         /// The argument's name.
         argument: String,
-        /// What is wrong with it.
+        /// Problem of the argument.
         problem: String,
     },
-    /// What the operator has to set first.
+    /// The setting that the operator must make first.
     #[error("{0}")]
     Credential(std::sync::Arc<str>),
-    /// What the user has to do first.
+    /// The action that the user must take first.
     #[error("{sentence}")]
     SignIn {
-        /// What, for the model.
+        /// Sentence for the model.
         sentence: std::sync::Arc<str>,
-        /// What a client can do by itself.
+        /// Challenge for the client.
         challenge: Option<SignInChallenge>,
     },
-    /// What the operator sets and the call do not go together; the log says more.
+    /// The call contradicts the operator's settings; the log has the details.
     #[error("{0}")]
     Setting(String),
     /// The whole call took too long.
@@ -45,19 +45,19 @@ pub enum CallError {
     /// No reply came: no connection was made, or it ended before the reply began.
     #[error("{sentence}")]
     NoResponse {
-        /// What happened, without the host.
+        /// Description, without the host.
         sentence: &'static str,
-        /// Why, for the log.
+        /// Cause, for the log.
         cause: String,
-        /// Whether there was a connection.
+        /// True if there was a connection.
         connected: bool,
     },
     /// The reply broke off, or is not valid HTTP.
     #[error("{sentence}")]
     Network {
-        /// What happened, without the host.
+        /// Description, without the host.
         sentence: &'static str,
-        /// Why, for the log.
+        /// Cause, for the log.
         cause: String,
     },
     /// No place for one more call.
@@ -69,9 +69,9 @@ pub enum CallError {
     /// The API failed too often.
     #[error("the API failed {failures} times in a row and is left alone for now; nothing was sent; {}", again(.left))]
     CircuitOpen {
-        /// How often.
+        /// Number of failures.
         failures: u32,
-        /// How long it is still left alone.
+        /// Remaining pause.
         left: Duration,
     },
     /// `--audit-log-required`.
@@ -95,16 +95,16 @@ pub enum CallError {
 /// A user's token is not good enough for the API, and another one may be (RFC 6750 section 3.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignInChallenge {
-    /// Whose.
+    /// The user.
     pub(crate) user: ClientKey,
-    /// What it must claim, as Entra writes it.
+    /// Claims that it must have, as Entra writes them.
     pub(crate) claims: Option<String>,
-    /// It has only ended.
+    /// True if it has only expired.
     pub(crate) is_expired: bool,
 }
 
 impl CallError {
-    /// Whether the caller alone can mend it; the operator need not hear of it.
+    /// Returns true if only the caller can resolve it, so it is not reported to the operator.
     #[must_use]
     pub fn is_the_callers(&self) -> bool {
         matches!(
@@ -113,7 +113,7 @@ impl CallError {
         )
     }
 
-    /// Whether the API does not answer, or not as it should; not what this server refuses by itself.
+    /// Returns true if the API does not answer, or not correctly; false for a refusal by this server.
     #[must_use]
     pub(crate) fn is_of_the_api(&self) -> bool {
         matches!(
@@ -122,7 +122,7 @@ impl CallError {
         )
     }
 
-    /// How metrics and the audit log name it.
+    /// Returns its name in metrics and the audit log.
     #[must_use]
     pub(crate) fn outcome(&self) -> CallOutcome {
         match self {

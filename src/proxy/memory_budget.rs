@@ -48,7 +48,7 @@ impl MemoryBudget {
     /// 256 MiB.
     pub(crate) const DEFAULT_BYTES: usize = 256 << 20;
 
-    /// So many bytes, of which a client may hold at most half of what others leave free.
+    /// Makes a budget of so many bytes. A client may hold at most half of those that others leave free.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -68,7 +68,7 @@ impl MemoryBudget {
         }
     }
 
-    /// What a client may hold if others hold nothing.
+    /// Returns the number of bytes that a client may hold if others hold none.
     pub(crate) fn share(&self) -> usize {
         (self.0.blocks / 2).saturating_mul(BLOCK_BYTES)
     }
@@ -121,7 +121,7 @@ impl HeldMemory {
         Ok(())
     }
 
-    /// Whether anything is held.
+    /// Returns true if any memory is held.
     pub(crate) fn is_held(&self) -> bool {
         self.blocks > 0
     }

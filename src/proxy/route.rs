@@ -1,4 +1,4 @@
-//! Where a call goes and what it carries: what was decided about its operation at start, or what its client's tenant has.
+//! The destination and the credential of a call: those decided for its operation at start, or those of its client's tenant.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::request::target::BaseUrl;
 use super::tenants::{Tenant, Tenants};
 use super::upstream::Upstream;
 
-/// Where a call goes and what it carries.
+/// Destination and credential of a call.
 #[derive(Clone, Copy)]
 pub(crate) struct CallRoute<'c> {
     pub(super) tenant: Option<&'c Tenant>,
@@ -23,7 +23,7 @@ impl<'c> CallRoute<'c> {
     /// The route of a client's call.
     ///
     /// # Errors
-    /// As [`Tenants::of`], where there are tenants.
+    /// Those of [`Tenants::of`], if there are tenants.
     pub(crate) fn new(target: &'c BoundOperation, tenants: Option<&'c Tenants>, caller: &Caller) -> Result<Self, CallError> {
         let Some(tenants) = tenants else {
             return Ok(Self {

@@ -1,6 +1,5 @@
-//! Tenants: each call of an API goes to the base URL that the operator gives for the client's tenant, with credentials, limits,
-//! a cache and a redaction of that tenant alone. What of a client tells its tenant is compared with a table; no part of a URL is
-//! ever made of it.
+//! Tenants: each call of an API goes to the base URL that the operator gives for the client's tenant, with credentials, limits, a cache and
+//! a redaction of that tenant alone. The client's value that names its tenant is looked up in a table; no part of a URL is ever made of it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,16 +17,16 @@ use super::request::target::BaseUrl;
 use super::upstream::Upstream;
 use crate::spec::operation::rules::ValueSource;
 
-/// What an operator sets about the tenants of an API.
+/// The operator's settings for the tenants of an API.
 #[derive(Debug, Clone)]
 pub struct TenantOptions {
-    /// What of a client tells its tenant.
+    /// Source of the value that names a client's tenant.
     pub source: TenantSource,
     /// The tenants by the value of it, compared byte for byte.
     pub entries: BTreeMap<String, TenantEntry>,
 }
 
-/// What of a client tells its tenant.
+/// Source of the value that names a client's tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TenantSource {
     /// A header of its HTTP request, which proves nothing.
@@ -36,17 +35,17 @@ pub enum TenantSource {
     Claim(String),
 }
 
-/// What an operator sets about one tenant.
+/// The operator's settings for one tenant.
 #[derive(Debug, Clone)]
 pub struct TenantEntry {
-    /// Where its calls go.
+    /// Base URL of its calls.
     pub base_url: Url,
-    /// What they carry.
+    /// Credentials of its calls.
     pub credentials: Credentials,
 }
 
 impl TenantSource {
-    /// In words, after "comes" and the like.
+    /// Describes it in words that follow a verb like "comes".
     pub(crate) fn describe(&self) -> String {
         ValueSource::from(self).describe()
     }
@@ -67,13 +66,13 @@ pub(crate) struct Tenants {
     pub(super) by_value: HashMap<Box<str>, Tenant>,
 }
 
-/// A tenant: where its calls go, and what they carry.
+/// A tenant: the destination of its calls, and their credentials.
 pub(crate) struct Tenant {
-    /// The value that tells it.
+    /// The value that names it.
     pub(super) value: Box<str>,
     pub(super) base: Arc<BaseUrl>,
     pub(super) upstream: Arc<Upstream>,
-    /// By the number of an operation's requirements; see [`super::binding::BoundOperation`].
+    /// Credentials by the number of an operation's requirements; see [`super::binding::BoundOperation`].
     pub(super) access: Vec<OperationAccess>,
     /// Takes this tenant's secrets out of replies.
     pub(super) redactor: Redactor,
@@ -82,10 +81,10 @@ pub(crate) struct Tenant {
 }
 
 impl Tenants {
-    /// The tenant of a caller. There is no default.
+    /// Returns the tenant of a caller. There is no default.
     ///
     /// # Errors
-    /// [`CallError::Setting`] where the caller does not say which one exactly once, or says one that the table lacks.
+    /// [`CallError::Setting`] if the caller does not name exactly one, or names one that the table lacks.
     pub(crate) fn of(&self, caller: &Caller) -> Result<&Tenant, CallError> {
         let value = self.source.client_text(Some(caller))?;
         self.by_value.get(value.as_str()).ok_or_else(|| {
@@ -99,12 +98,12 @@ impl Tenants {
 }
 
 impl Tenant {
-    /// What tells it.
+    /// Returns the value that names it.
     pub(crate) fn value(&self) -> &str {
         &self.value
     }
 
-    /// What calls with these requirements carry.
+    /// Returns the credential of calls with these requirements.
     pub(super) fn access(&self, requirements: usize) -> Option<&OperationAccess> {
         self.access.get(requirements)
     }

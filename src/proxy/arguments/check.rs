@@ -14,7 +14,7 @@ use crate::json::JsonObject;
 use crate::proxy::error::CallError;
 use crate::spec::Operation;
 
-/// What the arguments of a tool are checked against.
+/// Checks for the arguments of a tool.
 pub(crate) struct ArgumentChecks {
     schema: JsonObject,
     validator: Validator,
@@ -23,11 +23,11 @@ pub(crate) struct ArgumentChecks {
 /// Arguments that fit the input schema.
 pub(crate) struct CheckedArguments {
     pub(crate) arguments: JsonObject,
-    /// Which of them do not match their `format`, in a sentence for the model.
+    /// Arguments that do not match their `format`, in a sentence for the model.
     pub(crate) format_mismatch: Option<String>,
-    /// What was repaired in them, in a sentence for the model.
+    /// Repairs of the arguments, in a sentence for the model.
     pub(crate) repairs: Option<String>,
-    /// What of the body does not fit its schema, in a sentence for the model. It is sent all the same.
+    /// Parts of the body that do not fit its schema, in a sentence for the model. They are sent nevertheless.
     pub(crate) body_problems: Option<String>,
 }
 
@@ -66,9 +66,9 @@ impl ArgumentChecks {
             .ok()
     }
 
-    /// The arguments of a tool, repaired where that makes them valid and only one reading fits. `operation` is the one that the
-    /// tool calls, if it calls one. `empty` says what may become of an optional number that is given as an
-    /// empty text, and `lenient` which properties are sent although they do not fit.
+    /// Checks the arguments of a tool, and repairs them if that makes them valid and only one reading fits. `operation` is the one that the
+    /// tool calls, if it calls one. `empty` decides about an optional number that is given as an empty text, and `lenient` has the
+    /// properties that are sent although they do not fit.
     ///
     /// # Errors
     /// [`CallError::Arguments`] with all that is wrong with them.
@@ -172,7 +172,7 @@ impl ArgumentChecks {
         }
     }
 
-    /// Whether one argument is valid whatever the others are.
+    /// Returns true if one argument is valid independent of the others.
     fn is_valid_alone(&self, name: &str, value: &Value) -> bool {
         let Some(property) = self.schema.get("properties").and_then(|properties| properties.get(name)) else {
             return false;

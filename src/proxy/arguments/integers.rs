@@ -59,7 +59,7 @@ fn rewrite_value(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<
     }
 }
 
-/// Whether some schema asks for an integer, and none for a number of any kind.
+/// Returns true if a schema requires an integer, and none accepts any number.
 fn is_integer_only(schemas: &[&Map<String, Value>]) -> bool {
     let names = |kind: &str| {
         schemas.iter().any(|schema| match schema.get("type") {
@@ -86,7 +86,7 @@ fn plain_integer(number: &str) -> Option<String> {
     if significant.is_empty() {
         return Some("0".to_owned());
     }
-    // How many zeros follow the digits, or, where it is negative, how many digits are behind the point.
+    // Number of zeros after the digits, or, if it is negative, of digits after the point.
     let zeros = exponent.checked_sub(i64::try_from(fraction.len()).ok()?)?;
     if zeros < 0 {
         let behind = usize::try_from(zeros.checked_neg()?).ok()?;

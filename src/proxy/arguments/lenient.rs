@@ -12,7 +12,7 @@ impl LenientPlaces {
         Self(paths)
     }
 
-    /// Whether a JSON Pointer into the arguments leads to one of them or into it.
+    /// Returns true if a JSON Pointer into the arguments leads to one of them or into it.
     pub(super) fn contain(&self, pointer: &str) -> bool {
         let mut steps = pointer.split('/').skip(1);
         if steps.next() != Some(BODY) {

@@ -1,8 +1,7 @@
 //! Arguments in another place than the input schema has them: under a word for their kind (`{"arguments": {…}}`,
 //! `{"path": {…}}`), or properties of the body beside it.
 //!
-//! An argument moves only where exactly one place is meant. One name that can be read in two ways, or that nobody knows,
-//! leaves everything as it was.
+//! An argument moves only if exactly one place fits. If one name is unknown or can be read in two ways, all arguments stay as they are.
 
 use serde_json::{Map, Value};
 
@@ -14,10 +13,10 @@ use crate::json;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::{Location, Operation};
 
-/// How often arguments may be wrapped: `{"arguments": {"path": {…}}}`.
+/// Depth to which arguments may be wrapped: `{"arguments": {"path": {…}}}`.
 const MAX_WRAPPERS: usize = 3;
 
-/// What a word means that holds arguments.
+/// Meaning of a word that wraps arguments.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ArgumentWrapper {
     /// All arguments.
@@ -28,7 +27,7 @@ enum ArgumentWrapper {
     Body,
 }
 
-/// Where an argument belongs.
+/// Place of an argument.
 #[derive(PartialEq, Eq)]
 enum ArgumentPlace<'s> {
     Argument(&'s str),
@@ -44,9 +43,9 @@ struct Placer<'s> {
     body: Vec<&'s str>,
 }
 
-/// The arguments in the places that `root`, the input schema, has for them; `None` where nothing moves, or where more than
-/// one place could be meant. `empty` says whether a body that is not given may be an empty object. `is_valid` judges one argument
-/// by itself: what is valid as it was given keeps its place.
+/// Moves the arguments to the places that `root`, the input schema, has for them; `None` if none moves, or if more than one place fits.
+/// `empty` decides if a missing body may be an empty object. `is_valid` checks one argument by itself: an argument that is valid as given
+/// keeps its place.
 pub(crate) fn place_arguments(
     given: &Map<String, Value>,
     operation: &Operation,
@@ -94,7 +93,7 @@ impl<'s> Placer<'s> {
         })
     }
 
-    /// Puts one member of the arguments into its place. `None` where it has none, or more than one.
+    /// Puts one member of the arguments into its place. `None` if it has none, or more than one.
     fn place(&self, name: &str, value: &Value, placed: &mut Map<String, Value>, notes: &mut RepairNotes, depth: usize) -> Option<()> {
         if let Some(argument) = self.arguments.iter().find(|argument| **argument == name) {
             return put(placed, argument, value.clone());
@@ -189,7 +188,7 @@ fn put_into(place: &ArgumentPlace<'_>, name: &str, value: &Value, placed: &mut M
     }
 }
 
-/// Inserts an argument; `None` where it is given already.
+/// Inserts an argument; `None` if it is given already.
 fn put(into: &mut Map<String, Value>, name: &str, value: Value) -> Option<()> {
     if into.contains_key(name) {
         return None;
@@ -198,7 +197,7 @@ fn put(into: &mut Map<String, Value>, name: &str, value: Value) -> Option<()> {
     Some(())
 }
 
-/// An object, also where it was given as JSON text.
+/// Returns an object, also if it was given as JSON text.
 fn object_of(value: &Value) -> Option<Map<String, Value>> {
     match value {
         Value::Object(members) => Some(members.clone()),

@@ -1,4 +1,4 @@
-//! Problems of arguments as texts: what is wrong, where, and what to give instead.
+//! Problems of arguments as texts: the fault, its location, and the value to give instead.
 
 use std::io;
 
@@ -17,10 +17,10 @@ const MAX_SHOWN_VALUE: usize = 80;
 const MAX_SHOWN_NAME: usize = 128;
 /// Longer JSON Pointers are cut.
 const MAX_SHOWN_POINTER: usize = 256;
-/// How many arguments are listed where none is like the one that was given.
+/// Number of arguments that are listed if none is similar to the given one.
 const MAX_LISTED_ARGUMENTS: usize = 50;
 
-/// What an error says of the value at a JSON Pointer of the arguments of `tool`, in at most `max` clauses; `schema` is the whole input
+/// Describes the error of the value at a JSON Pointer of the arguments of `tool`, in at most `max` clauses; `schema` is the whole input
 /// schema.
 pub(super) fn describe_problem(
     pointer: &str,
@@ -85,7 +85,7 @@ pub(super) fn describe_problem(
     }
 }
 
-/// What a clause about the value at a JSON Pointer begins with.
+/// Returns the beginning of a clause about the value at a JSON Pointer.
 pub(super) fn describe_place(pointer: &str) -> String {
     if pointer.is_empty() {
         return String::new();
@@ -93,13 +93,13 @@ pub(super) fn describe_place(pointer: &str) -> String {
     format!("`{}`: ", text::truncate(pointer, MAX_SHOWN_POINTER))
 }
 
-/// What is said of a value that no branch of a choice accepts.
+/// Describes a value that no branch of a choice accepts.
 pub(super) fn describe_no_form(pointer: &str, value: &Value) -> String {
     let place = describe_place(pointer);
     format!("{place}{} fits none of the forms that are allowed here", quote_value(value))
 }
 
-/// `` `limt` is not an argument of list_pets; did you mean `limit`? ``, or where it belongs.
+/// Writes `` `limt` is not an argument of list_pets; did you mean `limit`? ``, or the place where it belongs.
 fn describe_unknown_property(place: &str, name: &str, at_root: bool, tool: &str, schema: &Map<String, Value>) -> String {
     let shown = text::truncate(&text::one_line(name), MAX_SHOWN_NAME);
     if !at_root {
@@ -140,7 +140,7 @@ fn properties_of_body(schema: &Map<String, Value>) -> Vec<&str> {
     declared_properties(&schemas)
 }
 
-/// What the schema says about a missing argument.
+/// Describes a missing argument by its schema.
 fn meaning(schema: &Map<String, Value>, name: &str) -> String {
     let description = schema
         .get("properties")
@@ -156,7 +156,7 @@ fn meaning(schema: &Map<String, Value>, name: &str) -> String {
 /// The beginning of a value as JSON.
 pub(super) fn quote_value(value: &Value) -> String {
     let mut written = LimitedText(Vec::new());
-    // It ends with an error where the value is longer.
+    // It ends with an error if the value is longer.
     let _ = serde_json::to_writer(&mut written, value);
     text::truncate(&String::from_utf8_lossy(&written.0), MAX_SHOWN_VALUE)
 }

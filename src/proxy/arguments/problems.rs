@@ -18,12 +18,12 @@ use crate::spec::schema::reference;
 
 /// Deeper than this no schema reaches.
 const MAX_DEPTH: usize = 128;
-/// How many times a value is compared with a schema: a second or two of work.
+/// Number of comparisons of a value with a schema: a second or two of work.
 const MAX_STEPS: usize = 2_000_000;
 
 /// More problems than this help no caller.
 const MAX_PROBLEMS: usize = 20;
-/// How many problems of a body that was sent are shown.
+/// Number of problems that are shown of a body that was sent.
 const MAX_SENT_PROBLEMS: usize = 3;
 
 /// The keywords whose schemas the search enters.
@@ -53,14 +53,14 @@ const DEPENDENT: [&str; 11] = [
     "unevaluatedProperties",
 ];
 
-/// Something that is wrong with the arguments.
+/// Problem of the arguments.
 struct Problem {
     /// A clause for the model, with the place that it is about.
     text: String,
     kind: ProblemKind,
     /// The JSON Pointer of its place.
     pointer: String,
-    /// How many levels below the arguments its place is.
+    /// Number of levels of its place below the arguments.
     level: usize,
 }
 
@@ -84,15 +84,15 @@ struct ValuePlace {
     level: usize,
 }
 
-/// What a schema says of a value.
+/// Assertions of a schema about a value.
 struct Assertions {
-    /// Of the value itself, without its parts.
+    /// Assertions about the value itself, without its parts.
     own: Option<jsonschema::Validator>,
-    /// Everything, where a keyword depends on the results of other schemas.
+    /// All assertions, if a keyword depends on the results of other schemas.
     whole: Option<jsonschema::Validator>,
 }
 
-/// Which arguments do not match their `format`, in a sentence for the model; `schema` is the input schema.
+/// Describes the arguments that do not match their `format`, in a sentence for the model; `schema` is the input schema.
 #[must_use]
 pub(crate) fn describe_format_mismatch(schema: &Map<String, Value>, arguments: &Value) -> Option<String> {
     const MAX_SHOWN: usize = 3;
@@ -105,7 +105,7 @@ pub(crate) fn describe_format_mismatch(schema: &Map<String, Value>, arguments: &
     (!clauses.is_empty()).then(|| format!("{}.", clauses.join("; ")))
 }
 
-/// What of a body does not fit the input schema and is sent all the same, in a sentence for the model.
+/// Describes the parts of a body that do not fit the input schema and are sent nevertheless, in a sentence for the model.
 #[must_use]
 pub(crate) fn describe_body_problems(schema: &Map<String, Value>, arguments: &Value) -> Option<String> {
     let (problems, _) = ProblemSearch::new("", schema, false, MAX_SENT_PROBLEMS).run(arguments);
@@ -130,7 +130,7 @@ fn describe_sent(problems: Vec<Problem>) -> String {
     format!("The body does not fit its schema, and was sent because the server's settings allow it: {clauses}.")
 }
 
-/// What is wrong with the arguments of `tool`, one line a problem; `schema` is the input schema.
+/// Describes the problems of the arguments of `tool`, one line each; `schema` is the input schema.
 #[must_use]
 pub(crate) fn describe_problems(tool: &str, schema: &Map<String, Value>, arguments: &Value) -> String {
     let (problems, is_complete) = ProblemSearch::new(tool, schema, false, MAX_PROBLEMS + 1).run(arguments);
@@ -158,7 +158,7 @@ struct ProblemSearch<'s> {
     asserts_formats: bool,
     max_problems: usize,
     steps_left: usize,
-    /// By the address of a schema in `root`.
+    /// Compiled assertions by the address of a schema in `root`.
     compiled: HashMap<*const Map<String, Value>, Rc<Assertions>>,
 }
 
@@ -281,7 +281,7 @@ impl<'s> ProblemSearch<'s> {
         }
     }
 
-    /// Compares a value with the branches of a choice. Where none accepts it, the problems are those of the branch that is meant.
+    /// Compares a value with the branches of a choice. If none accepts it, the problems are those of the branch that is meant.
     fn compare_branches(&mut self, branches: &'s [Value], value: &Value, place: &mut ValuePlace, depth: usize, found: &mut Vec<Problem>) {
         let mut refused: Vec<Vec<Problem>> = Vec::new();
         for branch in branches {
@@ -402,7 +402,7 @@ impl Assertions {
     }
 }
 
-/// Which of the branches that refuse a value is meant.
+/// The branch that is meant, of those that refuse a value.
 enum BranchChoice {
     /// The only one that it can be.
     Meant(Vec<Problem>),

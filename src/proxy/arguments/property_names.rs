@@ -17,7 +17,7 @@ pub fn restore_property_names(arguments: &mut Value, wire: &Map<String, Value>) 
     rename_value(arguments, &[wire], wire, 0);
 }
 
-/// The arguments of a call with the names on the wire, where the input schema had to change some.
+/// Returns the arguments of a call with the names on the wire, if the input schema had to change some.
 #[must_use]
 pub(crate) fn with_wire_names(arguments: JsonObject, wire: Option<&WireSchema>) -> JsonObject {
     let Some(wire) = wire else { return arguments };
@@ -46,7 +46,7 @@ pub(crate) fn with_schema_names(arguments: JsonObject, wire: Option<&WireSchema>
     }
 }
 
-/// Whether a name is there that an input schema cannot have.
+/// Returns true if a value has a name that an input schema cannot have.
 fn has_odd_names(value: &Value, depth: usize) -> bool {
     match value {
         _ if depth > MAX_DEPTH => false,
@@ -165,7 +165,7 @@ mod tests {
             let span = document.member("x").unwrap().span();
             let root = Map::from_iter([("properties".to_owned(), json!({ "body": schemas.translate(span, &mut Vec::new()) }))]);
             let completed = schemas.complete(root, &SchemaOptions { budget: 1 << 30, inline_all: false }, &mut Vec::new());
-            // What a model would give: the value under the advertised names, told apart by what the wire schema notes.
+            // The value as a model would give it: under the advertised names, as the wire schema notes them.
             let wire = completed.wire.clone().unwrap_or_default();
             let (mut given, _) = given(&json!({ "body": value }), &[&wire], &wire);
             if let Some(wire) = &completed.wire {
@@ -225,8 +225,8 @@ mod tests {
         })
     }
 
-    /// A value under the names that a model gives, and what of it can be given so: where a member that nobody declares has
-    /// the new name of another one, it cannot.
+    /// Returns a value under the names that a model gives, and the part of it that can be given under them: not an undeclared member that
+    /// has the new name of another one.
     fn given(value: &Value, schemas: &[&Map<String, Value>], root: &Map<String, Value>) -> (Value, Value) {
         let mut all = Vec::new();
         schemas.iter().for_each(|schema| gather_schemas(schema, root, &mut all, 0));

@@ -1,9 +1,9 @@
 //! Repair of values that models often give in the wrong type, guided by the schema and never against it.
 //!
-//! Only arguments that do not validate come here. An object or array given as a JSON string is parsed where the schema
-//! takes no string; `"5"` becomes 5 and `"true"` becomes true where only that fits, and 5 becomes `"5"`; null for an optional argument that
-//! cannot be null is dropped, and so is an empty text for an optional number; a lone value for a list becomes a list of one,
-//! and a text of values of an enum with commas between them becomes the list of them.
+//! Only arguments that do not validate come here. An object or array given as a JSON string is parsed if the schema takes no string; `"5"`
+//! becomes 5 and `"true"` becomes true if only that fits, and 5 becomes `"5"`; null for an optional argument that cannot be null is
+//! dropped, and so is an empty text for an optional number; a lone value for a list becomes a list of one, and a text of values of an enum
+//! with commas between them becomes the list of them.
 
 use serde_json::{Map, Value};
 
@@ -21,12 +21,12 @@ struct ValueRepair<'s, 'n> {
     notes: &'n mut RepairNotes,
 }
 
-/// What may become of an optional number that is given as an empty text, and of a body that is not given.
+/// Treatment of an optional number that is given as an empty text, and of a missing body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EmptyArgument {
     /// The number counts as not given, and the body as an empty object.
     Dropped,
-    /// They stay as they are, and are refused: without the argument, the call could destroy more than was meant.
+    /// Keeps them as they are, so they are refused: without the argument, the call could destroy more than was meant.
     Kept,
 }
 
@@ -48,16 +48,16 @@ pub(crate) fn repair_values(arguments: &mut Map<String, Value>, root: &Map<Strin
     }
 }
 
-/// Where a value stands.
+/// Position of a value.
 #[derive(Clone, Copy, Default)]
 struct Nesting {
     depth: usize,
-    /// It is an item of a list.
+    /// True if it is an item of a list.
     is_item: bool,
 }
 
 impl ValueRepair<'_, '_> {
-    /// Whether the value of an optional argument says that it is not given.
+    /// Returns true if the value of an optional argument means that it is not given.
     fn means_absent(&mut self, name: &str, value: &Value, property: &Value, empty: EmptyArgument) -> bool {
         let kinds = resolve_reference(property, self.root).and_then(|schema| kinds(schema, self.root, 0));
         let Some(kinds) = kinds else { return false };
@@ -128,8 +128,8 @@ impl ValueRepair<'_, '_> {
         }
     }
 
-    /// Writes a value as the text that the schema takes: a number in a parameter, where nothing tells the two apart, or where the format
-    /// of the text is that of a number; an object or a list where the text is described as JSON.
+    /// Writes a value as the text that the schema takes: a number in a parameter, if the two cannot be distinguished, or if the format of
+    /// the text is that of a number; an object or a list if the text is described as JSON.
     fn write_as_text(&mut self, value: &mut Value, schema: &Map<String, Value>, place: &str) {
         let said = |key: &str| schema.get(key).and_then(Value::as_str).unwrap_or_default();
         let is_numeric = || matches!(said("format"), "int32" | "int64" | "float" | "double");
@@ -146,14 +146,14 @@ impl ValueRepair<'_, '_> {
         }
     }
 
-    /// Whether the items of a list may be lists: then it is not known at which level a single value belongs.
+    /// Returns true if the items of a list may be lists: the level of a single value is then unknown.
     fn has_lists(&self, schema: &Map<String, Value>) -> bool {
         let items = schema.get("items").and_then(|items| resolve_reference(items, self.root));
         items.is_some_and(|items| kinds(items, self.root, 0).is_some_and(|kinds| kinds.contains(&"array")))
     }
 
-    /// The values of an enum that a text lists with commas between them. `None` where it is one value itself, or where a part
-    /// is not exactly one.
+    /// Returns the values of an enum that a text lists with commas between them. `None` if it is one value itself, or if a part is not
+    /// exactly one.
     fn split_list(&self, text: &str, schema: &Map<String, Value>) -> Option<Vec<Value>> {
         let options = resolve_reference(schema.get("items")?, self.root)?.get("enum")?.as_array()?;
         let option = |text: &str| {
@@ -193,7 +193,7 @@ fn is_required(schema: &Map<String, Value>, name: &str) -> bool {
     names.is_some_and(|names| names.iter().any(|other| other == name))
 }
 
-/// The text read as JSON, where that gives one of the kinds that fit.
+/// Reads the text as JSON, if that gives one of the kinds that fit.
 fn reread(text: &str, fitting: &[&str]) -> Option<Value> {
     let parsed = json::parse_text(text.trim()).ok()?;
     let fits = match &parsed {
@@ -217,7 +217,7 @@ fn resolve_reference<'s>(schema: &'s Value, root: &'s Map<String, Value>) -> Opt
     }
 }
 
-/// The types that a schema takes, where it says so: its `type`, or those of all branches of a choice, or of an enum.
+/// Returns the types that a schema takes, if it declares them: its `type`, or those of all branches of a choice, or of an enum.
 fn kinds<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>, depth: usize) -> Option<Vec<&'s str>> {
     if depth > MAX_DEPTH {
         return None;

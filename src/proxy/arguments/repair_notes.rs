@@ -1,4 +1,4 @@
-//! What was repaired in the arguments of a call, in a sentence for the model: the next call can then be right at once.
+//! Notes about repairs of the arguments of a call, in a sentence for the model, so that its next call is right at once.
 
 use crate::text;
 
@@ -11,7 +11,7 @@ const MAX_NAME_BYTES: usize = 64;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RepairNotes {
     clauses: Vec<String>,
-    /// How many more there are.
+    /// Number of further repairs.
     more: usize,
 }
 
@@ -25,7 +25,7 @@ impl RepairNotes {
         }
     }
 
-    /// The sentence; `None` where nothing was repaired.
+    /// Returns the sentence; `None` if nothing was repaired.
     #[must_use]
     pub(crate) fn sentence(&self) -> Option<String> {
         let mut shown = self.clauses.clone();

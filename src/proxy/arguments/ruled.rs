@@ -20,7 +20,7 @@ use crate::spec::Operation;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::{ArgumentTarget, PropertyStep, RuledProperty, ValueSource};
 
-/// What the rules set for the arguments of one operation.
+/// Rules for the arguments of one operation.
 pub(crate) struct ArgumentRules {
     /// The document's input schema, with all arguments.
     schema: Arc<JsonObject>,
@@ -63,11 +63,11 @@ enum PropertySetting {
 
 /// The value of an argument that no call gives.
 enum FixedValue {
-    /// Nothing is sent.
+    /// No value is sent.
     Absent,
     /// Known at start.
     Known { value: Value, is_secret: bool },
-    /// Of the client that calls, converted by this schema.
+    /// Value of the calling client, converted by this schema.
     OfClient { source: ValueSource, schema: Value },
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct RuledCall {
 }
 
 impl ArgumentRules {
-    /// What the rules set; `schema` is the document's input schema, with all arguments.
+    /// Makes the rules; `schema` is the document's input schema, with all arguments.
     ///
     /// # Errors
     /// A sentence for each value that the document's schema refuses.
@@ -148,8 +148,8 @@ impl ArgumentRules {
     /// The arguments of a request: those of the model, under the names of the document, and those that no call gives.
     ///
     /// # Errors
-    /// [`CallError::InvalidRequest`] where the model gives what it may not, [`CallError::Setting`] where a value that no call
-    /// gives is missing or does not fit.
+    /// [`CallError::InvalidRequest`] if the model gives an argument that it may not, [`CallError::Setting`] if a value that no call gives
+    /// is missing or does not fit.
     pub(crate) fn complete(&self, tool: &str, mut arguments: JsonObject, caller: Option<&Caller>) -> Result<RuledCall, CallError> {
         let mut secrets = Vec::new();
         let mut body = arguments.remove(BODY);
@@ -181,7 +181,7 @@ impl ArgumentRules {
                 arguments.insert(key.clone(), value);
             }
         }
-        // What stands for a secret fits no schema.
+        // The mask of a secret fits no schema.
         if caller.is_some() && !self.is_valid(tool, &arguments) {
             return Err(CallError::Setting(
                 "the arguments do not go together with a setting of this server; nothing was sent".into(),
@@ -304,8 +304,8 @@ fn not_offered(argument: &str) -> CallError {
     }
 }
 
-/// Sets a value at the end of a path: everywhere where it `replaces`, else where there is none. Objects on the way that are
-/// missing are made for a value that replaces; lists are not.
+/// Sets a value at the end of a path: everywhere if it `replaces`, else only where there is none. Objects on the way that are missing are
+/// made for a value that replaces; lists are not.
 fn set(target: &mut Value, path: &[PropertyStep], value: &Value, replaces: bool, place: &str) -> Result<(), CallError> {
     let of_another_kind = |kind: &str| CallError::InvalidRequest {
         argument: place.to_owned(),

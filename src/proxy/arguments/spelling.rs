@@ -1,4 +1,4 @@
-//! Names in other letters: `pet_id` or `PetID` for `petId`. A name is read as another one only where exactly one is meant.
+//! Names in other letters: `pet_id` or `PetID` for `petId`. A name is read as another one only if exactly one is meant.
 
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use serde_json::{Map, Value};
@@ -29,9 +29,9 @@ pub(crate) fn declared_properties<'s>(schemas: &[&'s Map<String, Value>]) -> Vec
         .collect()
 }
 
-/// Gives the members of the objects in `value` the names of declared properties, where such a name can only be meant: the
-/// object declares no such member, takes no others or lacks the one that is meant, and no two members or properties have
-/// the same letters. `schemas` describe the value, `root` has their definitions, and `place` is the value's JSON Pointer.
+/// Gives the members of the objects in `value` the names of declared properties, if only such a name can be meant: the object declares no
+/// such member, takes no others or lacks the one that is meant, and no two members or properties have the same letters. `schemas` describe
+/// the value, `root` has their definitions, and `place` is the value's JSON Pointer.
 pub(crate) fn respell(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<String, Value>, place: &str, notes: &mut RepairNotes) {
     respell_at(value, schemas, root, place, notes, 0);
 }

@@ -10,29 +10,29 @@ const BACKTRACK_LIMIT: usize = 10_000;
 
 /// A compiled input schema.
 pub(crate) struct Validator {
-    /// With `format` as an assertion: what satisfies it needs no second look.
+    /// Validator with `format` as an assertion: arguments that satisfy it need no second check.
     with_formats: jsonschema::Validator,
-    /// With `format` as an annotation (2020-12 validation section 7.2.1), which decides what is sent.
+    /// Validator with `format` as an annotation (2020-12 validation section 7.2.1), which decides about sending.
     inner: jsonschema::Validator,
 }
 
-/// What a [`Validator`] says of arguments.
+/// Verdict of a [`Validator`] about arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArgumentVerdict {
-    /// They are valid, and match every `format`.
+    /// Valid, and every `format` matches.
     Valid,
-    /// They are valid, but a text does not match its `format`.
+    /// Valid, but a text does not match its `format`.
     OtherFormat,
-    /// They are not valid.
+    /// Not valid.
     Invalid,
 }
 
 impl Validator {
-    /// Compiles an input schema (JSON Schema 2020-12). Patterns run on an engine that is linear in time; only where one
-    /// needs lookaround, on a backtracking engine with a limit.
+    /// Compiles an input schema (JSON Schema 2020-12). Patterns run on an engine that is linear in time; only if one needs lookaround, on a
+    /// backtracking engine with a limit.
     ///
     /// # Errors
-    /// A sentence where the schema cannot be compiled.
+    /// A sentence if the schema cannot be compiled.
     pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
         Ok(Self {
             with_formats: compile_schema(schema, true)?,
@@ -40,7 +40,7 @@ impl Validator {
         })
     }
 
-    /// Whether the arguments are valid. `format` refuses nothing: the API is the judge of it.
+    /// Validates the arguments. `format` does not refuse any: the API decides about it.
     #[must_use]
     pub(crate) fn judge(&self, arguments: &Value) -> ArgumentVerdict {
         if self.with_formats.is_valid(arguments) {
@@ -52,7 +52,7 @@ impl Validator {
         ArgumentVerdict::Invalid
     }
 
-    /// Whether the arguments are valid; see [`Validator::judge`].
+    /// Returns true if the arguments are valid; see [`Validator::judge`].
     #[must_use]
     pub(crate) fn accepts(&self, arguments: &Value) -> bool {
         self.judge(arguments) != ArgumentVerdict::Invalid
@@ -69,7 +69,7 @@ pub(super) fn open_body(schema: &mut Map<String, Value>) {
 /// Compiles a schema (JSON Schema 2020-12). A pattern that no engine takes is left out, and does not switch off the rest.
 ///
 /// # Errors
-/// A sentence where the schema cannot be compiled.
+/// A sentence if the schema cannot be compiled.
 pub(super) fn compile_schema(schema: &Value, asserts_formats: bool) -> Result<jsonschema::Validator, String> {
     build(schema, asserts_formats).or_else(|_| {
         let mut without = schema.clone();

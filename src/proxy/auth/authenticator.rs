@@ -30,7 +30,7 @@ pub(crate) enum Authenticator {
 }
 
 impl Authenticator {
-    /// Tells whose credential a caller's call carries from those of others: what is sent changes all the time.
+    /// Returns an identity of the credential that a caller's call carries. The sent value itself changes with each renewal.
     pub(crate) fn identity(&self, caller: &Caller) -> Cow<'_, [u8]> {
         match self {
             Self::Token(source) => Cow::Borrowed(source.identity()),
@@ -92,7 +92,7 @@ pub(crate) struct CallAuthentication<'c> {
 }
 
 impl<'c> CallAuthentication<'c> {
-    /// Fetches an access token where the operation needs one; `None` is an operation whose credentials never change.
+    /// Fetches an access token if the operation needs one; `None` is an operation whose credentials never change.
     ///
     /// # Errors
     /// [`CallError::Credential`] or [`CallError::SignIn`] if no token can be had before the deadline.

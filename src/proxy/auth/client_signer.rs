@@ -16,7 +16,7 @@ use crate::text;
 
 /// `client_assertion_type` (RFC 7523 section 2.2).
 pub(crate) const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-/// How long an assertion is valid.
+/// Time for which an assertion is valid.
 const LIFETIME: Duration = Duration::from_mins(1);
 
 /// Signs the assertions of an OAuth client.
@@ -27,7 +27,7 @@ pub struct ClientSigner {
     audience: Option<String>,
 }
 
-/// What an operator gives for a [`ClientSigner`].
+/// The operator's settings for a [`ClientSigner`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ClientKeyOptions<'o> {
     /// `kid` of the header.

@@ -23,7 +23,7 @@ pub(crate) struct Digest {
 }
 
 impl Digest {
-    /// From `user:password`.
+    /// Makes it from `user:password`.
     #[must_use]
     pub(crate) fn new(pair: &str) -> Option<Self> {
         let (username, password) = pair.split_once(':')?;
@@ -34,7 +34,7 @@ impl Digest {
         })
     }
 
-    /// What tells this user from others.
+    /// Returns an identity of this user.
     pub(crate) fn identity(&self) -> Vec<u8> {
         let pair = format!("{}:{}", self.username.expose_secret(), self.password.expose_secret());
         Sha256::digest(pair).to_vec()
@@ -78,9 +78,9 @@ impl Digest {
     }
 }
 
-/// What http-auth takes for a body: `H(entity-body)`, because it puts what it gets into `A2` as it is, where RFC 7616 section
-/// 3.4.3 has the hash. `None` where the challenge offers `auth`, which is preferred, or where there is nothing to hash: given a
-/// body, http-auth chooses `auth-int`.
+/// Returns the body that http-auth takes: `H(entity-body)`, because it puts its input into `A2` unchanged, where RFC 7616 section 3.4.3 has
+/// the hash. `None` if the challenge offers `auth`, which is preferred, or if there is nothing to hash: given a body, http-auth chooses
+/// `auth-int`.
 fn body_hash(client: &DigestClient, body: Option<&[u8]>) -> Option<String> {
     if client.qop() & Qop::Auth || !(client.qop() & Qop::AuthInt) {
         return None;

@@ -15,13 +15,13 @@ use crate::proxy::error::{CallError, SignInChallenge};
 
 /// The tokens that are kept; the least recently used goes.
 const MAX_TOKENS: usize = 8192;
-/// How long a user whose token was refused gets the same answer.
+/// Time for which a user whose token was refused gets the same answer.
 const REFUSAL_PAUSE: Duration = Duration::from_secs(15);
 
 /// An exchange that all calls for the same token wait for, and its outcome.
 pub(super) type Flight = Shared<BoxFuture<'static, Result<Arc<AccessToken>, ExchangeFailure>>>;
 
-/// Why no token was given.
+/// Reason for which no token was given.
 #[derive(Debug, Clone)]
 pub(super) enum ExchangeFailure {
     /// The endpoint refused the user, who can mend it.
@@ -41,7 +41,7 @@ struct Exchanged {
 }
 
 impl Exchanged {
-    /// Whether it answers a call: it is on its way, or its outcome still counts.
+    /// Returns true if the entry can answer a call: its exchange is in progress, or its outcome still counts.
     fn is_useful(&self, refused: Option<&Arc<AccessToken>>) -> bool {
         match self.flight.peek() {
             None => true,

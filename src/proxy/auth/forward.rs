@@ -6,7 +6,7 @@ use crate::proxy::connection_header::is_of_connection;
 use crate::proxy::redact::names::carries_credential;
 use crate::proxy::redact::{Redactor, secrets_of_header};
 
-/// Which headers are forwarded; by default none.
+/// The headers that are forwarded; by default none.
 #[derive(Debug, Clone, Default)]
 pub struct Forwarding {
     /// The client's name for each, and the API's.
@@ -14,7 +14,7 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    /// Whether the API gets a header of that name from the client.
+    /// Returns true if the API gets a header of that name from the client.
     #[must_use]
     pub fn sets(&self, name: &str) -> bool {
         self.headers.iter().any(|(_, theirs)| theirs.as_str().eq_ignore_ascii_case(name))

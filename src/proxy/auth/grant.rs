@@ -1,4 +1,4 @@
-//! What access tokens are asked for with (RFC 6749 sections 4.3, 4.4 and 6).
+//! Grants by which access tokens are requested (RFC 6749 sections 4.3, 4.4 and 6).
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) struct OauthClient {
     pub issuer: Option<String>,
 }
 
-/// How tokens are asked for.
+/// Grant by which tokens are requested.
 #[derive(Debug)]
 pub(crate) struct Grant {
     /// The refresh token, if the grant is `refresh_token`.
@@ -39,7 +39,7 @@ pub(crate) struct Grant {
     pub audience: Option<SecretString>,
 }
 
-/// How the token of a user becomes one of the API.
+/// Grant by which the token of a user is exchanged for one of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExchangeGrant {
     /// RFC 8693.
@@ -48,7 +48,7 @@ pub enum ExchangeGrant {
     OnBehalfOf,
 }
 
-/// What an operator sets about the exchange of tokens for a security scheme.
+/// The operator's settings for the exchange of tokens of a security scheme.
 #[derive(Debug, Clone)]
 pub struct ExchangeOptions {
     /// The grant.
@@ -63,12 +63,12 @@ pub struct ExchangeOptions {
     pub subject_token_type: Option<String>,
 }
 
-/// Where tokens are asked for.
+/// Endpoint at which tokens are requested.
 #[derive(Debug, Clone)]
 pub(crate) enum Endpoint {
-    /// At the token endpoint.
+    /// The token endpoint.
     Token(Url),
-    /// At the one that this issuer names (`OpenID` Connect Discovery 1.0 section 4).
+    /// The endpoint that this issuer names (`OpenID` Connect Discovery 1.0 section 4).
     Issuer(Url),
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::access_token::AccessToken;
 
-/// How long an operation that has refused a new token gets no other one for its next refusal.
+/// Time for which an operation that has refused a new token gets no other one.
 const RENEWAL_PAUSE: Duration = Duration::from_mins(5);
 /// Each user who calls as themselves has a token.
 const MAX_TOKENS: usize = 64;
@@ -25,7 +25,7 @@ impl RefusedTokens {
         refused.push((Arc::downgrade(token), Instant::now()));
     }
 
-    /// Whether another token would be refused, too.
+    /// Returns true if another token would be refused too.
     pub(super) fn is_like(&self, token: &Arc<AccessToken>) -> bool {
         let refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |known: &Weak<AccessToken>| std::ptr::eq(known.as_ptr(), Arc::as_ptr(token));

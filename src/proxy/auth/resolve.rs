@@ -36,14 +36,14 @@ pub(crate) struct Credential {
     pub authenticator: Option<Authenticator>,
     /// Headers that the client must send for it: the client's name of each, and the API's.
     pub of_client: Vec<(HeaderName, HeaderName)>,
-    /// Whether headers of the client may go there.
+    /// True if headers of the client may be sent there.
     pub forwards: bool,
-    /// What an error says about the credential where the API refuses it.
+    /// Advice of an error about the credential if the API refuses it.
     pub advice: Option<Advice>,
 }
 
 impl Credential {
-    /// What it adds to a call, with `***` for each secret, to be shown.
+    /// Returns the parts that it adds to a call, with `***` for each secret, to be shown.
     #[must_use]
     pub(crate) fn masked(&self) -> Injected {
         let mut masked = self.fixed.masked();
@@ -54,14 +54,14 @@ impl Credential {
     }
 }
 
-/// Why a call that needs a credential does not go to another server.
+/// Reason for which a call that needs a credential is not sent to another server.
 const CROSS_ORIGIN: &str = "it goes to another server than the rest of the API, and credentials are not sent there; whoever runs this server allows that with --credential-origin, or sends every call to one server with --base-url";
 
-/// What was decided for one list of requirements.
+/// Decision for one list of requirements.
 #[derive(Debug)]
 struct Decided {
     access: OperationAccess,
-    /// What is missing, for the operator.
+    /// Missing credentials, for the operator.
     missing: Option<String>,
     operations: usize,
 }
@@ -120,7 +120,7 @@ impl<'a> AccessResolver<'a> {
         }
     }
 
-    /// What operations carry, as it is sent: what the operator gave may look different.
+    /// Returns the credentials of operations as they are sent, which may differ from the operator's values.
     #[must_use]
     pub(crate) fn sent(&self) -> Vec<Vec<u8>> {
         let decoded = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
@@ -140,7 +140,7 @@ impl<'a> AccessResolver<'a> {
         sent
     }
 
-    /// Whether the model is asked for a parameter: not for what the operator, a client or a scheme of `requirements` sets.
+    /// Returns true if the model gives a parameter: not one that the operator, a client or a scheme of `requirements` sets.
     #[must_use]
     pub(crate) fn offers(&self, parameter: &Parameter, requirements: &[SecurityRequirement]) -> bool {
         let is_key = |name: &String| match self.given.schemes.get(name) {
@@ -152,8 +152,8 @@ impl<'a> AccessResolver<'a> {
         !(by_scheme || set && parameter.location == Location::Header)
     }
 
-    /// What an operation with these requirements carries: the first of them whose schemes all have values. An empty one
-    /// makes the others optional, wherever it stands. So many operations have them.
+    /// Decides the credential of operations with these requirements: the first of them whose schemes all have values. An empty one at any
+    /// position makes the others optional. `operations` is their number.
     pub(crate) fn access(&mut self, requirements: &Rc<[SecurityRequirement]>, operations: usize) -> OperationAccess {
         let key = SameRequirements(Rc::clone(requirements));
         if !self.known.contains_key(&key) {
@@ -176,7 +176,7 @@ impl<'a> AccessResolver<'a> {
         known.access.clone()
     }
 
-    /// What an operation carries whose server is another origin than the API's: nothing of the operator's.
+    /// Returns the credential of an operation whose server has another origin than the API: none of the operator's.
     pub(crate) fn elsewhere(&mut self, requirements: &[SecurityRequirement]) -> OperationAccess {
         let demanded = !requirements.is_empty() && !requirements.iter().any(Vec::is_empty);
         if demanded && !self.given.credentials.optional {
@@ -186,7 +186,7 @@ impl<'a> AccessResolver<'a> {
         OperationAccess::Granted(Arc::new(Credential::default()))
     }
 
-    /// What the operator should know, in sentences.
+    /// Returns warnings for the operator, in sentences.
     #[must_use]
     pub(crate) fn warnings(&self) -> Vec<String> {
         let operations = |count: usize| {
@@ -259,7 +259,7 @@ impl<'a> AccessResolver<'a> {
         if requirements.is_empty() {
             return OperationAccess::Granted(Arc::clone(&self.bare));
         }
-        // What is called as the user is never called as nobody.
+        // An operation that is called as the user is never called without credentials.
         let is_of_user = |(name, _): &(String, _)| self.given.credentials.exchange(name).is_some();
         let is_optional = self.given.credentials.optional || requirements.iter().any(Vec::is_empty);
         if is_optional && !requirements.iter().flatten().any(is_of_user) {
@@ -323,7 +323,7 @@ impl<'a> AccessResolver<'a> {
         }
     }
 
-    /// What to set, so that one of the requirements is met.
+    /// Names the settings that would meet one of the requirements.
     fn what_to_set(&self, requirements: &[SecurityRequirement], for_operator: bool) -> String {
         let one = |requirement: &SecurityRequirement| {
             let settings = requirement.iter().filter_map(|(name, _)| {

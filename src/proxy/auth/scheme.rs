@@ -1,4 +1,4 @@
-//! What a security scheme adds to a call, made from what the operator gave for it.
+//! The part that a security scheme adds to a call, made of the operator's values for it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ use crate::proxy::request::style::{self, Keep};
 use crate::spec::{Location, OAuthFlow, SecurityScheme};
 use crate::text;
 
-/// What one scheme adds to a call.
+/// The part that one scheme adds to a call.
 #[derive(Debug, Clone)]
 pub(crate) enum Applied {
-    /// Something that is there anyway: a header of the operator's, a client certificate.
+    /// A credential that is present anyway: a header of the operator's, a client certificate.
     AlreadyProvided,
     /// A header.
     Header(HeaderName, HeaderValue),
@@ -45,16 +45,16 @@ pub(crate) enum Applied {
     Client(HeaderName, HeaderName),
 }
 
-/// Why a scheme adds nothing.
+/// Reason for which a scheme adds nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct MissingCredential {
-    /// What is to be set; for everybody.
+    /// The setting that is missing, for all readers.
     pub(crate) setting: String,
-    /// The cause, where it is not simply that nothing was set; for the operator alone.
+    /// The cause, if it is not a missing setting; for the operator only.
     pub(crate) cause: Option<String>,
 }
 
-/// Why a scheme adds nothing; `None` where nothing was set.
+/// Reason for which a scheme adds nothing; `None` if nothing was set.
 type MissingCause = Option<&'static str>;
 
 const UNSENDABLE: &str = "no header can hold its value";
@@ -64,17 +64,17 @@ const UNSENDABLE: &str = "no header can hold its value";
 pub(crate) struct SchemeResolver<'a> {
     /// The document's schemes.
     pub schemes: &'a BTreeMap<String, SecurityScheme>,
-    /// What the operator gave for them.
+    /// The operator's values for them.
     pub credentials: &'a Credentials,
     /// The operator's headers, which every call carries.
     pub headers: &'a HeaderMap,
     /// The client's headers that go upstream.
     pub forward: &'a Forwarding,
-    /// Where the API is.
+    /// Location of the API.
     pub site: ApiLocation,
 }
 
-/// Whether a scheme of the document is an API key in the header of that name.
+/// Returns true if a scheme of the document is an API key in the header of that name.
 pub(crate) fn is_api_key_header(schemes: &BTreeMap<String, SecurityScheme>, name: &HeaderName) -> bool {
     schemes.values().any(|scheme| match scheme {
         SecurityScheme::ApiKey { location, name: key } => *location == Location::Header && key.eq_ignore_ascii_case(name.as_str()),
@@ -83,7 +83,7 @@ pub(crate) fn is_api_key_header(schemes: &BTreeMap<String, SecurityScheme>, name
 }
 
 impl SchemeResolver<'_> {
-    /// What a scheme adds to a call, or what is missing.
+    /// Returns the part that a scheme adds to a call, or what is missing.
     pub(crate) fn resolve(&self, name: &str) -> Result<Applied, MissingCredential> {
         let (values, owner) = self.credentials.of_document(name, self.schemes);
         if let Some(options) = self.credentials.exchange(name) {
@@ -182,7 +182,7 @@ impl SchemeResolver<'_> {
         let owner = [self.credentials.api.clone(), self.credentials.tenant.clone()];
         let endpoint = TokenEndpoint::new(client, self.site.clients.other.clone());
         let mut options = options.clone();
-        // One that is set alone may stand in a variable.
+        // One that is set alone may be in a variable.
         if let Some(audience) = values.get(&CredentialPart::Audience).filter(|_| options.audiences.len() < 2) {
             options.audiences = vec![audience.expose_secret().to_owned()];
         }
@@ -201,7 +201,7 @@ impl SchemeResolver<'_> {
         }
     }
 
-    /// What is to be set if a part of a credential is missing.
+    /// Returns the missing setting of a part of a credential.
     fn missing_part(&self, name: &str, part: CredentialPart, cause: &str) -> MissingCredential {
         MissingCredential {
             setting: match self.credentials.place() {
@@ -220,7 +220,7 @@ impl SchemeResolver<'_> {
         Some(Applied::Client(ours, name))
     }
 
-    /// Whether the operator's headers hold an API key already.
+    /// Returns true if the operator's headers hold an API key already.
     fn has_key(&self, location: Location, name: &str) -> bool {
         let has_cookie = |header: &HeaderValue| {
             let pairs = header.to_str().unwrap_or_default().split(';');
@@ -233,8 +233,8 @@ impl SchemeResolver<'_> {
         }
     }
 
-    /// How tokens of a scheme are asked for. The document's token URL counts only on the API's own origin: a document must
-    /// not be able to choose who gets the client's secret.
+    /// Returns the grant by which tokens of a scheme are requested. The document's token URL counts only on the API's own origin: a
+    /// document must not be able to choose who gets the client's secret.
     fn grant(&self, name: &str, scheme: &SecurityScheme, given: &CredentialValues) -> Result<(OauthClient, Grant), MissingCredential> {
         let part = |part: CredentialPart| given.get(&part).cloned();
         let missing = |part: CredentialPart, cause: &str| self.missing_part(name, part, cause);
@@ -294,7 +294,7 @@ impl SchemeResolver<'_> {
         Ok((client, grant))
     }
 
-    /// What the operator sets for a scheme.
+    /// Names the setting of the operator for a scheme.
     pub(crate) fn setting(&self, name: &str) -> String {
         scheme_setting(name, self.schemes.get(name), &self.credentials.place())
     }
@@ -310,7 +310,7 @@ fn configured_endpoint(values: &CredentialValues) -> Option<Endpoint> {
     url.or_else(|| url_of(values, CredentialPart::Issuer).map(Endpoint::Issuer))
 }
 
-/// What the operator sets for a security scheme.
+/// Names the setting of the operator for a security scheme.
 pub(crate) fn scheme_setting(name: &str, scheme: Option<&SecurityScheme>, place: &CredentialPlace) -> String {
     let prefix = match (place, scheme) {
         (CredentialPlace::Variables(prefix), _) => prefix,
@@ -341,7 +341,7 @@ pub(crate) fn scheme_setting(name: &str, scheme: Option<&SecurityScheme>, place:
     }
 }
 
-/// Whether tokens are asked for: there is none, and something to ask with.
+/// Returns true if tokens are requested: none is set, but the values for a request are.
 fn asks_for_tokens(scheme: &SecurityScheme, values: &CredentialValues) -> bool {
     let has = |part: CredentialPart| values.contains_key(&part);
     let has_user = || has_password_flow(scheme) && (has(CredentialPart::Username) || has(CredentialPart::Password));

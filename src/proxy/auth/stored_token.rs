@@ -13,11 +13,11 @@ use crate::text::hex;
 pub(crate) struct StoredToken {
     pub(crate) refresh_token: SecretString,
     pub(crate) access_token: SecretString,
-    /// When the access token ends, if it does.
+    /// End of the access token, if it has one.
     pub(crate) expires: Option<SystemTime>,
-    /// How long it was good when it was given.
+    /// Lifetime of the token when it was granted.
     pub(crate) lifetime: Option<Duration>,
-    /// How many tokens came before, as far as they were kept: of two, the later one counts.
+    /// Number of earlier tokens, as far as they were kept: of two tokens, the later one counts.
     pub(crate) generation: u64,
 }
 
@@ -58,12 +58,12 @@ impl TokenRecord {
         }
     }
 
-    /// Whether it holds tokens of that owner.
+    /// Returns true if the record holds tokens of that owner.
     pub(crate) fn is_of(&self, owner: &TokenOwner) -> bool {
         self.id == owner.id && self.configured == owner.configured
     }
 
-    /// Whether its tokens came later than these.
+    /// Returns true if its tokens came later than these.
     pub(crate) fn is_newer_than(&self, token: &StoredToken) -> bool {
         self.generation > token.generation
     }
@@ -95,7 +95,7 @@ impl From<TokenRecord> for StoredToken {
     }
 }
 
-/// A digest that tells one secret from another and gives neither away.
+/// Returns a digest that distinguishes secrets without revealing them.
 pub(crate) fn digest_secret(secret: &SecretString) -> String {
     hex(&Sha256::digest(secret.expose_secret()))
 }

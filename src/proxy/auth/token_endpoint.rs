@@ -1,4 +1,4 @@
-//! A token endpoint (RFC 6749 section 3.2): where it is, how the client authenticates, and what it grants.
+//! A token endpoint (RFC 6749 section 3.2): its location, the authentication of the client, and its grants.
 
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
@@ -37,29 +37,29 @@ pub(crate) struct TokenEndpoint {
     learned: Mutex<Learned>,
 }
 
-/// What earlier requests have shown.
+/// Results of earlier requests.
 #[derive(Debug, Default, Clone)]
 struct Learned {
     url: Option<Url>,
     /// The client's secret goes into the body, because the endpoint did not take it from a header.
     in_body: bool,
-    /// When a refusal was logged.
+    /// Time at which a refusal was logged.
     logged: Option<Instant>,
 }
 
-/// Why an endpoint gives no token.
+/// Reason for which an endpoint gives no token.
 pub(super) enum TokenRefusal {
-    /// It refused the request.
+    /// The request was refused.
     Refused {
         status: StatusCode,
         /// RFC 6749 section 5.2, if it is a known one.
         code: Option<String>,
-        /// What the user's next token must claim.
+        /// Claims that the user's next token must have.
         claims: Option<String>,
     },
-    /// It did not answer: the end of a sentence.
+    /// There was no answer: the end of a sentence.
     Unreachable(&'static str),
-    /// It did not answer as it should: the end of a sentence.
+    /// The answer was not a valid one: the end of a sentence.
     Failed(Cow<'static, str>),
 }
 
@@ -70,12 +70,12 @@ struct Discovered {
 }
 
 impl TokenRefusal {
-    /// Whether the token, code or password that was sent is not valid, or not any more (RFC 6749 section 5.2).
+    /// Returns true if the token, code or password that was sent is not valid, or no longer (RFC 6749 section 5.2).
     pub(super) fn is_invalid_grant(&self) -> bool {
         matches!(self, Self::Refused { code: Some(code), .. } if code == "invalid_grant")
     }
 
-    /// In words, as the end of a sentence.
+    /// Describes it as the end of a sentence.
     pub(super) fn describe(&self) -> Cow<'static, str> {
         match self {
             Self::Refused { status, code, .. } if status.is_success() => {
@@ -115,8 +115,8 @@ impl TokenEndpoint {
         Some(STANDARD.encode(format!("{}:{}", encode(id), encode(secret))))
     }
 
-    /// Asks for a token with these parameters, and with the client's secret in the body where the endpoint does not take it from the
-    /// header; `doubts_client` judges the code of a refusal. The log gets the reason of a refusal.
+    /// Asks for a token with these parameters, and with the client's secret in the body if the endpoint does not take it from the header;
+    /// `doubts_client` judges the code of a refusal. The log gets the reason of a refusal.
     pub(super) async fn ask(&self, parameters: &[(&str, &str)], doubts_client: fn(Option<&str>) -> bool) -> Result<Granted, TokenRefusal> {
         let assertion = self.assertion().await?;
         let mut parameters = parameters.to_vec();
@@ -170,7 +170,7 @@ impl TokenEndpoint {
         }
     }
 
-    /// What a client with a key authenticates with.
+    /// Makes the assertion with which a client with a key authenticates.
     async fn assertion(&self) -> Result<Option<String>, TokenRefusal> {
         let (Some(signer), Some(id)) = (&self.client.signer, &self.client.id) else {
             return Ok(None);
@@ -188,7 +188,7 @@ impl TokenEndpoint {
         self.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the endpoint grants: a token that can be sent as `Bearer`.
+    /// Reads the token that the endpoint grants: one that can be sent as `Bearer`.
     fn read_grant(&self, reply: &Response, parameters: &[(&str, &str)]) -> Result<Granted, TokenRefusal> {
         let refused = |code| {
             self.log_refusal(reply, parameters);

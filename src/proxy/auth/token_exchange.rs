@@ -34,15 +34,15 @@ const TOKEN_TYPES: [&str; 2] = [
     "urn:ietf:params:oauth:token-type:access_token",
     "urn:ietf:params:oauth:token-type:jwt",
 ];
-/// How long one request for a token may take.
+/// Time limit of one request for a token.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 /// After so many failures in a row the endpoint is left alone.
 const MAX_FAILURES: u32 = 5;
-/// For so long.
+/// Length of that pause.
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
-/// How long a token is valid that does not say so.
+/// Lifetime of a token that does not declare one.
 const USUAL_LIFETIME: Duration = Duration::from_mins(5);
-/// How a refusal before the request begins.
+/// Beginning of a refusal before the request.
 const NOTHING_SENT: &str = "nothing was sent, because ";
 /// A token is not used for the last moments of its lifetime.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(15);
@@ -109,12 +109,12 @@ impl TokenExchange {
             .then(|| Self::with_scope(Arc::clone(&self.source), scope.as_deref()))
     }
 
-    /// What is asked for: the scheme and its scopes.
+    /// Returns the scheme and its scopes that are requested.
     pub(crate) fn asked(&self) -> (&str, Option<&str>) {
         (&self.source.endpoint.client().scheme, self.scope.as_deref())
     }
 
-    /// Tells the tokens that a caller gets from those of others.
+    /// Returns an identity of the tokens that a caller gets.
     pub(crate) fn identity(&self, caller: &Caller) -> [u8; 32] {
         self.key.clone().with(caller.subject().map(|subject| subject.expose())).finish()
     }
@@ -268,7 +268,7 @@ impl ExchangeSource {
             .ok_or_else(|| self.failed("the token endpoint's answer holds a token that no header can"))
     }
 
-    /// What a refusal means: some of them the user can mend, the others the operator must.
+    /// Explains a refusal: the user can resolve some, the operator the others.
     fn explain(&self, refusal: &TokenRefusal, user: ClientKey) -> ExchangeFailure {
         let TokenRefusal::Refused {
             code: Some(code),

@@ -1,5 +1,5 @@
-//! Where the tokens of one scheme are kept beyond the process, in a file and in what replicas share, and whose turn it is to use the
-//! refresh token: one process at a time, because whoever uses one twice may lose all of its kind (RFC 9700 section 4.13.2).
+//! Storage of the tokens of one scheme beyond the process, in a file and in the shared state of replicas, with turns for the use of the
+//! refresh token: one process at a time, because a refresh token that is used twice may revoke all of its kind (RFC 9700 section 4.13.2).
 //!
 //! Without the lock no refresh token is used: a call that waits is better than a family of tokens that is revoked.
 
@@ -17,20 +17,20 @@ use crate::shared_state::keys::OpenError;
 use crate::shared_state::link::StateUnavailable;
 use crate::shared_state::record::{FoundRecord, RecordError, RecordLock, SharedRecord};
 
-/// How long a process waits for its turn: as long as a lock may last whose holder is gone, and a little more.
+/// Time for which a process waits for its turn: a little more than the lifetime of a lock whose holder has ended.
 const TURN_TIMEOUT: Duration = Duration::from_secs(65);
-/// How often it looks whether it is its turn.
+/// Interval at which it checks for its turn.
 const TURN_INTERVAL: Duration = Duration::from_millis(50);
-/// How long replicas have to offer a newer token than the one that is found, where the server may have lost it.
+/// Time within which replicas must offer a newer token than the one that is found, if the server may have lost it.
 const OFFER_TIME: Duration = Duration::from_secs(2);
-/// How often each replica looks for a newer token, and whether its own is still there. Less than [`OFFER_TIME`].
+/// Interval at which each replica looks for a newer token, and checks that its own still exists. Less than [`OFFER_TIME`].
 pub(crate) const FOLLOW_INTERVAL: Duration = Duration::from_millis(700);
 
 const UNREACHABLE: &str = "the state that the replicas of this server share cannot be reached, and without its lock the refresh token must not be used; try again in a moment";
 const UNREADABLE: &str = "the tokens that the replicas of this server share cannot be read; the server's log says why";
 const OCCUPIED: &str = "another replica of this server takes too long to renew the access token; try again in a moment";
 
-/// What is kept of one scheme's tokens.
+/// Storage of one scheme's tokens.
 pub(crate) struct TokenKeeper {
     owner: TokenOwner,
     file: Option<TokenStore>,
@@ -39,11 +39,11 @@ pub(crate) struct TokenKeeper {
 
 struct SharedTokens {
     record: SharedRecord,
-    /// The newest that this process knows of: it is offered where the server has lost it.
+    /// The newest that this process knows of: it is offered if the server has lost it.
     newest: Mutex<Option<StoredToken>>,
 }
 
-/// A turn: nobody else uses the refresh token meanwhile.
+/// A turn, during which no other process uses the refresh token.
 pub(crate) struct TokenTurn<'k> {
     keeper: &'k TokenKeeper,
     lock: Option<RecordLock>,
@@ -63,7 +63,7 @@ impl std::fmt::Debug for TokenKeeper {
 }
 
 impl TokenKeeper {
-    /// `None` where nothing is kept: without a refresh token, or without a place for it.
+    /// Makes the storage; `None` without a refresh token, or without a place to keep it.
     pub(crate) fn new(client: &OauthClient, refresh_token: Option<&SecretString>, credentials: &Credentials) -> Option<Self> {
         let configured = digest_secret(refresh_token?);
         let id = client.id.as_ref().map(SecretString::expose_secret).unwrap_or_default();
@@ -86,12 +86,12 @@ impl TokenKeeper {
         })
     }
 
-    /// Whether other replicas may have newer tokens.
+    /// Returns true if other replicas may have newer tokens.
     pub(crate) fn is_shared(&self) -> bool {
         self.shared.is_some()
     }
 
-    /// Waits for a turn; less long where somebody else stores a token that `is_useful`.
+    /// Waits for a turn; ends early if another process stores a token that `is_useful`.
     ///
     /// # Errors
     /// There is none, in words for a model.
@@ -153,7 +153,7 @@ impl SharedTokens {
         let generation = found.newest.as_ref().map(|(generation, _)| *generation);
         if let Some((generation, text)) = &found.newest {
             let record: Option<TokenRecord> = serde_json::from_slice(text).ok();
-            // What says another generation than the one it is stored with was put there by somebody else.
+            // A record whose generation differs from the one it is stored with was put there by a third party.
             let token = record.map(StoredToken::from).filter(|token| token.generation == *generation);
             self.learn(token.ok_or(OpenError::Damaged)?);
         }
@@ -170,7 +170,7 @@ impl SharedTokens {
         self.record.offer(lock, token.generation, &text).await
     }
 
-    /// The lock, or none where a token that `is_useful` came meanwhile.
+    /// Takes the lock, or `None` if a token that `is_useful` came meanwhile.
     async fn take_turn(&self, is_useful: impl Fn(&StoredToken) -> bool) -> Result<Option<RecordLock>, &'static str> {
         let deadline = Instant::now() + TURN_TIMEOUT;
         let lock = loop {
@@ -196,8 +196,8 @@ impl SharedTokens {
         }
     }
 
-    /// Finds out which token is the newest. Where the server may have lost it, or whoever renewed it last was interrupted, the other
-    /// replicas get the time to offer theirs.
+    /// Finds out which token is the newest. If the server may have lost it, or the last renewal was interrupted, the other replicas get the
+    /// time to offer theirs.
     async fn settle(&self, is_useful: &impl Fn(&StoredToken) -> bool) -> Result<(), &'static str> {
         let found = self.record.read().await.map_err(problem)?;
         let is_newest = self.compare(&found).await.map_err(problem)?;
@@ -217,7 +217,7 @@ impl SharedTokens {
     }
 }
 
-/// In words for a model.
+/// Describes an error in words for a model.
 fn problem(error: RecordError) -> &'static str {
     match error {
         RecordError::Unavailable(_) => UNREACHABLE,
@@ -283,7 +283,7 @@ impl TokenTurn<'_> {
                 tracing::error!(
                     "a refresh token that was replaced cannot be shared yet; this process keeps it and offers it until the shared state answers"
                 );
-                // The lock stays until it ends by itself, so that nobody uses the old token.
+                // The lock stays until it ends by itself, so that no process uses the old token.
                 self.lock = None;
             }
         }

@@ -1,4 +1,4 @@
-//! What a token endpoint answers (RFC 6749 section 5).
+//! Answers of a token endpoint (RFC 6749 section 5).
 
 use std::time::Duration;
 
@@ -59,15 +59,15 @@ pub(super) fn error_code(reply: &Response) -> Option<String> {
     CODES.contains(&code.as_str()).then_some(code)
 }
 
-/// What the user's next token must claim, as Entra writes it beside an error; it is passed on to the client.
+/// Reads the claims that the user's next token must have, as Entra writes them beside an error; they are passed on to the client.
 pub(super) fn demanded_claims(reply: &Response) -> Option<String> {
     const MAX_CLAIMS_BYTES: usize = 4096;
     let claims = token_reply(reply).get("claims")?.as_str()?.to_owned();
     (claims.len() <= MAX_CLAIMS_BYTES).then_some(claims)
 }
 
-/// What an answer says of its reason: `error` and `error_description` (RFC 6749 section 5.2), and the `detail` of frameworks: a text, or
-/// a list of problems of which only place and message are taken, because they may repeat what was sent.
+/// Reads the reason of a refusal: `error` and `error_description` (RFC 6749 section 5.2), and the `detail` of frameworks: a text, or a list
+/// of problems of which only place and message are taken, because they may repeat what was sent.
 pub(super) fn refusal_reason(reply: &Response) -> Option<String> {
     let said = token_reply(reply);
     let mut reasons: Vec<String> = ["error", "error_description", "detail"]

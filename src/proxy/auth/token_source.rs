@@ -19,14 +19,14 @@ use crate::observe;
 use crate::proxy::error::CallError;
 use crate::text;
 
-/// A token is refreshed this long before it expires, or after nine tenths of its lifetime where that is later.
+/// A token is refreshed this long before it expires, or after nine tenths of its lifetime if that is later.
 const EXPIRY_MARGIN: Duration = Duration::from_mins(1);
-/// How long after a failed refresh a token that is still valid is not refreshed again.
+/// Time after a failed refresh for which a token that is still valid is not refreshed again.
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
-/// How long a token may take to be renewed where others wait: less than their lock lasts.
+/// Time limit of a renewal for which others wait: less than the lifetime of their lock.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// Where a scheme's tokens come from.
+/// Source of a scheme's tokens.
 #[derive(Debug)]
 pub(crate) struct TokenSource {
     endpoint: TokenEndpoint,
@@ -35,13 +35,13 @@ pub(crate) struct TokenSource {
     current: RwLock<Option<Arc<AccessToken>>>,
     /// Locked by the task that fetches a token.
     renewal: Arc<tokio::sync::Mutex<RenewalState>>,
-    /// Where refresh tokens are kept that were replaced.
+    /// Storage of refresh tokens that were replaced.
     keeper: Option<TokenKeeper>,
-    /// Whether a task looks for what other replicas have stored.
+    /// True if a task looks for what other replicas have stored.
     follows: AtomicBool,
 }
 
-/// What the task that fetches a token knows from those before it.
+/// State that the task that fetches a token keeps for the next one.
 #[derive(Debug, Default)]
 struct RenewalState {
     refresh_token: Option<SecretString>,
@@ -69,7 +69,7 @@ impl TokenSource {
     /// A token that is valid now, and not `spent`, which the API has just refused.
     ///
     /// # Errors
-    /// [`CallError::Credential`] where none can be had.
+    /// [`CallError::Credential`] if there is none.
     pub(crate) async fn token(self: &Arc<Self>, spent: Option<&Arc<AccessToken>>) -> Result<Arc<AccessToken>, CallError> {
         let asked = Instant::now();
         let is_spent = |token: &Arc<AccessToken>| spent.is_some_and(|spent| Arc::ptr_eq(spent, token));
@@ -149,7 +149,7 @@ impl TokenSource {
         (!is_kept).then_some(self.endpoint.client().scheme.as_str())
     }
 
-    /// What tells its tokens from those of others, whichever token there is at the moment.
+    /// Returns an identity of its tokens, independent of the current token.
     pub(crate) fn identity(&self) -> &[u8] {
         &self.identity
     }
@@ -174,8 +174,8 @@ impl TokenSource {
         }
     }
 
-    /// The tokens that another process or an earlier run has stored, else those of the endpoint, which are stored before they are
-    /// used. Nobody else uses the refresh token meanwhile.
+    /// Returns the tokens that another process or an earlier run has stored, else those of the endpoint, which are stored before they are
+    /// used. No other process uses the refresh token meanwhile.
     async fn fetch_or_restore(&self, renewal: &mut RenewalState, replaced: &[Arc<AccessToken>]) -> Result<AccessToken, CallError> {
         let (Some(keeper), Some(configured)) = (&self.keeper, &self.grant.refresh_token) else {
             return self.fetch(renewal).await;
@@ -248,7 +248,7 @@ impl TokenSource {
         })
     }
 
-    /// Uses the refresh token that the endpoint grants from now on, where there was one before.
+    /// Uses the refresh token that the endpoint grants from now on, if there was one before.
     fn note_refresh_token(&self, granted: Option<&SecretString>, renewal: &mut RenewalState) {
         let Some(next) = granted else { return };
         let before = renewal.refresh_token.as_ref().or(self.grant.refresh_token.as_ref());
@@ -281,12 +281,12 @@ impl TokenSource {
     }
 }
 
-/// Whether a refusal with that code may mean that the client was not recognized.
+/// Returns true if a refusal with that code may mean that the client was not recognized.
 fn is_of_client(code: Option<&str>) -> bool {
     code.is_none_or(|code| matches!(code, "invalid_client" | "invalid_request"))
 }
 
-/// How long before its end a token of that lifetime is renewed.
+/// Returns the time before its end at which a token of that lifetime is renewed.
 fn renewal_margin(lifetime: Duration) -> Duration {
     EXPIRY_MARGIN.min(lifetime / 10)
 }

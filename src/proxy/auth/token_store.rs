@@ -1,5 +1,5 @@
-//! `--token-store`: refresh tokens that were replaced, and the access tokens that came with them, in a file. Whoever uses a refresh
-//! token twice may lose all of its kind (RFC 9700 section 4.13.2), so that processes that share the file take turns.
+//! `--token-store`: refresh tokens that were replaced, and the access tokens that came with them, in a file. A refresh token that is used
+//! twice may revoke all of its kind (RFC 9700 section 4.13.2), so processes that share the file take turns.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Seek as _, Write as _};
@@ -19,24 +19,24 @@ use crate::shared_state::keys::{OpenError, StateKeys};
 /// The versions of the file: in the clear, and encrypted. Newer ones are not read.
 const VERSION: u32 = 1;
 const SEALED_VERSION: u32 = 2;
-/// What the file is encrypted as.
+/// Name under which the file is encrypted.
 const SEALED_NAME: &str = "token store";
-/// How long a process waits for its turn; a token request ends before.
+/// Time for which a process waits for its turn; a token request ends before.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(35);
-/// What the name of the file ends in that is written before it takes the place of the store.
+/// Suffix of the file that is written before it replaces the store.
 const NEW_SUFFIX: &str = ".new";
 /// Room for what a new token takes beside those that are stored.
 const RESERVED_BYTES: usize = 16 << 10;
-/// How often it looks whether it is its turn.
+/// Interval at which it checks for its turn.
 const LOCK_INTERVAL: Duration = Duration::from_millis(25);
-/// How long it waits before it writes again what could not be written: at first, and at most.
+/// Pauses before another try to write unsaved tokens: the first and the longest.
 const SAVE_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
 /// The file.
 #[derive(Debug, Clone)]
 pub struct TokenStore {
     path: PathBuf,
-    /// Encrypt the file, where there are any.
+    /// Keys that encrypt the file, if there are any.
     keys: Option<StateKeys>,
     unsaved: Arc<UnsavedTokens>,
 }
@@ -51,11 +51,11 @@ struct StoreFile {
 #[derive(Serialize, Deserialize)]
 struct SealedFile {
     version: u32,
-    /// In base64.
+    /// Encrypted records in base64.
     sealed: String,
 }
 
-/// What every version has in common.
+/// Member that every version has.
 #[derive(Deserialize)]
 struct Versioned {
     version: u32,
@@ -65,7 +65,7 @@ struct Versioned {
 pub(crate) struct LockedTokenStore<'s> {
     store: &'s TokenStore,
     _lock: File,
-    /// What takes the place of the store, with room for a new token.
+    /// File that will replace the store, with room for a new token.
     reserved: Option<File>,
 }
 
@@ -124,7 +124,7 @@ impl TokenStore {
         Ok(file)
     }
 
-    /// Makes the file that takes the place of the store. What has its name is removed first: somebody else may have put it there.
+    /// Makes the file that will replace the store. A file of that name is removed first, because another user may have put it there.
     fn create_new_file(&self) -> io::Result<File> {
         let path = self.beside(NEW_SUFFIX);
         match std::fs::remove_file(&path) {
@@ -210,7 +210,7 @@ impl TokenStore {
         }))
     }
 
-    /// The records of an encrypted file; `None` where it is corrupt.
+    /// Returns the records of an encrypted file; `None` if it is corrupt.
     fn decrypt(&self, text: &[u8]) -> Result<Option<StoreFile>, String> {
         let path = self.path.display();
         let Some(keys) = &self.keys else {
@@ -318,7 +318,7 @@ impl<'s> LockedTokenStore<'s> {
         self.replace(&text).map_err(|error| error.to_string())
     }
 
-    /// Writes a file beside, and renames it once it is on the disk: whoever reads sees the old file or the new one, whole.
+    /// Writes a file beside the store, and renames it once it is on the disk: readers see either the old file or the new one, complete.
     fn replace(&mut self, text: &[u8]) -> io::Result<()> {
         // Not truncated first: the room of [`Self::reserve`] would be lost.
         let mut file = match self.reserved.take() {
@@ -338,7 +338,7 @@ impl<'s> LockedTokenStore<'s> {
     }
 }
 
-/// Tries until all that could not be written is in the file. What keeps it from that has been told.
+/// Tries until all that could not be written is in the file. The reason for the failure has been logged.
 async fn save_unsaved(store: TokenStore) {
     let (mut pause, max_pause) = SAVE_PAUSES;
     loop {

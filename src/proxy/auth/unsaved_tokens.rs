@@ -11,12 +11,12 @@ pub(crate) struct UnsavedTokens(Mutex<Unsaved>);
 #[derive(Debug, Default)]
 struct Unsaved {
     tokens: Vec<(TokenOwner, StoredToken)>,
-    /// Whether a task tries to write them.
+    /// True if a task tries to write them.
     is_retried: bool,
 }
 
 impl UnsavedTokens {
-    /// Keeps a token unless a newer one is kept. Says whether somebody has to begin to try to write it.
+    /// Keeps a token unless a newer one is kept. Returns true if the caller must begin to write it.
     #[must_use]
     pub(crate) fn keep(&self, owner: &TokenOwner, token: &StoredToken) -> bool {
         let mut unsaved = self.lock();
@@ -47,7 +47,7 @@ impl UnsavedTokens {
         self.lock().tokens.retain(is_left);
     }
 
-    /// Whether there is nothing left to write. Whoever tried may stop then.
+    /// Returns true if there is nothing left to write; the task that wrote may then end.
     pub(crate) fn is_done(&self) -> bool {
         let mut unsaved = self.lock();
         unsaved.is_retried = !unsaved.tokens.is_empty();

@@ -1,4 +1,4 @@
-//! What the operator gives for the security schemes of a document: values by the name of the scheme.
+//! The operator's values for the security schemes of a document, by the name of the scheme.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -25,10 +25,10 @@ pub(crate) const PREFIX: &str = "OPENAPI_MCP_AUTH_";
 /// be set in the configuration file.
 pub(crate) const RESERVED_SUFFIXES: [&str; 2] = ["TOKEN_ENV", "TOKEN_FILE"];
 
-/// Where the operator sets the credentials of an API.
+/// Place in which the operator sets the credentials of an API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CredentialPlace {
-    /// In variables whose names begin so, or under `auth` in the configuration file.
+    /// Variables with this prefix, or `auth` in the configuration file.
     Variables(String),
     /// Under the entry of each tenant in the configuration file.
     Tenants,
@@ -39,9 +39,9 @@ pub(crate) enum CredentialPlace {
 pub enum CredentialPart {
     /// The key, the token, or `user:password`.
     Value,
-    /// The user's name, where it is given alone.
+    /// The user's name, if it is given alone.
     Username,
-    /// The user's password, where it is given alone.
+    /// The user's password, if it is given alone.
     Password,
     /// The OAuth client's name.
     ClientId,
@@ -91,13 +91,13 @@ impl CredentialPart {
         }
     }
 
-    /// Whether it is a secret.
+    /// Returns true if the part is a secret.
     #[must_use]
     pub fn is_secret(self) -> bool {
         matches!(self, Self::Value | Self::Password | Self::ClientSecret | Self::RefreshToken)
     }
 
-    /// Whether it is an http(s) URL.
+    /// Returns true if the part is an http(s) URL.
     #[must_use]
     pub fn is_url(self) -> bool {
         matches!(self, Self::TokenUrl | Self::Issuer)
@@ -117,29 +117,29 @@ pub(crate) type CredentialValues = BTreeMap<CredentialPart, SecretString>;
 /// The settings for all schemes.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {
-    /// The name of the API in the names of its variables, where there are several APIs: `PETS` of `OPENAPI_MCP_AUTH_PETS_KEY`.
+    /// The name of the API in the names of its variables, if there are several APIs: `PETS` of `OPENAPI_MCP_AUTH_PETS_KEY`.
     pub api: Option<String>,
-    /// By the name of the variable, without `OPENAPI_MCP_AUTH_` and the name of the API.
+    /// Values by the name of the variable, without `OPENAPI_MCP_AUTH_` and the name of the API.
     pub variables: BTreeMap<String, SecretString>,
-    /// From the configuration file, by the name of the scheme. A variable is stronger.
+    /// Values from the configuration file, by the name of the scheme. A variable overrides them.
     pub schemes: BTreeMap<String, CredentialValues>,
     /// Origins that headers and credentials may go to besides the API's own.
     pub origins: Vec<Origin>,
-    /// Whether a client certificate is shown to the API.
+    /// True if a client certificate is presented to the API.
     pub client_certificate: bool,
-    /// Whether a call is made without the credential that it asks for where none was given.
+    /// True if a call is made without the credential that it requires if none is set.
     pub optional: bool,
-    /// Where tokens are kept that were replaced.
+    /// Storage of replaced tokens.
     pub token_store: Option<TokenStore>,
-    /// Where replicas share them.
+    /// State in which replicas share them.
     pub shared: Option<SharedApiState>,
-    /// The tenant that they belong to, where there are several.
+    /// The tenant that they belong to, if there are several.
     pub tenant: Option<String>,
-    /// From the configuration file, by the name of the scheme: what its OAuth client has besides these values.
+    /// Further settings of OAuth clients from the configuration file, by the name of the scheme.
     pub clients: BTreeMap<String, OauthClientOptions>,
 }
 
-/// How the OAuth client of a scheme authenticates and asks, besides its values.
+/// Authentication and requests of the OAuth client of a scheme, besides its values.
 #[derive(Debug, Clone, Default)]
 pub struct OauthClientOptions {
     /// Its key, in place of a secret.
@@ -148,19 +148,19 @@ pub struct OauthClientOptions {
     pub exchange: Option<ExchangeOptions>,
 }
 
-/// `user:password` as `Basic` writes it, and the password alone; nothing where there is no colon.
+/// Returns `user:password` as `Basic` writes it, and the password alone; `None` if there is no colon.
 #[must_use]
 pub(crate) fn basic_forms(pair: &str) -> Option<[String; 2]> {
     let (_, password) = pair.split_once(':')?;
     Some([STANDARD.encode(pair), password.to_owned()])
 }
 
-/// Whether an HTTP scheme takes `user:password`.
+/// Returns true if an HTTP scheme takes `user:password`.
 pub(crate) fn takes_pair(kind: &str) -> bool {
     ["basic", "digest"].iter().any(|known| kind.eq_ignore_ascii_case(known))
 }
 
-/// Whether a scheme takes an access token (RFC 6750).
+/// Returns true if a scheme takes an access token (RFC 6750).
 pub(crate) fn takes_access_token(scheme: &SecurityScheme) -> bool {
     match scheme {
         SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => true,
@@ -169,7 +169,7 @@ pub(crate) fn takes_access_token(scheme: &SecurityScheme) -> bool {
     }
 }
 
-/// Whether a credential of that kind may have that part, besides its value.
+/// Returns true if a credential of that kind may have that part, besides its value.
 fn uses(scheme: &SecurityScheme, part: CredentialPart) -> bool {
     let by_user = matches!(part, CredentialPart::Username | CredentialPart::Password);
     match scheme {
@@ -199,13 +199,13 @@ impl Credentials {
         scheme.to_shouty_snake_case().chars().map(plain).collect()
     }
 
-    /// How the names of its variables begin.
+    /// Returns the prefix of its variables.
     #[must_use]
     pub(crate) fn variable_prefix(&self) -> String {
         self.api.as_ref().map_or_else(|| PREFIX.to_owned(), |api| format!("{PREFIX}{api}_"))
     }
 
-    /// Where the operator sets them.
+    /// Returns the place in which the operator sets them.
     #[must_use]
     pub(crate) fn place(&self) -> CredentialPlace {
         match self.tenant {
@@ -336,7 +336,7 @@ impl Credentials {
         schemes.keys().filter(is_common).map(setting)
     }
 
-    /// Whether one of the endpoints for tokens is encrypted.
+    /// Returns true if one of the endpoints for tokens is encrypted.
     #[must_use]
     pub fn wants_tls(&self) -> bool {
         let given = self.schemes.values().flatten().filter(|(part, _)| part.is_url());
@@ -366,7 +366,7 @@ impl Credentials {
         pairs
     }
 
-    /// What there is for a scheme. `petKey` may be written `PET_KEY` and `PETKEY`; the former is stronger.
+    /// Returns the values of a scheme. `petKey` may be written `PET_KEY` and `PETKEY`; the former takes precedence.
     #[must_use]
     pub fn of(&self, scheme: &str) -> CredentialValues {
         let file = self.schemes.get(scheme).cloned().unwrap_or_default();
@@ -374,8 +374,8 @@ impl Credentials {
         self.of_variables(&Self::suffix(scheme), plain)
     }
 
-    /// What there is for a scheme of a document. A variable that holds a part of another scheme's credential is not this one's
-    /// value, whatever the document calls its schemes: then the other one's name is given beside it.
+    /// Returns the values of a scheme of a document. A variable that holds a part of another scheme's credential is not this one's value,
+    /// independent of the names of schemes; the other one's name is then returned too.
     #[must_use]
     pub fn of_document<'s>(&self, name: &str, schemes: &'s BTreeMap<String, SecurityScheme>) -> (CredentialValues, Option<&'s str>) {
         let mut given = self.of(name);

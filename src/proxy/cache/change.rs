@@ -1,4 +1,4 @@
-//! What a request that may change something drops from the cache (RFC 9111 section 4.4).
+//! Replies that a request that may change something drops from the cache (RFC 9111 section 4.4).
 
 use http::header::{self, HeaderMap};
 use url::Url;
@@ -28,12 +28,12 @@ pub(crate) struct ExpectedChange<'c> {
     cache: &'c ReplyCache,
     paths: Vec<String>,
     url: Url,
-    /// Whether other replicas know that it has ended.
+    /// True if other replicas know that it has ended.
     is_shared: bool,
 }
 
 impl ExpectedChange<'_> {
-    /// What the reply names has changed as well (RFC 9111 section 4.4), where it is of the same origin.
+    /// Drops the URLs that the reply names too (RFC 9111 section 4.4), if they are of the same origin.
     pub(crate) fn answered(&mut self, headers: &HeaderMap) {
         for name in [header::LOCATION, header::CONTENT_LOCATION] {
             let named = headers.get(name).and_then(|value| self.url.join(value.to_str().ok()?).ok());
@@ -45,7 +45,7 @@ impl ExpectedChange<'_> {
         }
     }
 
-    /// The request has ended: nobody gets a reply from before it once this has returned.
+    /// Ends the change with its request. Once this has returned, no call gets a reply from before it.
     pub(crate) async fn end(mut self) {
         self.is_shared = true;
         let shared = self.cache.shared.clone();

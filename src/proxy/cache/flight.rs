@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::key::ReplyKey;
 
-/// What became of a call that others wait for.
+/// Outcome of a call that others wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlightOutcome {
     Pending,
@@ -46,7 +46,7 @@ impl Flights {
 }
 
 impl FlightPlace<'_> {
-    /// Tells those who wait.
+    /// Notifies the waiting calls.
     pub(crate) fn end(&mut self, outcome: FlightOutcome) {
         self.sender.send_replace(outcome);
     }

@@ -1,5 +1,5 @@
-//! How long a reply may be used, by RFC 9111. `http-cache-semantics` decides; it compares directives with their case, which section
-//! 5.2 says does not matter, so that they are folded first, and it is told to guess nothing (section 4.2.2).
+//! The freshness of a reply by RFC 9111. `http-cache-semantics` decides it. That crate compares directives with case, although section 5.2
+//! ignores case, so they are folded first; its heuristic freshness (section 4.2.2) is off.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime};
@@ -11,11 +11,11 @@ use http_cache_semantics::{BeforeRequest, CacheOptions as PolicyOptions, CachePo
 
 use crate::proxy::response::Response;
 
-/// What counts for a number of seconds that is larger (RFC 9111 section 1.2.2). Larger ones would overflow in sums.
+/// Value that replaces a larger number of seconds (RFC 9111 section 1.2.2). Larger ones would overflow in sums.
 const MAX_SECONDS: u64 = 1 << 31;
 
-/// The request of every reply: a `GET` without a URL and headers. The key of a kept reply tells these apart, so that `Vary` is always
-/// met; and credentials in either must not be kept.
+/// The request of every reply: a `GET` without a URL and headers. The key of a kept reply distinguishes these, so `Vary` is always met; and
+/// credentials in either must not be kept.
 static REQUEST: LazyLock<Parts> = LazyLock::new(|| http::Request::new(()).into_parts().0);
 
 /// Time that only goes forward: a wall clock that is set back must not make a reply younger.
@@ -37,18 +37,18 @@ impl CacheClock {
     }
 }
 
-/// What a reply says about its use.
+/// Freshness of a reply by its headers.
 #[derive(Debug)]
 pub(crate) struct Freshness {
     policy: CachePolicy,
     /// Its age when it stops being fresh.
     lifetime: Duration,
-    /// For how long after that it may be used where the API fails (RFC 5861 section 4).
+    /// Time after that for which it may be used if the API fails (RFC 5861 section 4).
     stale_if_error: Duration,
 }
 
 impl Freshness {
-    /// `None` where the reply must not be stored.
+    /// Reads the freshness of a reply; `None` if it must not be stored.
     pub(crate) fn new(response: &Response, now: SystemTime, default_ttl: Option<Duration>) -> Option<Self> {
         let mut headers = fold_directives(&response.headers);
         headers.insert(AGE, HeaderValue::from(age_at_arrival(&headers, now)));
@@ -78,17 +78,17 @@ impl Freshness {
         })
     }
 
-    /// Whether the reply may be used without asking.
+    /// Returns true if the reply may be used without asking.
     pub(crate) fn is_fresh(&self, now: SystemTime) -> bool {
         matches!(self.policy.before_request(&*REQUEST, now), BeforeRequest::Fresh(_))
     }
 
-    /// For how long the reply may be used without asking.
+    /// Returns the time for which the reply may be used without asking.
     pub(crate) fn time_left(&self, now: SystemTime) -> Duration {
         self.policy.time_to_live(now)
     }
 
-    /// Whether the reply may be used because the API fails.
+    /// Returns true if the reply may be used because the API fails.
     pub(crate) fn may_be_stale_on_error(&self, now: SystemTime) -> bool {
         !self.stale_if_error.is_zero() && self.policy.age(now) <= self.lifetime.saturating_add(self.stale_if_error)
     }
@@ -106,7 +106,7 @@ impl Freshness {
         conditions
     }
 
-    /// How old the reply is (RFC 9111 section 4.2.3).
+    /// Returns the age of the reply (RFC 9111 section 4.2.3).
     pub(crate) fn age(&self, now: SystemTime) -> Duration {
         self.policy.age(now)
     }
@@ -183,14 +183,14 @@ fn without_quoted_lists(directives: &[u8]) -> Vec<u8> {
         rest = behind;
     }
     kept.extend_from_slice(rest);
-    // Whoever reads the directives would pass over the whole line.
+    // A parser of the directives would skip the whole line.
     if !kept.iter().all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\t')) {
         return b"no-store".to_vec();
     }
     kept
 }
 
-/// How many bytes the quoted string takes that these begin with; `None` where it does not end.
+/// Returns the length of the quoted string that the bytes begin with; `None` if it does not end.
 fn quoted_length(bytes: &[u8]) -> Option<usize> {
     let mut index = 1;
     loop {
@@ -217,7 +217,7 @@ fn with_clamped_seconds(bytes: &[u8]) -> Vec<u8> {
     clamped
 }
 
-/// The value of a directive of `Cache-Control`; empty where it has none.
+/// Returns the value of a directive of `Cache-Control`; empty if it has none.
 fn directive<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let values = headers.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).find_map(|part| {

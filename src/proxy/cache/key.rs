@@ -1,4 +1,4 @@
-//! What makes two calls ask for the same: the URL and who asks.
+//! Keys of replies: two calls have the same key if their URL and their caller are the same.
 
 use aws_lc_rs::hmac;
 
@@ -19,11 +19,11 @@ impl AsRef<[u8]> for ReplyKey {
     }
 }
 
-/// Makes keys that nobody else can make but replicas that share their state.
+/// Makes keys that only replicas with the same shared state can make.
 pub(crate) struct KeyMaker(hmac::Key);
 
 impl KeyMaker {
-    /// With a key that replicas share.
+    /// Makes it with a key that replicas share.
     pub(crate) fn shared(key: hmac::Key) -> Self {
         Self(key)
     }
@@ -34,8 +34,8 @@ impl KeyMaker {
         Some(Self(hmac::Key::new(hmac::HMAC_SHA256, &bytes)))
     }
 
-    /// Of the URL, of every header that the request has, those of the client included (a tenant may be told by any of them), and of
-    /// the operator's credential, by its identity: tokens are replaced and digests differ each time.
+    /// Makes the key of the URL, of every header of the request, those of the client included (any of them may name a tenant), and of the
+    /// operator's credential, by its identity: tokens are replaced and digests differ each time.
     pub(crate) fn key(&self, request: &Request, credential: &[u8]) -> ReplyKey {
         let mut context = hmac::Context::with_key(&self.0);
         let mut part = |bytes: &[u8]| {

@@ -41,15 +41,15 @@ use crate::observe::metrics::labels::ApiLabel;
 use crate::shared_state::replies::SharedReplies;
 use crate::shared_state::state::SharedApiState;
 
-/// How long a call waits at most for the reply to another one, and never more than a quarter of its own time.
+/// Longest time for which a call waits for the reply to another one; it is never more than a quarter of its own time.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// What an operator sets about the cache.
+/// The operator's settings for the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheOptions {
     /// Bytes of replies that are kept at the most.
     pub bytes: usize,
-    /// How long a reply is fresh that says nothing about it.
+    /// Freshness of a reply that does not declare any.
     pub default_ttl: Option<Duration>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct ReplyCache {
     /// The label of its API in metrics.
     api: ApiLabel,
     flights: Flights,
-    /// What other replicas keep as well.
+    /// Replies that all replicas keep.
     shared: Option<SharedReplies>,
 }
 
@@ -72,11 +72,11 @@ pub(crate) struct CacheableCall {
     path: Box<str>,
     /// The generation of the API when the call began.
     generation: u64,
-    /// That of all replicas; `None` where it is not known, and this process is alone.
+    /// Generation of all replicas; `None` if it is not known, in which case this process acts alone.
     shared_generation: Option<u64>,
 }
 
-/// What is to be done for a call.
+/// Decision for a call.
 pub(crate) enum CacheDecision<'c> {
     /// This is the reply.
     Reply(Reply),
@@ -94,7 +94,7 @@ pub(crate) struct Inquiry<'c> {
 }
 
 impl ReplyCache {
-    /// An empty cache; `None` where there is no randomness for its keys.
+    /// Makes an empty cache; `None` if there is no randomness for its keys.
     pub(crate) fn new(options: CacheOptions, api: ApiLabel, shared: Option<&SharedApiState>) -> Option<Self> {
         let keys = match shared {
             Some(shared) => KeyMaker::shared(shared.state.hash_key("replies")?),
@@ -120,8 +120,8 @@ impl ReplyCache {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The call as the cache sees it; `None` where it passes by: another method, or a request that is conditional already, asks for
-    /// a part, or says itself what caches shall do. `credential` tells apart who asks besides the headers.
+    /// Returns the call as the cache sees it; `None` if it bypasses the cache: another method, or a request that is conditional already,
+    /// asks for a part, or has its own directives for caches. `credential` distinguishes callers in addition to the headers.
     pub(crate) fn consider(&self, request: &Request, credential: &[u8]) -> Option<CacheableCall> {
         const OF_THE_CALLER: [header::HeaderName; 8] = [
             header::IF_MATCH,
@@ -188,7 +188,7 @@ impl ReplyCache {
                 Err(_) | Ok(Ok(FlightOutcome::Pending | FlightOutcome::NotStored)) => {
                     return Ok(CacheDecision::Ask(Box::new(Inquiry::new(call, stored, None, now))));
                 }
-                // It is there now, or whoever asked has given up: the next one asks.
+                // The reply is there now, or its request was given up; then the next call asks.
                 Ok(Ok(FlightOutcome::Stored) | Err(_)) => {}
             }
         }
@@ -237,7 +237,7 @@ impl ReplyCache {
         }
     }
 
-    /// The reply to the call, of what the API answered; it is kept where that is allowed.
+    /// Returns the reply to the call from the API's answer, and keeps it if that is allowed.
     ///
     /// # Errors
     /// Those of `outcome`, unless the API allows an old reply then (RFC 5861).
@@ -274,7 +274,7 @@ impl ReplyCache {
         Ok((reply, is_kept))
     }
 
-    /// Keeps a reply where that is allowed; whether the next call that asks for the same gets it.
+    /// Keeps a reply if that is allowed. Returns true if the next call with the same key gets it.
     fn keep(&self, call: &CacheableCall, reply: &Reply, now: SystemTime) -> bool {
         let freshness = Freshness::new(&reply.response, now, self.options.default_ttl).filter(|_| may_be_kept(&reply.response));
         let is_fresh = freshness.as_ref().is_some_and(|freshness| freshness.is_fresh(now));
@@ -328,8 +328,8 @@ impl<'c> Inquiry<'c> {
         }
     }
 
-    /// Whether the reply confirms another one than that which was asked about (RFC 9111 section 4.3.4). It says nothing of what is kept,
-    /// so that the API has to be asked without conditions.
+    /// Returns true if the reply confirms another one than the requested one (RFC 9111 section 4.3.4). It is then no evidence about the
+    /// kept one, so the API is asked without conditions.
     pub(crate) fn is_contradicted_by(&self, reply: &Response) -> bool {
         let Some(stored) = self.stored.as_ref().filter(|_| reply.status == StatusCode::NOT_MODIFIED) else {
             return false;
@@ -370,7 +370,7 @@ fn revalidate(stored: StoredReply, reply: &mut Reply) -> bool {
     true
 }
 
-/// Whether a reply is of a kind that is kept, whatever its freshness.
+/// Returns true if a reply is of a kind that is kept, independent of its freshness.
 fn may_be_kept(response: &Response) -> bool {
     let is_error = matches!(response.status, StatusCode::NOT_FOUND | StatusCode::GONE);
     let says_how_long = response.headers.contains_key(header::CACHE_CONTROL) || response.headers.contains_key(header::EXPIRES);

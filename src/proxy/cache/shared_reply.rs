@@ -28,7 +28,7 @@ struct ReplyHead {
 pub(crate) struct ForeignReply {
     pub(crate) response: Response,
     pub(crate) redactors: Vec<Arc<Redactor>>,
-    /// How long ago it was kept.
+    /// Time since it was kept.
     pub(crate) kept_for: Duration,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn write_reply(reply: &StoredReply, lifetime: Duration) -> Option<Vec
     Some(text)
 }
 
-/// A reply that is still kept for `left`; `None` where its age cannot be told.
+/// Reads a reply that is still kept for `left`; `None` if its age is unknown.
 pub(crate) fn read_reply(text: Vec<u8>, left: Duration) -> Option<ForeignReply> {
     let text = Bytes::from(text);
     let (length, rest) = text.split_first_chunk::<4>()?;

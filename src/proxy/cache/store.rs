@@ -12,7 +12,7 @@ use crate::proxy::redact::Redactor;
 use crate::proxy::response::Response;
 use crate::proxy::upstream::Reply;
 
-/// What a record costs besides its reply.
+/// Number of bytes of a record besides its reply.
 const RECORD_BYTES: usize = 512;
 /// A reply larger than the capacity of the cache divided by this is not kept.
 const REPLY_SHARE_DIVISOR: usize = 8;
@@ -23,7 +23,7 @@ pub(crate) struct StoredReply {
     pub(crate) response: Response,
     pub(crate) redactors: Vec<Arc<Redactor>>,
     pub(crate) freshness: Arc<Freshness>,
-    /// For what a change drops.
+    /// Path by which a change drops the reply.
     pub(crate) path: Box<str>,
     /// The generation of all replicas when it was asked for, as far as that is known.
     pub(crate) shared_generation: Option<u64>,
@@ -84,9 +84,9 @@ pub(crate) struct ReplyStore {
     capacity: usize,
     bytes: usize,
     replies: HashMap<ReplyKey, (u64, StoredReply)>,
-    /// When each was last used; the least comes first.
+    /// Keys by their last use; the least recent comes first.
     uses: BTreeMap<u64, ReplyKey>,
-    /// What a change at a path may concern, by path without a slash at its end.
+    /// Keys by their path without a slash at its end, for changes at a path.
     paths: BTreeSet<(Box<str>, ReplyKey)>,
     next_use: u64,
     generation: u64,
@@ -110,12 +110,12 @@ impl ReplyStore {
         self.bytes
     }
 
-    /// How often something may have changed.
+    /// Returns the number of possible changes.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Something may change: what is asked for at this moment is not stored afterwards.
+    /// Counts a possible change: replies to requests in flight are not stored afterwards.
     pub(crate) fn advance(&mut self) {
         self.generation += 1;
     }

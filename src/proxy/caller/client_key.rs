@@ -1,4 +1,4 @@
-//! Who sends a request: the address, what was proved, and the key that the requests of one client are counted under.
+//! The identity of a client: its address, its authentication, and the key under which its requests are counted.
 
 use std::hash::BuildHasher as _;
 use std::net::IpAddr;
@@ -28,7 +28,7 @@ impl ClientKey {
         Self(tag.as_ref().first_chunk().copied().map(u64::from_be_bytes).unwrap_or_default())
     }
 
-    /// From now on, replicas with the same key identify a client in the same way. Once, before the first client.
+    /// Makes replicas with the same key identify a client in the same way. Called once, before the first client.
     pub(crate) fn share(key: hmac::Key) {
         let _ = SHARED_KEY.set(key);
     }

@@ -7,14 +7,14 @@ use crate::proxy::connection_header::is_of_connection;
 use crate::proxy::error::CallError;
 use crate::spec::operation::rules::ValueSource;
 
-/// What is shown in place of a secret value.
+/// Text that replaces a secret value in previews.
 pub(crate) const MASK: &str = "***";
 
 impl ValueSource {
     /// The text that a caller gives for it; [`MASK`] without a caller, if a request is only shown.
     ///
     /// # Errors
-    /// [`CallError::Setting`] where there is not exactly one that is not empty.
+    /// [`CallError::Setting`] unless there is exactly one that is not empty.
     pub(crate) fn client_text(&self, caller: Option<&Caller>) -> Result<String, CallError> {
         let Some(caller) = caller else { return Ok(MASK.to_owned()) };
         let found = match self {

@@ -1,4 +1,4 @@
-//! Who makes a call: how it is counted, what its token grants, and what rules and tenants take from it.
+//! The caller: its key for limits, the scopes of its token, and the values that rules and tenants take from it.
 
 pub(crate) mod client_key;
 pub(crate) mod client_values;
@@ -20,7 +20,7 @@ use crate::json::JsonObject;
 /// Reports how many bytes of how many have left, and then have arrived as well. It never waits.
 pub(crate) type ReportProgress = Arc<dyn Fn(u64, Option<u64>) + Send + Sync>;
 
-/// Who makes a call. It is made where a client is admitted, and handed down to what authenticates the call at the API.
+/// Caller of a tool. It is made when a client is admitted, and passed down to the authentication at the API.
 #[derive(Clone, Default)]
 pub struct Caller {
     /// The client that authenticated.
@@ -40,7 +40,7 @@ pub(crate) struct AuthenticatedClient {
     pub(crate) key: ClientKey,
     /// The name that was proved, if there is an audit log.
     pub(crate) name: Option<Arc<str>>,
-    /// What its token grants.
+    /// Scopes of its token.
     pub(crate) scopes: Scopes,
     /// The claims of its verified token.
     pub(crate) claims: Option<Arc<JsonObject>>,
@@ -76,7 +76,8 @@ impl Caller {
         }
     }
 
-    /// What requests of the client are counted by: the authenticated client, else the address, else the only client of a pipe.
+    /// Returns the key by which requests of the client are counted: the authenticated client, else the address, else the only client of a
+    /// pipe.
     pub(crate) fn key(&self) -> ClientKey {
         match (&self.client, self.address) {
             (Some(client), _) => client.key,
@@ -85,7 +86,7 @@ impl Caller {
         }
     }
 
-    /// What the client's token grants; `None` if no client authenticates.
+    /// Returns the scopes of the client's token; `None` if no client authenticates.
     pub(crate) fn scopes(&self) -> Option<&Scopes> {
         self.client.as_ref().map(|client| &client.scopes)
     }

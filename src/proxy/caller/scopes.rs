@@ -1,9 +1,9 @@
-//! What tokens allow, and what calls need.
+//! Scopes of tokens, and scopes that calls need.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What a client may do.
+/// Scopes of a client.
 #[derive(Debug, Clone)]
 pub(crate) enum Scopes {
     /// Everything: static tokens have no scopes.
@@ -15,14 +15,14 @@ pub(crate) enum Scopes {
 /// Scopes that calls need by what their tools do. Of several, one is enough: a broader one may imply a narrower one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolScopes {
-    /// Of read-only tools.
+    /// Scopes of read-only tools.
     pub read: Vec<String>,
-    /// Of all others.
+    /// Scopes of all other tools.
     pub write: Vec<String>,
 }
 
 impl ToolScopes {
-    /// Whether nothing is needed.
+    /// Returns true if no scope is needed.
     pub(crate) fn is_empty(&self) -> bool {
         self.read.is_empty() && self.write.is_empty()
     }
@@ -32,7 +32,7 @@ impl ToolScopes {
         if is_read_only { &self.read } else { &self.write }
     }
 
-    /// The scope to ask for where a call has none of those that it needs.
+    /// Returns the scope to request if a call has none of those that it needs.
     pub(crate) fn lacking(&self, scopes: &Scopes, is_read_only: bool) -> Option<&str> {
         let Scopes::Granted(granted) = scopes else { return None };
         let needed = self.of(is_read_only);

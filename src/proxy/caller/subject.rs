@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::json::JsonObject;
 
-/// The verified token of a user. It goes to nobody but a token endpoint that exchanges it, and lives as long as its request.
+/// The verified token of a user. It is sent only to a token endpoint that exchanges it, and lives as long as its request.
 pub(crate) struct SubjectToken {
     token: SecretString,
     expires: SystemTime,
@@ -36,7 +36,7 @@ impl SubjectToken {
         self.token.expose_secret()
     }
 
-    /// How long it is still valid; `None` if it has ended.
+    /// Returns the time for which it is still valid; `None` if it has ended.
     pub(crate) fn lifetime(&self) -> Option<Duration> {
         self.expires.duration_since(SystemTime::now()).ok()
     }

@@ -59,7 +59,7 @@ impl Layer {
     }
 }
 
-/// Decodes one layer of escapes; `None` where there are none.
+/// Decodes one layer of escapes; `None` if there are none.
 #[must_use]
 pub(crate) fn unescape(source: &[u8]) -> Option<Layer> {
     let mut layer: Option<Layer> = None;
@@ -94,7 +94,7 @@ enum Escaped {
     Character(char),
 }
 
-/// What an escape at the start of the text stands for, and its length.
+/// Reads an escape at the start of the text: its character, and its length.
 fn escape(text: &[u8]) -> Option<(Escaped, usize)> {
     match text {
         [b'%', high, low, ..] => Some((Escaped::Byte(u8::try_from(read_code_point(&[*high, *low], 16)?).ok()?), 3)),
@@ -127,7 +127,7 @@ fn escape(text: &[u8]) -> Option<(Escaped, usize)> {
     }
 }
 
-/// The character that an HTML character reference at the start of the text stands for, and the length of the reference.
+/// Reads an HTML character reference at the start of the text: its character, and its length.
 fn read_html_reference(text: &[u8]) -> Option<(char, usize)> {
     let rest = text.strip_prefix(b"&")?;
     if let [b'#', number @ ..] = rest {

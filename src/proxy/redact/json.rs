@@ -12,13 +12,13 @@ use serde_json::{Map, Value};
 use super::secrets::{MARK, Secrets, has_escapes};
 use crate::json::string_length;
 
-/// What replaces a number that is a secret.
+/// Replacement of a number that is a secret.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum NumberMark {
     /// The string [`MARK`].
     #[default]
     Text,
-    /// Zero, where a client checks the type of the number.
+    /// Zero, if a client checks the type of the number.
     Zero,
 }
 
@@ -31,13 +31,13 @@ impl NumberMark {
     }
 }
 
-/// Whether a text is JSON, of any depth.
+/// Returns true if a text is JSON, of any depth.
 pub(super) fn is_json(text: &[u8]) -> bool {
     serde_json::from_slice::<IgnoredAny>(text).is_ok()
 }
 
-/// Redacts valid JSON; `None` where it contains no secret. This works on the text, because the tree of a large reply takes many
-/// times its memory.
+/// Redacts valid JSON; `None` if it contains no secret. This works on the text, because the tree of a large reply takes many times its
+/// memory.
 pub(super) fn redact_json(secrets: &Secrets, json: &[u8], numbers: NumberMark) -> Option<Vec<u8>> {
     let mut redaction = JsonRedaction {
         secrets,
@@ -105,7 +105,7 @@ struct KeyNames {
 }
 
 impl KeyNames {
-    /// The redacted key, with a number where the object or the text already contains that key.
+    /// Returns the redacted key, with a number if the object or the text already contains that key.
     fn name(&mut self, depth: usize, clean: String, taken: &HashSet<String>) -> String {
         let given = self.given.entry(depth).or_default();
         if !taken.contains(&clean) && given.insert(clean.clone()) {
@@ -133,7 +133,7 @@ struct JsonRedaction<'r> {
     json: &'r [u8],
     everywhere: bool,
     out: Vec<u8>,
-    /// How much of the text is in `out`.
+    /// Number of bytes of the text that are in `out`.
     copied: usize,
     names: KeyNames,
     /// The keys of the text that already contain the mark; read on first use.
@@ -315,7 +315,7 @@ mod tests {
             .any(|secret| text.contains(secret.as_str()) && !MARK.contains(secret.as_str()))
     }
 
-    /// Whether a number has the digits of a secret.
+    /// Returns true if a number has the digits of a secret.
     fn is_spelled(secrets: &[String], number: &serde_json::Number) -> bool {
         let text = number.to_string();
         secrets

@@ -51,12 +51,12 @@ const FRAMING: [HeaderName; 7] = [
 #[derive(Debug, Default)]
 pub(crate) struct Redactor {
     secrets: Secrets,
-    /// What it was made of, where another replica has to make the same.
+    /// The tokens it was made of, if another replica has to make the same.
     tokens: Vec<SecretString>,
 }
 
 impl Redactor {
-    /// For headers that are secret, for credentials, and for what is sent of them in another form.
+    /// Makes a redactor for secret headers, for credentials, and for the forms in which they are sent.
     #[must_use]
     pub(crate) fn new(headers: &HeaderMap, credentials: &Credentials, sent: &[Vec<u8>]) -> Self {
         let mut forms = SecretForms::default();
@@ -74,7 +74,7 @@ impl Redactor {
         }
     }
 
-    /// For single secrets.
+    /// Makes a redactor for single secrets.
     pub(crate) fn for_values<'v>(values: impl Iterator<Item = &'v [u8]>) -> Self {
         let mut forms = SecretForms::default();
         values.for_each(|value| forms.add(value));
@@ -84,7 +84,7 @@ impl Redactor {
         }
     }
 
-    /// For tokens that were fetched.
+    /// Makes a redactor for tokens that were fetched.
     pub(crate) fn for_tokens<'t>(tokens: impl Iterator<Item = &'t str>) -> Self {
         let tokens: Vec<SecretString> = tokens.map(SecretString::from).collect();
         Self {
@@ -98,7 +98,7 @@ impl Redactor {
         self.tokens.iter().map(SecretString::expose_secret)
     }
 
-    /// Whether it redacts the tokens of another one.
+    /// Returns true if it redacts the tokens of another one.
     pub(crate) fn has_tokens_of(&self, other: &Self) -> bool {
         other.tokens().all(|token| self.tokens().any(|own| own == token))
     }
@@ -162,7 +162,7 @@ impl Redactor {
         }
     }
 
-    /// The records as lines of JSON; `None` where they contain no secret.
+    /// Writes the records as lines of JSON; `None` if they contain no secret.
     fn clean_lines(&self, mut records: Vec<Value>, numbers: NumberMark) -> Option<String> {
         let found = records
             .iter_mut()
@@ -170,7 +170,7 @@ impl Redactor {
         found.then(|| records.iter().map(|record| format!("{record}\n")).collect())
     }
 
-    /// The events as they are sent; `None` where they contain no secret.
+    /// Writes the events as they are sent; `None` if they contain no secret.
     fn clean_events(&self, mut events: Vec<ServerSentEvent>, numbers: NumberMark) -> Option<String> {
         let mut found = false;
         for event in &mut events {
@@ -200,7 +200,7 @@ impl Redactor {
         }
     }
 
-    /// Redacts a text, JSON or any other; `None` where it contains no secret.
+    /// Redacts a text, JSON or any other; `None` if it contains no secret.
     fn clean(&self, text: &[u8], numbers: NumberMark) -> Option<Vec<u8>> {
         if !self.secrets.may_be_in(text) {
             return None;
@@ -320,7 +320,7 @@ mod tests {
                 r#"{"a":"[redacted]","b":1.23456789012e11}"#,
             ),
             ("123456789012", r#"["x123456789012"]"#, r#"["x[redacted]"]"#),
-            // What JSON is made of is not a secret, whatever the secret looks like.
+            // The syntax of JSON is never redacted.
             (r#"","b":""#, r#"{"a":"","b":""}"#, r#"{"a":"","b":""}"#),
             (r#"","b":""#, r#"{"a":"\",\"b\":\""}"#, r#"{"a":"[redacted]"}"#),
             (

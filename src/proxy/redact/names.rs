@@ -1,4 +1,4 @@
-//! Which request headers carry credentials, by their names.
+//! Request headers that carry credentials, by their names.
 
 use http::header::HeaderName;
 
@@ -16,7 +16,7 @@ const ENDINGS: [&str; 9] = [
     "token",
 ];
 
-/// Whether a header of that name carries a credential: its name ends with one of a few words, in any case.
+/// Returns true if a header of that name carries a credential: its name ends with one of a few words, in any case.
 #[must_use]
 pub(crate) fn carries_credential(name: &HeaderName) -> bool {
     // A `HeaderName` is in lower case.

@@ -9,15 +9,15 @@ use memchr::memmem::{self, Finder};
 use super::escapes::{Layer, unescape};
 use crate::proxy::request::style::{self, Keep};
 
-/// What replaces a secret.
+/// Text that replaces a secret.
 pub(crate) const MARK: &str = "[redacted]";
 /// The minimum length of a secret, in bytes: shorter ones occur in unrelated text.
 const MIN_SECRET_LEN: usize = 6;
 /// The minimum length of a secret that consists of digits: identifiers in replies are short numbers as well.
 const MIN_NUMBER_LEN: usize = 12;
-/// How many layers of escapes are decoded.
+/// Number of layers of escapes that are decoded.
 const MAX_ESCAPE_DEPTH: usize = 3;
-/// How often a text is searched. A mark and the text next to it may form another secret.
+/// Number of times that a text is searched. A mark and the text next to it may form another secret.
 const MAX_PASSES: usize = 8;
 
 /// Up to so many secrets are looked for one after the other.
@@ -31,21 +31,21 @@ pub(super) struct SecretForms(BTreeSet<Vec<u8>>);
 #[derive(Debug, Default)]
 pub(super) struct Secrets {
     all: Vec<Secret>,
-    /// Finds any of them in one pass, where there are so many that one pass for each would take longer.
+    /// Automaton that finds any of them in one pass, if there are so many that one pass for each would take longer.
     any: Option<AhoCorasick>,
 }
 
 #[derive(Debug)]
 struct Secret {
     finder: Finder<'static>,
-    /// Whether it consists of digits alone.
+    /// True if it consists of digits alone.
     is_number: bool,
 }
 
-/// Where a text was found.
+/// Place in which a text was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextPlace {
-    /// Text without known structure: a secret of digits counts only where it is the whole number.
+    /// Text without known structure: a secret of digits counts only if it is the whole number.
     Text,
     /// A string of JSON, decoded: a secret counts anywhere.
     JsonString,
@@ -68,7 +68,7 @@ impl SecretForms {
             self.insert(inner.as_bytes().to_vec());
             self.insert(inner.replace('/', "\\/").into_bytes());
         }
-        // Where a secret looks escaped itself, taking escapes off a reply takes them off the secret as well.
+        // If a secret looks escaped itself, unescaping a reply unescapes the secret as well.
         if let Some(layer) = unescape(secret) {
             self.insert(layer.text);
         }
@@ -92,7 +92,7 @@ fn is_long_enough(secret: &[u8]) -> bool {
     secret.len() >= if is_number { MIN_NUMBER_LEN } else { MIN_SECRET_LEN }
 }
 
-/// Whether a secret that is redacted occurs in text by chance: it is short, or consists of plain words (`dummy-key`).
+/// Returns true if a secret that is redacted occurs in text by chance: it is short, or consists of plain words (`dummy-key`).
 pub(crate) fn is_common(secret: &str) -> bool {
     /// Shorter secrets are common.
     const MIN_RARE_LEN: usize = 8;
@@ -127,12 +127,12 @@ impl Secrets {
         self.all.is_empty()
     }
 
-    /// Whether a text may contain a secret. `false` is certain: it contains neither a secret nor anything that could be an escape.
+    /// Returns true if a text may contain a secret. `false` is certain: it contains neither a secret nor anything that could be an escape.
     pub(super) fn may_be_in(&self, text: &[u8]) -> bool {
         has_escapes(text) || self.may_be_plain_in(text)
     }
 
-    /// Whether a text may contain an unescaped secret.
+    /// Returns true if a text may contain an unescaped secret.
     pub(super) fn may_be_plain_in(&self, text: &[u8]) -> bool {
         match &self.any {
             Some(any) => any.is_match(text),
@@ -140,13 +140,13 @@ impl Secrets {
         }
     }
 
-    /// Whether a JSON number, with any sign, has the digits of a secret.
+    /// Returns true if a JSON number, with any sign, has the digits of a secret.
     pub(super) fn is_number(&self, number: &[u8]) -> bool {
         let digits = number.strip_prefix(b"-").unwrap_or(number);
         self.all.iter().any(|secret| [number, digits].contains(&secret.finder.needle()))
     }
 
-    /// Redacts the text, including escaped secrets; `None` where it contains none.
+    /// Redacts the text, including escaped secrets; `None` if it contains none.
     pub(super) fn clean(&self, text: &[u8], place: TextPlace) -> Option<Vec<u8>> {
         let mut clean = self.replaced(text, place)?;
         for _ in 0..MAX_PASSES {
@@ -207,7 +207,7 @@ impl Secrets {
     }
 }
 
-/// Whether a text holds a character that escapes begin with.
+/// Returns true if a text holds a character that escapes begin with.
 pub(super) fn has_escapes(text: &[u8]) -> bool {
     memchr3(b'\\', b'&', b'%', text).is_some()
 }

@@ -9,12 +9,12 @@ use crate::outbound::Clients;
 use crate::spec::operation::server::{self, Choice, ServerError};
 use crate::spec::{Document, Operation};
 
-/// Where requests go.
+/// Destination of requests.
 #[derive(Debug, Clone, Default)]
 pub enum Destination {
-    /// To the servers that the document names, as the operator chose.
+    /// The servers that the document names, as the operator chose.
     Declared(Choice),
-    /// To this URL, whatever the document says.
+    /// This URL, in place of the document's servers.
     Fixed(Url),
     /// Nowhere: the tools are only listed.
     #[default]
@@ -25,9 +25,9 @@ pub enum Destination {
 pub(crate) struct BaseUrls {
     common: Result<Option<Arc<BaseUrl>>, ServerError>,
     document_url: Option<Url>,
-    /// How an operation's own `servers` count; not at all where `--base-url` decides alone.
+    /// Choice among an operation's own `servers`; `None` if `--base-url` decides alone.
     declared: Option<Choice>,
-    /// Where credentials may go: the API's own origin comes first.
+    /// Origins to which credentials may be sent; the API's own is the first.
     origins: Vec<Origin>,
 }
 
@@ -55,10 +55,10 @@ impl BaseUrls {
         }
     }
 
-    /// The base of an operation; `None` where requests go nowhere.
+    /// Returns the base URL of an operation; `None` if no requests are sent.
     ///
     /// # Errors
-    /// Where the server that counts for it is not usable.
+    /// An error if the server of the operation is not usable.
     pub(crate) fn of(&self, operation: &Operation) -> Result<Option<Arc<BaseUrl>>, ServerError> {
         if let Some(choice) = self.declared.as_ref().filter(|_| !operation.servers.is_empty()) {
             let url = server::resolve_base_url(&operation.servers, self.document_url.as_ref(), choice)?;
@@ -67,7 +67,7 @@ impl BaseUrls {
         self.common.clone()
     }
 
-    /// Where the API is, for what asks for tokens.
+    /// Returns the location of the API, for requests for tokens.
     #[must_use]
     pub(crate) fn site(&self, document: &Document, clients: Clients) -> ApiLocation {
         let common = self.common.as_ref().ok().and_then(Option::as_deref);
@@ -78,13 +78,13 @@ impl BaseUrls {
         }
     }
 
-    /// Whether that is the API's own origin; asked after [`BaseUrls::leads_elsewhere`].
+    /// Returns true if the base has the API's own origin; called after [`BaseUrls::leads_elsewhere`].
     pub(crate) fn is_own(&self, base: &BaseUrl) -> bool {
         self.origins.first() == Some(&base.url().origin())
     }
 
-    /// Whether that is none of the origins that credentials may go to. Where the document has no server for all, the
-    /// first operation's is the API's own.
+    /// Returns true if credentials may not be sent to the origin of the base. If the document has no server for all operations, that of the
+    /// first one is the API's own.
     pub(crate) fn leads_elsewhere(&mut self, base: Option<&BaseUrl>) -> bool {
         let Some(base) = base else { return false };
         if self.common.is_err() {
@@ -95,12 +95,12 @@ impl BaseUrls {
     }
 }
 
-/// Where the API is.
+/// Location of an API.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiLocation {
-    /// Where calls go, where that is known for the API as a whole.
+    /// Base URL of calls, if it is known for the API as a whole.
     pub base: Option<Url>,
-    /// Where the document came from.
+    /// URL of the document.
     pub document: Option<Url>,
     /// Ask for tokens.
     pub clients: Clients,

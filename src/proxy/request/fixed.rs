@@ -14,10 +14,10 @@ use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::{ArgumentTarget, FixedParameter};
 use crate::spec::{Location, MediaKind, MediaType, Operation, Parameter};
 
-/// Whether the request says of every closed argument what it is meant to say.
+/// Checks that the request has the intended value of every closed argument.
 ///
 /// # Errors
-/// [`CallError::Setting`] where it does not.
+/// [`CallError::Setting`] if it has not.
 pub(crate) fn check_fixed_arguments(
     template: &RequestTemplate<'_>,
     arguments: &Map<String, Value>,
@@ -51,7 +51,7 @@ fn refusal() -> CallError {
     CallError::Setting("nothing was sent, because an argument would set what this server sets".into())
 }
 
-/// Whether a pair of a query or a form holds the key behind a semicolon, at which some servers split as well.
+/// Returns true if a pair of a query or a form holds the key after a semicolon, at which some servers split as well.
 fn holds_key_behind_semicolon(pair: &str, closed: &str) -> bool {
     let mut keys = pair.split(';').skip(1).map(|part| part.split('=').next().unwrap_or_default());
     keys.any(|key| is_read_as(&decoded(key), closed))
@@ -62,8 +62,8 @@ fn decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
 }
 
-/// Whether some server takes a name for the closed one: in any case, with white space around it, or in a form with an index, a
-/// member or a zero byte behind it, where `filter[tenant][x]` is about `filter[tenant]`.
+/// Returns true if a server may read a name as the closed one: in any letter case, with white space around it, or in a form with an index,
+/// a member or a zero byte after it: `filter[tenant][x]` is about `filter[tenant]`.
 pub(crate) fn is_read_as(name: &str, closed: &str) -> bool {
     let is_closed = |name: &str| without_case(name).eq(without_case(closed));
     is_closed(name) || is_closed(name.split(['[', ']', '\0']).next().unwrap_or_default().trim())
@@ -128,8 +128,8 @@ fn cookie_holds(parameter: &Parameter, value: Option<&Value>, request: &Request)
     count == usize::from(value.is_some_and(|value| !value.is_null()))
 }
 
-/// The body is what the arguments say. In a form, or among the parts of a multipart body, a closed property is there as it is
-/// where it is sent alone: no other one gives its key, or one that an object spreads into, a second time.
+/// Returns true if the body has the values of the arguments. In a form, or among the parts of a multipart body, a closed property is
+/// written as if it were sent alone: no other one repeats its key, or one that an object spreads into.
 fn body_holds(template: &RequestTemplate<'_>, arguments: &Map<String, Value>, request: &Request) -> bool {
     let Some(value) = arguments.get(BODY) else {
         return request.body.is_none();
@@ -184,7 +184,7 @@ fn body_holds(template: &RequestTemplate<'_>, arguments: &Map<String, Value>, re
     })
 }
 
-/// The keys and values of a form, or the names of parts; `None` where a body is neither.
+/// Returns the keys and values of a form, or the names of parts; `None` if a body is neither.
 fn fields_of(media_type: &MediaType, payload: &Payload) -> Option<Vec<(String, String)>> {
     match media_type.kind {
         MediaKind::Form => {

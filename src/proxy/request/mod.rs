@@ -42,13 +42,13 @@ pub struct Request {
     pub url: Url,
     /// All headers but those that the client itself writes (Host, Content-Length).
     pub headers: HeaderMap,
-    /// The body; `None` is no body at all.
+    /// The body, if there is one.
     pub body: Option<Payload>,
-    /// Whether the document says that the reply is a stream of values, of which none may come for long.
+    /// True if the reply is a stream of values according to the document, in which there may be long pauses.
     pub may_stream: bool,
 }
 
-/// What the operator adds to a request: always sent as it is, and no argument can replace it.
+/// The operator's additions to a request, which are always sent as they are; no argument can replace them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Injected {
     /// Headers.
@@ -76,7 +76,7 @@ impl Injected {
         }
     }
 
-    /// Whether it sets the query key or the cookie of that name.
+    /// Returns true if it sets the query key or the cookie of that name.
     fn claims(&self, location: Location, name: &str) -> bool {
         match location {
             Location::Query | Location::QueryString => self.query.iter().any(|(key, _)| same_key(key, name)),
@@ -89,12 +89,12 @@ impl Injected {
     }
 }
 
-/// Whether an encoded key is `name`.
+/// Returns true if an encoded key is `name`.
 fn same_key(encoded: &str, name: &str) -> bool {
     encoded == name || percent_encoding::percent_decode_str(encoded).eq(name.bytes())
 }
 
-/// What a request is made of besides the arguments of the call.
+/// The parts of a request besides the arguments of the call.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestTemplate<'a> {
     /// The document of the operation.
@@ -107,7 +107,7 @@ pub(crate) struct RequestTemplate<'a> {
     pub expected: &'a ExpectedReply,
     /// What the operator adds.
     pub injected: &'a Injected,
-    /// Where files may be sent from.
+    /// Folder from which files may be sent.
     pub files: Option<&'a FileRoot>,
     /// The paths of other operations, which no value with slashes may reach.
     pub reserved_paths: &'a [PathPattern],
@@ -116,7 +116,7 @@ pub(crate) struct RequestTemplate<'a> {
 /// Makes the request of a call with these arguments, under the keys of the input schema.
 ///
 /// # Errors
-/// [`CallError`] where an argument cannot be sent; then nothing must be.
+/// [`CallError`] if an argument cannot be sent; then no request may be sent.
 pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Value>) -> Result<Request, CallError> {
     let &RequestTemplate {
         operation,

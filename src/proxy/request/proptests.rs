@@ -1,5 +1,4 @@
-//! What holds for every request, whatever the arguments: what was written can be read back, and nothing in a value becomes
-//! anything but a value.
+//! Properties of every request, for all arguments: each value can be read back, and no part of a value becomes anything but a value.
 
 use http::header::COOKIE;
 use percent_encoding::percent_decode_str;
@@ -30,7 +29,7 @@ fn request(path: &str, operation: &Value, arguments: &Value) -> Result<Request, 
     build(&template, arguments.as_object().unwrap())
 }
 
-/// A style in a location, with what tells its values apart and what they may therefore not hold.
+/// A style in a location, with the separators of its values, which the values must not contain.
 #[derive(Debug, Clone, Copy)]
 struct Cell {
     location: &'static str,
@@ -40,7 +39,7 @@ struct Cell {
     separator: &'static str,
     /// Between a member and its value.
     pair: &'static str,
-    /// What a value is not encoded in, so that it cannot be told from a separator.
+    /// Characters that are not encoded in a value, and so not distinguishable from a separator.
     ambiguous: &'static str,
 }
 
@@ -113,7 +112,7 @@ impl Cell {
         }
     }
 
-    /// Whether each item is written with the parameter's name.
+    /// Returns true if each item is written with the parameter's name.
     fn is_named(&self) -> bool {
         matches!(self.location, "query" | "cookie") || self.style == "matrix"
     }
@@ -160,7 +159,7 @@ impl Cell {
         request(path, &json!({"parameters": [parameter]}), &json!({ "p": value }))
     }
 
-    /// What this cell can carry of a text.
+    /// Reduces a text to the characters that this cell can carry.
     fn fit(&self, text: &str) -> String {
         let fits = |character: &char| !self.ambiguous.contains(*character) && (self.location != "header" || character.is_ascii());
         text.chars().filter(fits).collect()
@@ -205,7 +204,7 @@ proptest! {
             if cell.style != "deepObject" && let Some(written) = made(&json!(items)) {
                 prop_assert_eq!(cell.list(&written), items, "{:?} {}", cell, written);
             }
-            // A member that is called like the parameter itself is no other parameter.
+            // A member with the name of the parameter itself is not another parameter.
             if let Some(written) = made(&Value::Object(members.clone())) {
                 let expected: Vec<_> = members.iter().map(|(key, value)| (key.clone(), value.as_str().unwrap().to_owned())).collect();
                 prop_assert_eq!(cell.object(&written), expected, "{:?} {}", cell, written);

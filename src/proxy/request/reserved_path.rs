@@ -5,12 +5,12 @@ use percent_encoding::percent_decode_str;
 use crate::spec::PathTemplate;
 use crate::spec::operation::template::TemplatePart;
 
-/// What paths an operation answers: its template, decoded and in lower case, because servers differ in what they take for
-/// the same path.
+/// Paths that an operation answers: its template, decoded and in lower case, because servers differ in the paths that they treat as the
+/// same.
 #[derive(Debug, Clone)]
 pub(crate) struct PathPattern {
     pieces: Vec<PathPiece>,
-    /// Its operation has servers of its own: it may stand behind any other base path.
+    /// True if its operation has its own servers; it may then follow any other base path.
     has_own_base: bool,
 }
 
@@ -49,15 +49,15 @@ impl PathPattern {
         self
     }
 
-    /// Whether a finished path is one of them: `full` with the server's base path, `path` without it. Servers do not agree whether a
-    /// slash at the end makes another path, so that it does not count.
+    /// Returns true if a finished path is one of them: `full` with the server's base path, `path` without it. Servers differ about a slash
+    /// at the end, so it does not count.
     #[must_use]
     pub(crate) fn is_reached_by(&self, full: &str, path: &str) -> bool {
         let path = if self.has_own_base { full } else { path };
         self.matches(path) || self.matches(&format!("{path}/"))
     }
 
-    /// Whether the path of a finished URL, without the server's base path, is one of them.
+    /// Returns true if the path of a finished URL, without the server's base path, is one of them.
     #[must_use]
     pub(crate) fn matches(&self, path: &str) -> bool {
         let path = normalized(path);
@@ -84,11 +84,10 @@ impl PathPattern {
         ends.last().is_some_and(|is_end| *is_end)
     }
 
-    /// Whether this answers every path of `template` already where its values hold no slash: then it is no more reached with
-    /// one than without.
+    /// Returns true if this answers every path of `template` already if its values hold no slash; a slash then does not reach more paths.
     #[must_use]
     pub(crate) fn covers(&self, template: &PathTemplate) -> bool {
-        // A character that no template and no URL holds stands for any value.
+        // A character that no template and no URL holds represents any value.
         const ANY_VALUE: &str = "\u{1}";
         let mut path = String::new();
         for segment in &template.segments {

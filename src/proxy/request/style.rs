@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::spec::Style;
 use crate::spec::operation::request_body::Encoding;
 
-/// Which characters are not percent-encoded.
+/// The characters that are not percent-encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     /// Only unreserved characters (RFC 3986 section 2.3).
@@ -18,11 +18,11 @@ pub enum Keep {
     /// which ends the pair, `+`, which forms read as a space, `'`, which URL parsers encode in a query, and `[` and `]`,
     /// which RFC 3986 section 3.4 does not allow there. `?` and `=` are legal in a value: a pair is split at its first `=`.
     Reserved,
-    /// In a path, as `allowReserved` of 3.2 asks for: what RFC 3986 section 3.3 lets a segment hold, but `;` and `=`, which
-    /// would start a parameter of the segment.
+    /// In a path with `allowReserved` of 3.2: the characters that RFC 3986 section 3.3 allows in a segment, but `;` and `=`, which would
+    /// start a parameter of the segment.
     Segment,
-    /// In a cookie of the style `form`, as `allowReserved` of 3.2 asks for: what a cookie may hold (RFC 6265 section 4.1.1), but `&`,
-    /// which ends a pair of that style, and `+`.
+    /// In a cookie of the style `form` with `allowReserved` of 3.2: the characters that a cookie may hold (RFC 6265 section 4.1.1), but
+    /// `&`, which ends a pair of that style, and `+`.
     FormCookie,
     /// In a cookie of the style `cookie` of 3.2, which encodes nothing: all that cannot end a cookie, and commas.
     Cookie,
@@ -59,7 +59,7 @@ pub(crate) fn percent_encode_segments(text: &str, keep: Keep) -> (String, usize)
     (segments.join("/"), segments.len())
 }
 
-/// As [`percent_encode`], at the end of `out`.
+/// Appends the text to `out`, encoded like [`percent_encode`].
 pub(crate) fn push_encoded(out: &mut String, text: &str, keep: Keep) {
     let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     if keep == Keep::All || text.bytes().all(is_unreserved) {
@@ -269,7 +269,7 @@ fn matrix_name(out: &mut String, name: &str) {
     out.push_str(name);
 }
 
-/// `;name=value`, or `;name` where the value is empty (RFC 6570 section 3.2.7).
+/// Writes `;name=value`, or `;name` if the value is empty (RFC 6570 section 3.2.7).
 fn matrix(out: &mut String, name: &str, value: &Value, keep: Keep) {
     matrix_name(out, name);
     if let Some(text) = scalar(value).filter(|text| !text.is_empty()) {
@@ -428,7 +428,7 @@ mod tests {
             for keep in [Keep::Unreserved, Keep::Reserved] {
                 let encoded = percent_encode(&text, keep);
                 let decoded = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
-                // What is encoded already stays where reserved characters do.
+                // Text that is encoded already stays if reserved characters do.
                 let meant = if keep == Keep::Reserved { decoded(&text) } else { text.as_bytes().to_vec() };
                 prop_assert_eq!(decoded(&encoded), meant);
                 prop_assert!(!encoded.contains(['#', '&', '+', ' ']));

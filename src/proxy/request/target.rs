@@ -1,7 +1,7 @@
 //! The URL of a call: assembled from encoded pieces, then checked.
 //!
-//! Path and query are parsed into a URL that has the scheme, host and port of the base already, and compared with the pieces: every
-//! byte must be what was assembled, whatever the arguments and the document contain.
+//! Path and query are parsed into a URL that has the scheme, host and port of the base already, and compared with the pieces: every byte
+//! must be what was assembled, for all contents of the arguments and the document.
 
 use thiserror::Error;
 use url::Url;
@@ -9,7 +9,7 @@ use url::Url;
 use crate::spec::PathTemplate;
 use crate::spec::operation::template::{TemplatePart, has_dot_segment};
 
-/// Why no URL was made, in words for the model.
+/// Reason for which no URL was made, in words for the model.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum TargetError {
     /// A path value with nothing in it: `DELETE /items/` is not `DELETE /items/{id}`.
@@ -21,7 +21,7 @@ pub enum TargetError {
     /// A value of several segments with nothing between two slashes.
     #[error("`{0}` must not begin or end with a slash, or have an empty segment: it is part of the path")]
     EmptySegment(String),
-    /// With this value, the path would be that of an operation which the tool does not make.
+    /// The path with this value would be that of an operation which the tool does not call.
     #[error("`{0}` must not have this value: the path would be that of another operation, which this tool does not make")]
     OtherOperation(String),
     /// A path value that was not given.
@@ -42,18 +42,18 @@ pub struct BaseUrl {
     is_bare: bool,
 }
 
-/// The encoded value of one path variable, under the variable's name, and the decoded text it stands for.
+/// The encoded value of one path variable, under the variable's name, and its decoded text.
 #[derive(Debug)]
 pub struct PathValue {
     /// The variable of the template.
     pub name: String,
-    /// What goes into the URL.
+    /// Text for the URL.
     pub encoded: String,
     /// The values as they were given, for the check on dot segments.
     pub plain: Vec<String>,
-    /// How many segments it is; more than one only where the operator allows slashes.
+    /// Number of its segments; more than one only if the operator allows slashes.
     pub segments: usize,
-    /// Whether it may be nothing: what the operator allows slashes in and a GET reads, such as the root of a tree of files.
+    /// True if the value may be empty: the operator allows slashes in it and a GET reads it, such as the root of a tree of files.
     pub may_be_empty: bool,
 }
 
@@ -236,7 +236,7 @@ mod tests {
             query in prop_oneof![Just(None), "[a-z=&%'\"#?\t <>é]{0,6}".prop_map(Some), ".{0,4}".prop_map(Some)],
             base in prop_oneof!["https://h\\.example(:8443)?/(a%20b/)?", "http://(127\\.0\\.0\\.1|\\[::1\\])(:80|:81)?/v1"],
         ) {
-            // Nothing is encoded: whatever a mistake of the encoder lets through.
+            // The text is not encoded, like one that a fault of the encoder lets through.
             let values = [PathValue { name: "x".into(), encoded: value.clone(), plain: vec!["plain".into()], segments: 1, may_be_empty: false }];
             let template = PathTemplate::parse("/items/{x}/edit").unwrap();
             let pairs: Vec<_> = query.iter().map(|query| (String::new(), query.clone())).collect();
@@ -254,7 +254,7 @@ mod tests {
                 let url = kept("https://h.example/v1", "/a/{x}/b", value, &[], keep).unwrap();
                 let segment = url.strip_prefix("https://h.example/v1/a/").unwrap().strip_suffix("/b").unwrap();
                 let decoded = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8().unwrap().into_owned();
-                // What is encoded already stays where reserved characters do.
+                // Text that is encoded already stays if reserved characters do.
                 let meant = if keep == Keep::Segment { decoded(value) } else { value.to_owned() };
                 assert_eq!(decoded(segment), meant);
             }

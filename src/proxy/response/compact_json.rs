@@ -8,12 +8,12 @@ use std::borrow::Cow;
 const MAX_DEPTH: usize = 120;
 /// Objects with more members than this are searched for repeated keys by sorting.
 const MAX_COMPARED_KEYS: usize = 16;
-/// How the keys begin that `serde_json` keeps for itself.
+/// Prefix of the keys that `serde_json` reserves.
 const RESERVED: &[u8] = b"$serde_json::";
 
-/// The text that parsing `json` and writing the tree would give: without white space, on one line. Borrowed where it is `json`
-/// itself. `None` where only the tree can tell: it is not valid JSON, a key is repeated or reserved, an escape or an exponent is
-/// written in another way than `serde_json` writes it, or the nesting is deep.
+/// Returns the text that parsing `json` and writing the tree would give: without white space, on one line. Borrowed if it is `json` itself.
+/// `None` if a tree is needed: the text is not valid JSON, a key is repeated or reserved, an escape or an exponent is written in another
+/// way than `serde_json` writes it, or the nesting is deep.
 pub(crate) fn compact_json(json: &[u8]) -> Option<Cow<'_, str>> {
     let text = std::str::from_utf8(json).ok()?;
     let mut scan = Scan {
@@ -40,7 +40,7 @@ pub(crate) fn compact_json(json: &[u8]) -> Option<Cow<'_, str>> {
 struct Scan<'t> {
     text: &'t [u8],
     at: usize,
-    /// As far as this the text is in `out`, or is white space.
+    /// Number of bytes of the text that are in `out`, or are white space.
     copied: usize,
     out: Vec<u8>,
     /// The keys of all objects that are open, the innermost last.
@@ -155,7 +155,7 @@ impl<'t> Scan<'t> {
         Some(())
     }
 
-    /// What stands between the quotes.
+    /// Reads the text between the quotes.
     fn string(&mut self) -> Option<&'t [u8]> {
         if self.peek()? != b'"' {
             return None;
@@ -213,7 +213,7 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// The length of an escape behind its backslash, where `serde_json` would write the same one.
+/// Returns the length of an escape after its backslash, if `serde_json` would write the same one.
 fn escape_length(rest: &[u8]) -> Option<usize> {
     match rest.first()? {
         b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => Some(1),

@@ -1,4 +1,4 @@
-//! What the model reads about a reply that is not a success.
+//! Texts for the model about a reply that is not a success.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -15,13 +15,13 @@ use crate::spec::operation::response::description_of;
 use crate::spec::{Document, Location, Operation};
 use crate::{json, text};
 
-/// How much of an error's body the model sees, in bytes.
+/// Number of bytes of an error's body that the model gets.
 pub(crate) const MAX_ERROR_BYTES: usize = 16 << 10;
 
-/// What is known of a call besides its reply.
+/// Facts about a call besides its reply.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KnownOfCall<'a> {
-    /// What to say where the API refuses the call.
+    /// Advice if the API refuses the call.
     pub(crate) advice: Option<&'a Advice>,
     /// The document.
     pub(crate) document: Option<&'a Document>,
@@ -29,7 +29,7 @@ pub(crate) struct KnownOfCall<'a> {
     pub(crate) arguments: Option<&'a json::JsonObject>,
 }
 
-/// What the model reads about a status that is not a success, with at most so many bytes of the body, and what that lost.
+/// Describes a status that is not a success for the model, with at most so many bytes of the body, and what was cut.
 pub(crate) fn describe_failure(
     operation: &Operation,
     response: &Response,
@@ -83,7 +83,7 @@ pub(crate) fn describe_failure(
     (format!("{message}\n{kept}"), losses)
 }
 
-/// What there is to say of a status where the API itself says nothing: the words of the document, and of a 404 what was asked for.
+/// Describes a status without a body: with the words of the document, and for a 404 with the arguments.
 fn describe_silent_failure(operation: &Operation, status: StatusCode, known: KnownOfCall<'_>) -> String {
     const MAX_VALUE_BYTES: usize = 200;
     let said = known.document.and_then(|document| description_of(document, operation, status));
@@ -106,7 +106,7 @@ fn describe_silent_failure(operation: &Operation, status: StatusCode, known: Kno
     message
 }
 
-/// What to do about a 401 or a 403.
+/// Returns the advice for a 401 or a 403.
 fn refused(status: StatusCode, advice: Option<&Advice>) -> String {
     match (status, advice) {
         (StatusCode::UNAUTHORIZED, None) => "The API wants credentials that were not sent or not accepted; whoever runs this server sets them with --header-env or --header.".into(),
@@ -142,7 +142,7 @@ fn error_body(content_type: &str, body: &Bytes) -> String {
     }
 }
 
-/// RFC 9457: title and detail first, then whatever else the problem carries.
+/// Writes a problem (RFC 9457): title and detail first, then its other members.
 fn problem_text(value: &Value) -> String {
     let field = |name: &str| value.get(name).and_then(Value::as_str);
     let lead: Vec<&str> = [field("title"), field("detail")].into_iter().flatten().collect();
@@ -161,8 +161,8 @@ fn problem_text(value: &Value) -> String {
     text.trim().to_owned()
 }
 
-/// The words of an HTML error page: what stands between tags, without scripts and styles. One pass, over as much as could
-/// ever be shown.
+/// Returns the words of an HTML error page: the text between tags, without scripts and styles. It reads as much as could be shown, in one
+/// pass.
 fn without_tags(html: &str) -> String {
     const MAX_HTML_BYTES: usize = 256 << 10;
     let html = html.get(..html.floor_char_boundary(MAX_HTML_BYTES)).unwrap_or_default();
@@ -190,10 +190,10 @@ fn without_tags(html: &str) -> String {
     text::one_line(&unescape_html(&text))
 }
 
-/// What the model, and through it the operator, is told where the API refuses a call.
+/// Advice for the model, and through it for the operator, if the API refuses a call.
 #[derive(Debug)]
 pub struct Advice {
-    /// Whether a credential was sent at all.
+    /// True if a credential was sent at all.
     pub sent: bool,
     /// The schemes, each with its setting.
     pub schemes: String,

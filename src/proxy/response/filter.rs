@@ -1,8 +1,8 @@
 //! Filters of replies: jq programs that a model writes, run over a reply's JSON.
 //!
-//! The language can ask for more time and memory than there is, so that a program only ever runs in a process of its own,
-//! with limits that the system keeps; see [`super::sandbox`]. `JMESPath` is not offered: the library for it reads number literals
-//! wrongly where numbers keep all their digits.
+//! The language can ask for more time and memory than there is, so a program only runs in a separate process, with limits that the system
+//! enforces; see [`super::sandbox`]. `JMESPath` is not offered: the library for it reads number literals wrongly if numbers keep all their
+//! digits.
 
 use jaq_core::load::{Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Filter, Vars, data, unwrap_valr};
@@ -11,7 +11,7 @@ use jaq_json::{Val, read};
 /// Exit code of a process whose standard output is the complaint of [`run`]; no other output of a failed process is shown.
 pub(crate) const REJECTED: u8 = 65;
 
-/// What the program makes of the JSON, as JSON; of several outputs, a list.
+/// Returns the output of the program for the JSON, as JSON; several outputs as a list.
 ///
 /// # Errors
 /// What is wrong with the program, or went wrong in it, in words for a model.
@@ -34,7 +34,7 @@ pub(crate) fn run_filter(program: &str, json: &str) -> Result<String, String> {
     }
 }
 
-/// Whether a text is a jq program.
+/// Returns true if a text is a jq program.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -55,7 +55,7 @@ fn compile_program(program: &str) -> Result<Filter<data::JustLut<Val>>, String> 
         .map_err(|errors| wrong(&format!("{errors:?}")))
 }
 
-/// jaq tells its errors as values; what they name is what a model needs.
+/// Describes errors of jaq, which are values, by what they name.
 fn wrong(errors: &str) -> String {
     let names: Vec<&str> = errors
         .split('"')

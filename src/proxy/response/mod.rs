@@ -40,13 +40,12 @@ pub struct Response {
     pub headers: HeaderMap,
     /// The body, decompressed.
     pub body: Bytes,
-    /// Why a stream of records was not read to its end.
+    /// Reason for which a stream of records was not read to its end.
     pub stopped: Option<Stopped>,
 }
 
 impl Response {
-    /// Makes a body of JSON, records or text UTF-8, where it is in another charset. JSON may be in UTF-16 without saying so; text
-    /// may not.
+    /// Makes a body of JSON, records or text UTF-8, if it is in another charset. JSON may be in UTF-16 without saying so; text may not.
     pub(crate) fn decode_charset(&mut self) {
         let named = content_type(&self.headers);
         let is_json = match reply_kind(named, &self.body) {
@@ -85,7 +84,7 @@ pub enum Stopped {
     Bytes,
 }
 
-/// What a model is given of a body, by its media type.
+/// Form in which a model gets a body, by its media type.
 pub(crate) enum ReplyKind {
     /// JSON, which can also be structured content.
     Json,
@@ -117,7 +116,7 @@ pub(crate) fn content_type(headers: &HeaderMap) -> &str {
     headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// What bytes are called: of no type they are just bytes (RFC 9110 section 8.3).
+/// Returns the type of a body; without one it is bytes (RFC 9110 section 8.3).
 pub(crate) fn essence_or_bytes(content_type: &str) -> String {
     let essence = essence(content_type);
     if essence.is_empty() {
@@ -146,7 +145,7 @@ pub(crate) fn reply_kind(content_type: &str, body: &[u8]) -> ReplyKind {
     }
 }
 
-/// Whether a body that is called text is none: it holds a zero byte, is not UTF-8, names no other charset, and does not begin as
+/// Returns true if a body with a text type is not text: it holds a zero byte, is not UTF-8, names no other charset, and does not begin as
 /// UTF-16 does.
 fn is_bytes(content_type: &str, body: &[u8]) -> bool {
     memchr::memchr(0, body).is_some()

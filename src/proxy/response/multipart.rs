@@ -11,15 +11,15 @@ const MAX_PARTS: usize = 256;
 /// One part of a multipart body.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ReplyPart {
-    /// The part's own media type; `text/plain` where it names none (RFC 2046 section 5.1).
+    /// The part's own media type; `text/plain` if it names none (RFC 2046 section 5.1).
     pub content_type: String,
-    /// How the part is to be handled; empty where it does not say.
+    /// Disposition of the part; empty if it has none.
     pub disposition: String,
     /// The part's bytes.
     pub body: Bytes,
 }
 
-/// The parts, or `None` where there is no boundary or nothing between its lines.
+/// Returns the parts, or `None` if there is no boundary or no part.
 #[must_use]
 pub(crate) fn parts(content_type: &str, body: &Bytes) -> Option<Vec<ReplyPart>> {
     let boundary = media_type::parameter(content_type, "boundary")?;
@@ -45,7 +45,7 @@ pub(crate) fn parts(content_type: &str, body: &Bytes) -> Option<Vec<ReplyPart>> 
     (!parts.is_empty()).then_some(parts)
 }
 
-/// Where delimiter lines begin.
+/// Returns the indexes at which delimiter lines begin.
 fn delimiters(body: &[u8], delimiter: &[u8]) -> Vec<usize> {
     let at_line_start = |index: usize| index == 0 || body.get(index - 1) == Some(&b'\n');
     memmem::find_iter(body, delimiter)

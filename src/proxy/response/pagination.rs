@@ -1,4 +1,4 @@
-//! The next page: where a reply says that there is more, the arguments that get it.
+//! The next page: its arguments, if a reply says that there is one.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::spec::node::{Node, Object};
 use crate::spec::operation::parameter::{Serialization, Style};
 use crate::spec::{Document, Location, Operation, Parameter};
 
-/// Fields that hold what the next call needs, and where it goes, in names without case and punctuation.
+/// Fields that hold a value for the next call, and the arguments that take it, in names without case and punctuation.
 const CURSORS: [(&str, &[&str]); 12] = [
     ("nextcursor", &["cursor", "nextcursor", "after", "startingafter"]),
     ("nextpagetoken", &["pagetoken", "nextpagetoken", "token"]),
@@ -29,7 +29,7 @@ const CURSORS: [(&str, &[&str]); 12] = [
     ("next", &["cursor", "next", "page", "after", "pagetoken"]),
     ("cursor", &["cursor"]),
 ];
-/// Objects in which such fields stand.
+/// Objects that contain such fields.
 const AROUND: [&str; 9] = [
     "meta",
     "metadata",
@@ -57,10 +57,10 @@ const SIZES: [&str; 12] = [
     "take",
 ];
 
-/// What a reply says about its next page.
+/// The next page of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum NextPage {
-    /// The arguments that get it, where they are others than those of the call.
+    /// The arguments that get it and differ from those of the call.
     Arguments(JsonObject),
     /// There is one, but no arguments of the tool get it.
     Unreachable,
@@ -70,14 +70,14 @@ pub(crate) enum NextPage {
 #[derive(Clone, Copy)]
 pub(crate) struct PageCall<'c> {
     pub(crate) operation: &'c Operation,
-    /// Says of what type arguments are.
+    /// Document, which has the types of arguments.
     pub(crate) document: &'c Document,
     pub(crate) arguments: &'c JsonObject,
     /// The URL of its request.
     pub(crate) url: &'c dyn Fn() -> Option<Url>,
 }
 
-/// What a successful reply says about its next page: by its `Link` header (RFC 8288), or by a field that many APIs use.
+/// Reads the next page of a successful reply: by its `Link` header (RFC 8288), or by a field that many APIs use.
 #[must_use]
 pub(crate) fn next(call: PageCall<'_>, response: &Response) -> Option<NextPage> {
     let links = response.headers.get_all(LINK).iter();
@@ -92,7 +92,7 @@ pub(crate) fn next(call: PageCall<'_>, response: &Response) -> Option<NextPage> 
     in_body().or(by_link)
 }
 
-/// How many items an API counts, where it counts some and the reply has none.
+/// Returns the number of items that an API counts, if it counts some and the reply has none.
 #[must_use]
 pub(crate) fn count_without_items(response: &Response) -> Option<u64> {
     /// Larger replies hold something.
@@ -123,7 +123,7 @@ pub(crate) fn count_without_items(response: &Response) -> Option<u64> {
     counts.find_map(|count| count.parse().ok().filter(|count| *count > 0))
 }
 
-/// Whether `[` and `]` stand together somewhere, but for white space.
+/// Returns true if `[` and `]` are adjacent somewhere, except for white space.
 fn has_empty_list(json: &[u8]) -> bool {
     memchr::memchr_iter(b'[', json).any(|at| {
         let rest = json.get(at + 1..).unwrap_or_default();
@@ -173,7 +173,8 @@ impl<'c> PageCall<'c> {
         found.map_or(NextPage::Unreachable, NextPage::Arguments)
     }
 
-    /// What the query of a link has other than the request; `None` where the link leads elsewhere, or to what no argument can say.
+    /// Returns the arguments by which the query of a link differs from the request; `None` if the link has another target, or a value that
+    /// no argument can give.
     fn changed_arguments(self, link: &str) -> Option<JsonObject> {
         let sent = (self.url)()?;
         let url = sent.join(link).ok()?;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::json;
 use crate::spec::media_type::{MediaKind, essence};
 
-/// How the records of a stream are told apart.
+/// Framing of the records of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// `text/event-stream`: an empty line ends an event.
@@ -21,7 +21,7 @@ pub enum Framing {
 #[derive(Debug)]
 pub struct Counter {
     framing: Framing,
-    /// Whether the line that is being read has anything in it yet.
+    /// True if the line that is being read is not empty.
     line_begun: bool,
     after_return: bool,
     count: usize,
@@ -34,7 +34,7 @@ pub(crate) struct FirstLine {
     end: Option<usize>,
     /// Its first and last byte that is not white space.
     ends: Option<(u8, u8)>,
-    /// Whether more than white space follows it.
+    /// True if other text than white space follows it.
     pub(crate) is_followed: bool,
 }
 
@@ -57,12 +57,12 @@ impl FirstLine {
         self.is_followed |= !rest.trim_ascii_start().is_empty();
     }
 
-    /// Whether it begins and ends as an object or a list does.
+    /// Returns true if it begins and ends as an object or a list does.
     pub(crate) fn looks_whole(&self) -> bool {
         matches!(self.ends, Some((b'{' | b'[', b'}' | b']')))
     }
 
-    /// Whether it is an object or a list.
+    /// Returns true if it is an object or a list.
     pub(crate) fn is_whole(&self, body: &[u8]) -> bool {
         self.looks_whole() && is_json(self.of(body))
     }
@@ -73,7 +73,7 @@ impl FirstLine {
     }
 }
 
-/// Whether every line is JSON, or empty.
+/// Returns true if every line is JSON, or empty.
 pub(crate) fn are_json_lines(body: &[u8]) -> bool {
     let lines = body.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     lines.filter(|line| !line.is_empty()).all(is_json)
@@ -84,7 +84,7 @@ fn is_json(text: &[u8]) -> bool {
 }
 
 impl Framing {
-    /// The framing of a media type; `None` where it is not a stream of records.
+    /// Returns the framing of a media type; `None` if it is not a stream of records.
     #[must_use]
     pub fn of(content_type: &str) -> Option<Self> {
         match MediaKind::of_sequence(content_type) {
@@ -132,8 +132,8 @@ impl Counter {
     }
 }
 
-/// The records of a stream that was read as text. `whole` says that it ended by itself: then what stands at its end is a
-/// record even where nothing closes it.
+/// Splits a stream that was read as text into records. With `whole`, the stream ended by itself, so the text at its end is a record even if
+/// nothing closes it.
 #[must_use]
 pub fn records(framing: Framing, text: &str, whole: bool) -> Vec<Value> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -165,7 +165,7 @@ fn json_or_text(text: &str) -> Option<Value> {
 pub(crate) struct ServerSentEvent {
     pub(crate) name: String,
     pub(crate) id: String,
-    /// JSON where it is JSON.
+    /// Data, parsed if it is JSON.
     pub(crate) data: Value,
 }
 

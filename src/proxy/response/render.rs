@@ -1,4 +1,4 @@
-//! From the reply to the result of the tool.
+//! Conversion of the reply to the result of the tool.
 
 use std::borrow::Cow;
 
@@ -31,47 +31,47 @@ const MAX_BLOB_BYTES: usize = 4 << 20;
 /// Larger JSON is given as a text, if structured content would need a tree.
 const MAX_TREE_BYTES: usize = 2 << 20;
 
-/// About how much text says what a file is.
+/// Approximate number of bytes of the description of a file.
 const MAX_LINE_BYTES: usize = 150;
-/// How much of the name of a file is shown.
+/// Number of bytes of the name of a file that are shown.
 const MAX_NAME_BYTES: usize = 200;
 
-/// What a tool promised of the structured content of its successes.
+/// Contract of a tool for the structured content of its successes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OutputContract {
-    /// Nothing: it has no output schema.
+    /// None: it has no output schema.
     #[default]
     None,
-    /// That there is some: its output schema accepts any object.
+    /// Some object: its output schema accepts any.
     AnyObject,
-    /// That it is what the document declares.
+    /// The object that the document declares.
     AsDeclared,
 }
 
-/// How a reply is given.
+/// Options for rendering a reply.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rendering<'a> {
-    /// What the tool promised.
+    /// Contract of the tool.
     pub promise: OutputContract,
-    /// How many bytes a result may hold; 0 is no limit.
+    /// Number of bytes that a result may have; 0 is no limit.
     pub max_bytes: usize,
     /// The client, if it does not show a model images.
     pub hides_images: Option<&'static str>,
-    /// What to say where the API refuses the call.
+    /// Advice if the API refuses the call.
     pub advice: Option<&'a Advice>,
     /// The document, which says which members of a reply matter most.
     pub document: Option<&'a Document>,
     /// The argument that filters the reply, if there is one.
     pub filter: Option<&'a str>,
-    /// The arguments of the call, which are named where the API says nothing of a 404.
+    /// The arguments of the call, which are named if a 404 has no body.
     pub arguments: Option<&'a JsonObject>,
-    /// Which headers are shown.
+    /// Headers that are shown.
     pub headers: ShownHeaders<'a>,
 }
 
-/// The result of a call that was answered, whatever the answer was. Where there is an output schema, clients refuse a success
-/// without structured content. One that is not JSON, or too large to be taken apart, gets its text as `result`; where that would
-/// break the promise it is not a success, because an error's content is not checked, and reaches the model.
+/// Makes the result of a call that was answered. If there is an output schema, clients refuse a success without structured content. One
+/// that is not JSON, or too large to be taken apart, gets its text as `result`; if that would break the contract it is not a success,
+/// because an error's content is not checked, and reaches the model.
 #[must_use]
 pub fn render_reply(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> ToolResult {
     let mut result = render_body(operation, response, rendering);
@@ -100,7 +100,7 @@ fn render_body(operation: &Operation, response: &Response, rendering: Rendering<
     result
 }
 
-/// How much of an error's body is shown, in bytes.
+/// Returns the number of bytes of an error's body that are shown.
 fn error_room(rendering: Rendering<'_>) -> usize {
     match rendering.max_bytes {
         0 => failure::MAX_ERROR_BYTES,
@@ -131,7 +131,7 @@ pub fn render_error(operation: &Operation, error: &crate::proxy::CallError) -> T
 }
 
 impl OutputContract {
-    /// How a success is given that is not JSON.
+    /// Returns the form of a success that is not JSON.
     pub(crate) fn text_form(self) -> TextForm {
         match self {
             Self::None => TextForm::Plain,
@@ -179,7 +179,7 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
     result
 }
 
-/// Whether a body is empty, or nothing but the white space that some servers end with.
+/// Returns true if a body is empty or only white space, which some servers send.
 fn is_blank(content_type: &str, body: &[u8]) -> bool {
     const MAX_WHITE_SPACE: usize = 16;
     body.is_empty()
@@ -188,7 +188,7 @@ fn is_blank(content_type: &str, body: &[u8]) -> bool {
             && matches!(reply_kind(content_type, body), ReplyKind::Json | ReplyKind::Text))
 }
 
-/// Whether a page for people came in place of the JSON that the document declares.
+/// Returns true if the reply is a web page although the document declares JSON.
 fn is_unexpected_page(operation: &Operation, content_type: &str, document: Option<&Document>) -> bool {
     let Some(document) = document.filter(|_| media_type::essence(content_type) == "text/html") else {
         return false;
@@ -205,7 +205,7 @@ fn note_cut() {
     }
 }
 
-/// The records of a stream as a list, and why it ends where it does.
+/// Makes a list of the records of a stream, and the reason of its end.
 fn stream_result(operation: &Operation, response: &Response, framing: Framing, rendering: Rendering<'_>) -> ToolResult {
     let text = decode_text(content_type(&response.headers), &response.body);
     let records = records::records(framing, &text, response.stopped.is_none());
@@ -237,7 +237,7 @@ fn json_result(operation: &Operation, response: &Response, rendering: Rendering<
     match parsed {
         // What a tree is written as has everything that `compact_json` asks for.
         Ok(value) => structured(operation, Cow::Owned(value.to_string()), true, rendering),
-        // Nobody could tell what it means.
+        // Such JSON has more than one reading.
         Err(Some(error)) if !spec_json::is_plain(body) => ToolResult::error(format!(
             "{} answered {} with JSON that is not read: {error}.",
             operation_label(operation),
@@ -261,7 +261,7 @@ fn json_result(operation: &Operation, response: &Response, rendering: Rendering<
     }
 }
 
-/// JSON text as a result, cut where it is too long. `is_compact` says that the text is known to be what a tree would be written as.
+/// Makes a result of JSON text, cut if it is too long. With `is_compact`, the text is known to be as a tree would be written.
 fn structured(operation: &Operation, json: Cow<'_, str>, is_compact: bool, rendering: Rendering<'_>) -> ToolResult {
     let length = json.len();
     let is_cut = rendering.max_bytes > 0 && length > rendering.max_bytes;
@@ -311,7 +311,7 @@ fn as_compact_json(text: String, is_compact: bool, length: usize) -> Result<Stri
     }
 }
 
-/// Why valid JSON has no structured form.
+/// Returns the reason for which valid JSON has no structured form.
 fn unstructured_reason(error: &serde_json::Error) -> String {
     let error = error.to_string();
     if error.contains("recursion limit") {
@@ -323,7 +323,7 @@ fn unstructured_reason(error: &serde_json::Error) -> String {
     }
 }
 
-/// The JSON of a reply as text, the records of a stream as a list; `None` where it is neither.
+/// Returns the JSON of a reply as text, the records of a stream as a list; `None` if it is neither.
 #[must_use]
 pub(crate) fn json_text(response: &Response) -> Option<String> {
     let content_type = content_type(&response.headers);
@@ -347,7 +347,7 @@ pub(crate) fn put_json(response: &mut Response, json: Bytes) {
     (response.body, response.stopped) = (json, None);
 }
 
-/// What was cut, and how to get the rest.
+/// Describes what was cut, and how to get the rest.
 fn lost(operation: &Operation, losses: &[Loss], filter: Option<&str>) -> String {
     let mut how = match pagination::page_size_argument(operation) {
         Some(size) => {
@@ -374,7 +374,7 @@ fn parts_in_room(parts: &[ReplyPart], room: &mut usize, hides_images: Option<&st
     let text_bytes = |part: &ReplyPart| media_kind(part).map_or(part.body.len(), |_| MAX_LINE_BYTES);
     let text_bytes: usize = parts.iter().map(text_bytes).sum();
     let mut media_room = *room - text_bytes.min(*room / 2);
-    // A model takes an image by its pixels, whatever the length of its base64.
+    // A model takes an image by its pixels, independent of the length of its base64.
     let mut image_room = MAX_BLOB_BYTES;
     for part in parts {
         let Some(kind) = media_kind(part) else {
@@ -428,7 +428,7 @@ fn media_kind(part: &ReplyPart) -> Option<MediaBlockKind> {
     }
 }
 
-/// `204 No Content`, and the headers that matter where there is no body.
+/// Writes `204 No Content`, and the headers that matter without a body.
 fn headline(response: &Response, shown: ShownHeaders<'_>) -> String {
     let lines = shown.headline(&response.headers).into_iter();
     lines.fold(status_line(response.status), |text, line| text + "\n" + &line)

@@ -23,13 +23,13 @@ use crate::spec::operation::response::header_names;
 use crate::spec::{Document, Location, Operation};
 use crate::text;
 
-/// The key of a result's `_meta` under which they stand, as an object of texts by lower-case names.
+/// The key of a result's `_meta` that has the headers, as an object of texts by lower-case names.
 const META_KEY: &str = "openapi-mcp/headers";
-/// How many headers a result shows.
+/// Number of headers that a result shows.
 const MAX_HEADERS: usize = 20;
 /// A longer header is left out: a part of a link or a cursor is of no use.
 const MAX_HEADER_BYTES: usize = 4096;
-/// How many bytes of declared headers share a note, which is shown whole or not at all.
+/// Number of bytes of the headers in one note, which is shown whole or not at all.
 const MAX_LINE_BYTES: usize = 250;
 /// The part of a result's bytes that headers may take, as a divisor.
 const MAX_SHARE: usize = 4;
@@ -62,9 +62,9 @@ const STANDARD: [HeaderName; 8] = [
     HeaderName::from_static("deprecation"),
     HeaderName::from_static("sunset"),
 ];
-/// Told in the text of a reply that has no other text.
+/// Headers in the text of a reply that has no other text.
 const IN_HEADLINE: [HeaderName; 7] = [LOCATION, LINK, ETAG, RETRY_AFTER, CONTENT_LENGTH, CONTENT_TYPE, LAST_MODIFIED];
-/// Declared headers whose names hold one of these words say where the next page begins, or how much there is.
+/// Declared headers whose names hold one of these words have the begin of the next page, or the number of items.
 const PAGE_WORDS: [&str; 7] = ["cursor", "nextpage", "nexttoken", "pagetoken", "continuation", "total", "count"];
 
 /// The tools of the same path to which an `ETag` may be given as `If-Match`.
@@ -76,10 +76,10 @@ pub(crate) struct EtagUse {
     pub(crate) tools: Box<[Box<str>]>,
 }
 
-/// How the caller calls the tool of that name; `None` if it may not list it.
+/// Function that returns how the caller calls the tool of that name; `None` if it may not list it.
 pub(crate) type ShownTool<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
-/// What a caller is told about the use of an `ETag`.
+/// Advice for a caller about the use of an `ETag`.
 #[derive(Debug)]
 pub(crate) struct EtagAdvice<'a> {
     argument: &'a str,
@@ -107,29 +107,29 @@ pub(crate) struct DeclaredHeader {
     shown: Box<str>,
 }
 
-/// Which headers of an operation's replies are shown.
+/// The headers of an operation's replies that are shown.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ShownHeaders<'a> {
     pub(crate) declared: &'a [DeclaredHeader],
     pub(crate) etag_advice: Option<&'a EtagAdvice<'a>>,
-    /// Where the API is: of an address there, path and query are shown.
+    /// Base URL of the API: of addresses below it, path and query are shown.
     pub(crate) base: Option<&'a Url>,
 }
 
-/// Where a result tells a header.
+/// Place in which a result shows a header.
 enum Told<'a> {
-    /// In `_meta` only.
+    /// `_meta` only.
     InMeta,
-    /// In the text as well, with its use.
+    /// The text as well, with its use.
     ForIfMatch(&'a EtagAdvice<'a>),
-    /// In the text as well, without the origin of the API.
+    /// The text as well, without the origin of the API.
     Location,
-    /// In the text as well, under the name that is declared.
+    /// The text as well, under the declared name.
     InText(&'a str),
 }
 
 impl<'a> ShownHeaders<'a> {
-    /// Where a header is told; `None` where it is not.
+    /// Returns the place in which a header is shown; `None` if it is not.
     fn told(self, name: &HeaderName, response: &Response) -> Option<Told<'a>> {
         // A reply without a body has them in its text.
         let has_body = response.status.is_success() && !response.body.is_empty();
@@ -148,8 +148,7 @@ impl<'a> ShownHeaders<'a> {
         Some(if is_useful { Told::InText(&declared.shown) } else { Told::InMeta })
     }
 
-    /// The headers that the text of a reply tells that has no other text, each as a line. What an `ETag` is good for stands in a line of
-    /// its own.
+    /// Writes the headers for a reply that has no other text, one per line. The use of an `ETag` has a line of its own.
     pub(crate) fn headline(self, headers: &HeaderMap) -> Vec<String> {
         let has_own_line = |name: &HeaderName| *name == ETAG && self.etag_advice.is_some();
         let told = |name: &&HeaderName| !has_own_line(name) && (IN_HEADLINE.contains(name) || is_rate_limit(name));
@@ -161,7 +160,7 @@ impl<'a> ShownHeaders<'a> {
     }
 }
 
-/// What a result says about the headers of a reply.
+/// Report of a result about the headers of a reply.
 #[derive(Debug, Default)]
 pub(crate) struct HeaderReport {
     values: Map<String, Value>,
@@ -250,8 +249,8 @@ fn without_origin(address: &str, base: Option<&Url>) -> String {
 }
 
 impl HeaderReport {
-    /// What is said about the headers of a reply, in at most a part of `max_bytes`, where 0 is no limit. Of a success with a body, notes
-    /// hold only what is good for the next call, else all declared headers.
+    /// Makes the report about the headers of a reply, in at most a part of `max_bytes`; 0 is no limit. For a success with a body, notes
+    /// hold only headers for the next call, else all declared ones.
     #[must_use]
     pub(crate) fn new(response: &Response, shown: ShownHeaders<'_>, max_bytes: usize) -> Self {
         let headers = &response.headers;
@@ -260,7 +259,7 @@ impl HeaderReport {
             .filter(|name| !is_hidden(name, headers))
             .filter_map(|name| Some((name, shown.told(name, response)?)))
             .collect();
-        // Where there is no room for all, what the text holds comes first.
+        // If there is no room for all, the headers of the text come first.
         found.sort_by_key(|(_, told)| matches!(told, Told::InMeta));
         let mut report = Self::default();
         let mut room = if max_bytes == 0 { usize::MAX } else { max_bytes / MAX_SHARE };

@@ -15,18 +15,18 @@ const MAX_CHARACTERS: usize = 1000;
 /// The most characters of the note about the next page: half a cursor would be another one.
 const MAX_NEXT_PAGE_CHARACTERS: usize = 4000;
 
-/// What a note is about, in the order in which notes are shown.
+/// Subject of a note, in the order in which notes are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NoteKind {
-    /// What is not shown, and how to get it.
+    /// Parts that are not shown, and how to get them.
     Cut,
     /// The arguments of the next page.
     NextPage,
-    /// Why the reply is given in another form than was to be expected.
+    /// Reason of an unexpected form of the reply.
     Form,
-    /// What was read otherwise than it was written.
+    /// Values that were read differently from how they were written.
     Repair,
-    /// What a header of the reply is good for in a later call.
+    /// Use of a header of the reply in a later call.
     Precondition,
     /// Other headers.
     Header,
@@ -35,7 +35,7 @@ pub(crate) enum NoteKind {
 /// The notes of a result.
 #[derive(Debug, Default)]
 pub(crate) struct ResultNotes {
-    /// A note about the next page is the arguments alone, as JSON; empty where none get it.
+    /// A note about the next page is the arguments alone, as JSON; empty if none get it.
     notes: Vec<(NoteKind, String)>,
     /// How to call again, if that is not by the operation's own name.
     call_again: Option<String>,
@@ -49,7 +49,7 @@ impl ResultNotes {
         self.notes.push((kind, text));
     }
 
-    /// Says that there is a next page, and with which arguments it is asked for.
+    /// Notes that there is a next page, and its arguments.
     pub(crate) fn add_next_page(&mut self, next: NextPage) {
         let arguments = match next {
             NextPage::Arguments(arguments) => Value::Object(arguments).to_string(),
@@ -58,7 +58,7 @@ impl ResultNotes {
         self.add(NoteKind::NextPage, arguments);
     }
 
-    /// Says that the operation is called through another tool.
+    /// Notes that the operation is called through another tool.
     pub(crate) fn call_through(&mut self, tool: &str, operation: &str) {
         self.call_again = Some(format!("call `{tool}` with operation `{operation}`, the same arguments and"));
     }

@@ -15,9 +15,9 @@ use tokio::time::timeout;
 use super::{Response, filter, render};
 use crate::text;
 
-/// How many filters may run at the same time.
+/// Number of filters that may run at the same time.
 pub(crate) const MAX_PARALLEL_FILTERS: usize = 4;
-/// How long a filter may run.
+/// Time limit of a filter.
 const FILTER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest program, in bytes.
 const MAX_PROGRAM_BYTES: usize = 4096;
@@ -26,7 +26,7 @@ const MAX_COMPLAINT: usize = 500;
 /// The exit code of a Rust program that panicked.
 const PANICKED: i32 = 101;
 
-/// What runs filters.
+/// Sandbox that runs filters.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     /// The file of `openapi-mcp`, which is started with the argument `filter`.
@@ -37,11 +37,11 @@ pub struct Sandbox {
     pub places: Arc<Semaphore>,
 }
 
-/// Why a filter gives nothing, in words for whoever wrote it.
+/// Failure of a filter, in words for its author.
 pub(crate) enum FilterFailure {
-    /// What the program itself complains of, which may hold parts of the reply.
+    /// Error of the program itself, which may hold parts of the reply.
     OfProgram(String),
-    /// What the sandbox or its limits say.
+    /// Error of the sandbox or its limits.
     OfSandbox(String),
 }
 
@@ -68,7 +68,7 @@ impl From<&str> for FilterFailure {
 }
 
 impl Sandbox {
-    /// What the filter makes of the JSON.
+    /// Returns the output of the filter for the JSON.
     ///
     /// # Errors
     /// A sentence for the model.
@@ -77,7 +77,7 @@ impl Sandbox {
         run.map_err(FilterFailure::into_words)
     }
 
-    /// As [`Sandbox::run`]; `max_wait` is how long it waits for a place.
+    /// Runs a filter like [`Sandbox::run`], and waits at most `max_wait` for a place.
     ///
     /// # Errors
     /// [`FilterFailure`].

@@ -1,5 +1,4 @@
-//! What rules of the operator make of a reply before anything else looks at it: fields kept or left out, a jq program, a
-//! number of items.
+//! Application of the operator's rules to a reply before other code reads it: fields kept or left out, a jq program, a number of items.
 //!
 //! A rule that cannot be applied withholds the reply: its status, its size and the reason are given, never what it holds.
 
@@ -21,16 +20,16 @@ use crate::spec::operation::response_rule::{FieldPosition, ResponseRule};
 
 /// A larger reply is not shaped: as a tree it takes many times its size.
 const MAX_SHAPED_BYTES: usize = 8 << 20;
-/// What stands for a record that cannot be looked into.
+/// Placeholder of a record that cannot be parsed.
 const WITHHELD_RECORD: &str = "[withheld: not JSON]";
 
-/// Why a reply is withheld, in words for a model.
+/// Reason for which a reply is withheld, in words for a model.
 pub(crate) struct Withheld(String);
 
 /// Shapes a reply by a rule; `left` is what is left of the call's time. Returns what of a page is not shown, in a sentence.
 ///
 /// # Errors
-/// [`Withheld`] where the rule cannot be applied.
+/// [`Withheld`] if the rule cannot be applied.
 pub(crate) async fn shape_reply(
     rule: &ResponseRule,
     operation: &Operation,
@@ -101,7 +100,7 @@ fn shape_fields(rule: &ResponseRule, operation: &Operation, response: &mut Respo
     Ok(remark)
 }
 
-/// What becomes of a reply that cannot be taken apart: a rule that keeps something back withholds it.
+/// Decides about a reply that cannot be parsed: a rule that removes parts withholds it.
 fn unshaped(rule: &ResponseRule, why: &str) -> Result<Option<String>, Withheld> {
     if rule.withholds() {
         return Err(Withheld(why.to_owned()));
@@ -196,7 +195,8 @@ fn keep_fields(value: &mut Value, position: &FieldPosition<'_>) -> bool {
     }
 }
 
-/// Cuts the list that a reply is, or those that are its members; gives where, how many are left, and of how many.
+/// Cuts the list that a reply is, or those that are its members. Returns the location, the number of items that are left, and their number
+/// before.
 fn cut_lists(value: &mut Value, limit: usize) -> Vec<(String, usize, usize)> {
     let mut cut = Vec::new();
     let mut shorten = |place: &str, items: &mut Vec<Value>| {
@@ -256,7 +256,7 @@ async fn run_program(program: &str, sandbox: Option<&Sandbox>, response: &mut Re
 }
 
 impl Withheld {
-    /// The result in place of a reply. A success stays one, so that nobody makes the call again.
+    /// Makes the result in place of a reply. A success stays one, so that the call is not repeated.
     pub(crate) fn result(&self, operation: &Operation, response: &Response, contract: OutputContract) -> ToolResult {
         let text = format!(
             "{} from {}. The reply of {} bytes is withheld, because this server is set to give only a part of it, and {}.",

@@ -24,8 +24,8 @@ struct Written {
     of: usize,
 }
 
-/// The result of a successful reply in that form; `None` where the reply is not of a kind that has it. A text of more than
-/// `max_bytes` is cut between rows; 0 is no limit.
+/// Makes the result of a successful reply in that form; `None` if the reply is not of a kind that has it. A text of more than `max_bytes`
+/// is cut between rows; 0 is no limit.
 pub(crate) fn render_as_text(format: ReplyFormat, response: &Response, max_bytes: usize) -> Option<ToolResult> {
     if !response.status.is_success() {
         return None;
@@ -49,7 +49,7 @@ pub(crate) fn render_as_text(format: ReplyFormat, response: &Response, max_bytes
     Some(result)
 }
 
-/// The table of a list of objects; `None` where it is something else. The columns stand in the order in which the rows have them.
+/// Writes the table of a list of objects; `None` if it is not one. The columns have the order of the rows' members.
 fn table(rows: &[Value], room: usize) -> Option<Written> {
     let rows: Vec<&Map<String, Value>> = rows.iter().map(Value::as_object).collect::<Option<_>>()?;
     let mut columns: Vec<&str> = Vec::new();
@@ -82,7 +82,7 @@ fn table(rows: &[Value], room: usize) -> Option<Written> {
     })
 }
 
-/// An object whose only list of objects is a table, with what stands beside that list before it.
+/// Writes an object whose only list of objects is a table, with the other members before it.
 fn with_table(members: &Map<String, Value>, room: usize) -> Option<Written> {
     let is_table = |value: &Value| {
         value
@@ -103,7 +103,7 @@ fn with_table(members: &Map<String, Value>, room: usize) -> Option<Written> {
     Some(Written { text, ..table })
 }
 
-/// The members of an object, each in a line or, where it is a list of objects, as a table.
+/// Writes the members of an object, each in a line or, if it is a list of objects, as a table.
 fn list(members: &Map<String, Value>, room: usize) -> Written {
     let (mut text, mut kept) = (String::new(), 0);
     for (name, value) in members {

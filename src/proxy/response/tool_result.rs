@@ -19,16 +19,16 @@ pub struct ToolResult {
     media: Vec<MediaBlock>,
     is_error: bool,
     meta: JsonObject,
-    /// What HTTP says in place of the result, so that the user signs in again.
+    /// Challenge of HTTP in place of the result, by which the user signs in again.
     pub(crate) challenge: Option<SignInChallenge>,
 }
 
-/// What a result says, without notes.
+/// Content of a result, without notes.
 #[derive(Debug)]
 enum ResultBody {
     /// Compact JSON, as `serde_json` writes it. Anything but an object is wrapped as `result`, as is an object if the output schema says so.
     Json { text: String, is_wrapped: bool },
-    /// Anything else.
+    /// Other content.
     Text { text: String, form: TextForm },
 }
 
@@ -104,7 +104,7 @@ impl ToolResult {
         Self { media, ..self }
     }
 
-    /// Whether it is an error.
+    /// Returns true if the result is an error.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.is_error
@@ -115,12 +115,12 @@ impl ToolResult {
         self.notes.add(kind, text.into());
     }
 
-    /// Says that there is a next page.
+    /// Notes that there is a next page.
     pub(crate) fn note_next_page(&mut self, next: NextPage) {
         self.notes.add_next_page(next);
     }
 
-    /// Says that the call was made by another tool, as which notes show it: the tool's name, and that of the operation.
+    /// Notes that the call was made by another tool: its name, which notes show, and that of the operation.
     pub(crate) fn note_called_through(&mut self, tool: &str, operation: &str) {
         self.notes.call_through(tool, operation);
     }
@@ -221,14 +221,14 @@ impl ToolResult {
         json::parse_text(&self.structured_text(&[])?).ok()
     }
 
-    /// What it says, without notes.
+    /// Returns its content, without notes.
     pub(crate) fn body_text(&self) -> &str {
         match &self.body {
             ResultBody::Json { text, .. } | ResultBody::Text { text, .. } => text,
         }
     }
 
-    /// Whether the text block is the structured content.
+    /// Returns true if the text block is the structured content.
     fn is_json(&self) -> bool {
         !matches!(
             self.body,
@@ -257,7 +257,7 @@ impl ToolResult {
         json::parse_value(&text).unwrap_or_default()
     }
 
-    /// About how many bytes it is as JSON.
+    /// Returns its approximate number of bytes as JSON.
     pub(crate) fn estimated_bytes(&self) -> usize {
         let media: usize = self.media.iter().map(|block| block.data.len() + 128).sum();
         // A text that is JSON is written twice, and once of that with escapes.

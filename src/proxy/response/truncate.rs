@@ -20,26 +20,26 @@ const MIN_MIXED_MEMBERS: usize = 64;
 const MIN_WHOLE_MEMBERS: usize = 8;
 /// Deeper than this nothing is taken apart.
 const MAX_DEPTH: usize = 24;
-/// How much of a pointer is told.
+/// Number of bytes of a pointer that are shown.
 const MAX_POINTER_BYTES: usize = 60;
-/// How many losses are told one by one.
+/// Number of losses that are listed one by one.
 const MAX_LISTED_LOSSES: usize = 5;
 
-/// What was lost, and where.
+/// A loss, and its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Loss {
     /// A JSON Pointer into the reply.
     pub pointer: String,
-    /// How many are left.
+    /// Number that is left.
     pub kept: usize,
-    /// Of how many.
+    /// Number before.
     pub of: usize,
     /// Items, members or characters.
     pub what: &'static str,
 }
 
-/// A JSON text of at most about `budget` bytes, and what it lost; the same text where it fits. `text` must be valid JSON. Where an object
-/// has too many members, those go last that `first` names, the first of them at the very last.
+/// Cuts a JSON text to about `budget` bytes, and returns the losses; the same text if it fits. `text` must be valid JSON. If an object has
+/// too many members, those that `first` names are removed last, the first of them at the very last.
 #[must_use]
 pub(crate) fn truncate_json(text: &str, budget: usize, first: &[String]) -> (String, Vec<Loss>) {
     let mut cutter = Cutter {
@@ -61,7 +61,7 @@ struct Cutter<'f> {
     first: &'f [String],
     /// The JSON Pointer of the value that is being written.
     place: String,
-    /// How many values that one is in.
+    /// Number of values around the current one.
     depth: usize,
     out: String,
     losses: Vec<Loss>,
@@ -101,7 +101,7 @@ impl Cutter<'_> {
         self.losses.push(Loss { pointer, kept, of, what });
     }
 
-    /// Writes a value that stands in the current one. `push` adds its place.
+    /// Writes a value inside of the current one. `push` adds its place.
     fn descend(&mut self, push: impl FnOnce(&mut String), node: Node<'_>, budget: usize) {
         let length = self.place.len();
         push(&mut self.place);
@@ -143,7 +143,7 @@ impl Cutter<'_> {
     }
 
     /// The members of an object share the room: lists give way first, as long as an item of each stays whole, and then the large members
-    /// alike. Where even that is too much, members go; of a map, the first stay whole.
+    /// alike. If even that is too long, members are removed; of a map, the first stay whole.
     fn write_members(&mut self, object: &Object<'_>, budget: usize) {
         let mut members: Vec<Member<'_>> = object.iter().map(|(key, node)| Member::new(key, node)).collect();
         let room = budget.saturating_sub(2);
@@ -220,8 +220,8 @@ impl<'n> Member<'n> {
     }
 }
 
-/// Whether an object is a map: its members are many, alike in kind unless they are very many, not large, and the document names none
-/// of them.
+/// Returns true if an object is a map: its members are many, alike in kind unless they are very many, not large, and the document names
+/// none of them.
 fn is_map(members: &[&mut Member<'_>], named: &[String], room: usize) -> bool {
     let kind = |member: &&mut Member<'_>| member.node.text().chars().next().filter(|begin| "{[\"".contains(*begin));
     let is_null = |member: &&&mut Member<'_>| member.node.text().starts_with("null");
@@ -263,12 +263,12 @@ fn largest_share(mut sizes: Vec<usize>, room: usize) -> usize {
     usize::MAX
 }
 
-/// How many bytes a key takes with its quotes, its colon, and the comma after its value.
+/// Returns the number of bytes of a key with its quotes, its colon, and the comma after its value.
 fn framed(key: &str) -> usize {
     4 + key.chars().map(escaped_len).sum::<usize>()
 }
 
-/// How many bytes JSON writes for a character.
+/// Returns the number of bytes of a character in JSON.
 fn escaped_len(character: char) -> usize {
     match character {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
@@ -277,7 +277,7 @@ fn escaped_len(character: char) -> usize {
     }
 }
 
-/// As many characters as fit into a JSON string of `budget` bytes with its quotes and the mark of a cut.
+/// Returns as many characters as fit into a JSON string of `budget` bytes with its quotes and the mark of a cut.
 fn cut_string(text: &str, budget: usize) -> &str {
     const FRAME: usize = 2 + '…'.len_utf8();
     let mut room = budget.saturating_sub(FRAME);
@@ -293,7 +293,7 @@ fn cut_string(text: &str, budget: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// Whether a text is base64, or a `data` URL of it: a part of that is of no use.
+/// Returns true if a text is base64, or a `data` URL of it: a part of that is of no use.
 fn is_base64(text: &str) -> bool {
     let data = text.strip_prefix("data:").and_then(|url| url.split_once(";base64,"));
     let data = data.map_or(text, |(_, data)| data);
@@ -305,7 +305,7 @@ fn is_base64(text: &str) -> bool {
         && has(u8::is_ascii_digit)
 }
 
-/// At most `budget` bytes of a text, cut between lines, or between characters if a line is long, and what it lost.
+/// Returns at most `budget` bytes of a text, cut between lines, or between characters if a line is long, and what it lost.
 #[must_use]
 pub(crate) fn truncate_text(text: &str, budget: usize) -> (&str, Option<Loss>) {
     if text.len() <= budget {

@@ -11,10 +11,10 @@ use crate::proxy::error::CallError;
 pub(crate) struct Breaker {
     /// After so many failures in a row it opens; 0 is never.
     max_failures: u32,
-    /// How long it stays open before a call may try again.
+    /// Time for which it stays open before a call may try again.
     pause: Duration,
     failures: AtomicU32,
-    /// Whether it is closed. It is looked at first, so that a healthy upstream costs no lock.
+    /// True if it is closed. It is read first, so a healthy upstream needs no lock.
     is_closed: AtomicBool,
     state: Mutex<BreakerState>,
 }
@@ -29,12 +29,12 @@ enum BreakerState {
     HalfOpen,
 }
 
-/// What became of a call, as far as the upstream's health goes.
+/// Outcome of a call for the upstream's health.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It answered.
+    /// The upstream answered.
     Success,
-    /// It cannot be reached, is too slow, or says itself that it cannot serve (502, 503, 504).
+    /// The upstream cannot be reached, is too slow, or reports that it cannot serve (502, 503, 504).
     Failure,
     /// The call says nothing about that.
     Unknown,
@@ -60,7 +60,7 @@ impl Breaker {
         }
     }
 
-    /// Whether it lets no call pass, or one that tries.
+    /// Returns true if it lets no call pass, or only a probe.
     pub(crate) fn is_open(&self) -> bool {
         !self.is_closed.load(Ordering::Acquire)
     }
@@ -137,13 +137,13 @@ impl Breaker {
 }
 
 impl Permit<'_> {
-    /// Whether this call decides about all that follow.
+    /// Returns true if this call decides about all that follow.
     #[must_use]
     pub(crate) fn is_probe(&self) -> bool {
         self.is_probe
     }
 
-    /// Says what became of the call.
+    /// Records the outcome of the call.
     pub(crate) fn settle(mut self, health: Outcome) {
         let is_probe = std::mem::take(&mut self.is_probe);
         match health {

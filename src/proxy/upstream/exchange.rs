@@ -21,29 +21,29 @@ use crate::proxy::response::{Response, Stopped};
 use crate::spec::MediaKind;
 use crate::text::MIN_BYTES_PER_TOKEN;
 
-/// Shorter request bodies are gone before anybody could be told.
+/// Length below which the sending of a request body is not reported, because it ends too soon.
 const MIN_REPORTED_UPLOAD_BYTES: u64 = 256 << 10;
 /// More records of a stream than this are not waited for.
 const MAX_RECORDS: usize = 1000;
 
-/// So many steps of a reply are told as they come, and then one in each [`STEP`].
+/// Number of steps of a reply that are reported as they come; then one in each [`STEP`] is.
 const FIRST_STEPS: u32 = 32;
 const STEP: Duration = Duration::from_millis(100);
 
-/// What an operator sets about calls.
+/// The operator's settings for calls.
 #[derive(Debug, Clone)]
 pub struct CallOptions {
-    /// How long one call may take in all, from connecting to the last byte of the reply.
+    /// Time limit of one call, from connecting to the last byte of the reply.
     pub timeout: Duration,
     /// The largest reply, in bytes, counted after decompression.
     pub max_response_bytes: usize,
-    /// Where files may be sent from.
+    /// Folder from which files may be sent.
     pub files: Option<FileRoot>,
-    /// How many bytes a result may hold; what is longer is cut. 0 is no limit.
+    /// Number of bytes that a result may have; longer ones are cut. 0 is no limit.
     pub max_result_bytes: usize,
     /// The client, if it does not show a model images.
     pub hides_images: Option<&'static str>,
-    /// What replies in flight may take of the memory, over all calls.
+    /// Budget of memory for replies in flight, over all calls.
     pub memory: MemoryBudget,
 }
 
@@ -80,7 +80,7 @@ pub(crate) async fn send_with_timeout(
     }
 }
 
-/// As [`send_with_timeout`], but for the deadline.
+/// Sends like [`send_with_timeout`], but without the deadline.
 ///
 /// # Errors
 /// As [`send_with_timeout`].
@@ -106,7 +106,7 @@ pub(crate) async fn exchange(
     let status = reply.status();
     let limits = BodyLimits {
         bytes: options.max_response_bytes,
-        // What came of a stream must be told before the whole call's time is over.
+        // The received part of a stream must be returned before the time limit of the call.
         stream_deadline: deadline - options.timeout.mul_f64(0.1),
         may_stream,
         memory: &options.memory,
@@ -127,7 +127,7 @@ pub(crate) async fn exchange(
     })
 }
 
-/// The request as it is sent, and how to watch its body leave where somebody wants to know of a long one.
+/// Returns the request as it is sent, and a watch on a long body if its progress is reported.
 fn outgoing_request(request: Request, is_watched: bool) -> (reqwest::Request, Option<Upload>) {
     let mut outgoing = reqwest::Request::new(request.method, request.url);
     *outgoing.headers_mut() = request.headers;
@@ -149,16 +149,16 @@ fn outgoing_request(request: Request, is_watched: bool) -> (reqwest::Request, Op
     (outgoing, upload)
 }
 
-/// How much of a reply is read.
+/// Limits of reading a reply.
 #[derive(Clone, Copy)]
 struct BodyLimits<'b> {
     bytes: usize,
     /// A stream of records is read until then.
     stream_deadline: Instant,
-    /// Whether JSON may be a stream of records although none has come.
+    /// True if JSON may be a stream of records although none has arrived.
     may_stream: bool,
     memory: &'b MemoryBudget,
-    /// Who the memory is counted for.
+    /// Caller for which the memory is counted.
     caller: &'b Caller,
 }
 
@@ -166,7 +166,7 @@ struct BodyLimits<'b> {
 struct ReadBody {
     body: Bytes,
     stopped: Option<Stopped>,
-    /// Whether it is a sequence of JSON values, one a line, under the type of a single one.
+    /// True if the body is a sequence of JSON values, one per line, under the type of a single one.
     is_lines: bool,
 }
 
@@ -288,7 +288,7 @@ impl Chunks {
 /// Reports how a reply comes in.
 struct Download<'p> {
     progress: &'p ReportProgress,
-    /// What went out before, and counts as well.
+    /// Number of bytes sent before, which count too.
     uploaded: u64,
     total: Option<u64>,
     pace: ProgressPace,
@@ -314,7 +314,7 @@ impl<'p> Download<'p> {
         }
     }
 
-    /// Reports the end, where the last chunk was not reported.
+    /// Reports the end, if the last chunk was not reported.
     fn finish(self, received: usize) {
         if !self.is_told {
             self.tell(received);
@@ -327,7 +327,7 @@ impl<'p> Download<'p> {
     }
 }
 
-/// How often a reply's progress is told: the first steps at once, then as often as anybody can read.
+/// Pace at which a reply's progress is reported: the first steps at once, then one in each [`STEP`].
 #[derive(Default)]
 struct ProgressPace {
     told: u32,
@@ -335,7 +335,7 @@ struct ProgressPace {
 }
 
 impl ProgressPace {
-    /// Whether a step is told; counts it then.
+    /// Returns true if a step is reported, and counts it then.
     fn is_due(&mut self) -> bool {
         let now = Instant::now();
         let is_due = self.told < FIRST_STEPS || self.last.is_none_or(|last| now - last >= STEP);

@@ -1,4 +1,4 @@
-//! How much goes to one upstream at a time: places for calls in flight, a queue before them, and a pace.
+//! Limits of one upstream: places for calls in flight, a queue before them, and a rate.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -29,7 +29,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl ConcurrencyLimit {
-    /// So many calls in flight, and so many that wait.
+    /// Makes a limit of so many calls in flight, and so many that wait.
     #[must_use]
     pub(crate) fn new(places: usize, queue: usize) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl ConcurrencyLimit {
     /// A place, for as long as what is returned lives.
     ///
     /// # Errors
-    /// [`CallError::Busy`] at once where the queue is full, or where no place came free in time.
+    /// [`CallError::Busy`] at once if the queue is full, or if no place became free in time.
     pub(crate) async fn enter(&self, deadline: Instant) -> Result<SemaphorePermit<'_>, CallError> {
         if let Ok(place) = self.places.try_acquire() {
             return Ok(place);
@@ -81,7 +81,7 @@ impl ConcurrencyLimit {
     }
 }
 
-/// How often requests leave: evenly, so that no second has more than its share.
+/// Rate of requests: they leave evenly, so that no second has more than its share.
 #[derive(Debug)]
 pub(crate) struct RequestRate {
     interval: Duration,
@@ -91,7 +91,7 @@ pub(crate) struct RequestRate {
 }
 
 impl RequestRate {
-    /// So many requests a second; more than 0. `share` makes of the interval the limit of all replicas.
+    /// Makes a rate of so many requests a second, more than 0. `share` makes the limit of all replicas from the interval.
     #[must_use]
     pub(crate) fn new(rate: f64, share: impl FnOnce(Duration) -> Option<SharedRate>) -> Self {
         let interval = Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX);
@@ -105,7 +105,7 @@ impl RequestRate {
     /// Waits for the next turn. `max_wait` is the longest that any request waits.
     ///
     /// # Errors
-    /// [`CallError::RateLimited`] at once where that lies behind the deadline.
+    /// [`CallError::RateLimited`] at once if the turn would be after the deadline.
     pub(crate) async fn turn(&self, deadline: Instant, max_wait: Duration) -> Result<(), CallError> {
         let mut shared_turn = Instant::now();
         if let Some(shared) = &self.shared {

@@ -47,10 +47,10 @@ use crate::proxy::response::Response;
 use crate::shared_state::rate::SharedRate;
 use crate::shared_state::state::SharedApiState;
 
-/// No request leaves more often than this, whatever the settings and however the API answers.
+/// Number of times that a request is sent at most, for any settings and answers.
 const MAX_ATTEMPTS: u32 = 4;
 
-/// What an operator sets about an upstream.
+/// The operator's settings for an upstream.
 #[derive(Debug, Clone)]
 pub struct UpstreamOptions {
     /// Calls in flight at a time.
@@ -59,15 +59,15 @@ pub struct UpstreamOptions {
     pub queue: usize,
     /// Requests a second.
     pub rate: Option<f64>,
-    /// How often a request is repeated, where that is allowed.
+    /// Number of repetitions of a request, if they are allowed.
     pub retries: u32,
     /// After so many failures in a row the upstream is left alone; 0 is never.
     pub breaker_failures: u32,
-    /// How long it is left alone.
+    /// Pause without requests once the breaker is open.
     pub breaker_pause: Duration,
-    /// Whether requests to the API's own origin carry the trace that they belong to (W3C Trace Context).
+    /// True if requests to the API's own origin carry the trace that they belong to (W3C Trace Context).
     pub propagates_trace: bool,
-    /// What the limits of all replicas are counted in.
+    /// State in which the limits of all replicas are counted.
     pub shared: Option<SharedApiState>,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct Upstream {
     breaker: Breaker,
     /// API, host and port, for metrics and traces.
     labels: OriginLabels,
-    /// Whether requests carry the trace that they belong to.
+    /// True if requests carry the trace that they belong to.
     propagates_trace: bool,
     budget: Budget,
     retries: u32,
@@ -111,7 +111,7 @@ pub(crate) struct Upstreams<'o> {
 }
 
 impl<'o> Upstreams<'o> {
-    /// None yet.
+    /// Makes an empty set.
     #[must_use]
     pub(crate) fn new(clients: Clients, options: &'o UpstreamOptions, api: ApiLabel) -> Self {
         Self {
@@ -158,17 +158,17 @@ impl UpstreamGauges for Upstream {
 pub(crate) struct OutgoingCall<'c, M> {
     /// Makes the request, each time anew.
     pub make: M,
-    /// What it carries of the operator's.
+    /// The operator's credential.
     pub credential: &'c Credential,
     /// New access tokens that its operation has refused.
     pub refused_tokens: &'c RefusedTokens,
-    /// Whether the request may be sent again.
+    /// True if the request may be sent again.
     pub repeats: bool,
     /// Limits of time and size.
     pub options: &'c CallOptions,
-    /// When the call ends at the latest.
+    /// Deadline of the call.
     pub deadline: std::time::Instant,
-    /// Who makes the call.
+    /// Caller of the tool.
     pub caller: &'c Caller,
 }
 
@@ -201,7 +201,7 @@ impl Upstream {
     /// Makes the request, as often as needed and allowed, and reads the reply.
     ///
     /// # Errors
-    /// [`CallError`] where it cannot be made, where there is no place for it, and as [`exchange::exchange`].
+    /// [`CallError`] if it cannot be made, if there is no place for it, and those of [`exchange::exchange`].
     pub(crate) async fn call<M: Fn() -> Result<Request, CallError>>(&self, call: OutgoingCall<'_, M>) -> Result<Reply, CallError> {
         let deadline = call.deadline.into();
         // What cannot be sent at all takes no permit, and neither does what waits for a token.
@@ -272,7 +272,7 @@ impl Upstream {
         outcome
     }
 
-    /// Whether a request that may be repeated is repeated; waits for its turn then. The budget pays for every repeat.
+    /// Returns true if the request is to be repeated, after a wait for its turn. The budget pays for every repetition.
     async fn waits_for_retry(&self, outcome: &Result<Response, CallError>, attempt: u32, retries: u32, deadline: Instant) -> bool {
         let pause = retry::pause(outcome, attempt).filter(|pause| attempt <= retries && Instant::now() + *pause < deadline);
         let Some(pause) = pause.filter(|_| self.budget.spend()) else {
@@ -294,8 +294,8 @@ fn share_rate(shared: &SharedApiState, origin: &Origin, interval: Duration) -> S
     SharedRate::new(&shared.state, &subject, interval, Duration::ZERO)
 }
 
-/// Whether a refused credential was renewed, so that the request can leave once more. A request that is refused for its
-/// credential was not acted on (RFC 9110 section 15.5.2), so that this holds for every method.
+/// Returns true if a refused credential was renewed, so that the request can leave once more. A request that is refused for its credential
+/// was not acted on (RFC 9110 section 15.5.2), so this holds for every method.
 async fn renews_credential(
     outcome: &Result<Response, CallError>,
     authentication: &mut CallAuthentication<'_>,
@@ -312,9 +312,9 @@ async fn renews_credential(
 pub(crate) struct Reply {
     /// The reply, without those credentials as they are on the wire.
     pub(crate) response: Response,
-    /// For the texts that are made of the reply: charsets and escapes are off only then.
+    /// Redactors for the texts that are made of the reply, after charsets and escapes were decoded.
     pub(crate) redactors: Vec<Arc<Redactor>>,
-    /// How old it is, where it was kept.
+    /// Age of the reply, if it was kept.
     pub(crate) age: Option<Duration>,
 }
 
@@ -331,7 +331,7 @@ impl Reply {
     }
 }
 
-/// What an outcome says about the health of the upstream.
+/// Judges the health of the upstream by an outcome.
 fn judge(outcome: &Result<Reply, CallError>) -> Outcome {
     match outcome {
         Ok(reply)

@@ -1,4 +1,4 @@
-//! What a failed exchange means: a class in words for the model, and the whole chain of causes for the log.
+//! Description of a failed exchange: a class in words for the model, and the whole chain of causes for the log.
 
 use std::io;
 
@@ -57,7 +57,7 @@ pub(super) fn body_error(failure: &OutboundFailure) -> CallError {
     }
 }
 
-/// Why there is no connection, without the host or the address.
+/// Describes why there is no connection, without the host or the address.
 fn describe_connection_failure(failure: &OutboundFailure) -> &'static str {
     for cause in failure.causes() {
         if let Some(sentence) = cause.downcast_ref().and_then(describe_io_error) {

@@ -1,4 +1,4 @@
-//! When a request is sent again, after which pause, and how often in all.
+//! Repetition of requests: conditions, pauses and a limit.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,16 +13,16 @@ use crate::proxy::response::Response;
 
 /// The pause before the first repetition; it doubles with each one.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
-/// An API that wants a longer pause than this gets it from the model, which is told when to come back.
+/// Longest pause of this server. Longer ones are reported to the model, which may call again after them.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Repetitions a second that are always allowed.
 const FREE_RETRIES_PER_SECOND: f64 = 10.0;
 /// Repetitions per call beyond that.
 const RETRY_SHARE: f64 = 0.1;
-/// What is saved up is no more than this.
+/// Largest number of saved repetitions.
 const MAX_SAVED_RETRIES: f64 = 100.0;
 
-/// The pause before sending again what had this outcome; `None` where that would be wrong. `attempt` counts from 1.
+/// Returns the pause before a request with this outcome is sent again; `None` if it must not be. `attempt` counts from 1.
 #[must_use]
 pub(crate) fn pause(outcome: &Result<Response, CallError>, attempt: u32) -> Option<Duration> {
     let backoff = || {
@@ -58,7 +58,7 @@ fn wanted(response: &Response, now: SystemTime) -> Option<Duration> {
     Some(date.duration_since(now).unwrap_or_default())
 }
 
-/// From 0 to 1; good enough to spread requests.
+/// Returns a number from 0 to 1, random enough to spread requests.
 fn random() -> f64 {
     f64::from(u32::try_from(RandomState::new().hash_one(0) >> 32).unwrap_or(0)) / f64::from(u32::MAX)
 }
@@ -94,7 +94,7 @@ impl Budget {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether one more repetition is affordable; then it is spent.
+    /// Returns true if the budget allows one more repetition, and spends it.
     pub(crate) fn spend(&self) -> bool {
         let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
         let calls = f64::from(u32::try_from(self.calls.swap(0, Ordering::Relaxed)).unwrap_or(u32::MAX));

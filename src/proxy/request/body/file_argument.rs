@@ -17,9 +17,9 @@ use crate::proxy::error::CallError;
 pub(crate) struct FileArgument {
     /// The bytes, in memory or on disk.
     pub piece: Piece,
-    /// The name, where one was given.
+    /// The name, if one was given.
     pub filename: Option<String>,
-    /// The media type, where one was given.
+    /// The media type, if one was given.
     pub media_type: Option<String>,
 }
 
@@ -33,10 +33,10 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Reads a file argument; one that is on disk is opened, where `folder` has it.
+/// Reads a file argument; one that is on disk is opened, if `folder` contains it.
 ///
 /// # Errors
-/// [`CallError::InvalidRequest`] where the value holds no bytes.
+/// [`CallError::InvalidRequest`] if the value holds no bytes.
 pub(crate) fn read_file_argument(argument: &str, value: &Value, folder: Option<&FileRoot>) -> Result<FileArgument, CallError> {
     let unsendable = |problem: &str| CallError::InvalidRequest {
         argument: argument.to_owned(),
@@ -78,11 +78,11 @@ pub(crate) fn read_file_argument(argument: &str, value: &Value, folder: Option<&
 }
 
 impl FileArgument {
-    /// The media type that was given, which must be one of the declared types and ranges; without one, that of the file's
-    /// extension, where the declared types leave a choice and it is one of them.
+    /// Returns the given media type, which must be one of the declared types and ranges; without one, that of the file's extension, if the
+    /// declared types leave a choice and include it.
     ///
     /// # Errors
-    /// [`CallError::InvalidRequest`] where the given type is none of them.
+    /// [`CallError::InvalidRequest`] if the given type is none of them.
     pub(crate) fn media_type_of(&self, argument: &str, declared: &[&str]) -> Result<Option<&str>, CallError> {
         match self.media_type.as_deref() {
             Some(given) if !media_type::is_declared(given, declared.iter().copied()) => Err(CallError::InvalidRequest {

@@ -38,7 +38,7 @@ const TYPES: [(&str, &str); 34] = [
     ("zip", "application/zip"),
 ];
 
-/// The media type of a file of that name; `None` where its extension is not a common one.
+/// Returns the media type of a file of that name; `None` if its extension is not a common one.
 #[must_use]
 pub(crate) fn media_type_of_name(filename: &str) -> Option<&'static str> {
     let (_, extension) = filename.rsplit_once('.')?;

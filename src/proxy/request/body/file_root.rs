@@ -32,7 +32,7 @@ impl FileRoot {
     /// The folder at `path`.
     ///
     /// # Errors
-    /// Where it is not a folder, or cannot be read.
+    /// An error if it is not a folder, or cannot be read.
     pub fn new(path: &Path) -> io::Result<Self> {
         let root = path.canonicalize()?;
         if !root.is_dir() {
@@ -41,7 +41,7 @@ impl FileRoot {
         Ok(Self { root })
     }
 
-    /// The path within the folder, without `.` and `..`; `None` where any part of the path leads out of the folder.
+    /// Returns the path within the folder, without `.` and `..`; `None` if any part of the path leads out of the folder.
     fn own(&self, path: &str) -> Option<PathBuf> {
         let path = Path::new(path);
         let path = if path.is_absolute() {
@@ -82,7 +82,7 @@ impl FileRoot {
             Err(Errno::XDEV | Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
             Err(_) => return Err(OUTSIDE),
         }
-        // Found, but not opened for reading, before it is known where it is.
+        // Opened as a path only, not for reading, until its location is known.
         let found = rustix::fs::openat(CWD, self.root.join(own), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|_| OUTSIDE)?;
         let found = File::from(found);
         let itself = PathBuf::from(format!("/proc/self/fd/{}", found.as_raw_fd()));
@@ -98,7 +98,7 @@ impl FileRoot {
         options.open(&itself).map_err(|_| UNREADABLE)
     }
 
-    /// Opens what is at a path below the folder, and compares where it is before and after.
+    /// Opens a path below the folder, and compares its location before and after.
     #[cfg(not(target_os = "linux"))]
     fn open_below(&self, own: &Path) -> Result<File, &'static str> {
         let resolved = self.root.join(own).canonicalize().map_err(|_| OUTSIDE)?;
@@ -120,9 +120,9 @@ impl FileRoot {
     /// Opens the file at `path`, which is relative to the folder, or whole and below it.
     ///
     /// # Errors
-    /// A sentence without the names of folders. Whether there is anything outside the folder is not told.
+    /// A sentence without the names of folders. It does not reveal which files exist outside of the folder.
     pub fn open(&self, path: &str) -> Result<FoundFile, &'static str> {
-        // By its letters first: asking the system about a path that leads out and back tells what is there.
+        // The text of the path is checked first: the system's answer about a path that leads out and back would reveal what exists there.
         let own = self.own(path).ok_or(OUTSIDE)?;
         let file = self.open_below(&own)?;
         let metadata = file.metadata().map_err(|_| OUTSIDE)?;
@@ -207,7 +207,7 @@ mod tests {
         assert!(FileRoot::new(&root.join("a.txt")).is_err());
         assert!(FileRoot::new(&root.join("none")).is_err());
     }
-    /// Somebody who can write into the folder swaps a file for a link that leads out, and for a pipe.
+    /// Another user who can write into the folder swaps a file for a link that leads out, and for a pipe.
     #[cfg(target_os = "linux")]
     #[test]
     fn p51_a_file_that_is_swapped_meanwhile_is_never_one_from_outside() {

@@ -3,7 +3,7 @@
 use crate::spec::media_type::essence;
 use crate::spec::operation::security_scheme::is_token;
 
-/// Whether the text is one media type: `type/subtype`, with or without parameters, and no range.
+/// Returns true if the text is one media type: `type/subtype`, with or without parameters, and not a range.
 #[must_use]
 pub(crate) fn is_media_type(text: &str) -> bool {
     let (name, parameters) = text.split_once(';').unwrap_or((text, ""));
@@ -14,7 +14,7 @@ pub(crate) fn is_media_type(text: &str) -> bool {
     is_name && !name.contains('*') && are_parameters(parameters)
 }
 
-/// Whether the type falls in one of the declared types and ranges; in bytes of any kind, and in none, all do.
+/// Returns true if the type is within one of the declared types and ranges; true for all types if bytes of any kind, or none, are declared.
 #[must_use]
 pub(crate) fn is_declared<'r>(media_type: &str, declared: impl IntoIterator<Item = &'r str>) -> bool {
     let given = essence(media_type);
@@ -50,7 +50,7 @@ fn are_parameters(mut rest: &str) -> bool {
     }
 }
 
-/// Where a quoted string is over, after its last quote.
+/// Returns the index after the last quote of a quoted string.
 fn quoted_end(text: &str) -> Option<usize> {
     let mut is_escaped = false;
     for (index, character) in text.char_indices() {

@@ -30,7 +30,7 @@ use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::request_body::Encoding;
 use crate::spec::{Document, MediaKind, MediaType};
 
-/// What goes after the headers, and the `Content-Type` that names it.
+/// Content after the headers, and its `Content-Type`.
 #[derive(Debug)]
 pub(crate) struct Body {
     /// The declared media type, with a boundary for multipart.
@@ -39,10 +39,10 @@ pub(crate) struct Body {
     pub content: Payload,
 }
 
-/// Writes `value` as `media_type` of `document` asks; `folder` is where files may be sent from.
+/// Writes `value` as `media_type` of `document` requires; `folder` has the files that may be sent.
 ///
 /// # Errors
-/// Where the value cannot be written in that media type.
+/// An error if the value cannot be written in that media type.
 pub(crate) fn write_body(document: &Document, media_type: &MediaType, value: &Value, folder: Option<&FileRoot>) -> Result<Body, CallError> {
     let mut content_type = media_type.name.clone();
     let content = match media_type.kind {

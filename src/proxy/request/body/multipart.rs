@@ -23,7 +23,7 @@ pub(crate) struct Parts {
 struct BodyPart {
     /// Its name, and that of its file; a part of a list has none.
     disposition: Option<String>,
-    /// The file's name, where the caller gave one.
+    /// The file's name, if the caller gave one.
     given: Option<String>,
     /// The other header lines, each with its end.
     head: String,
@@ -34,7 +34,7 @@ impl Parts {
     /// One part for each property, by its Encoding Object.
     ///
     /// # Errors
-    /// Where a file is none.
+    /// An error if a file argument is not a file.
     pub(crate) fn of(object: &Map<String, Value>, media_type: &MediaType, folder: Option<&FileRoot>) -> Result<Self, CallError> {
         let mut parts = Vec::new();
         for (name, value) in object {
@@ -81,7 +81,7 @@ impl Parts {
     /// One part for each item, without names (OAS 3.2 "Encoding By Position").
     ///
     /// # Errors
-    /// Where a file is none.
+    /// An error if a file argument is not a file.
     pub(crate) fn nameless(items: &[Value], media_type: &MediaType, folder: Option<&FileRoot>) -> Result<Self, CallError> {
         let (first, others) = &media_type.positions;
         let parts = items.iter().enumerate().map(|(index, item)| {
@@ -94,8 +94,8 @@ impl Parts {
         })
     }
 
-    /// A boundary that depends on all parts that are in memory, so that equal calls make equal requests and no part can hold
-    /// it by plan. What is in files is not known yet; with them it is one that nobody can guess.
+    /// Returns a boundary that depends on all parts that are in memory, so equal calls make equal requests and no part can contain it by
+    /// intent. The content of files is not known yet; with files the boundary is random.
     #[must_use]
     pub(crate) fn boundary(&self) -> String {
         let mut digest = Sha256::new();
@@ -189,7 +189,7 @@ impl BodyPart {
     }
 }
 
-/// Whether a value becomes several parts by its `style` and `explode` (3.1 and later, also for `multipart/form-data`).
+/// Returns true if the `style` and `explode` of a value make it several parts (3.1 and later, also for `multipart/form-data`).
 fn is_by_style(value: &Value, encoding: &Encoding) -> bool {
     let is_styled = encoding.style.is_some() || encoding.explode.is_some();
     is_styled && !encoding.binary && (value.is_object() || (value.is_array() && encoding.style == Some(Style::DeepObject)))
@@ -214,7 +214,7 @@ fn header_text(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).collect()
 }
 
-/// The media type with that boundary, whatever the document says of one.
+/// Returns the media type with that boundary in place of the document's.
 pub(crate) fn with_boundary(content_type: &str, boundary: &str) -> String {
     let kept: Vec<&str> = media_type::pieces(content_type)
         .filter(|part| !part.to_ascii_lowercase().starts_with("boundary="))

@@ -1,4 +1,4 @@
-//! What a request carries after its headers: bytes in memory, and files that are read while they are sent.
+//! The payload of a request: bytes in memory, and files that are read while they are sent.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use futures_util::stream::try_unfold;
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::watch;
 
-/// How much of a file is in memory at a time.
+/// Number of bytes of a file that are in memory at a time.
 const CHUNK: usize = 64 << 10;
 
 /// The same for a file that is sent as base64: a multiple of three, so that only the end is padded.
@@ -19,7 +19,7 @@ const BASE64_CHUNK: u64 = 48 << 10;
 /// A part of a body.
 #[derive(Debug)]
 pub enum Piece {
-    /// In memory.
+    /// Bytes in memory.
     Bytes(Bytes),
     /// An open file, and how many bytes of it are sent.
     File(std::fs::File, u64),
@@ -37,7 +37,7 @@ impl Piece {
         }
     }
 
-    /// How many bytes are sent.
+    /// Returns the number of bytes that are sent.
     fn length(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
@@ -69,7 +69,7 @@ impl Payload {
         Self { pieces }
     }
 
-    /// All of it, where it is in memory as one.
+    /// Returns the payload, if it is in memory as one part.
     #[must_use]
     pub fn bytes(&self) -> Option<&Bytes> {
         match self.pieces.as_slice() {
@@ -84,13 +84,13 @@ impl Payload {
         &self.pieces
     }
 
-    /// How many bytes it has.
+    /// Returns its length in bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.pieces.iter().map(Piece::length).fold(0, u64::saturating_add)
     }
 
-    /// The bytes as they are asked for; `sent` is told how many were given out. A file that has become shorter is an error.
+    /// Streams the bytes on demand, and reports in `sent` how many were given out. A file that has become shorter is an error.
     pub fn stream(self, sent: watch::Sender<u64>) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
         let sending = Sending {
             left: self.pieces.into_iter(),

@@ -18,17 +18,17 @@ use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::request_body::BodySchema;
 use crate::spec::{Document, Span, pointer};
 
-/// The root element where neither `xml.name` nor a component names it.
+/// The root element if neither `xml.name` nor a component names it.
 const ROOT: &str = "root";
 /// More schemas than this are not searched for what describes one value.
 const MAX_SCHEMAS: usize = 64;
-/// Where `nil` is declared (XML Schema part 1 section 2.6.2; OAS 3.2 "XML Null").
+/// Namespace that declares `nil` (XML Schema part 1 section 2.6.2; OAS 3.2 "XML Null").
 const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
 /// Writes `value` as an XML document. A text is the document itself.
 ///
 /// # Errors
-/// [`CallError::InvalidRequest`] where a name, a character or a shape has no place in XML.
+/// [`CallError::InvalidRequest`] if a name, a character or a shape cannot be written as XML.
 pub(crate) fn write_xml(document: &Document, schema: &BodySchema, value: &Value) -> Result<Vec<u8>, CallError> {
     if let Value::String(text) = value {
         if text.trim_start().starts_with(['{', '[']) {
@@ -60,14 +60,14 @@ fn invalid_xml_body(problem: &str) -> CallError {
     }
 }
 
-/// What a value becomes (3.2 `nodeType`; `attribute` and `wrapped` before that).
+/// Node that a value becomes (3.2 `nodeType`; `attribute` and `wrapped` before that).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NodeType {
     Element,
     Attribute,
     Text,
     Cdata,
-    /// Nothing: what is in it stands where it would.
+    /// No node: its content takes its place.
     None,
 }
 
@@ -126,7 +126,7 @@ impl Xml {
     }
 }
 
-/// What was read of schemas: a long list has many items and one schema.
+/// Cache of schemas that were read: a long list has many items and one schema.
 struct SchemaCache<'a> {
     document: &'a Document,
     chains: RefCell<HashMap<Span, Chain<'a>>>,
@@ -232,7 +232,7 @@ impl<'a> XmlShape<'_, 'a> {
         self.of(declared.or_else(free))
     }
 
-    /// Of the item at that index.
+    /// Returns the shape of the item at that index.
     fn item(&self, index: usize) -> Self {
         let listed = self.find(&|(object, _)| object.get("prefixItems")?.array()?.get(index).copied());
         self.of(listed.or_else(|| self.find(&|(object, _)| object.get("items"))))
@@ -245,13 +245,13 @@ fn emit(out: &mut XmlWriter, event: Event<'_>) -> Result<(), CallError> {
     out.write_event(event).map_err(|_| invalid_xml_body("cannot be written as XML"))
 }
 
-/// Writes `value` as an element, or as several, where it is a list without an element of its own. `inferred` is its name
-/// unless the schema has another; `encloses` says that a list gets an element in any case.
+/// Writes `value` as an element, or as several, if it is a list without an element of its own. `inferred` is its name unless the schema has
+/// another; with `encloses`, a list gets an element in any case.
 fn element(out: &mut XmlWriter, inferred: &str, shape: &XmlShape<'_, '_>, value: &Value, encloses: bool) -> Result<(), CallError> {
     let xml = shape.xml();
     if let Value::Array(items) = value {
         let is_wrapped = encloses || xml.node_type == Some(NodeType::Element);
-        // The name beside `type: array` is the wrapper's, and the items' too where they have none (OAS "XML Arrays").
+        // The name beside `type: array` is the wrapper's, and the items' too if they have none (OAS "XML Arrays").
         let name = xml.name.as_deref().filter(|_| is_wrapped).unwrap_or(inferred);
         let tag = xml.qualified(name)?;
         if is_wrapped {
@@ -299,7 +299,7 @@ fn element(out: &mut XmlWriter, inferred: &str, shape: &XmlShape<'_, '_>, value:
     emit(out, Event::End(BytesEnd::new(tag)))
 }
 
-/// Writes a value as text, in a CDATA section where its node is one.
+/// Writes a value as text, in a CDATA section if its node is one.
 fn write_text(out: &mut XmlWriter, node_type: NodeType, value: &Value) -> Result<(), CallError> {
     let text = scalar_text(value)?;
     // A parser would change a carriage return in such a section.
@@ -374,7 +374,7 @@ fn start_tag(tag: &str, attributes: Vec<(String, String)>) -> Result<BytesStart<
     Ok(start)
 }
 
-/// A text that any parser reads back as it was: line ends are told by number, because parsers change them (XML 1.0
+/// Escapes a text so that any parser reads it back unchanged: line ends become character references, because parsers change them (XML 1.0
 /// sections 2.11 and 3.3.3).
 fn escaped(text: &str, in_attribute: bool) -> Result<String, CallError> {
     check_characters(text)?;
@@ -404,7 +404,7 @@ fn check_characters(text: &str) -> Result<(), CallError> {
     }
 }
 
-/// Whether it is a `QName` (XML Namespaces section 4), in the characters that names are made of in practice.
+/// Returns true if a name is a `QName` (XML Namespaces section 4), in the characters that names are made of in practice.
 fn is_name(name: &str) -> bool {
     let starts = |character: char| character.is_alphabetic() || character == '_';
     let goes_on = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.');
