@@ -66,7 +66,7 @@ enum Command {
     Uninstall(install::UninstallCommand),
     /// Make a bundle (MCPB) that a host installs with a click
     Bundle(Box<package::bundle::BundleCommand>),
-    /// Compare the tools of two versions of a document; exit 1 where a client would break
+    /// Compare the tools of two versions of a document; exit 1 if a client would break
     Diff(Box<diff::DiffCommand>),
     /// Print the completions of a shell
     Completions(manual::shell::CompletionsCommand),

@@ -80,13 +80,13 @@ pub(crate) struct AccessSettings {
 }
 
 impl AccessSettings {
-    /// Whether clients need no credentials.
+    /// Returns true if clients need no credentials.
     pub(crate) fn is_open(&self) -> bool {
         self.auth_token_env.is_empty() && self.auth_token_file.is_empty() && self.oauth_issuer.is_none()
     }
 }
 
-/// How clients prove who they are; `is_local` where only this machine can reach us.
+/// Reads the authentication of clients; `is_local` is true if only this machine can reach the server.
 pub(crate) fn access(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) -> AccessOptions {
     let mut access = AccessOptions {
         public_url: settings.public_url.as_deref().and_then(|text| public_url(text, problems)),
@@ -148,7 +148,7 @@ fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) 
         }
         url
     });
-    // Whoever can change the keys in transit can forge tokens. Where the URL of the keys is given, the issuer is only a name.
+    // An attacker who can change the keys in transit can forge tokens. If the URL of the keys is given, the issuer is only a name.
     match Url::parse(issuer) {
         Ok(url) if url.query().is_some() || url.fragment().is_some() || !url.has_host() || has_user(&url) => {
             problems.push("--oauth-issuer is not the URL of an issuer: it has no host, or it has a user, a query or a fragment".into());
@@ -193,7 +193,7 @@ fn check_scopes<'s>(scopes: impl Iterator<Item = &'s String>, problems: &mut Vec
     }
 }
 
-/// Credentials in a URL end up wherever the URL is shown.
+/// Returns true if a URL has credentials, which would be shown with the URL.
 fn has_user(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }
@@ -216,7 +216,7 @@ pub(crate) fn tls_files(settings: &AccessSettings, problems: &mut Vec<String>) -
     }
 }
 
-/// How much clients may ask for.
+/// Reads the limits of clients.
 pub(crate) fn client_limits(settings: &AccessSettings, problems: &mut Vec<String>) -> Limits {
     let mut limits = Limits::default();
     match settings.max_connections {

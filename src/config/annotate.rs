@@ -34,7 +34,7 @@ fn split_outside_braces(text: &str) -> Vec<&str> {
     .collect()
 }
 
-/// The settings of how tools look, where the API has a `name` among several; what is wrong with them is pushed to `problems`.
+/// Reads the settings of tools. The API has a `name` if there are several. Faults are pushed to `problems`.
 pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut Vec<String>) -> AnnotateOptions {
     let mut patterns = |flag: &str, texts: &[String]| -> Vec<Pattern> {
         for text in texts.iter().filter(|text| split_outside_braces(text).is_empty()) {
@@ -101,12 +101,13 @@ pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut 
 
 /// The longest result of which a tool can say that it is taken whole, in characters.
 const MAX_RESULT_CHARACTERS: usize = 500_000;
-/// What notes take beside the budget of a result.
+/// Number of characters for notes beside the budget of a result.
 const NOTES_CHARACTERS: usize = 5_000;
 /// The largest budget of a client that reads such sizes, in bytes.
 pub(super) const MAX_ANNOUNCED_BUDGET: usize = MAX_RESULT_CHARACTERS - NOTES_CHARACTERS;
 
-/// What tools say to a client that takes 25,000 tokens of a result, or more characters if a tool says so; 0 tokens are no limit.
+/// Returns the size that tools declare for a client that takes 25,000 tokens of a result, or more characters if a tool declares them; 0
+/// tokens are no limit.
 fn raised_result_size(tokens: usize) -> Option<usize> {
     match tokens {
         0 => Some(MAX_RESULT_CHARACTERS),
@@ -193,7 +194,7 @@ pub(crate) fn confirm(texts: &[String], problems: &mut Vec<String>) -> Confirm {
     confirm
 }
 
-/// What the client accepts that the tools are shaped for, with the tokens of a result that the settings allow.
+/// Returns the profile of the client for which tools are shaped, with the tokens of a result that the settings allow.
 pub(super) fn client_profile(api: &ApiSettings) -> ClientProfile {
     let profile = api.common.client.map(KnownClient::from).unwrap_or_default().profile();
     ClientProfile {

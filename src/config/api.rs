@@ -1,4 +1,4 @@
-//! What one API needs: where its document comes from, how its tools look, and how it is called.
+//! The configuration of one API: the source of its document, its tools, and its calls.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -41,46 +41,46 @@ const MAX_TIMEOUT_SECONDS: f64 = 3600.0;
 /// No reply can be cut to less than this, in tokens.
 const MIN_RESULT_TOKENS: usize = 100;
 
-/// What one API needs.
+/// Configuration of one API.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiConfig {
-    /// How it is called and what its tools look like; where calls go is decided when the document is loaded.
+    /// Settings of its calls and tools; the destination of calls is decided when the document is loaded.
     pub options: ApiOptions,
-    /// Where the document comes from.
+    /// Source of the document.
     pub source: Source,
     /// Headers for fetching the document, marked as sensitive.
     pub source_headers: HeaderMap,
     /// Overlays, in the order in which they are applied.
     pub overlays: Vec<Source>,
-    /// Which references into other files are followed.
+    /// The references into other files that are followed.
     pub external_references: ExternalReferences,
     /// The most bytes of the document, and of each overlay and each file that it refers to; of these files together, twice as
     /// many.
     pub max_spec_bytes: usize,
     /// `--base-url`.
     pub base_url: Option<Url>,
-    /// Which of the document's servers, where there is no `--base-url`.
+    /// The document's server that is used, if there is no `--base-url`.
     pub server: Choice,
     /// `--mock`.
     pub mock: bool,
-    /// How the list of tools is made.
+    /// Options of the list of tools.
     pub list: ListOptions,
-    /// What the client makes of the tools.
+    /// Profile of the client.
     pub profile: ClientProfile,
-    /// Whether a document of which anything is read loosely is refused.
+    /// True if a document with a part that is read loosely is refused.
     pub strict: bool,
     /// Outgoing connections.
     pub outbound: OutboundOptions,
-    /// How often a server looks whether the document changed.
+    /// Interval at which a server checks for changes of the document.
     pub reload: Option<Duration>,
     /// Scopes that calls need of a client's token, besides those of the whole server.
     pub scopes: ToolScopes,
-    /// What is legal and most likely not meant, in sentences.
+    /// Warnings about settings that are valid but probably not intended, in sentences.
     pub warnings: Vec<String>,
 }
 
-/// The settings of an API; what is wrong with them is pushed to `problems`. `None` where there is no document. `variables` are the
-/// credentials in variables, by what follows the fixed part of their names.
+/// Resolves the settings of an API; faults are pushed to `problems`. `None` if there is no document. `variables` are the credentials in
+/// variables, by what follows the fixed part of their names.
 pub(crate) fn resolve_api(
     settings: &NamedSettings,
     variables: VariablesOfApi,
@@ -107,7 +107,7 @@ pub(crate) fn resolve_api(
     credentials.shared.clone_from(&shared_state);
     let call = call_options(api, &process.memory, problems);
     let forward = match process.transport {
-        // A file that serves HTTP otherwise may set it; over stdio there are no headers.
+        // A file that is also used for HTTP may set it; over stdio there are no headers.
         Transport::Stdio => Forwarding::default(),
         Transport::Http { .. } => forward::resolve_forwarding(&settings.forward, problems),
     };
@@ -175,7 +175,7 @@ impl ApiConfig {
             .find_map(|credentials| scheme_with_grant(&credentials.clients))
     }
 
-    /// Whether any connection may need TLS: it can be left out only where every address is known to be plain HTTP.
+    /// Returns true if any connection may need TLS: it can be left out only if every address is known to be plain HTTP.
     fn needs_tls(&self) -> bool {
         let plain = |url: &Url| url.scheme() == "http";
         let tenants_are_plain = self.options.tenants.as_ref().is_some_and(|tenants| {
@@ -252,7 +252,7 @@ fn resolve_headers(api: &ApiSettings, problems: &mut Vec<String>) -> (HeaderMap,
     (of_requests, of_source, warnings)
 }
 
-/// What runs filters: this program again.
+/// Returns the sandbox of filters, which runs this program again.
 fn sandbox(api: &ApiSettings, limit: usize, places: Arc<Semaphore>) -> Option<Sandbox> {
     let has_program = api.overrides.iter().any(|rule| rule.says.response.jq.is_some());
     (has_program || api.response_filter == Some(ResponseFilter::Jq)).then_some(())?;
@@ -292,7 +292,7 @@ fn server_choice(api: &ApiSettings, problems: &mut Vec<String>, warnings: &mut V
     choice
 }
 
-/// A sentence where variables give credentials of an API whose tenants have their own alone.
+/// Returns a sentence if variables give credentials of an API whose tenants have their own alone.
 fn unused_variables(api: &ApiSettings, name: Option<&ApiName>, variables: &BTreeMap<String, SecretString>) -> Option<String> {
     let tenants = api.tenants.iter().flat_map(|tenants| tenants.entries.values());
     let named: HashSet<&str> = tenants

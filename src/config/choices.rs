@@ -13,7 +13,7 @@ use crate::observe::metrics::ToolLabel;
 use crate::spec::ExternalReferences;
 use crate::transport::http::page::PageKind;
 
-/// Which references into other files are followed.
+/// The references into other files that are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -26,7 +26,7 @@ pub(crate) enum ExternalRefs {
     Any,
 }
 
-/// How tools get their hints.
+/// Source of the hints of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -43,7 +43,7 @@ pub(crate) enum AnnotationPolicy {
     Infer,
 }
 
-/// How far the document's own hints are trusted.
+/// Trust in the document's own hints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -56,7 +56,7 @@ pub(crate) enum DocumentHints {
     Ignore,
 }
 
-/// Whether metrics of calls name the tool.
+/// Choice if metrics of calls name the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -80,7 +80,7 @@ pub(crate) enum ResponseFilter {
     Jq,
 }
 
-/// What `tools/list` holds.
+/// Contents of `tools/list`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -89,7 +89,7 @@ pub(crate) enum ToolsMode {
     All,
     /// A few tools that search, describe and call the operations
     Search,
-    /// search where the list would be longer than --max-list-tokens, or than the client takes
+    /// search if the list would be longer than --max-list-tokens, or than the client takes
     Auto,
 }
 
@@ -134,7 +134,7 @@ impl fmt::Display for ClientName {
     }
 }
 
-/// Which output schemas are offered.
+/// The output schemas that are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -149,12 +149,12 @@ pub(crate) enum OutputSchemasName {
     Off,
 }
 
-/// How much descriptions of tools say.
+/// Detail of the descriptions of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum DescribeName {
-    /// What the document says
+    /// The document's own words
     Plain,
     /// Also what a call returns, and what takes the place of a deprecated operation
     Brief,
@@ -162,20 +162,20 @@ pub(crate) enum DescribeName {
     Full,
 }
 
-/// What the page for people tells.
+/// Content of the web page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum PageName {
     /// How to connect, and the tools
     Full,
-    /// How to connect, and not a word of the document
+    /// How to connect, without any text of the document
     Public,
     /// There is no page
     Off,
 }
 
-/// How clients reach the server.
+/// Transport by which clients reach the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -186,16 +186,16 @@ pub(crate) enum TransportKind {
     Http,
 }
 
-/// How much is logged.
+/// Level of logging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogLevel {
     /// Nothing
     Off,
-    /// What failed
+    /// Failures
     Error,
-    /// What may be wrong
+    /// Possible problems
     Warn,
     /// What is served, and how
     Info,
@@ -205,7 +205,7 @@ pub(crate) enum LogLevel {
     Trace,
 }
 
-/// How log lines look.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]

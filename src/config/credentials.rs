@@ -47,7 +47,7 @@ pub(crate) struct CredentialSettings {
     pub token_store: Option<ConfigPath>,
 }
 
-/// Where the credential of one scheme is taken from.
+/// Source of the credential of one scheme.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -135,7 +135,7 @@ impl SchemeSettings {
     }
 }
 
-/// Where a secret is taken from.
+/// Source of a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -146,7 +146,7 @@ pub(crate) enum Reference {
     File(ConfigPath),
 }
 
-/// A client identifier: itself, or where it is taken from.
+/// A client identifier: the value itself, or its source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -157,7 +157,7 @@ pub(crate) enum ClientId {
     Reference(Reference),
 }
 
-/// How the token of the user who calls becomes one of the API.
+/// Grant by which the calling user's token is exchanged for one of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -168,10 +168,10 @@ pub(crate) enum GrantKind {
     OnBehalfOf,
 }
 
-/// How a secret is referred to in the file.
+/// Forms of a reference to a secret in the file.
 const REFERENCE: &str = "`{ env: VARIABLE }` or `{ file: PATH }`";
 
-/// Whether a value of `auth`, which stands at `path`, can be read; what is wrong with it is pushed to `problems`. A value may be a secret that was
+/// Returns true if a value of `auth`, which is at `path`, can be read; faults are pushed to `problems`. A value may be a secret that was
 /// written out, and is not repeated.
 pub(crate) fn check_schemes(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> bool {
     let before = problems.problems.len();
@@ -239,7 +239,7 @@ pub(crate) fn resolve_credentials(
     }
 }
 
-/// The values of the schemes that stand at `path` in the file.
+/// Resolves the values of the schemes at `path` in the file.
 pub(crate) fn resolve_schemes(
     path: &str,
     schemes: &BTreeMap<String, SchemeSettings>,
@@ -280,7 +280,7 @@ pub(crate) fn read_credential_variable(suffix: &str, value: OsString) -> Result<
     checked(CredentialPart::of_variable(suffix), parse_secret(&value)?)
 }
 
-/// The values of the scheme of the file that stands at `key`.
+/// Resolves the values of the scheme at `key` of the file.
 fn scheme_values(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) -> CredentialValues {
     let own = match (&settings.env, &settings.file) {
         (Some(name), None) => Some(Reference::Env(name.clone())),
@@ -337,7 +337,7 @@ fn scheme_values(key: &str, settings: &SchemeSettings, problems: &mut Vec<String
     given
 }
 
-/// How the file calls a part.
+/// Returns the key of a part in the file.
 fn member(part: CredentialPart) -> String {
     let name = part.suffix().to_ascii_lowercase();
     if name.is_empty() {
@@ -347,7 +347,7 @@ fn member(part: CredentialPart) -> String {
     }
 }
 
-/// What must be a URL is one that a secret may be sent to.
+/// Checks that a part that must be a URL is one that a secret may be sent to.
 fn checked(part: CredentialPart, value: SecretString) -> Result<SecretString, &'static str> {
     let usable = |text: &str| Url::parse(text).is_ok_and(|url| server::usable(url).is_ok());
     if part.is_url() && !usable(value.expose_secret()) {
@@ -385,20 +385,20 @@ pub(crate) fn secret_variable(name: &str) -> Result<SecretString, String> {
     parse_variable(name, parse_secret)
 }
 
-/// What `parse` makes of the text of a file with secrets; its errors are the end of a sentence about the file.
+/// Parses the text of a file with secrets by `parse`; its errors are the end of a sentence about the file.
 pub(crate) fn parse_file<T>(path: &Path, parse: impl FnOnce(&str) -> Result<T, &'static str>) -> Result<T, String> {
     let shown = path.display();
     let text = text_file(path).map_err(|error| format!("the file `{shown}` cannot be read: {error}"))?;
     parse(&text).map_err(|why| format!("the file `{shown}` {why}"))
 }
 
-/// What `parse` makes of the value of a variable; its errors are the end of a sentence about the variable.
+/// Parses the value of a variable by `parse`; its errors are the end of a sentence about the variable.
 pub(crate) fn parse_variable<T>(name: &str, parse: impl FnOnce(&str) -> Result<T, &'static str>) -> Result<T, String> {
     let value = read_variable(name).ok_or_else(|| describe_unset(name))?;
     parse(&value).map_err(|why| format!("the variable `{name}` {why}"))
 }
 
-/// Why a variable that a setting names has no value.
+/// Describes why a variable that a setting names has no value.
 pub(crate) fn describe_unset(name: &str) -> String {
     match std::env::var(name) {
         Ok(value) if is_placeholder(&value) => {

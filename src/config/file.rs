@@ -50,7 +50,7 @@ pub(crate) fn parse(text: &str, problems: &mut FileProblems<'_>) -> FileSettings
     FileSettings { apis, ..settings }
 }
 
-/// Reports the keys of one API that stand beside `apis`.
+/// Reports the keys of one API that are beside `apis`.
 fn refuse_keys_beside_apis(map: &Map<String, Value>, problems: &mut FileProblems<'_>) {
     let (api, forward, common) = (keys::<ApiSettings>(), keys::<ForwardSettings>(), keys::<CommonSettings>());
     let is_of_one = |key: &String| api.contains(key) || forward.contains(key) || FILE_ONLY.contains(&key.as_str());
@@ -72,7 +72,7 @@ fn read_map(text: &str, problems: &mut FileProblems<'_>) -> Map<String, Value> {
     Map::new()
 }
 
-/// A value in which no key stands twice: of two lists of rules one would silently be lost.
+/// A value without repeated keys: of two lists of rules, one would be lost without a message.
 struct Once(Value);
 
 impl<'de> Deserialize<'de> for Once {

@@ -23,7 +23,7 @@ pub(crate) struct ForwardSettings {
     pub forward_authorization: Option<bool>,
 }
 
-/// What goes upstream; everything wrong with it is pushed to `problems`.
+/// Resolves the headers that are forwarded; faults are pushed to `problems`.
 pub(crate) fn resolve_forwarding(settings: &ForwardSettings, problems: &mut Vec<String>) -> Forwarding {
     let allowed = settings.forward_authorization == Some(true);
     let mut headers: Vec<(HeaderName, HeaderName)> = Vec::new();

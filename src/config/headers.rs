@@ -45,8 +45,8 @@ pub(crate) fn read_headers([flag, env_flag]: [&str; 2], given: &[String], from_e
     headers
 }
 
-/// A sentence where an Authorization header has no authentication scheme (RFC 9110 section 11.4): what people give is often
-/// the token alone. Some APIs want it so, therefore it is sent.
+/// Returns a sentence if an Authorization header has no authentication scheme (RFC 9110 section 11.4): users often give the token alone. It
+/// is sent nevertheless, because some APIs require that.
 pub(crate) fn warn_about_missing_scheme([flag, env_flag]: [&str; 2], headers: &HeaderMap) -> Option<String> {
     let has_scheme = |value: &HeaderValue| value.as_bytes().contains(&b' ');
     let lacks = headers.get_all(AUTHORIZATION).iter().any(|value| !has_scheme(value));

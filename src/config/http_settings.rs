@@ -38,13 +38,13 @@ pub(crate) struct HttpSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_delay: Option<f64>,
 
-    /// What a browser gets at / and /mcp: a page with the tools, one that says only how to connect, or none [default: full on
-    /// loopback where clients need no token, else public]
+    /// What a browser gets at / and /mcp: a page with the tools, one with only the steps to connect, or none [default: full on loopback if
+    /// clients need no token, else public]
     #[arg(long, env = "OPENAPI_MCP_PAGE", value_name = "WHICH", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<PageName>,
 
-    /// What goes from a client's request to the API's.
+    /// Headers that are forwarded from a client's request to the API.
     #[command(flatten)]
     #[serde(flatten)]
     pub forward: ForwardSettings,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// `over` where it is given, else `under`.
+/// Returns `over` for each setting that it has, else `under`.
 pub(crate) fn layer<T: Serialize + DeserializeOwned + Default + Clone>(over: &T, under: &T) -> T {
     let mut merged = to_map(under);
     if merged.is_empty() {

@@ -66,7 +66,7 @@ pub(crate) struct ConfigError(pub Vec<String>);
 pub(crate) struct TooManyApis(pub(crate) Vec<ApiName>);
 
 impl TooManyApis {
-    /// How many there are, with their names.
+    /// Describes the number of APIs, with their names.
     pub(crate) fn counted(&self) -> String {
         let names: Vec<&str> = self.0.iter().map(ApiName::as_str).collect();
         format!("{} ({})", names.len(), names.join(", "))
@@ -81,12 +81,12 @@ impl ConfigError {
     }
 }
 
-/// How logs are written.
+/// Options of logs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogOptions {
-    /// How much.
+    /// Level.
     pub level: Option<LogLevel>,
-    /// How it looks.
+    /// Format.
     pub format: LogFormat,
 }
 
@@ -95,9 +95,9 @@ pub(crate) struct LogOptions {
 pub(crate) struct LayeredSettings {
     pub(crate) process: ProcessSettings,
     pub(crate) server: ServerSettings,
-    /// The only API, or several in the order of their names; none where `apis` cannot be read.
+    /// The only API, or several in the order of their names; none if `apis` cannot be read.
     pub(crate) apis: Vec<NamedSettings>,
-    /// Which of several are wanted.
+    /// The chosen ones of several.
     chosen: Vec<ApiName>,
     /// The problems of the configuration file, and of `--api`.
     pub(crate) problems: Vec<String>,
@@ -142,12 +142,12 @@ impl LayeredSettings {
         layered
     }
 
-    /// Whether the APIs have names, although none may be readable.
+    /// Returns true if the APIs have names, even if none can be read.
     fn is_several(&self) -> bool {
         self.apis.iter().all(|api| api.name.is_some())
     }
 
-    /// For a command that serves nothing: what the file says of the server does not count.
+    /// Removes the server's settings of the file, for a command that serves nothing.
     pub(crate) fn forget_server(&mut self) {
         self.server = ServerSettings {
             // Nothing else is in flight.
@@ -160,8 +160,8 @@ impl LayeredSettings {
         }
     }
 
-    /// For a command that takes one API and gives it no name: of several, the chosen one becomes the only one. It is returned;
-    /// without any, the names are reported when the settings are resolved.
+    /// Makes the chosen one of several APIs the only one, without a name, and returns it, for a command that takes one API. If none is
+    /// chosen, the names are reported when the settings are resolved.
     ///
     /// # Errors
     /// None of several is chosen, or more than one.
@@ -181,7 +181,7 @@ impl LayeredSettings {
         }
     }
 
-    /// For a server: it serves all, and chooses none.
+    /// Refuses a choice of APIs, for a server, which serves all.
     pub(crate) fn refuse_choice(&mut self) {
         for name in std::mem::take(&mut self.chosen) {
             self.problems.push(format!(
@@ -212,7 +212,7 @@ impl LayeredSettings {
         }
     }
 
-    /// How logs are to be written, as far as the settings can be understood.
+    /// Returns the options of logs, as far as the settings can be read.
     #[must_use]
     pub(crate) fn log_options(&self) -> LogOptions {
         LogOptions {
@@ -287,13 +287,13 @@ impl LayeredSettings {
     }
 }
 
-/// Whether an API asks for scopes where no token has any.
+/// Returns true if an API requires scopes although no token has any.
 fn named_oauth_is_missing(apis: &[NamedSettings], server: &ServerSettings) -> bool {
     let asks = |api: &NamedSettings| api.scopes != ScopeSettings::default();
     server.http.access.oauth_issuer.is_none() && server.transport == Some(TransportKind::Http) && apis.iter().any(asks)
 }
 
-/// What the file says; what is wrong with it is pushed to `problems`.
+/// Reads the file; faults are pushed to `problems`.
 fn read_file(path: &Path, problems: &mut Vec<String>) -> FileSettings {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -307,7 +307,7 @@ fn read_file(path: &Path, problems: &mut Vec<String>) -> FileSettings {
         section: None,
         problems,
     };
-    // What a file names is where the file is, from wherever the program is started.
+    // Paths in a file are relative to its folder, independent of the working directory.
     let folder = path.parent().unwrap_or(Path::new(""));
     path::read_relative_to(folder, || file::parse(&text, &mut problems))
 }

@@ -1,5 +1,4 @@
-//! Paths in settings, and where relative ones start: one of the configuration file at the file's folder, one of a flag or
-//! a variable at the working directory.
+//! Paths in settings. Those of the configuration file are relative to its folder, those of a flag or a variable to the working directory.
 
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -42,7 +41,7 @@ impl<'de> Deserialize<'de> for ConfigPath {
     }
 }
 
-/// Of a flag or a variable.
+/// Makes the path of a flag or a variable.
 impl From<String> for ConfigPath {
     fn from(text: String) -> Self {
         Self(text.into())
@@ -79,12 +78,12 @@ impl ConfigSource {
         Source::parse(&self.0).map_err(|error| error.to_string())
     }
 
-    /// Whether nothing is named, as by `--spec "$UNSET"`.
+    /// Returns true if the path is empty, as by `--spec "$UNSET"`.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.trim().is_empty()
     }
 
-    /// Whether nothing is named, for serde.
+    /// Returns true if no path is given, for serde.
     #[expect(clippy::ref_option, reason = "serde calls it with the field")]
     pub(crate) fn is_missing(source: &Option<Self>) -> bool {
         source.as_ref().is_none_or(Self::is_empty)

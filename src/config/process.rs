@@ -1,4 +1,4 @@
-//! What one process needs once, however many APIs it serves.
+//! The configuration of the process, independent of the number of its APIs.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use crate::proxy::response::sandbox::MAX_PARALLEL_FILTERS;
 use crate::shared_state::keys::StateKeys;
 use crate::shared_state::state::SharedState;
 
-/// What one process needs once.
+/// Configuration of the process.
 #[derive(Debug, Clone)]
 pub(crate) struct ProcessConfig {
-    /// How clients reach the server.
+    /// Transport by which clients reach the server.
     pub transport: Transport,
-    /// What it shows of itself.
+    /// Observability.
     pub operations: OperationsConfig,
-    /// Which calls a person is asked about first.
+    /// The calls that a person must confirm.
     pub confirm: Confirm,
-    /// Whether every one of several APIs must be served.
+    /// True if all of several APIs must be served.
     pub require_all: bool,
-    /// What it shares with other replicas.
+    /// State that it shares with other replicas.
     pub shared_state: Option<Arc<SharedState>>,
     /// The keys that encrypt what is kept outside the process.
     pub state_keys: Option<StateKeys>,
-    /// What its requests and replies may take of the memory.
+    /// Budget of memory for its requests and replies.
     pub memory: MemoryBudget,
     /// Places for filters of replies.
     pub filters: Arc<Semaphore>,

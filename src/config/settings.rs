@@ -192,7 +192,7 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tool_name_length: Option<usize>,
 
-    /// What may be given for several APIs at once.
+    /// Settings that may be given for several APIs at once.
     #[command(flatten)]
     #[serde(flatten)]
     pub common: CommonSettings,
@@ -217,8 +217,8 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_schema_bytes: Option<usize>,
 
-    /// The longest list of tools that clients get where --tools is not set, in bytes: a longer one is served as by --tools search
-    /// [default: 6291456]
+    /// The longest list of tools that clients get if --tools is not set, in bytes: a longer one is served as by --tools search [default:
+    /// 6291456]
     #[arg(long, env = "OPENAPI_MCP_MAX_LIST_BYTES", value_name = "BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_list_bytes: Option<usize>,
@@ -249,7 +249,7 @@ pub(crate) struct ApiSettings {
     pub response_filter: Option<ResponseFilter>,
 }
 
-/// Settings of one API that count for each of several if they stand beside `apis`.
+/// Settings of one API that apply to each of several if they are beside `apis`.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -265,7 +265,7 @@ pub(crate) struct CommonSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolsMode>,
 
-    /// From how many tokens of the list on --tools auto means search [default: 20000]
+    /// Number of tokens of the list above which --tools auto means search [default: 20000]
     #[arg(long, env = "OPENAPI_MCP_MAX_LIST_TOKENS", value_name = "TOKENS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_list_tokens: Option<usize>,
@@ -287,7 +287,7 @@ pub(crate) struct CommonSettings {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct ProcessSettings {
-    /// What replicas share.
+    /// Shared state of replicas.
     #[command(flatten)]
     #[serde(flatten)]
     pub shared_state: SharedStateSettings,
@@ -331,13 +331,13 @@ pub(crate) struct ServerSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require_all: Option<bool>,
 
-    /// What it shows of itself.
+    /// Observability.
     #[command(flatten)]
     #[serde(flatten)]
     pub operations: OperationsSettings,
 
-    /// What requests of clients and replies of APIs may take of the memory while they are in flight, in bytes; a client may take
-    /// half of what others leave free [default: 268435456]
+    /// Memory for requests of clients and replies of APIs that are in flight, in bytes; a client may take half of what others leave free
+    /// [default: 268435456]
     #[arg(long, env = "OPENAPI_MCP_MAX_MEMORY", value_name = "BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_memory: Option<usize>,

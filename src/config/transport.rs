@@ -1,4 +1,4 @@
-//! How clients reach the server, and who may.
+//! Transports by which clients reach the server, and their admission.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::transport::http::{Allowed, HttpOptions};
 
 const TOKEN_PASSTHROUGH: &str = "--forward-authorization cannot be used with --auth-token-env, --auth-token-file or --oauth-issuer: the token that opens this server is not meant for the API (MCP, \"Token Passthrough\")";
 
-/// How clients reach the server.
+/// Transport by which clients reach the server.
 #[derive(Debug, Clone)]
 pub(crate) enum Transport {
     /// Over standard input and output.
@@ -25,12 +25,12 @@ pub(crate) enum Transport {
     Http {
         /// The address to listen on.
         bind: SocketAddr,
-        /// Who may ask, and how much.
+        /// Admission and limits of clients.
         options: Box<HttpOptions>,
     },
 }
 
-/// How clients reach the server; what is wrong with the settings is pushed to `problems`.
+/// Resolves the transport; faults of the settings are pushed to `problems`.
 pub(crate) fn resolve_transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport {
     match settings.transport {
         Some(TransportKind::Http) => resolve_http(&settings.http, problems),
@@ -103,7 +103,7 @@ fn resolve_drain_delay(seconds: Option<f64>, problems: &mut Vec<String>) -> Dura
     Duration::from_secs_f64(seconds)
 }
 
-/// What an API among several cannot pass on: nothing over stdio, and no Authorization that opens this server.
+/// Refuses headers that an API among several cannot forward: any over stdio, and an Authorization that authenticates at this server.
 pub(crate) fn refuse_forwarding(forward: &ForwardSettings, server: &ServerSettings, problems: &mut Vec<String>) {
     match server.transport {
         Some(TransportKind::Http) if forward.forward_authorization == Some(true) && !server.http.access.is_open() => {
@@ -145,7 +145,7 @@ fn resolve_address(bind: Option<&str>, problems: &mut Vec<String>) -> Option<Soc
     address
 }
 
-/// What an address needs that other machines can reach.
+/// Checks the settings that an address needs if other machines can reach it.
 fn check_exposure(bind: SocketAddr, settings: &HttpSettings, allowed: &Allowed, problems: &mut Vec<String>) {
     if allowed.hosts.is_empty() {
         problems.push(format!(

@@ -83,7 +83,7 @@ pub(crate) struct UpstreamSettings {
     pub breaker_pause: Option<f64>,
 }
 
-/// How connections are made; files are read here, and everything wrong with them is pushed to `problems`.
+/// Reads the settings of connections and their files; faults are pushed to `problems`.
 pub(crate) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) -> OutboundOptions {
     let authorities = read_authorities("--ca-cert", &settings.ca_cert, problems);
     let identity = match (&settings.client_cert, &settings.client_key) {

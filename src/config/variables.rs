@@ -9,12 +9,12 @@ use crate::text;
 
 const PREFIX: &str = "OPENAPI_MCP_";
 
-/// The value of a variable; nothing where it is not valid UTF-8, empty, or a placeholder that a client did not fill.
+/// Returns the value of a variable; `None` if it is not valid UTF-8, empty, or a placeholder that a client did not fill.
 pub(crate) fn read_variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !counts_as_unset(value))
 }
 
-/// Whether colours and progress may be written to a stream: to a terminal that is not `dumb`, unless `NO_COLOR` is set
+/// Returns true if colours and progress may be written to a stream: to a terminal that is not `dumb`, unless `NO_COLOR` is set
 /// (<https://no-color.org>).
 pub(crate) fn allows_decoration(is_terminal: bool) -> bool {
     is_terminal
@@ -25,7 +25,7 @@ pub(crate) fn allows_decoration(is_terminal: bool) -> bool {
 /// The program that runs, as it was started.
 ///
 /// # Errors
-/// A sentence where the system does not say.
+/// A sentence if the system does not report it.
 pub(crate) fn running_program() -> Result<PathBuf, String> {
     std::env::current_exe().map_err(|error| format!("the system does not say where this program is: {error}"))
 }
@@ -33,7 +33,7 @@ pub(crate) fn running_program() -> Result<PathBuf, String> {
 /// The current folder.
 ///
 /// # Errors
-/// A sentence where there is none.
+/// A sentence if there is none.
 pub(crate) fn current_folder() -> Result<PathBuf, String> {
     std::env::current_dir().map_err(|error| format!("the current folder cannot be read: {error}"))
 }
@@ -58,13 +58,13 @@ fn without_variables(command: Command) -> Command {
     command.mut_args(|argument| argument.env(clap::builder::Resettable::Reset))
 }
 
-/// Whether a variable with this value counts as one that is not set. Compose files and unit files leave variables empty. Several
-/// clients hand over the placeholder itself where the variable behind it is not set or a field was left blank.
+/// Returns true if a variable with this value counts as one that is not set. Compose files and unit files leave variables empty. Several
+/// clients pass the placeholder itself if its variable is not set or a field was left blank.
 pub(crate) fn counts_as_unset(value: &str) -> bool {
     value.is_empty() || is_placeholder(value)
 }
 
-/// Whether a text is exactly one placeholder of a client's configuration: `$X`, `${X}`, `${X:-default}`, `${env:X}`, `{env:X}`,
+/// Returns true if a text is exactly one placeholder of a client's configuration: `$X`, `${X}`, `${X:-default}`, `${env:X}`, `{env:X}`,
 /// `${input:x}`, `${user_config.x}` or `${{ secrets.X }}`.
 pub(crate) fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
@@ -132,7 +132,7 @@ pub(crate) fn without_unset(command: Command) -> Command {
     command.mut_subcommands(without_unset)
 }
 
-/// Whether a text can be the name of a variable, and not its value.
+/// Returns true if a text can be the name of a variable, and not its value.
 pub(crate) fn is_variable_name(text: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     (1..=64).contains(&text.len()) && text.bytes().all(is_allowed)
@@ -146,8 +146,7 @@ pub(crate) fn not_variable_names<'n>(names: impl Iterator<Item = &'n str>) -> Ve
     if wrong == 0 { Vec::new() } else { vec![sentence.to_owned()] }
 }
 
-/// How a variable is named in an error. People sometimes give the value (`$TOKEN`) in place of the name; a value is not
-/// repeated.
+/// Returns the name of a variable for an error. Users sometimes give the value (`$TOKEN`) in place of the name; a value is not repeated.
 #[must_use]
 pub(crate) fn called(name: &str) -> String {
     if is_variable_name(name) {

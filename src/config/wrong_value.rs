@@ -1,4 +1,4 @@
-//! How a problem of the configuration file is told: where, what is there, and what belongs there.
+//! Messages about problems of the configuration file: the location, the value, and the expected value.
 
 use std::fmt::Display;
 
@@ -16,11 +16,11 @@ pub(crate) struct FileProblems<'f> {
     pub(crate) problems: &'f mut Vec<String>,
 }
 
-/// Whether a value may be repeated in a message.
+/// Permission to repeat a value in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disclosure {
     Shown,
-    /// It may be a secret: only its type is told.
+    /// The value may be a secret: only its type is reported.
     Hidden,
 }
 
@@ -107,7 +107,7 @@ fn describe_value(value: &Value, disclosure: Disclosure) -> String {
     }
 }
 
-/// What to write instead of a word that is a boolean in YAML 1.1, in which `no` means false, but not in YAML 1.2.
+/// Advises about a word that is a boolean in YAML 1.1, in which `no` means false, but not in YAML 1.2.
 fn boolean_advice(path: &str, found: &str) -> String {
     let word = found
         .trim_start_matches("the text ")
@@ -122,7 +122,7 @@ fn boolean_advice(path: &str, found: &str) -> String {
     format!("write `{key}: {meant}`")
 }
 
-/// What serde expected, from its message ("invalid type: …, expected …"), in the words of this program.
+/// Reads from a message of serde what it expected ("invalid type: …, expected …"), in the words of this program.
 pub(crate) fn expected_by(error: &serde_json::Error) -> String {
     let message = error.to_string();
     let expected = message.split_once(", expected ").map_or(message.as_str(), |(_, expected)| expected);

@@ -35,7 +35,7 @@ pub(crate) struct CallCommand {
     /// Show the whole result as clients get it
     #[arg(long)]
     json: bool,
-    /// The tenant whose call it is, where the API has tenants: the value of its claim or header
+    /// The tenant whose call it is, if the API has tenants: the value of its claim or header
     #[arg(long, value_name = "VALUE")]
     tenant: Option<String>,
     /// Call as the user whose access token is in this variable; it is verified as a server with these settings does

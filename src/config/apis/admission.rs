@@ -46,7 +46,7 @@ pub(crate) fn read_keys<T: Args + DeserializeOwned + Default>(
     (from_map(settings), rules)
 }
 
-/// Takes one key where its value alone makes sense.
+/// Takes one key if its value by itself is valid.
 fn admit_key<T: DeserializeOwned>(key: String, value: Value, map: &mut Map<String, Value>, problems: &mut FileProblems<'_>) {
     let admits = |value: &Value| {
         let alone = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
@@ -61,7 +61,7 @@ fn admit_key<T: DeserializeOwned>(key: String, value: Value, map: &mut Map<Strin
     } else {
         Disclosure::Shown
     };
-    // One wrong element is told as such.
+    // One wrong element is reported as such.
     let elements = value.as_array().into_iter().flatten().enumerate();
     let wrong = elements.filter_map(|(index, element)| Some((index, element, admits(&vec![element.clone()].into()).err()?)));
     let before = problems.problems.len();

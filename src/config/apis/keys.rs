@@ -1,4 +1,4 @@
-//! Settings of one API that stand where they would concern all of several.
+//! Settings of one API in a place where they would apply to all of several.
 
 use crate::config::forward::ForwardSettings;
 use crate::config::layer::given_flags;

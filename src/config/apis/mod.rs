@@ -1,5 +1,5 @@
-//! Several APIs in one server: what stands under each name of `apis`, and which settings concern one API and which the whole
-//! process. Nothing is inherited: a setting of one API that stands anywhere else is an error.
+//! Several APIs in one server: the settings under each name of `apis`, those of one API and those of the whole process. There is no
+//! inheritance: a setting of one API in any other place is an error.
 
 pub(crate) mod admission;
 pub(crate) mod choice;

@@ -9,11 +9,11 @@ use crate::config::forward::ForwardSettings;
 use crate::config::layer::layer;
 use crate::config::settings::ApiSettings;
 
-/// What stands under one name, or all of it for the only API.
+/// Settings under one name, or all of them for the only API.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct NamedSettings {
-    /// None for the only API.
+    /// Name of the API; `None` for the only API.
     #[arg(skip)]
     #[serde(skip)]
     pub name: Option<ApiName>,

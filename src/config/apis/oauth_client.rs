@@ -14,7 +14,7 @@ use crate::proxy::auth::client_signer::{ClientKeyOptions, ClientSigner};
 use crate::proxy::auth::grant::{ExchangeGrant, ExchangeOptions};
 use crate::proxy::auth::values::OauthClientOptions;
 
-/// The OAuth clients of the schemes that stand at `path` in the file; everything wrong with them is pushed to `problems`.
+/// Resolves the OAuth clients of the schemes at `path` in the file; faults are pushed to `problems`.
 pub(crate) fn resolve_oauth_clients(
     path: &str,
     schemes: &BTreeMap<String, SchemeSettings>,
@@ -126,7 +126,8 @@ fn token_type(text: &str) -> String {
     }
 }
 
-/// What is wrong with a server whose API is called as the user, because of the grant of a `scheme`: it needs tokens of users, and nothing else in their place.
+/// Checks a server whose API is called as the user, because of the grant of a `scheme`: it needs tokens of users, and no other credential
+/// in their place.
 pub(crate) fn check_grants(scheme: Option<&str>, forward: &Forwarding, transport: &Transport) -> Vec<String> {
     let Some(name) = scheme else {
         return Vec::new();

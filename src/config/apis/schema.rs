@@ -23,7 +23,7 @@ pub(crate) fn apis() -> Value {
         .collect();
     json!({
         "properties": { "apis": {
-            "description": "Several APIs, each by its name. What concerns one of them stands under its name, and nothing is inherited. Only in the configuration file.",
+            "description": "Several APIs, each by its name. The settings of one of them are under its name; there is no inheritance. Only in the configuration file.",
             "type": "object",
             "minProperties": 1,
             "propertyNames": { "pattern": "^[a-z][a-z0-9_-]{0,31}$", "not": { "const": "readonly" } },
@@ -39,7 +39,7 @@ pub(crate) fn apis() -> Value {
     })
 }
 
-/// What may not stand beside `apis`: what concerns one API.
+/// Returns the schema of the keys that must not be beside `apis`, because they apply to one API.
 pub(crate) fn beside_apis(schema: &Value) -> Value {
     let of_one = schema["$defs"]["Api"]["properties"].as_object().unwrap().keys();
     let (common, scopes) = (keys::<CommonSettings>(), keys::<ScopeSettings>());

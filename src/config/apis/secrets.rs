@@ -30,7 +30,7 @@ pub(crate) fn share_secrets(apis: &mut [ApiConfig]) {
     }
 }
 
-/// What the operator's settings of one API keep secret, in each form in which it is sent.
+/// Returns the secrets of the operator's settings of one API, in each form in which they are sent.
 fn static_secrets(api: &ApiConfig) -> Vec<Vec<u8>> {
     let tenants = api.options.tenants.iter().flat_map(|tenants| tenants.entries.values());
     let all = api.options.credentials.iter().chain(tenants.map(|tenant| &tenant.credentials));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::choices::read_seconds;
 use crate::proxy::CacheOptions;
 
-/// A year, which RFC 9111 section 5.3 gives as an example of what is longer than anybody needs.
+/// Longest time: a year, beyond which RFC 9111 section 5.3 sees no use.
 const MAX_TTL_SECONDS: f64 = 31_536_000.0;
 /// Less holds no reply.
 const MIN_CACHE_BYTES: usize = 64 << 10;

@@ -63,14 +63,14 @@ pub(crate) struct OperationsSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_log_required: Option<bool>,
 
-    /// Send the trace of a call to the API, in the headers traceparent and tracestate; the variables of OpenTelemetry say where
-    /// spans of our own go
+    /// Send the trace of a call to the API, in the headers traceparent and tracestate; the variables of OpenTelemetry configure the export
+    /// of this server's spans
     #[arg(long, env = "OPENAPI_MCP_PROPAGATE_TRACE", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub propagate_trace: Option<bool>,
 }
 
-/// What a server shows of itself.
+/// Observability of a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OperationsConfig {
     pub(crate) metrics: Option<MetricsConfig>,
@@ -78,7 +78,7 @@ pub(crate) struct OperationsConfig {
     pub(crate) traces: TracesConfig,
 }
 
-/// Where metrics are served.
+/// Address of metrics.
 #[derive(Debug, Clone)]
 pub(crate) struct MetricsConfig {
     pub(crate) bind: SocketAddr,

@@ -3,8 +3,8 @@
 use crate::config::credentials::{parse_file, parse_variable};
 use crate::config::path::ConfigPath;
 
-/// What `parse` makes of the secret that one of the two settings names; `None` where neither is given. What is wrong is pushed to
-/// `problems`, the end of a sentence about the variable or the file that `parse` gives included.
+/// Parses by `parse` the secret that one of the two settings names; `None` if neither is given. Faults are pushed to `problems`, including
+/// the end of a sentence about the variable or the file that `parse` returns.
 pub(super) fn resolve_secret<T>(
     name: &str,
     variable: Option<&str>,

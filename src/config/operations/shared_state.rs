@@ -50,7 +50,7 @@ pub(crate) struct SharedStateSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_state_timeout: Option<f64>,
 
-    /// A name that tells this deployment from others that use the same server [default: openapi-mcp]
+    /// A name that distinguishes this deployment from others on the same server [default: openapi-mcp]
     #[arg(long, env = "OPENAPI_MCP_INSTANCE", value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
@@ -67,7 +67,7 @@ pub(crate) struct SharedStateSettings {
     pub state_key_file: Option<ConfigPath>,
 }
 
-/// What replicas share, and the keys for that.
+/// Shared state of replicas, and its keys.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SharedStateConfig {
     pub(crate) keys: Option<StateKeys>,
@@ -106,7 +106,7 @@ pub(crate) fn resolve_shared_state(
                 .into(),
         );
     }
-    // Those of the files that cannot be read are told as files of --ca-cert.
+    // Files that cannot be read are reported as files of --ca-cert.
     let authorities = read_authorities("--ca-cert", authority_files, &mut Vec::new());
     let options = place.zip(keys.clone()).map(|(place, keys)| SharedStateOptions {
         host: place.host,
@@ -165,7 +165,7 @@ fn resolve_timeout(seconds: Option<f64>, problems: &mut Vec<String>) -> Duration
     Duration::from_secs_f64(seconds)
 }
 
-/// What a URL says.
+/// Parts of a URL.
 struct ServerPlace {
     host: String,
     port: u16,

@@ -18,7 +18,7 @@ const OTHERS: [&str; 7] = [
     "OTEL_SERVICE_NAME",
     "OTEL_RESOURCE_ATTRIBUTES",
 ];
-/// What the names of variables of the exporter end with; each also stands after `TRACES_`.
+/// Suffixes of the exporter's variables; each is also valid after `TRACES_`.
 const OF_EXPORTER: [&str; 8] = [
     "ENDPOINT",
     "PROTOCOL",

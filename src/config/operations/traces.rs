@@ -1,5 +1,5 @@
-//! Where spans go, by the variables of OpenTelemetry's specification. Clients hand their own to servers over stdio, so that nothing
-//! here ends a start: what cannot be used is one warning, and there are no traces.
+//! The export of spans, by the variables of OpenTelemetry's specification. Clients pass their own variables to servers over stdio, so no
+//! fault here ends a start: variables that cannot be used cause one warning, and there are no traces.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,18 +17,18 @@ const DEFAULT_SAMPLER: &str = "parentbased_always_on";
 /// The path of traces below `OTEL_EXPORTER_OTLP_ENDPOINT`.
 const TRACES_PATH: &str = "v1/traces";
 
-/// What becomes of traces.
+/// Configuration of traces.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TracesConfig {
-    /// Where spans go; without it, none are made.
+    /// Export of spans; without it, none are made.
     pub(crate) export: Option<TraceOptions>,
-    /// Why there are no traces although variables ask for them.
+    /// Reason for which there are no traces although variables request them.
     pub(crate) warning: Option<String>,
-    /// Whether the API is told of the trace of a call.
+    /// True if the trace of a call is sent to the API.
     pub(crate) propagates: bool,
 }
 
-/// What the variables ask for.
+/// Reads the configuration of traces from the variables.
 pub(super) fn resolve_traces(propagates: bool) -> TracesConfig {
     let (export, warning) = match read_options(&TraceVariables::of_environment()) {
         Ok(export) => (export, None),
@@ -41,7 +41,7 @@ pub(super) fn resolve_traces(propagates: bool) -> TracesConfig {
     }
 }
 
-/// Where spans go and which; `None` where no variable asks for traces.
+/// Reads the exporter and the sampling; `None` if no variable requests traces.
 fn read_options(variables: &TraceVariables) -> Result<Option<TraceOptions>, String> {
     let is = |name: &str, wanted: &str| variables.get(name).is_some_and(|value| value.eq_ignore_ascii_case(wanted));
     let asks = ["TRACES_ENDPOINT", "ENDPOINT"]
@@ -122,7 +122,7 @@ fn read_sampler(variables: &TraceVariables) -> Result<Sampler, String> {
         .ok_or_else(|| "OTEL_TRACES_SAMPLER must be always_on, always_off or traceidratio, or one of these after `parentbased_`".to_owned())
 }
 
-/// What the process says of itself: the variables over what we know.
+/// Reads the attributes of the process: the variables take precedence over the built-in ones.
 fn read_resource(variables: &TraceVariables) -> Result<Vec<(String, String)>, String> {
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let mut resource = vec![

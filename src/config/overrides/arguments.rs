@@ -28,17 +28,18 @@ const PLACES: [(&str, Location); 4] = [
     ("cookie", Location::Cookie),
 ];
 
-/// What a rule sets for arguments, for the published schema.
+/// Settings of a rule for arguments, for the published schema.
 #[cfg(test)]
 #[derive(schemars::JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its shape counts")]
 pub(super) struct ArgumentSchema {
-    /// Whether no call may give it; without `value` or `default`, it is left out of every request
+    /// True if calls may not give it; without `value` or `default`, it is left out of every request
     hide: Option<bool>,
-    /// What is sent in every call, whatever the model says: a value, `{ env: NAME }`, `{ forward: Header-Name }` or `{ claim: NAME }`
+    /// Value that is sent in every call, and that the model cannot change: a literal, `{ env: NAME }`, `{ forward: Header-Name }` or
+    /// `{ claim: NAME }`
     value: Option<Value>,
-    /// What is sent where a call does not give it
+    /// Value that is sent if a call does not give it
     default: Option<Value>,
     /// Its name
     name: Option<String>,
@@ -47,15 +48,15 @@ pub(super) struct ArgumentSchema {
     /// The only values that it may have, each of which the document allows
     #[schemars(rename = "enum")]
     values: Option<Vec<Value>>,
-    /// Whether a call must give it, whatever the document says; a path parameter may be left out only with `default`
+    /// True if calls must give it, in spite of the document; a path parameter may be left out only with `default`
     required: Option<bool>,
-    /// Whether the value of a path parameter may hold slashes
+    /// True if the value of a path parameter may hold slashes
     slashes: Option<bool>,
-    /// Whether a property of the body that does not fit its schema is refused (strict), or sent with a note (lenient)
+    /// Treatment of a property of the body that does not fit its schema: refused (strict), or sent with a note (lenient)
     validate: Option<super::ValidateSchema>,
 }
 
-/// What the key `arguments` says.
+/// Contents of the key `arguments`.
 #[derive(Default)]
 pub(super) struct ReadArguments {
     pub(super) rules: Vec<ArgumentRule>,
@@ -143,7 +144,7 @@ fn read_rule(place: &str, said: &Map<String, Value>, rule: &mut ArgumentRule, sl
     }
 }
 
-/// What cannot be meant whatever the document says.
+/// Checks a rule for contradictions that no document resolves.
 fn check_rule(place: &str, rule: &ArgumentRule, problems: &mut FileProblems<'_>) {
     if rule.value.is_some() && rule.hide == Some(false) {
         problems.push(format!("`{place}` has a `value`, which no call may give; leave out `hide: false`"));
@@ -166,7 +167,7 @@ fn read_text(value: &Value, wrong: &mut impl FnMut(&str)) -> Option<String> {
     read
 }
 
-/// A value, or where it comes from.
+/// Reads a value, or its source.
 fn read_source(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<ValueSource> {
     let sources = ["env", "forward", "claim"];
     let Some(members) = value

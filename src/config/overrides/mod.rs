@@ -1,5 +1,5 @@
-//! The rules of `overrides` in the configuration file. Whatever cannot be read in one is an error: a rule that is read in
-//! part would protect less than it says.
+//! The rules of `overrides` in the configuration file. Any part of a rule that cannot be read is an error: a rule that is read in part
+//! would protect less than intended.
 
 mod arguments;
 mod response;
@@ -34,7 +34,7 @@ pub(crate) struct OverridesSchema {
     overrides: Option<Vec<OverrideSchema>>,
 }
 
-/// What a rule of `overrides` looks like, for the published schema.
+/// Form of a rule of `overrides`, for the published schema.
 #[cfg(test)]
 #[derive(schemars::JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -43,9 +43,9 @@ struct OverrideSchema {
     /// The operations that the rule applies to: all that match a glob of each key; without it, all operations
     #[schemars(rename = "match")]
     matches: Option<MatchSchema>,
-    /// Whether the rule may match no operation; without it, that is an error
+    /// True if the rule may match no operation; without it, that is an error
     optional: Option<bool>,
-    /// Whether there is a tool
+    /// True if there is a tool
     enabled: Option<bool>,
     /// Its name
     name: Option<String>,
@@ -59,13 +59,14 @@ struct OverrideSchema {
     keywords: Option<Vec<String>>,
     /// Path parameters whose values may hold slashes
     slashes: Option<Vec<String>>,
-    /// How much its description says
+    /// Detail of its description
     describe: Option<DescribeName>,
-    /// Whether a body that does not fit its schema is refused (strict), or sent with a note (lenient)
+    /// Treatment of a body that does not fit its schema: refused (strict), or sent with a note (lenient)
     validate: Option<ValidateSchema>,
-    /// What is set for arguments: a parameter as `path:NAME`, `query:NAME`, `header:NAME` or `cookie:NAME`, a property of the body as a JSON Pointer
+    /// Settings for arguments: a parameter as `path:NAME`, `query:NAME`, `header:NAME` or `cookie:NAME`, a property of the body as a JSON
+    /// Pointer
     arguments: Option<std::collections::BTreeMap<String, arguments::ArgumentSchema>>,
-    /// What of a reply is given
+    /// The parts of a reply that are returned
     response: Option<response::ResponseSchema>,
     /// Its hints; a hint that is not mentioned stays as it is
     annotations: Option<AnnotationsSchema>,
@@ -117,8 +118,8 @@ struct AnnotationsSchema {
     open_world_hint: Option<bool>,
 }
 
-/// What keeps a server from having the values of clients that rules send: over stdio there are no headers, and claims are those
-/// of verified tokens alone.
+/// Checks that the transport has the clients' values that rules send: over stdio there are no headers, and claims are those of verified
+/// tokens only.
 pub(crate) fn check_client_values(rules: &[Rule], transport: &Transport) -> Vec<String> {
     let arguments = rules
         .iter()
@@ -225,7 +226,7 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
     })
 }
 
-/// How much the description of a tool says.
+/// Reads the detail of a tool's description.
 fn read_detail(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<DescriptionDetail> {
     let read = serde_json::from_value::<DescribeName>(value.clone()).ok();
     if read.is_none() {
@@ -234,7 +235,7 @@ fn read_detail(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Op
     read.map(DescriptionDetail::from)
 }
 
-/// Whether a body that does not fit its schema is sent all the same.
+/// Reads whether a body that does not fit its schema is sent nevertheless.
 fn read_validate(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<bool> {
     match value.as_str() {
         Some("lenient") => Some(true),

@@ -15,7 +15,7 @@ const FORMATS: [(&str, ReplyFormat); 3] = [
 /// Results with less room say nothing.
 const MIN_TOKENS: usize = 50;
 
-/// What a rule sets for replies, for the published schema.
+/// Settings of a rule for replies, for the published schema.
 #[cfg(test)]
 #[derive(schemars::JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -27,9 +27,9 @@ pub(super) struct ResponseSchema {
     drop: Option<Vec<String>>,
     /// A jq program that makes the reply anew
     jq: Option<String>,
-    /// How many items of a list are given
+    /// Number of items of a list that are returned
     max_items: Option<usize>,
-    /// About how many tokens a result may take; it can only lower `max_result_tokens`
+    /// Approximate number of tokens that a result may take; it can only lower `max_result_tokens`
     max_tokens: Option<usize>,
     /// The form of what is given
     format: Option<FormatSchema>,

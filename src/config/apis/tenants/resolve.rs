@@ -1,4 +1,4 @@
-//! The tenants of an API: what tells them, where the calls of each go, and which credentials these carry.
+//! The tenants of an API: the source of their names, and the destination and the credentials of the calls of each.
 
 use std::collections::BTreeMap;
 
@@ -85,7 +85,7 @@ fn resolve_source(settings: &TenantSettings, problems: &mut Vec<String>) -> Opti
     }
 }
 
-/// What counts for all calls of an API would send them, or a credential with them, to every tenant.
+/// Refuses settings for all calls of an API that would send them, or a credential, to every tenant.
 fn refuse_shared_destinations_and_credentials(api: &ApiSettings, headers: &HeaderMap, problems: &mut Vec<String>) {
     let given = [
         ("--base-url", api.base_url.is_some()),
@@ -116,7 +116,7 @@ fn refuse_shared_destinations_and_credentials(api: &ApiSettings, headers: &Heade
     }
 }
 
-/// What a transport has no clients for that say their tenant.
+/// Checks that clients of the transport can name their tenant.
 pub(crate) fn check_tenant_source(tenants: Option<&TenantOptions>, transport: &Transport) -> Option<String> {
     let source = &tenants?.source;
     let why = match (source, transport) {
@@ -130,7 +130,8 @@ pub(crate) fn check_tenant_source(tenants: Option<&TenantOptions>, transport: &T
     Some(format!("`tenants`: what tells the tenant is {why}"))
 }
 
-/// What tells the tenants, and a line for each: its value, where its calls go, and the schemes that it has credentials for.
+/// Describes the source of tenants, and each of them in a line: its value, the destination of its calls, and the schemes that it has
+/// credentials for.
 pub(crate) fn describe_tenants(tenants: &TenantOptions) -> Vec<String> {
     let source = format!(
         "calls go to the base URL of the client's tenant, whose name comes {}:",

@@ -1,4 +1,4 @@
-//! The key `tenants` as it stands in the configuration file.
+//! The key `tenants` of the configuration file.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub(crate) struct TenantEntrySettings {
     pub auth: BTreeMap<String, SchemeSettings>,
 }
 
-/// Whether the value of `tenants` can be read; what is wrong with it is pushed to `problems`.
+/// Returns true if the value of `tenants` can be read; faults are pushed to `problems`.
 pub(crate) fn check_tenants(value: &Value, problems: &mut FileProblems<'_>) -> bool {
     const EXPECTED: &str = "a mapping with `claim` or `header`, and `entries`";
     let before = problems.problems.len();
