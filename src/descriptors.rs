@@ -15,7 +15,8 @@ pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
     is_out
 }
 
-/// What this process needs for itself: standard streams, the event loop, files that are read, and the pipes of filters.
+/// Number of descriptors that this process needs for itself: standard streams, the event loop, files that are read, and the pipes of
+/// filters.
 #[cfg(unix)]
 const RESERVED_DESCRIPTORS: u64 = 32;
 
@@ -28,7 +29,7 @@ pub(crate) fn raise_descriptor_limit() {
     }
 }
 
-/// How many connections of clients there may be at a time: no more than leave as many descriptors for connections to APIs.
+/// Returns the number of connections of clients that may be open at a time, which leaves as many descriptors for connections to APIs.
 #[must_use]
 pub(crate) fn client_connections(configured: usize) -> usize {
     #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! What ends the program, for whom it is said, and with which exit code.
+//! Failures that end the program, their audience and their exit codes.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -27,35 +27,35 @@ pub(crate) enum Failure {
     /// The document cannot be read.
     #[error("{source_name} cannot be served")]
     Document {
-        /// Where it came from.
+        /// Source of the document.
         source_name: String,
-        /// Why.
+        /// Error.
         #[source]
         error: LoadError,
     },
     /// An overlay cannot be applied.
     #[error("the overlay {source_name} could not be applied")]
     Overlay {
-        /// Where it came from.
+        /// Source of the overlay.
         source_name: String,
-        /// Why.
+        /// Error.
         #[source]
         error: OverlayError,
     },
     /// `--strict`, and something was found.
     #[error("{source_name} is not served because of --strict: {}; `openapi-mcp check` lists them", counted(*findings, "finding"))]
     Strict {
-        /// Where the document came from.
+        /// Source of the document.
         source_name: String,
-        /// How many findings.
+        /// Number of findings.
         findings: usize,
     },
     /// Too few of several APIs can be served; what each of them lacks is logged.
     #[error("{served} of {all} APIs can be served; the lines above say why{}", if *served > 0 { ", and --require-all asks for all of them" } else { "" })]
     TooFew {
-        /// How many can.
+        /// Number of APIs that can be served.
         served: usize,
-        /// How many there are.
+        /// Number of all APIs.
         all: usize,
     },
     /// There is nowhere to send requests to.
@@ -64,7 +64,7 @@ pub(crate) enum Failure {
     /// No client can be made.
     #[error(transparent)]
     Outbound(OutboundError),
-    /// Something else of this machine.
+    /// Other failure of this machine.
     #[error("{0}")]
     Io(String, #[source] std::io::Error),
 }
@@ -86,7 +86,7 @@ impl Failure {
         ExitCode::from(code)
     }
 
-    /// The failure for clients of a server that has answered their handshake already: nothing of where and how it runs.
+    /// Describes the failure for clients of a server that has answered their handshake already, without details of the machine.
     #[must_use]
     pub(crate) fn for_clients(&self) -> &'static str {
         match self {

@@ -19,19 +19,19 @@ pub(crate) const RESULT_KEY: &str = "result";
 pub(crate) const NOTES_KEY: &str = "_notes";
 
 const RESERVED: &str = "$serde_json::private::";
-/// How all keys begin that `serde_json` may keep for itself.
+/// Prefix of all keys that `serde_json` may reserve.
 pub(crate) const RESERVED_KEYS: &str = "$serde_json::";
 
 /// Reads a JSON text.
 ///
 /// # Errors
-/// As `serde_json`; and where a key is one that `serde_json` keeps for itself.
+/// Those of `serde_json`; and a key that `serde_json` reserves.
 pub(crate) fn parse_value(text: &[u8]) -> serde_json::Result<Value> {
     check_plain(text)?;
     serde_json::from_slice(text)
 }
 
-/// As [`parse_value`], of what is known to be UTF-8, which makes it faster.
+/// Parses like [`parse_value`], but faster, because the text is known to be UTF-8.
 ///
 /// # Errors
 /// As [`parse_value`].
@@ -48,7 +48,8 @@ fn check_plain(text: &[u8]) -> serde_json::Result<()> {
     Err(serde_json::Error::custom(message))
 }
 
-/// Whether no key of a JSON text begins with what `serde_json` keeps for itself. For a text that is not JSON, the answer may be either.
+/// Returns true if no key of a JSON text begins with the prefix that `serde_json` reserves. For a text that is not JSON, the answer may be
+/// either.
 #[must_use]
 pub(crate) fn is_plain(text: &[u8]) -> bool {
     static RESERVED_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESERVED));
@@ -90,8 +91,8 @@ pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Whether one of eight bytes is written as an escape. By arithmetic on all of them at once (Anderson, "Bit Twiddling Hacks": a zero
-/// byte, a byte less than n), which may also say so of a byte behind such a byte.
+/// Returns true if one of eight bytes is written as an escape. By arithmetic on all of them at once (Anderson, "Bit Twiddling Hacks": a
+/// zero byte, a byte less than n), which may also be true for a byte after such a byte.
 fn has_escaped_byte(bytes: [u8; 8]) -> bool {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
@@ -121,7 +122,7 @@ fn write_string_byte(byte: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'\\', short]);
 }
 
-/// How long the string is that the text begins with, both quotes included; `None` where it does not end.
+/// Returns the length of the string that the text begins with, both quotes included; `None` if it does not end.
 pub(crate) fn string_length(text: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {

@@ -29,8 +29,8 @@
 //! ```
 //!
 //! A [`Source`] is read, and [`Document::parse`] makes a document of its bytes; [`complete_document`] adds the files that its references
-//! lead to. [`Api::build`] reads the operations, makes a tool of each, and decides for each where its calls go and which credentials they
-//! carry. A server shows the tools of an API at its endpoints.
+//! lead to. [`Api::build`] reads the operations, makes a tool of each, and decides for each the destination and the credentials of its
+//! calls. A server shows the tools of an API at its endpoints.
 //!
 //! A call selects its credentials, checks and repairs the arguments, builds and sends the request or takes a kept reply, and makes a
 //! [`ToolResult`] of the reply: secrets are removed, and what is too long is cut. `ARCHITECTURE.md` in the repository names the functions.
@@ -75,7 +75,7 @@ pub use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, Opera
 pub use crate::transport::http::{HttpOptions, bind as bind_http, serve as serve_http};
 pub use crate::transport::stdio::serve as serve_stdio;
 
-/// What the tests, the benches and the fuzz targets of this repository reach into. Not a part of the library's promise.
+/// Internals for the tests, the benches and the fuzz targets of this repository. Not a part of the library's promise.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::annotate::{AnnotatedTools, annotate};

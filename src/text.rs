@@ -27,7 +27,7 @@ pub(crate) fn clean(text: &str) -> String {
     text.trim().to_owned()
 }
 
-/// Whether a text holds characters that a reader does not see; see [`clean`].
+/// Returns true if a text holds characters that are invisible to a reader; see [`clean`].
 #[must_use]
 pub(crate) fn has_hidden_characters(text: &str) -> bool {
     // Nearly every byte of nearly every text is plain; a block is judged as a whole, without a branch for each byte.
@@ -52,7 +52,7 @@ pub(crate) fn one_line(text: &str) -> String {
     clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A number and its noun, in the plural where there is not exactly one: `1 tool`, `2 tools`.
+/// Writes a number and its noun, in the plural if there is not exactly one: `1 tool`, `2 tools`.
 #[must_use]
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
@@ -79,8 +79,8 @@ pub(crate) fn error_in_a_line(error: &(dyn Error + 'static)) -> String {
 /// The longest name that another one is suggested for, in bytes: comparing takes time in proportion to both.
 pub(crate) const MAX_LIKENED_BYTES: usize = 128;
 
-/// The candidate most like `name`, where one is more like it than `least` (Jaro-Winkler, 0 to 1). A name of more than 128 bytes is like
-/// none.
+/// Returns the candidate most similar to `name`, if its similarity is above `least` (Jaro-Winkler, 0 to 1). A name of more than 128 bytes
+/// is similar to none.
 pub(crate) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>, least: f64) -> Option<&'c str> {
     if name.len() > MAX_LIKENED_BYTES {
         return None;
@@ -95,7 +95,7 @@ pub(crate) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c s
         .map(|(_, candidate)| candidate)
 }
 
-/// At most `max_bytes` bytes of `text`: cut after a sentence, else after a word, and marked with `…`.
+/// Returns at most `max_bytes` bytes of `text`: cut after a sentence, else after a word, and marked with `…`.
 #[must_use]
 pub(crate) fn truncate(text: &str, max_bytes: usize) -> String {
     const MARK: &str = "…";
@@ -140,13 +140,13 @@ fn is_hidden(character: char, previous: Option<char>) -> bool {
     }
 }
 
-/// Whether a character is one that a variation selector shows as an emoji, or as text: keycaps, symbols and pictographs.
+/// Returns true if a character is one that a variation selector shows as an emoji, or as text: keycaps, symbols and pictographs.
 fn may_be_emoji(character: char) -> bool {
     matches!(character, '#' | '*' | '0'..='9' | '\u{a9}' | '\u{ae}' | '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// A name made of a title: lower-case ASCII letters and digits, at most `max_bytes`, with `-` for everything between them; `api` where
-/// the title has none.
+/// Makes a name of a title: lower-case ASCII letters and digits, at most `max_bytes`, with `-` for everything between them; `api` if the
+/// title has none.
 pub(crate) fn name_from_title(title: &str, max_bytes: usize) -> String {
     let mut name = String::new();
     for character in title.to_ascii_lowercase().chars() {

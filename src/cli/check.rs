@@ -73,7 +73,7 @@ struct ApiReport {
 
 fn report(config: &ApiConfig, loaded: Loaded, searches: bool) -> ApiReport {
     let Loaded { api, mut diagnostics, .. } = loaded;
-    // A look calls nobody; `serve` would ask for this at once.
+    // This command makes no calls; `serve` would report this at once.
     diagnostics.extend(missing_server(config, &api).map(|error| Diagnostic::warning("#/servers", error.to_string())));
     let source = match &config.source {
         Source::Path(path) => path.display().to_string(),
@@ -89,7 +89,7 @@ fn report(config: &ApiConfig, loaded: Loaded, searches: bool) -> ApiReport {
         .map(describe_tenants)
         .unwrap_or_default();
     for finding in report.findings.iter_mut().filter(|finding| finding.file.is_none()) {
-        // What an overlay wrote stands at no line of the file, and what concerns the whole at no line at all.
+        // A value of an overlay has no line in the file, and a diagnostic about the whole document has no line.
         if !config.overlays.is_empty() || finding.pointer == "#" {
             (finding.line, finding.column) = (None, None);
         }
@@ -101,7 +101,7 @@ fn report(config: &ApiConfig, loaded: Loaded, searches: bool) -> ApiReport {
     }
 }
 
-/// Why operations have no server that requests can be sent to; nothing where all have one, or where the settings name it.
+/// Returns the reason for which operations have no server; `None` if all have one, or if the settings name it.
 pub(crate) fn missing_server(config: &ApiConfig, api: &Api) -> Option<ServerError> {
     if config.base_url.is_some() || config.options.tenants.is_some() || config.mock {
         return None;

@@ -15,7 +15,7 @@ use crate::mcp::endpoints::paths::MCP_PATH;
 use crate::mcp::endpoints::served_apis::ServedApis;
 use crate::text;
 
-/// Exit code where a document of several could not be read.
+/// Exit code if a document of several could not be read.
 pub(crate) const UNREADABLE: u8 = 3;
 
 /// The APIs that could be loaded, each with its settings, and whether all could.
@@ -24,7 +24,7 @@ pub(crate) struct LoadedApis {
     pub(crate) is_complete: bool,
 }
 
-/// Loads all APIs at once. One of several that cannot be loaded is told and left out.
+/// Loads all APIs at once. One of several that cannot be loaded is reported and left out.
 ///
 /// # Errors
 /// The failure of a single API; of several, wrong settings, names that clash, and that none can be loaded.
@@ -63,7 +63,7 @@ pub(crate) async fn load_each(configs: Vec<ApiConfig>, purpose: LoadPurpose) -> 
     Ok(LoadedApis { apis, is_complete })
 }
 
-/// Wrong settings end a command, whatever else there is; so does a failure of all.
+/// Reports failures. Wrong settings end a command in any case; so does a failure of all.
 fn tell_failures(failures: Vec<(Arc<ApiConfig>, Failure)>, is_all: bool) -> Result<(), Failure> {
     let mut problems = Vec::new();
     let mut last = None;
@@ -87,7 +87,7 @@ fn tell_failures(failures: Vec<(Arc<ApiConfig>, Failure)>, is_all: bool) -> Resu
     }
 }
 
-/// What a server with these APIs offers to clients at `/mcp`; nothing where there is no API.
+/// Makes the catalog of a server with these APIs at `/mcp`; `None` if there is no API.
 ///
 /// # Errors
 /// Names of tools clash.

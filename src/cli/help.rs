@@ -152,7 +152,7 @@ const SHORT_HELP_SETTINGS: [(&str, &str); 12] = [
 /// Those of them that `-h` of `install` does without.
 const NOT_NEEDED_TO_INSTALL: [&str; 6] = ["mock", "confirm", "transport", "bind", "allow_host", "auth_token_env"];
 
-/// What follows the flags of `serve`.
+/// Text after the flags of `serve`.
 pub(crate) const SERVE_EXAMPLES: &str = "\
 Examples:
   openapi-mcp serve --spec petstore.yaml --mock
@@ -163,7 +163,7 @@ Credentials: OPENAPI_MCP_AUTH_<SCHEME> for a security scheme of the document, as
 OPENAPI_MCP_AUTH_API_KEY for `apiKey`; `openapi-mcp check` names them all.
 Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
 
-/// What follows the flags of `call`.
+/// Text after the flags of `call`.
 pub(crate) const CALL_EXAMPLES: &str = "\
 Examples:
   openapi-mcp call --spec petstore.yaml --mock get_pet petId=7
@@ -174,7 +174,7 @@ Credentials: OPENAPI_MCP_AUTH_<SCHEME> for a security scheme of the document, as
 OPENAPI_MCP_AUTH_API_KEY for `apiKey`; `openapi-mcp check` names them all.
 Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
 
-/// What follows the flags of `install`.
+/// Text after the flags of `install`.
 pub(crate) const INSTALL_EXAMPLES: &str = "\
 Examples:
   openapi-mcp install --client cursor --spec petstore.yaml
@@ -184,7 +184,7 @@ Examples:
 On a terminal it shows the change and asks; else it prints the entry, without
 any secret. Exit codes: 0 written or already there, 1 declined, 2 refused.";
 
-/// What follows the flags of `tools`.
+/// Text after the flags of `tools`.
 pub(crate) const TOOLS_EXAMPLES: &str = "\
 Examples:
   openapi-mcp tools --spec petstore.yaml
@@ -193,7 +193,7 @@ Examples:
 
 Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
 
-/// What follows the flags of `check`.
+/// Text after the flags of `check`.
 pub(crate) const CHECK_EXAMPLES: &str = "\
 Examples:
   openapi-mcp check --spec petstore.yaml
@@ -204,14 +204,14 @@ Exit codes: 0 nothing is lost, 1 an operation is left out or no tool is left (wi
 --strict: or anything is read loosely), 2 wrong settings, 3 the document cannot be read.
 Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
 
-/// The sections of `-h`, where one screen has no room for a heading per setting.
+/// The sections of `-h`, because one screen has no room for a heading per setting.
 const SHORT_SECTIONS: [(&str, &[&str]); 3] = [
     ("API", &["spec", "base_url", "mock", "header_env"]),
     ("Tools", &["read_only", "tool_include", "confirm"]),
     ("Clients", &["transport", "bind", "allow_host", "auth_token_env"]),
 ];
 
-/// What `-h` says and `--help` does not.
+/// Text in `-h` that `--help` does not have.
 const SHORT_HELP_MARK: &str = "(see more with '--help')";
 
 /// The help that was asked for, with the settings in sections.
@@ -286,7 +286,7 @@ fn arrange_for_short_help(command: &str, argument: Arg) -> Arg {
     }
 }
 
-/// What other servers call their settings, and what does the same here.
+/// Names of settings of other servers, and the ones with the same effect here.
 const NAMES_ELSEWHERE: [(&str, &str); 9] = [
     ("host", "--transport http --bind 127.0.0.1:8080"),
     ("http", "--transport http"),

@@ -26,7 +26,7 @@ impl Shown<'_> {
     }
 }
 
-/// `yes` or `no`; in brackets where it is MCP's default and not written out.
+/// Returns `yes` or `no`; in brackets if it is MCP's default and not explicit.
 fn mark(hints: &Hints, hint: Hint) -> String {
     let word = if hints.effective(hint) { "yes" } else { "no" };
     match hints.get(hint) {
@@ -53,7 +53,7 @@ pub(crate) fn html(shown: &Shown<'_>) -> String {
     page_as_file(&shown.title, &tools, &sources)
 }
 
-/// A row for each tool, in short columns where the terminal has too few for the long ones.
+/// Writes a row for each tool, in short columns if the terminal is too narrow for the long ones.
 pub(crate) fn table(shown: &Shown<'_>, terminal_columns: Option<usize>) -> String {
     let is_silent = shown.tools.iter().any(|offered| !offered.hints.is_set());
     let long = aligned(&long_rows(shown));
@@ -188,7 +188,7 @@ pub(crate) fn explained(shown: &Shown<'_>) -> String {
     out
 }
 
-/// What rules set for arguments and replies, a line each; never a value.
+/// Writes the settings of rules for arguments and replies, a line each, without values.
 fn explain_rules(rules: &OperationRules, out: &mut String) {
     for rule in &rules.arguments {
         let mut said = Vec::new();

@@ -1,4 +1,4 @@
-//! From settings to an API that can be called: what `serve`, `tools` and `call` have in common.
+//! Loading of an API from settings, for `serve`, `tools` and `call`.
 
 use std::sync::{Arc, LazyLock};
 
@@ -33,7 +33,7 @@ pub(crate) fn api_settings(flags: &CommandSettings, file: &ConfigFile, level: Lo
     resolve(layered, level, LogDelivery::Direct)
 }
 
-/// Reads and checks the settings of a server that stand in a file, and starts logging.
+/// Reads and checks the settings of a server that are in a file, and starts logging.
 pub(crate) fn server_settings_of_file(flags: &CommandSettings, file: &ConfigFile, level: LogLevel) -> Result<Config, Failure> {
     let layered = LayeredSettings::read(flags, &ServerSettings::default(), &file.choice, file.config.as_deref());
     resolve_server(layered, level, LogDelivery::Direct)
@@ -109,7 +109,7 @@ pub(crate) fn span_of(config: &ApiConfig) -> tracing::Span {
     }
 }
 
-/// Whether the API is going to be called.
+/// Purpose for which an API is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoadPurpose {
     Serve,
@@ -120,13 +120,13 @@ pub(crate) enum LoadPurpose {
 pub(crate) struct Loaded {
     pub(crate) api: Arc<Api>,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// What its calls go to under `--mock`; it must live as long as calls are made.
+    /// Mock that its calls go to under `--mock`; it must live as long as calls are made.
     pub(crate) mock: Option<mock::Running>,
-    /// Everything that was read, where it is going to be watched for changes.
+    /// Revisions of all that was read, if it will be watched for changes.
     pub(crate) seen: Vec<Revision>,
 }
 
-/// Warns where the certificate of an API is not checked, which puts every call at risk.
+/// Warns if the certificate of an API is not checked, which puts every call at risk.
 pub(crate) fn warn_about_insecure_upstream(config: &ApiConfig) {
     if config.outbound.insecure && !config.mock {
         tracing::warn!(
@@ -179,7 +179,7 @@ async fn run_long<T>(work: impl FnOnce() -> T) -> T {
     tokio::task::block_in_place(work)
 }
 
-/// TLS is left out where a local file is only inspected, because nothing is connected to.
+/// Returns the options of connections, without TLS if a local file is only inspected, because no connection is made.
 fn outbound_options(config: &ApiConfig, purpose: LoadPurpose) -> OutboundOptions {
     let is_local = purpose == LoadPurpose::Inspect
         && config.external_references != ExternalReferences::Any
@@ -194,9 +194,9 @@ fn outbound_options(config: &ApiConfig, purpose: LoadPurpose) -> OutboundOptions
 /// A document with its overlays and the other files that it refers to.
 struct DocumentRead {
     document: Arc<Document>,
-    /// What of it could not be read.
+    /// Diagnostics about the parts that could not be read.
     unread: Vec<Diagnostic>,
-    /// Everything that was read, where it is going to be watched for changes.
+    /// Revisions of all that was read, if it will be watched for changes.
     seen: Vec<Revision>,
 }
 
@@ -241,7 +241,7 @@ async fn read_document(config: &ApiConfig, client: &HttpClient) -> Result<Docume
     })
 }
 
-/// What was read, or if that is a web page or nothing at the address of a site, the document that is found on its origin.
+/// Returns what was read. If that is a web page, or nothing at the address of a site, returns the document that is found on its origin.
 async fn found_document(
     config: &ApiConfig,
     client: &HttpClient,
@@ -299,7 +299,7 @@ fn api_options(config: &ApiConfig, purpose: LoadPurpose, mock: Option<&mock::Run
     options
 }
 
-/// Which tools a server lists. Under --strict, the start must know of all that is read loosely.
+/// Returns the tools that a server lists. Under --strict, all parts that are read loosely must be known at start.
 fn list_extent(config: &ApiConfig, purpose: LoadPurpose) -> ListExtent {
     let list = &config.list;
     match list.mode {
@@ -342,7 +342,7 @@ fn refuse_findings(config: &ApiConfig, diagnostics: &[Diagnostic]) -> Result<(),
     })
 }
 
-/// The document's bytes with all overlays applied; as they are where there is none.
+/// Returns the document's bytes with all overlays applied; as they are if there is none.
 async fn overlaid(
     config: &ApiConfig,
     bytes: Vec<u8>,
@@ -372,7 +372,7 @@ async fn overlaid(
     overlay::apply_overlays(bytes, overlays).map_err(|(source_name, error)| Failure::Overlay { source_name, error })
 }
 
-/// Says what was left out: each lost operation, and how many remarks there are besides.
+/// Reports what was left out: each lost operation, and how many remarks there are besides.
 fn report(document: &Document, diagnostics: &[Diagnostic]) {
     let shown = |diagnostics: &[&Diagnostic]| -> Vec<String> {
         let places = document.places_of(diagnostics).into_iter();

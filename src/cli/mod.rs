@@ -103,7 +103,7 @@ struct ConfigFile {
     config: Option<PathBuf>,
 }
 
-/// Runs the command line and gives the exit code; what went wrong stands on standard error by then.
+/// Runs the command line and returns the exit code, after errors were written to standard error.
 #[must_use]
 pub fn run() -> ExitCode {
     let (text, code) = match run_command() {
@@ -114,7 +114,7 @@ pub fn run() -> ExitCode {
     code
 }
 
-/// The help is arranged only where it is asked for.
+/// The help is arranged only if it is asked for.
 fn print_help(error: clap::Error) -> Result<ExitCode, Failure> {
     output::print_usage(&help::arranged_help(&Cli::command()).unwrap_or(error))
 }
@@ -127,7 +127,7 @@ fn run_command() -> Result<ExitCode, Failure> {
         Err(error) => return output::print_usage(&help::explain_usage(error, &Cli::command())),
     };
     match cli.command {
-        // Under the limits of a filter there is no room for a runtime.
+        // The limits of a filter leave no room for a runtime.
         Command::Filter => filter::run(),
         Command::Completions(command) => manual::shell::print_completions(&command),
         Command::Man => manual::shell::print_manual(),

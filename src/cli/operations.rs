@@ -1,4 +1,4 @@
-//! What a server shows of itself: starts metrics, traces and the audit log before the first call can come.
+//! Start of metrics, traces and the audit log, before the first call can arrive.
 
 use tokio::net::TcpListener;
 
@@ -67,8 +67,8 @@ pub(crate) async fn start(process: &ProcessConfig, outbound: &OutboundOptions, s
     Ok(())
 }
 
-/// What traces calls, or passes their traces on. Nothing that is wrong with it ends a start: clients hand their own variables to
-/// servers.
+/// Starts the tracer of calls, or only the propagation of their traces. No fault ends the start, because clients pass their own variables
+/// to servers.
 fn start_tracer(traces: &TracesConfig, outbound: &OutboundOptions) -> Option<Tracer> {
     if let Some(warning) = &traces.warning {
         tracing::warn!("{warning}");

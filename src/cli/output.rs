@@ -1,4 +1,4 @@
-//! What a command prints: its result on standard output, which must arrive, and remarks on standard error, which may be lost.
+//! The output of a command: its result on standard output, which must arrive, and remarks on standard error, which may be lost.
 
 use std::io::{self, ErrorKind, Write as _};
 use std::process::ExitCode;
@@ -9,14 +9,14 @@ use crate::error::Failure;
 /// Writes the result of a command to standard output. A reader that left, as `head` does, is not an error.
 ///
 /// # Errors
-/// Where the text cannot be written: what is lost must not look like success.
+/// An error if the text cannot be written, so that a loss does not look like success.
 pub(crate) fn print_result(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     delivered(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
-/// Writes a remark that is not a part of the result to standard error, as a line. Standard error that nobody reads costs the
-/// remark, not the end of the command.
+/// Writes a remark that is not a part of the result to standard error, as a line. If standard error is not read, the remark is lost, but
+/// the command ends.
 pub(crate) fn print_remark(text: &str) {
     log_queue::write_and_wait(&format!("{text}\n"));
 }

@@ -9,10 +9,10 @@ use crate::mcp::McpServer;
 use crate::outbound::{self, HttpClient};
 use crate::text;
 
-/// Checks regularly whether anything changed that the document was made of, and serves the new document. One that cannot be
-/// served changes nothing. Never ends, not even where nothing is watched, and holds what the tools depend on for as long.
+/// Checks regularly whether a source of the document changed, and serves the new document. One that cannot be served is not used. Never
+/// ends, even if no source is watched, and holds what the tools depend on.
 ///
-/// An API that could not be served at the start has nothing standing: it is tried again each time.
+/// An API that could not be served at the start has no revision: it is loaded again at each check.
 pub(crate) async fn watch(config: Arc<ApiConfig>, server: McpServer, index: usize, mut standing: Option<Served>) {
     let Some(every) = config.reload else {
         return std::future::pending().await;

@@ -24,11 +24,10 @@ use crate::transport::stdio;
 /// Exit code of a process that a second signal ended: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
 
-/// How long a server without a document still answers, so that requests on their way get the reason and not a closed
-/// connection.
+/// Time for which a server without a document still answers, so that requests in flight get the reason instead of a closed connection.
 const FAILURE_GRACE: Duration = Duration::from_millis(100);
 
-/// How long a document is still waited for after the client has left: an error in it is reported then.
+/// Time for which a document is still waited for after the client has left, to report an error in it.
 const ABANDONED_LOAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
@@ -69,8 +68,8 @@ async fn serve_apis(
     watch_signals(stop.clone(), server.clone(), drain_delay).map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
     let loading = LoadingApis::start(configs.clone(), &process, &server);
     let mut loading = Box::pin(loading.finish());
-    // A single file is read before anything is answered, so that a bad one is told at once. A URL may be slow, and so may be one
-    // of several, and clients give up on a handshake that is.
+    // A single file is read before the first answer, so that an invalid one is reported at once. A URL, or one of several documents, may be
+    // slow, and clients give up on a slow handshake.
     let mut watched = None;
     if let [config] = configs.as_slice()
         && config.options.name.is_none()
@@ -89,7 +88,7 @@ async fn serve_apis(
         tokio::select! {
             served = &mut transport => {
                 served?;
-                // The client left before the documents were there. Whoever started the server still learns why it would have failed.
+                // The client left before the documents were loaded. The reason of a failure is still logged.
                 let outcome = tokio::select! {
                     () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
                     outcome = tokio::time::timeout(ABANDONED_LOAD_TIMEOUT, loading) => outcome,
@@ -152,7 +151,7 @@ async fn serve_http(
     let listener = http::bind(bind).await.map_err(|error| Failure::Bind(bind.to_string(), error))?;
     let address = listener.local_addr().map_err(serving_failed)?;
     tracing::info!("listening on {}://{address}/mcp", options.scheme());
-    // The issuer's keys may be behind TLS even where the API is not, and the issuer is not the API.
+    // The issuer's keys may be behind TLS even if the API is not, and the issuer is not the API.
     let outbound = OutboundOptions { tls: true, ..outbound };
     let oauth = options.access.oauth.as_ref();
     if oauth.is_some_and(|oauth| !oauth.audiences.is_empty()) {

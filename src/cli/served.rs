@@ -44,13 +44,13 @@ pub(crate) async fn load_into(config: &ApiConfig, server: &McpServer, index: usi
     Ok(Served { mocks, seen, warnings })
 }
 
-/// What an API depends on while it is served.
+/// Resources that an API depends on while it is served.
 pub(crate) struct Served {
-    /// What calls go to under `--mock`, including calls in flight that began with an API before this one.
+    /// Mocks that calls go to under `--mock`, including those of calls in flight that began with an earlier API.
     pub(crate) mocks: Vec<(Weak<Api>, Running)>,
-    /// What was read for it.
+    /// Revisions of what was read for it.
     pub(crate) seen: Vec<Revision>,
-    /// What was logged of it.
+    /// Warnings that were logged about it.
     warnings: Vec<String>,
 }
 

@@ -19,13 +19,13 @@ use crate::mcp::endpoints::served_apis::ApiCounts;
 use crate::outbound::OutboundError;
 use crate::text;
 
-/// Whether a document that cannot be served at the start may be there later: it comes from a server, which may be down or still
+/// Returns true if a document that cannot be served at the start may be there later: it comes from a server, which may be down or still
 /// starting.
 fn may_come(config: &ApiConfig, failure: &Failure) -> bool {
     config.source.url().is_some() && matches!(failure, Failure::Read(_) | Failure::Document { .. })
 }
 
-/// What is known of an API before its document is read.
+/// Makes the slot of an API: the facts that are known before its document is read.
 pub(crate) fn slot_of(config: &ApiConfig) -> ApiSlot {
     ApiSlot {
         name: config.options.name.clone(),
@@ -44,7 +44,7 @@ pub(crate) struct LoadingApis {
     require_all: bool,
 }
 
-/// What holds the APIs of a server as long as it runs.
+/// The APIs of a server, held as long as it runs.
 pub(crate) struct WatchedApis {
     _watching: Vec<AbortOnDropHandle<()>>,
 }
@@ -132,10 +132,10 @@ impl LoadingApis {
         Ok(WatchedApis { _watching: watching })
     }
 
-    /// A sentence for each pattern of `--confirm` that matches no tool of several APIs, where all of them could be read.
+    /// Returns a sentence for each pattern of `--confirm` that matches no tool of several APIs, if all of them could be read.
     fn unmatched_confirmations(&self, is_complete: bool) -> Vec<String> {
         if self.server.apis().is_single() {
-            // Its own document has told.
+            // They were reported when the only document was read.
             return Vec::new();
         }
         let served = self.server.apis().served();

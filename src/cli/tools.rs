@@ -99,7 +99,7 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Where the calls of APIs with tenants go.
+/// Describes the destinations of the calls of APIs with tenants.
 fn explained_tenants(configs: &[Arc<ApiConfig>]) -> String {
     let with_tenants = configs.iter().filter(|config| !config.mock);
     let lines = with_tenants.filter_map(|config| {
@@ -110,7 +110,7 @@ fn explained_tenants(configs: &[Arc<ApiConfig>]) -> String {
     lines.collect()
 }
 
-/// The width of the terminal that standard output is; nothing where it is something else.
+/// Returns the width of the terminal of standard output; `None` if it is not one.
 fn terminal_columns() -> Option<usize> {
     let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(std::io::stdout())?;
     Some(usize::from(columns))

@@ -1,11 +1,11 @@
-//! What a call would send, for a person to read: as an HTTP message, or as a `curl` command.
+//! The request of a call as text: an HTTP message, or a `curl` command.
 
 use clap::ValueEnum;
 
 use crate::api::{Payload, Request};
 use crate::text::counted;
 
-/// How the request is shown.
+/// Format of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DryRunFormat {
     /// As an HTTP/1.1 message

@@ -99,7 +99,7 @@ async fn run_call(
     }
 }
 
-/// Shows the request of a call, also where a credential is missing, without which it would not be sent.
+/// Shows the request of a call, even if a credential is missing without which it would not be sent.
 fn print_request(call: &ResolvedCall, shape: dry_run::DryRunFormat, caller: &Caller) -> Result<ExitCode, Failure> {
     match call.preview(OnMissingCredential::Omit, caller) {
         Ok(request) => {
@@ -137,7 +137,7 @@ async fn load_called(mut configs: Vec<ApiConfig>, tool: &str) -> Result<Vec<(Arc
         .filter_map(|config| config.options.name.as_ref())
         .map(ToString::to_string)
         .collect();
-    // The tools of search mode stand for all APIs.
+    // The tools of search mode serve all APIs.
     let is_gate = gate_names::kind_of(tool).is_some();
     configs.retain(|config| is_gate || config.options.name.is_none() || tool.starts_with(config.options.annotate.names.prefix.as_str()));
     configs.iter().for_each(load::warn_about_insecure_upstream);
@@ -151,7 +151,7 @@ async fn load_called(mut configs: Vec<ApiConfig>, tool: &str) -> Result<Vec<(Arc
     Ok(apis)
 }
 
-/// Why there is no tool of that name, and what to do.
+/// Describes why there is no tool of that name, with advice.
 fn unknown_tool(tool: &str, apis: &[(Arc<ApiConfig>, Loaded)]) -> Failure {
     if let Some(why) = apis.iter().find_map(|(_, loaded)| loaded.api.why_left_out(tool)) {
         return Failure::setting(format!("the tool `{tool}` is left out by {why}"));

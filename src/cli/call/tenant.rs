@@ -12,7 +12,7 @@ const MAX_NAMED_TENANTS: usize = 20;
 /// The caller that belongs to that tenant; any caller if the API has no tenants.
 ///
 /// # Errors
-/// A sentence where the API has tenants and this is none of them, or has none and one is given.
+/// A sentence if the API has tenants but not this one, or has none although one is given.
 pub(super) fn caller_of_tenant(tenants: Option<&TenantOptions>, value: Option<&str>) -> Result<Caller, String> {
     let (tenants, value) = match (tenants, value) {
         (None, None) => return Ok(Caller::default()),

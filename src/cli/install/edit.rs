@@ -33,7 +33,7 @@ pub(super) fn mode(print: bool, write: bool) -> InstallMode {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum EntryChange<'e> {
     Install(&'e ClientEntry),
-    /// By its name.
+    /// Removal of an entry by its name.
     Uninstall(&'e str),
 }
 

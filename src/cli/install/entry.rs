@@ -15,17 +15,17 @@ pub(crate) struct ClientEntry {
     pub(crate) target: EntryTarget,
 }
 
-/// How a client reaches the server.
+/// Way by which a client reaches the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EntryTarget {
-    /// It starts a command.
+    /// The client starts a command.
     Command {
         program: String,
         arguments: Vec<String>,
         /// Variables that the server reads its secrets from, by name.
         variables: Vec<String>,
     },
-    /// It connects to a server that runs.
+    /// The client connects to a running server.
     Url {
         url: String,
         /// The variable with the bearer token.
@@ -234,7 +234,7 @@ impl ClientEntry {
         Ok(link)
     }
 
-    /// Goose Desktop takes links to an address, and of commands only those of a list, in which no path stands.
+    /// Goose Desktop takes links to an address, and of commands only those of a list, which has no paths.
     fn goose_link(&self, encode: &dyn Fn(&str) -> String) -> Result<String, String> {
         let target = match &self.target {
             EntryTarget::Command { program, arguments, .. } => {

@@ -16,7 +16,7 @@ pub(super) const WSL: &str = "wsl.exe";
 /// The flag whose values are names, each with the path of a document.
 const API_FLAG: &str = "api";
 
-/// Where the paths of an entry start.
+/// Rules for relative paths of an entry.
 pub(crate) struct PathRules {
     pub(crate) scope: InstallScope,
     pub(crate) client: ClientName,
@@ -157,7 +157,7 @@ pub(crate) struct ServerProgram {
 }
 
 impl ServerProgram {
-    /// The same, started in a distribution of WSL by a client on Windows. There is no shell, and so none of its folders for programs.
+    /// The same, started in a distribution of WSL by a client on Windows. It has no shell, and so none of its folders for programs.
     pub(crate) fn through_wsl(self, distribution: &str) -> Self {
         let command = match variables::on_path(&self.command) {
             Some(path) => path.display().to_string(),
@@ -172,10 +172,10 @@ impl ServerProgram {
     }
 }
 
-/// How a client should start this program.
+/// Returns the command with which a client should start this program.
 ///
 /// # Errors
-/// A sentence: the system does not say where this program is.
+/// A sentence: the system does not report the path of this program.
 pub(crate) fn program(scope: InstallScope, system: OperatingSystem) -> Result<ServerProgram, String> {
     let running = variables::running_program()?;
     let on_path = variables::on_path("openapi-mcp");

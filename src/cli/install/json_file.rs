@@ -1,4 +1,4 @@
-//! Edits JSON in place, with comments where the client takes them.
+//! Edits JSON in place, with comments if the client takes them.
 
 use jsonc_parser::ast::{Object, ObjectProp};
 use jsonc_parser::common::Range;
@@ -11,7 +11,7 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 use super::place::FileFormat;
 use super::splice::{Splice, line_before, splice, without_line_end};
 
-/// The value of the entry `name`; `None` if there is no such entry.
+/// Returns the value of the entry `name`; `None` if there is no such entry.
 ///
 /// # Errors
 /// A sentence about what cannot be read.
@@ -132,7 +132,7 @@ impl<'t> JsonText<'t> {
         (old.start..old.end, new)
     }
 
-    /// Adds a member or an element behind the last one: in the same line where all are in one, else in lines of its own.
+    /// Adds a member or an element behind the last one: in the same line if all are in one, else in lines of its own.
     fn append(&self, container: Range, last: Option<Range>, key: Option<&str>, value: &Value) -> Vec<Splice> {
         let (start, close) = (container.start + 1, container.end - 1);
         let inside = self.text.get(start..close).unwrap_or_default();

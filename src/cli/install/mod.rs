@@ -49,7 +49,7 @@ pub(crate) struct InstallCommand {
     target: TargetFile,
     /// The address of a server that runs already
     ///
-    /// It stands in the place of the settings of a server that the client starts.
+    /// It replaces the settings of a server that the client starts.
     #[arg(long, value_name = "URL", help_heading = "Entry")]
     url: Option<String>,
     /// The variable with the token for --url

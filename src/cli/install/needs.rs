@@ -40,7 +40,7 @@ pub(super) struct EntryNeeds {
     longest_tool: String,
     max_tools: Option<(usize, usize)>,
     has_several_apis: bool,
-    /// Whether the user is asked before some calls.
+    /// True if the user must confirm some calls.
     confirms: bool,
 }
 
@@ -54,7 +54,7 @@ struct NamedVariables {
 }
 
 impl NamedVariables {
-    /// Takes those of the whole process out of the settings where they have no value here, and what cannot be read without that value.
+    /// Takes the settings of the whole process that have no value here, and those that cannot be read without that value.
     fn take_process_wide(&mut self, layered: &mut LayeredSettings) {
         let shared = &mut layered.process.shared_state;
         let has_key = shared.state_key_env.is_some();
@@ -307,7 +307,7 @@ fn query_key(scheme: &SecurityScheme) -> Option<String> {
     }
 }
 
-/// How long the longest tool's name is in the client, and how long it may be.
+/// Returns the length of the longest tool's name in the client, and its limit.
 fn name_limit(client: ClientName, server: &str, tool: &str) -> Option<(usize, usize)> {
     let both = server.len() + tool.len();
     match client {

@@ -1,4 +1,4 @@
-//! Tells our entries in a client's file from others: they start this program, or have the form that `install --url` writes.
+//! Recognizes our entries in a client's file: they start this program, or have the form that `install --url` writes.
 
 use serde_json::Value;
 

@@ -15,7 +15,7 @@ pub(crate) enum InstallScope {
     Project,
 }
 
-/// The operating systems that differ in where clients keep their files.
+/// The operating systems that differ in the location of clients' files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OperatingSystem {
     Linux,
@@ -36,7 +36,7 @@ impl OperatingSystem {
     }
 }
 
-/// How a client's file is written.
+/// Format of a client's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileFormat {
     /// RFC 8259.
@@ -50,7 +50,7 @@ pub(crate) enum FileFormat {
     Yaml,
 }
 
-/// A client's file, and where in it the servers are.
+/// A client's file, and the path of the servers in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClientPlace {
     pub(crate) file: PathBuf,
@@ -109,7 +109,7 @@ impl Surroundings<'_> {
         self.folder(variable).map_or_else(|| Ok(self.home()?.join(name)), Ok)
     }
 
-    /// Where programs keep their settings.
+    /// Returns the folder of programs' settings.
     fn settings(&self) -> Result<PathBuf, String> {
         Ok(match self.system {
             OperatingSystem::Linux => self.xdg_config()?,
@@ -145,7 +145,7 @@ impl Surroundings<'_> {
 /// The file of a client.
 ///
 /// # Errors
-/// A sentence: the client has no such scope, or nothing says where the file is.
+/// A sentence: the client has no such scope, or the location of the file is unknown.
 pub(crate) fn place_of(client: ClientName, scope: InstallScope, at: &Surroundings<'_>) -> Result<ClientPlace, String> {
     let (format, keys) = form_of(client)?;
     let (folder, name) = match scope {

@@ -1,4 +1,4 @@
-//! The file that is edited, by the flags and by where this program runs, and the files that are never written from here.
+//! The file that is edited, by the flags and the system of this program, and the files that are never written from here.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ impl TargetFile {
     /// The client's file.
     ///
     /// # Errors
-    /// The client has no such file, or nothing says where it is.
+    /// An error if the client has no such file, or its location is unknown.
     pub(super) fn place(&self, client: ClientName, folder: &Path) -> Result<ClientPlace, Failure> {
         let at = Surroundings {
             system: OperatingSystem::current(),
@@ -49,7 +49,7 @@ impl TargetFile {
         let place = match &self.config_path {
             None => usual.map_err(Failure::setting)?,
             Some(given) => {
-                // The form is the client's, wherever the file is.
+                // The form is the client's, independent of the file's location.
                 let usual = usual
                     .or_else(|_| place_of(client, InstallScope::User, &at))
                     .map_err(Failure::setting)?;
@@ -88,7 +88,7 @@ impl TargetFile {
         client == ClientName::ClaudeCode && self.scope == InstallScope::User && self.config_path.is_none()
     }
 
-    /// Why a client's file is never written from here.
+    /// Returns the reason for which a client's file is never written from here.
     pub(super) fn print_only(&self, client: ClientName, place: &ClientPlace) -> Option<String> {
         if place.distribution.is_some() {
             return Some("the client is on Windows; from WSL its files are not written".into());

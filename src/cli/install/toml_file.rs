@@ -7,7 +7,7 @@ use toml_edit::{Array, Document, InlineTable, Item, Table};
 
 use super::splice::{Splice, line_before, splice, without_line_end};
 
-/// The value of the entry `name`, as JSON; `None` if there is no such entry.
+/// Returns the value of the entry `name`, as JSON; `None` if there is no such entry.
 ///
 /// # Errors
 /// A sentence about what cannot be read.
@@ -89,8 +89,7 @@ fn lines_of(text: &str, keys: &[&str], name: &str) -> Result<Vec<Splice>, String
     Ok(ranges.into_iter().map(whole_lines).collect())
 }
 
-/// Where a table and those below it are written: each from its header to its last value. `None` if a value is below no header of
-/// its own.
+/// Collects the ranges of a table and those below it: each from its header to its last value. `None` if a value has no header of its own.
 fn collect_tables(table: &Table, ranges: &mut Vec<Range<usize>>) -> Option<()> {
     if table.is_dotted() {
         return None;

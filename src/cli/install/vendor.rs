@@ -39,7 +39,7 @@ pub(super) fn command_line(arguments: &[String]) -> String {
 /// Runs the command line of Claude Code. The exit code says whether the user declined.
 ///
 /// # Errors
-/// There is no such program, or it fails.
+/// An error if there is no such program, or it fails.
 pub(super) fn run_claude(arguments: &[String], mode: InstallMode) -> Result<ExitCode, Failure> {
     let shown = command_line(arguments);
     let Some(program) = claude() else {

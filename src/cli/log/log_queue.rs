@@ -1,8 +1,8 @@
-//! Standard error of a server: lines wait in a bounded queue, and a thread writes them. Nobody has to read them: what does not
-//! fit is dropped and counted.
+//! Standard error of a server: lines wait in a bounded queue, and a thread writes them. They need not be read: lines that do not fit are
+//! dropped and counted.
 //!
-//! The queue is not tracing-appender's, whose guard reports a thread that cannot finish with `eprintln!`: that waits for ever
-//! where standard error is not read, and panics where it is closed.
+//! The queue is not tracing-appender's, whose guard reports a thread that cannot finish with `eprintln!`: that waits for ever if standard
+//! error is not read, and panics if it is closed.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -16,7 +16,7 @@ use crate::text::counted;
 const MAX_QUEUED_BYTES: usize = 1 << 20;
 /// Bytes of memory that an empty queue keeps.
 const MAX_IDLE_BYTES: usize = 64 << 10;
-/// How long the end of the process waits for lines to be written.
+/// Time for which the end of the process waits for lines to be written.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The queue of this process; there is one standard error.
@@ -38,11 +38,11 @@ pub(crate) struct SharedQueue {
 #[derive(Default)]
 struct QueueState {
     lines: Vec<u8>,
-    /// How many lines did not fit since that was last logged.
+    /// Number of lines that did not fit since that was last logged.
     dropped: usize,
-    /// Whether the thread is writing lines that it took.
+    /// True if the thread is writing lines that it took.
     writing: bool,
-    /// Whether standard error was waited for in vain: nobody waits for it again.
+    /// True if a wait for standard error has timed out; it is not waited for again.
     is_unread: bool,
 }
 
@@ -59,8 +59,8 @@ impl LogQueue {
     }
 }
 
-/// Writes a text to standard error, after what was logged before, and waits for it, at most [`FLUSH_TIMEOUT`]: a standard error
-/// that nobody reads costs the text, not the end of the process.
+/// Writes a text to standard error, after what was logged before, and waits for it, at most [`FLUSH_TIMEOUT`]: if standard error is not
+/// read, the text is lost, but the process ends.
 pub(crate) fn write_and_wait(text: &str) {
     if text.is_empty() && QUEUE.get().is_none() {
         return;

@@ -19,12 +19,12 @@ use crate::config::LogOptions;
 use crate::config::settings::{LogFormat, LogLevel};
 use crate::config::variables::allows_decoration;
 
-/// How log lines reach standard error.
+/// Delivery of log lines to standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogDelivery {
-    /// Each line is written where it is logged, however long that takes: for a command that runs once.
+    /// Each line is written if it is logged, however long that takes: for a command that runs once.
     Direct,
-    /// A thread writes the lines, so that a standard error that nobody reads holds nothing up: for a server.
+    /// A thread writes the lines, so a standard error that is not read does not block: for a server.
     Queued,
 }
 

@@ -10,7 +10,7 @@ use indicatif::ProgressBar;
 
 use crate::config::variables::allows_decoration;
 
-/// How long work may take before a spinner is shown.
+/// Time after which a spinner is shown.
 const DELAY: Duration = Duration::from_secs(1);
 const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 

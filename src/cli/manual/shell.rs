@@ -29,7 +29,7 @@ pub(crate) fn print_manual() -> Result<ExitCode, Failure> {
     clap_mangen::Man::new(command.clone()).render(&mut bytes).map_err(failed)?;
     for part in command.get_subcommands().filter(|part| !part.is_hide_set()) {
         let name = format!("openapi-mcp-{}", part.get_name());
-        // The values of variables would otherwise stand beside their names.
+        // The values of variables would otherwise be printed beside their names.
         let part = part.clone().name(name).mut_args(|argument| argument.hide_env_values(true));
         let man = clap_mangen::Man::new(part);
         man.render_name_section(&mut bytes).map_err(failed)?;

@@ -106,7 +106,7 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
 
 /// The settings of the API in a bundle.
 struct BundleSettings {
-    /// As they were given.
+    /// Settings as they were given.
     given: CommandSettings,
     /// The variables of headers, for whose values the host asks the user.
     named_variables: Vec<String>,
@@ -156,7 +156,7 @@ impl BundleSettings {
         servers.first().filter(|_| !is_chosen)
     }
 
-    /// The base URL where the document's server is relative to the document's address: inside a bundle, it has none.
+    /// Returns the base URL if the document's server is relative to the document's address, because a document in a bundle has none.
     fn base_url(&self, document: &Document, servers: &[ServerTemplate]) -> Option<Url> {
         let address = document.url.as_ref().filter(|_| self.config.base_url.is_none())?;
         let is_relative = server::root_url(servers, None, &self.config.server).is_err();
@@ -185,7 +185,7 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
     hex(&sha2::Sha256::digest(bytes))
 }
 
-/// What a file of this machine would be needed for elsewhere.
+/// Lists the settings for which a file of this machine would be needed on others.
 fn unportable(settings: &ApiSettings) -> Vec<String> {
     let upstream = &settings.upstream;
     let flags = [
@@ -259,7 +259,7 @@ fn today() -> String {
     httpdate::fmt_http_date(time).get(5..16).unwrap_or_default().to_owned()
 }
 
-/// Writes a file that is not there yet, or with `replaces`, whatever is there. A file with the same bytes stays.
+/// Writes a file that does not exist yet; with `replaces`, also over an existing one. A file with the same bytes stays.
 fn write_file(path: &Path, bytes: &[u8], replaces: bool) -> Result<(), Failure> {
     let failed = |error| Failure::Io(format!("`{}` cannot be written", path.display()), error);
     let is_same = || std::fs::read(path).is_ok_and(|there| there == bytes);

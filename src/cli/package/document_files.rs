@@ -1,4 +1,4 @@
-//! Where the files of a document are in a bundle: as they lie in the document's own folder, so that references still lead to them.
+//! The files of a document in a bundle: at their paths in the document's own folder, so that references still resolve.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -47,7 +47,7 @@ pub(super) fn file_names(document: &Document, source: &Source) -> Result<Vec<Str
     Ok(names)
 }
 
-/// A name for the document itself that no other file has, also where letter case does not count.
+/// Returns a name for the document itself that no other file has, compared without case.
 fn free_name(names: &[String]) -> String {
     let is_taken = |name: &str| names.iter().any(|taken| taken.eq_ignore_ascii_case(name));
     let mut name = "api.json".to_owned();

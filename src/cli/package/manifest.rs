@@ -17,7 +17,7 @@ const MAX_LISTED_TOOLS: usize = 100;
 const MAX_DESCRIPTION: usize = 300;
 const MAX_LONG_DESCRIPTION: usize = 4000;
 
-/// What a manifest is made of.
+/// The parts of a manifest.
 pub(super) struct ManifestParts<'p> {
     pub(super) api: &'p Api,
     pub(super) name: &'p str,
@@ -32,7 +32,7 @@ pub(super) struct ManifestParts<'p> {
     pub(super) server: Option<&'p ServerTemplate>,
     /// Values of such variables that the settings give.
     pub(super) server_variables: &'p BTreeMap<String, String>,
-    /// When the document was fetched, where it comes from a URL.
+    /// Day on which the document was fetched, if it comes from a URL.
     pub(super) fetched_on: Option<String>,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn manifest(parts: &ManifestParts<'_>) -> Value {
     manifest
 }
 
-/// What the document says of itself, and of which day it is where it comes from a URL.
+/// Writes the document's description of itself, and the day on which it was fetched if it comes from a URL.
 fn long_description(parts: &ManifestParts<'_>) -> Option<String> {
     let document = parts.api.document();
     let said = document.description().map(|text| truncate(&clean(text), MAX_LONG_DESCRIPTION));
@@ -89,8 +89,8 @@ fn long_description(parts: &ManifestParts<'_>) -> Option<String> {
     (!all.is_empty()).then(|| all.join("\n\n"))
 }
 
-/// What the host starts. Hosts have unpacked binaries without their executable bit (modelcontextprotocol/mcpb#294); a script that
-/// the shell reads does not need it.
+/// Returns the command that the host starts. Hosts have unpacked binaries without their executable bit (modelcontextprotocol/mcpb#294); a
+/// script that the shell reads does not need it.
 fn start(platform: BundlePlatform, environment: &Map<String, Value>) -> Value {
     match platform {
         BundlePlatform::Win32 => json!({
@@ -106,7 +106,7 @@ fn start(platform: BundlePlatform, environment: &Map<String, Value>) -> Value {
     }
 }
 
-/// What the user is asked for, and the variables that carry it.
+/// Values that the user is asked for, and the variables that carry them.
 #[derive(Default)]
 struct UserFields {
     asked: Map<String, Value>,
@@ -165,7 +165,7 @@ fn text_field(title: &str, description: &str, is_secret: bool, is_required: bool
     field
 }
 
-/// What the user is asked for. No value is ever an argument, which a list of processes would show.
+/// Returns the values that the user is asked for. No value is ever an argument, which a list of processes would show.
 fn fields(parts: &ManifestParts<'_>) -> UserFields {
     let mut fields = UserFields::default();
     for (name, used) in parts.used {

@@ -11,7 +11,7 @@ pub(crate) enum BundlePlatform {
 }
 
 impl BundlePlatform {
-    /// How the manifest calls it.
+    /// Returns its name in the manifest.
     pub(super) fn manifest_name(self) -> &'static str {
         match self {
             Self::Darwin => "darwin",

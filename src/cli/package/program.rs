@@ -10,7 +10,7 @@ use crate::error::Failure;
 pub(super) struct BundledProgram {
     pub(super) bytes: Vec<u8>,
     pub(super) platform: BundlePlatform,
-    /// Nothing where it is a script.
+    /// Processor of the program; `None` for a script.
     pub(super) processor: Option<&'static str>,
 }
 
@@ -64,11 +64,11 @@ impl BundledProgram {
     }
 }
 
-/// What a program was built for.
+/// Target for which a program was built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ProgramTarget {
     platform: BundlePlatform,
-    /// As Node.js calls it; `universal` for a Mac program that holds several.
+    /// Processor as Node.js names it; `universal` for a Mac program that holds several.
     processor: &'static str,
 }
 
@@ -103,7 +103,7 @@ fn program_target(bytes: &[u8]) -> Option<ProgramTarget> {
             };
             (BundlePlatform::Darwin, processor)
         }
-        // A file of Java begins with the same bytes, and with a version above 40 where the number of programs stands here.
+        // A file of Java begins with the same bytes, and with a version above 40 at the position of the number of programs here.
         [0xca, 0xfe, 0xba, 0xbe] if bytes.get(4..8).is_some_and(|count| matches!(count, [0, 0, 0, 1..=16])) => {
             (BundlePlatform::Darwin, "universal")
         }
