@@ -58,7 +58,7 @@ pub(crate) enum Failure {
         /// Number of all APIs.
         all: usize,
     },
-    /// There is nowhere to send requests to.
+    /// There is no server for requests.
     #[error(transparent)]
     Server(ServerError),
     /// No client can be made.

@@ -23,7 +23,7 @@ tokio::task_local! {
     static CURRENT: Arc<OpenCall>;
 }
 
-/// Calls that have not ended, where there is an audit log or a span of them.
+/// Calls that have not ended, if there is an audit log or a span of them.
 static OPEN_CALLS: LazyLock<Mutex<HashMap<u64, Weak<OpenCall>>>> = LazyLock::new(Mutex::default);
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
@@ -33,22 +33,22 @@ const MAX_CLAIMED_CHARS: usize = 128;
 struct OpenCall {
     number: u64,
     method: &'static str,
-    /// Where the audit log gets a line of it.
+    /// Identifier, if the audit log gets a line of the call.
     id: Option<String>,
-    /// Where spans are recorded.
+    /// Span, if spans are recorded.
     span: Option<OpenSpan>,
     time: SystemTime,
     started: Instant,
     record: Mutex<CallRecord>,
-    /// The end is told once.
+    /// True once the end was reported.
     has_ended: Mutex<bool>,
 }
 
-/// A call that is observed until it ends, or is dropped; nothing where nobody is told of calls.
+/// A call that is observed until it ends, or is dropped; `None` without metrics, traces and audit log.
 pub(crate) struct CallObservation(Option<Arc<OpenCall>>);
 
 impl CallObservation {
-    /// A call has arrived. `arrival` is asked only where somebody is told.
+    /// Begins to observe a call that has arrived. `arrival` is called only if calls are observed.
     pub(crate) fn begin(arrival: impl FnOnce() -> Arrival) -> Self {
         Self::observe(TOOLS_CALL, true, arrival)
     }
@@ -83,8 +83,8 @@ impl CallObservation {
         Self(Some(call))
     }
 
-    /// Makes the call. What happens on the way finds this observation by [`note`]; `judge` says of the output how the call ended,
-    /// which counts where nothing on the way has said so.
+    /// Makes the call. Code on the way finds this observation by [`note`]; `judge` reads the outcome from the output, which counts unless
+    /// it was noted before.
     pub(crate) fn watch<F: Future>(self, call: F, judge: impl FnOnce(&F::Output) -> CallOutcome) -> impl Future<Output = F::Output> {
         let Some(open) = self.0.clone() else { return Either::Left(call) };
         // In a box, because the futures around it would move it from place to place, each time as a whole.
@@ -107,7 +107,7 @@ impl CallObservation {
 }
 
 impl Drop for CallObservation {
-    /// Whoever drops a call before its end has cancelled it.
+    /// A call that is dropped before its end was cancelled.
     fn drop(&mut self) {
         if let Some(open) = &self.0 {
             open.end(CallOutcome::Cancelled);
@@ -129,8 +129,7 @@ pub(crate) fn note_outcome(outcome: CallOutcome) {
     });
 }
 
-/// With `--audit-log-required`: writes a line that says that the current call begins, and waits for it. Called before anything is
-/// sent.
+/// Writes a line about the beginning of the current call, and waits for it, with `--audit-log-required`. Called before a request is sent.
 ///
 /// # Errors
 /// The line could not be written: nothing may be sent.
@@ -144,7 +143,7 @@ pub(crate) async fn record_begin() -> Result<(), CallOutcome> {
     audit.write_and_wait(line).await.map_err(|()| CallOutcome::NotRecorded)
 }
 
-/// What the current call is known to be so far, and its span; `None` outside of calls that are observed.
+/// Reads the record of the current call, and its span; `None` outside of observed calls.
 pub(super) fn with_current<T>(read: impl FnOnce(&CallRecord, Option<&OpenSpan>) -> T) -> Option<T> {
     CURRENT.try_with(|call| read(&call.record(), call.span.as_ref())).ok()
 }
@@ -162,7 +161,7 @@ pub(crate) async fn finish() {
     }
 }
 
-/// The same where the process ends at once: spans are lost.
+/// Finishes calls if the process ends at once: spans are lost.
 pub(crate) fn finish_at_once() {
     end_open_calls();
     if let Some(audit) = observers::audit() {
@@ -184,13 +183,12 @@ impl OpenCall {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether somebody wants to know of the call although it never ends.
+    /// Returns true if the call is reported although it never ends.
     fn is_ended_with_the_process(&self) -> bool {
         self.id.is_some() || self.span.is_some()
     }
 
-    /// Tells everybody how the call ended. What was noted on the way is more exact than what the output shows, unless the call was
-    /// ended from outside.
+    /// Reports the end of the call. A noted outcome is more exact than that of the output, unless the call was ended from outside.
     fn end(&self, judged: CallOutcome) {
         let mut has_ended = self.has_ended.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::replace(&mut has_ended, true) {

@@ -1,5 +1,5 @@
-//! What the operator sees of calls: metrics, traces and the audit log. Whoever makes a call wraps it in a [`call::CallObservation`]; what
-//! happens on the way is noted by one line where it happens.
+//! Observability of calls: metrics, traces and the audit log. The code that makes a call wraps it in a [`call::CallObservation`]; events on
+//! the way are noted by one line where they happen.
 //!
 //! The observers belong to the process, as the log does. Without any, a note is one load and one branch.
 

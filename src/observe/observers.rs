@@ -1,4 +1,4 @@
-//! Who is told of calls. One for the process, as the log is.
+//! The observers of calls: one set for the process, like the log.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use super::traces::Tracer;
 
 static OBSERVERS: OnceLock<Observers> = OnceLock::new();
 
-/// Who is told of calls.
+/// Observers of calls.
 #[derive(Default)]
 pub(crate) struct Observers {
     pub(crate) metrics: Option<Metrics>,
@@ -23,29 +23,29 @@ pub(crate) fn start(observers: Observers) {
     }
 }
 
-/// Whether anybody is told of calls.
+/// Returns true if calls are observed.
 pub(crate) fn is_on() -> bool {
     OBSERVERS.get().is_some()
 }
 
-/// Whether anybody is told of the trace that a request belongs to.
+/// Returns true if an observer records the trace of a request.
 pub(crate) fn names_traces() -> bool {
     OBSERVERS
         .get()
         .is_some_and(|observers| observers.audit.is_some() || observers.tracer.is_some())
 }
 
-/// The metrics, where they are kept.
+/// Returns the metrics, if they are kept.
 pub(crate) fn metrics() -> Option<&'static Metrics> {
     OBSERVERS.get()?.metrics.as_ref()
 }
 
-/// The audit log, where there is one.
+/// Returns the audit log, if there is one.
 pub(crate) fn audit() -> Option<&'static AuditLog> {
     OBSERVERS.get()?.audit.as_ref()
 }
 
-/// What traces calls, where they are traced or their traces are passed on.
+/// Returns the tracer, if calls are traced or their traces are passed on.
 pub(crate) fn tracer() -> Option<&'static Tracer> {
     OBSERVERS.get()?.tracer.as_ref()
 }

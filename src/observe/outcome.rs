@@ -1,6 +1,6 @@
-//! How calls end.
+//! Outcomes of calls.
 
-/// How a call ended: `outcome` in the audit log and, where something failed, `error_type` in metrics. A closed set.
+/// Outcome of a call: `outcome` in the audit log and, for failures, `error_type` in metrics. A closed set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum CallOutcome {
     /// A result without `isError`.
@@ -32,7 +32,7 @@ pub(crate) enum CallOutcome {
     Asked,
     Declined,
     Unanswered,
-    /// By the client.
+    /// Cancelled by the client.
     Cancelled,
     /// The process ended before the call.
     CutOff,
@@ -44,7 +44,7 @@ pub(crate) enum CallOutcome {
 }
 
 impl CallOutcome {
-    /// As it stands in the audit log.
+    /// Returns its name in the audit log.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -75,8 +75,8 @@ impl CallOutcome {
         }
     }
 
-    /// `error.type` of OpenTelemetry's conventions for MCP: `tool_error` for a result of the API with `isError`, the code of a
-    /// JSON-RPC error, else a class of ours; empty where nothing failed.
+    /// Returns `error.type` of OpenTelemetry's conventions for MCP: `tool_error` for a result of the API with `isError`, the code of a
+    /// JSON-RPC error, else a class of ours; empty if nothing failed.
     pub(crate) fn error_type(self) -> &'static str {
         match self {
             Self::Ok | Self::Asked => "",

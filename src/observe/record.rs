@@ -1,4 +1,4 @@
-//! What is known of a request of a client: how it arrived, what it asks for, and what became of it so far.
+//! The record of a client's request: its arrival, its content, and its outcome so far.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use super::observers;
 use super::outcome::CallOutcome;
 use super::traces::ArrivedContexts;
 
-/// How a request arrived.
+/// Arrival of a request.
 #[derive(Debug, Default)]
 pub(crate) struct Arrival {
     /// `network.transport`: `pipe` or `tcp`.
     pub(crate) transport: &'static str,
-    /// Of HTTP, where the request came by it.
+    /// Version of HTTP, if the request came by it.
     pub(crate) http_version: Option<&'static str>,
-    /// One that we know, `_other`, or empty where none is known yet.
+    /// Version of MCP: a known one, `_other`, or empty if none is known yet.
     pub(crate) protocol_version: &'static str,
-    /// Identifier of the JSON-RPC request, where spans are recorded.
+    /// Identifier of the JSON-RPC request, if spans are recorded.
     pub(crate) request_id: Option<String>,
-    /// Who was proved to call, else the address that the call came from.
+    /// Authenticated client, else the address from which the call came.
     pub(crate) client: Option<String>,
-    /// What the client says of itself.
+    /// Name and version that the client gives.
     pub(crate) claimed: Option<String>,
     /// The traces that the request belongs to.
     pub(crate) contexts: ArrivedContexts,
@@ -50,25 +50,25 @@ pub(crate) struct ExchangeRecord {
     /// The security scheme.
     pub(crate) scheme: String,
     pub(crate) scope: Option<String>,
-    /// Whether it had been exchanged before.
+    /// True if the token had been exchanged before.
     #[serde(rename = "cached")]
     pub(crate) is_cached: bool,
 }
 
-/// What is known of a call so far.
+/// Facts about a call that are known so far.
 #[derive(Debug, Default)]
 pub(crate) struct CallRecord {
     pub(crate) arrival: Arrival,
     pub(crate) operation: Option<Arc<CalledOperation>>,
-    /// In search mode, the tool through which the operation is called.
+    /// Meta-tool that calls the operation, in search mode.
     pub(crate) gate: Option<&'static str>,
-    /// The tool of search mode that is called, where no operation is.
+    /// Meta-tool that was called, if no operation was.
     pub(crate) lookup: Option<&'static str>,
     /// A keyed hash of what was asked for.
     pub(crate) arguments_hash: Option<String>,
-    /// What happened on the way that decides how the call ends.
+    /// Event on the way that decides the outcome of the call.
     pub(crate) outcome: Option<CallOutcome>,
-    /// Whether a person agreed.
+    /// True if a person confirmed the call.
     pub(crate) confirmed: bool,
     /// Joins the line of a question with that of its answer.
     pub(crate) question: Option<String>,

@@ -1,4 +1,4 @@
-//! What is measured of requests to the API, and their spans.
+//! Measurements of requests to the API, and their spans.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -43,7 +43,7 @@ pub(crate) fn watch_upstream(origin: &OriginLabels, upstream: &Arc<impl Upstream
     }
 }
 
-/// A request that is on its way; `None` where nobody is told of it.
+/// A request that is on its way; `None` if it is not observed.
 pub(crate) struct RequestTimer<'u>(Option<Box<TimedRequest<'u>>>);
 
 struct TimedRequest<'u> {
@@ -51,7 +51,7 @@ struct TimedRequest<'u> {
     origin: &'u OriginLabels,
     started: Instant,
     span: Option<OpenRequestSpan>,
-    /// What goes to the API of a trace that is not ours.
+    /// Trace context that is passed on to the API although this server does not trace.
     passed_on: Option<TraceContext>,
 }
 
@@ -60,7 +60,7 @@ struct OpenRequestSpan {
     tracer: &'static Tracer,
     span: OpenSpan,
     url_template: Option<String>,
-    /// How often the request was sent before.
+    /// Number of times that the request was sent before.
     resends: u32,
 }
 
@@ -123,7 +123,7 @@ impl<'u> RequestTimer<'u> {
 }
 
 impl Drop for RequestTimer<'_> {
-    /// Whoever drops a request has given it up.
+    /// A request that is dropped was given up.
     fn drop(&mut self) {
         if let Some(timed) = &mut self.0 {
             timed.end_span(Err(CallOutcome::Cancelled));

@@ -11,7 +11,7 @@ use crate::text;
 
 /// A line is not longer than this, its newline included.
 pub(crate) const MAX_LINE_BYTES: usize = 4096;
-/// How long most lines are.
+/// Length of most lines.
 const USUAL_LINE_BYTES: usize = 768;
 
 /// A line that is being written, with its members in their order.

@@ -28,9 +28,9 @@ use crate::text::hex;
 
 /// Lines that may wait for the disk.
 const MAX_QUEUED_LINES: usize = 8192;
-/// How long a call waits for its line where it has to.
+/// Time for which a call waits for its line if it must.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the end of the process waits for the lines.
+/// Time for which the end of the process waits for the lines.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The log.
@@ -44,7 +44,7 @@ pub(crate) struct AuditLog {
 }
 
 impl AuditLog {
-    /// Opens the log and starts its thread; `on_loss` is told of each line that is lost.
+    /// Opens the log and starts its thread; `on_loss` is called for each lost line.
     ///
     /// # Errors
     /// The file cannot be opened, or is not a plain file; in a sentence.
@@ -77,12 +77,12 @@ impl AuditLog {
         })
     }
 
-    /// Whether a call waits for its line.
+    /// Returns true if a call waits for its line.
     pub(crate) fn is_required(&self) -> bool {
         self.required
     }
 
-    /// Tells hashes that may be compared from those that may not.
+    /// Returns the identifier of the key, which shows if two hashes may be compared.
     pub(crate) fn key_id(&self) -> &str {
         &self.key_id
     }
@@ -112,7 +112,7 @@ impl AuditLog {
         hex(hmac::sign(&self.key, text.as_bytes()).as_ref())
     }
 
-    /// Hands a line to the thread; where there is no room it is lost, and counted.
+    /// Passes a line to the thread; if there is no room it is lost, and counted.
     pub(crate) fn write(&self, line: Vec<u8>) {
         match self.sender.try_send(WriterTask::Line(line, None)) {
             Ok(()) => {}

@@ -1,4 +1,4 @@
-//! Requests that are refused before their body is read: the log tells each reason once a minute, with how many there were.
+//! Requests that are refused before their body is read: the log reports each reason once a minute, with their number.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,9 +6,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::line::AuditLine;
 
-/// How often the log says that requests were refused for one reason.
+/// Interval at which the log reports that requests were refused for one reason.
 const REFUSAL_INTERVAL: Duration = Duration::from_mins(1);
-/// Reasons that are told apart; they are ours.
+/// Number of reasons that are distinguished; they are this program's own.
 const MAX_REASONS: usize = 32;
 
 /// The refused requests, by reason.
@@ -21,7 +21,7 @@ struct RefusalCount {
 }
 
 impl RefusalCounts {
-    /// Counts a refused request. Gives the line of a reason that was not told within the last minute.
+    /// Counts a refused request. Returns the line of a reason that was not reported within the last minute.
     pub(super) fn count(&self, reason: &'static str) -> Option<Vec<u8>> {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if counts.len() >= MAX_REASONS && !counts.contains_key(reason) {
@@ -39,12 +39,12 @@ impl RefusalCounts {
         Some(line_of(reason, 1))
     }
 
-    /// The lines of what was not told for a minute.
+    /// Returns the lines of reasons that were not reported for a minute.
     pub(super) fn due(&self) -> Vec<Vec<u8>> {
         self.tell_where(RefusalCount::is_due)
     }
 
-    /// The lines of all that was not told.
+    /// Returns the lines of all unreported reasons.
     pub(super) fn rest(&self) -> Vec<Vec<u8>> {
         self.tell_where(|_| true)
     }
@@ -60,7 +60,7 @@ impl RefusalCounts {
 }
 
 impl RefusalCount {
-    /// Whether the reason was not told within the last minute.
+    /// Returns true if the reason was not reported within the last minute.
     fn is_due(&self) -> bool {
         self.told.elapsed() >= REFUSAL_INTERVAL
     }

@@ -1,5 +1,5 @@
-//! The thread that writes the audit log: each line with one `write` to a file that is opened for appending, and the file anew where
-//! it was renamed.
+//! The thread that writes the audit log: each line with one `write` to a file that is opened for appending, and a new file if it was
+//! renamed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -13,12 +13,12 @@ use tokio::sync::oneshot;
 use super::options::AuditTarget;
 use super::refusals::RefusalCounts;
 
-/// How often the path is compared with the open file.
+/// Interval at which the path is compared with the open file.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// How often the log says that lines are lost, or that the file cannot be opened again.
+/// Interval at which the log reports that lines are lost, or that the file cannot be opened again.
 const LOSS_LOG_INTERVAL: Duration = Duration::from_mins(1);
 
-/// What the thread is told.
+/// Task for the thread.
 pub(super) enum WriterTask {
     /// A line, and who waits for it.
     Line(Vec<u8>, Option<oneshot::Sender<bool>>),
@@ -26,12 +26,12 @@ pub(super) enum WriterTask {
     Flush(Sender<()>),
 }
 
-/// When the log last said that lines are lost.
+/// Time at which the log last reported that lines are lost.
 static LOSS_TOLD: Mutex<Option<Instant>> = Mutex::new(None);
-/// When the log last said that the file cannot be opened again.
+/// Time at which the log last reported that the file cannot be opened again.
 static REOPEN_TOLD: Mutex<Option<Instant>> = Mutex::new(None);
 
-/// Whether something was not told within the last [`LOSS_LOG_INTERVAL`]; it is told now.
+/// Returns true if a loss was not reported within the last [`LOSS_LOG_INTERVAL`], and records that it is reported now.
 fn is_due(told: &Mutex<Option<Instant>>) -> bool {
     let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
     let is_due = told.is_none_or(|told| told.elapsed() >= LOSS_LOG_INTERVAL);
@@ -49,7 +49,7 @@ pub(super) fn count_lost(on_loss: fn(), why: &str) {
     }
 }
 
-/// Where lines are written.
+/// Output for lines.
 pub(super) enum AuditOutput {
     File {
         path: PathBuf,
@@ -60,7 +60,7 @@ pub(super) enum AuditOutput {
     Stdout,
 }
 
-/// Whether the last line of a file has no end, because a write was cut short.
+/// Returns true if the last line of a file has no end, because a write was cut short.
 fn ends_within_line(path: &Path) -> bool {
     let last_byte = || -> io::Result<u8> {
         let mut file = File::open(path)?;
@@ -115,7 +115,7 @@ impl AuditOutput {
         }
     }
 
-    /// Opens the file anew; where that fails, the old one is written on.
+    /// Opens the file anew; if that fails, lines still go to the old one.
     fn reopen(&mut self) {
         if let Self::File { path, file, is_torn } = self {
             match open_file(path) {
@@ -129,7 +129,7 @@ impl AuditOutput {
         }
     }
 
-    /// Whether the path leads to another file than the open one, or to none.
+    /// Returns true if the path leads to another file than the open one, or to none.
     fn was_moved(&self) -> bool {
         match self {
             Self::Stdout => false,
@@ -182,7 +182,7 @@ fn open_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The thread: writes lines until nobody can send any more.
+/// Writes lines until there is no sender any more; the body of the thread.
 pub(super) fn write_lines(mut output: AuditOutput, messages: &Receiver<WriterTask>, refusals: &RefusalCounts, on_loss: fn()) {
     let mut checked = Instant::now();
     let write = |output: &mut AuditOutput, line: &[u8]| {

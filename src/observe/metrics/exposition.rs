@@ -10,7 +10,7 @@ pub(crate) enum TextFormat {
 }
 
 impl TextFormat {
-    /// The format that an `Accept` header asks for: `OpenMetrics` where it is named with a quality above 0.
+    /// Returns the format that an `Accept` header asks for: `OpenMetrics` if it is named with a quality above 0.
     pub(crate) fn accepted(accept: &str) -> Self {
         let names_it = accept.split(',').any(|range| {
             let mut parts = range.split(';').map(str::trim);
@@ -40,7 +40,7 @@ impl Metrics {
         let mut text = String::new();
         // A `String` takes everything.
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
-        // A metric that has labels only where there are several APIs.
+        // A metric that has labels only if there are several APIs.
         let text = text.replace("{} ", " ");
         match format {
             TextFormat::OpenMetrics => text,

@@ -1,4 +1,4 @@
-//! Gauges that are read when somebody asks, so that no call has to keep them.
+//! Gauges that are read for each request of the metrics, so that calls need not update them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,17 +11,17 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::labels::ApiLabel;
 
-/// The state of one upstream, read when somebody asks for the metrics.
+/// The state of one upstream, read for each request of the metrics.
 pub(crate) trait UpstreamGauges: Send + Sync {
     /// Calls in flight.
     fn in_flight(&self) -> usize;
     /// Calls that wait for a place.
     fn waiting(&self) -> usize;
-    /// Whether its circuit breaker lets no call pass.
+    /// Returns true if its circuit breaker lets no call pass.
     fn is_open(&self) -> bool;
 }
 
-/// The replies that a cache keeps, counted when somebody asks for the metrics.
+/// The replies that a cache keeps, counted for each request of the metrics.
 pub(crate) trait CacheGauge: Send + Sync {
     /// Bytes that it holds.
     fn bytes(&self) -> usize;
@@ -63,7 +63,7 @@ impl WatchedParts {
         all.push((api, cache));
     }
 
-    /// In flight, waiting and open, for each API and host.
+    /// Returns the calls in flight, the waiting calls and the open breakers for each API and host.
     fn upstreams(&self) -> BTreeMap<UpstreamLabels, [i64; 3]> {
         let mut sums: BTreeMap<UpstreamLabels, [i64; 3]> = BTreeMap::new();
         for (labels, upstream) in &self.lists().upstreams {

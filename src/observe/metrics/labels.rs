@@ -14,10 +14,10 @@ use std::sync::Arc;
 use http::Method;
 use prometheus_client::encoding::{EncodeLabel as _, EncodeLabelSet, LabelSetEncoder};
 
-/// What is not in the set of a label.
+/// Value that replaces one outside of the set of a label.
 pub(crate) const OTHER: &str = "_other";
 
-/// Why requests are refused before their message is read.
+/// Reasons for which requests are refused before their message is read.
 pub(super) const REFUSAL_REASONS: [&str; 8] = [
     "no_token",
     "invalid_token",
@@ -28,14 +28,14 @@ pub(super) const REFUSAL_REASONS: [&str; 8] = [
     "host_or_origin",
     "memory",
 ];
-/// How exchanges of users' tokens end: with a new token, with a known one, refused for the user, failed.
+/// Outcomes of exchanges of users' tokens: a new token, a known one, a refusal for the user, a failure.
 pub(super) const EXCHANGE_OUTCOMES: [&str; 4] = ["ok", "cached", "refused", "failed"];
-/// What the shared state is used for.
+/// Purposes of the shared state.
 pub(super) const SHARED_STATE_USES: [&str; 4] = ["limit", "refresh", "cache", "confirm"];
-/// How what is tried now and then ends.
+/// Outcomes of tries.
 pub(super) const OUTCOMES: [&str; 2] = ["ok", "failed"];
 
-/// The name of the API; no label where a server has one alone.
+/// The name of the API; no label if a server has only one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ApiLabel(Option<Arc<str>>);
 
@@ -98,7 +98,7 @@ pub(super) struct ReasonLabel {
     pub(super) reason: &'static str,
 }
 
-/// What the shared state is used for, one of [`SHARED_STATE_USES`].
+/// Purpose of the shared state, one of [`SHARED_STATE_USES`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct PurposeLabel {
     pub(super) what: &'static str,

@@ -40,15 +40,15 @@ const REQUEST_BUCKETS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 
 const SERIES_OF_HISTOGRAM: usize = 17;
 /// Series of histograms in all; beyond, tools and origins are `_other`.
 const MAX_SERIES: usize = 10_000;
-/// Origins that are told apart.
+/// Number of origins that are distinguished.
 const MAX_ORIGINS: usize = 100;
-/// With more tools than this, `auto` leaves the tool out.
+/// Number of tools above which `auto` leaves the tool out.
 const MAX_LABELLED_TOOLS: usize = 500;
 
-/// Whether metrics of calls name the tool.
+/// Choice if metrics of calls name the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ToolLabel {
-    /// Where there are at most 500 tools.
+    /// Only if there are at most 500 tools.
     #[default]
     Auto,
     On,
@@ -66,7 +66,7 @@ pub(crate) struct OriginLabels {
     pub(crate) port: u16,
 }
 
-/// What one request of a client adds.
+/// Measurements of one request of a client.
 pub(crate) struct MeasuredCall<'c> {
     pub(crate) method: &'static str,
     pub(crate) api: ApiLabel,
@@ -252,7 +252,7 @@ impl Metrics {
         }
     }
 
-    /// Whether there is room for one more histogram; it is taken then.
+    /// Returns true if there is room for one more histogram; and takes it.
     fn take_series(&self) -> bool {
         let taken = self.series.fetch_add(SERIES_OF_HISTOGRAM, Ordering::Relaxed) + SERIES_OF_HISTOGRAM;
         if taken > MAX_SERIES {
