@@ -1,4 +1,4 @@
-//! What a list of tools costs: a client loads all of it into the context of a model.
+//! The cost of a list of tools: a client loads all of it into the context of a model.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -14,10 +14,10 @@ use crate::text::{TYPICAL_BYTES_PER_TOKEN, counted, one_line};
 
 /// A longer list is worth a warning for any client.
 const MAX_LIST_TOKENS: usize = 20_000;
-/// How many of the largest tools are named.
+/// Number of the largest tools that are named.
 const MAX_NAMED_TOOLS: usize = 10;
 
-/// What one tool takes.
+/// Cost of one tool.
 #[derive(Debug, Serialize)]
 pub(crate) struct ToolCost {
     /// The tool's name.
@@ -26,7 +26,7 @@ pub(crate) struct ToolCost {
     pub bytes: usize,
 }
 
-/// What the tools of one tag take.
+/// Cost of the tools of one tag.
 #[derive(Debug, Serialize)]
 pub(crate) struct TagCost {
     /// The tag; none for tools without one.
@@ -35,25 +35,25 @@ pub(crate) struct TagCost {
     /// The pattern for `--tool-include` that offers these tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
-    /// How many tools have it.
+    /// Number of tools that have it.
     pub tools: usize,
-    /// About how many tokens they take in the list.
+    /// Approximate number of their tokens in the list.
     pub tokens: usize,
 }
 
-/// How many bytes the answer of `tools/list` takes.
+/// Returns the number of bytes of the answer to `tools/list`.
 #[must_use]
 pub(crate) fn list_bytes(api: &Api) -> usize {
     api.texts().map(|text| text.len() + 1).sum::<usize>() + 1
 }
 
-/// About how many tokens the answer of `tools/list` takes.
+/// Returns the approximate number of tokens of the answer to `tools/list`.
 #[must_use]
 pub(crate) fn list_tokens(api: &Api) -> usize {
     list_bytes(api) / TYPICAL_BYTES_PER_TOKEN
 }
 
-/// What is too much in a list of so many tools and tokens for a client, in sentences.
+/// Warns about a list with too many tools or tokens for a client, in sentences.
 #[must_use]
 pub(crate) fn list_warnings(tools: usize, tokens: usize, profile: &ClientProfile) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -72,21 +72,21 @@ pub(crate) fn list_warnings(tools: usize, tokens: usize, profile: &ClientProfile
     warnings
 }
 
-/// What a client makes of the list, and which setting helps.
+/// Effect of the list on a client, and the setting that helps.
 #[derive(Debug, Serialize)]
 pub(crate) struct ClientCost {
     /// Its name.
     pub client: &'static str,
-    /// How many tools it takes, where that is limited.
+    /// Number of tools that it takes, if that is limited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tools: Option<usize>,
-    /// Whether it takes them all.
+    /// True if the client takes all of them.
     pub takes_all: bool,
     /// The setting for it.
     pub setting: &'static str,
 }
 
-/// What each client makes of a list that is long for any of them; nothing of a short one.
+/// Returns the effect on each client of a list that is long for any of them; none for a short one.
 #[must_use]
 pub(crate) fn client_costs(tools: usize, tokens: usize) -> Vec<ClientCost> {
     let clients = [
@@ -139,7 +139,7 @@ pub(crate) fn largest_tools(api: &Api) -> Vec<ToolCost> {
     tools
 }
 
-/// What each tag costs, the largest first. A tool of two tags counts for both.
+/// Returns the cost of each tag, the largest first. A tool of two tags counts for both.
 #[must_use]
 pub(crate) fn by_tag(api: &Api) -> Vec<TagCost> {
     let mut costs: HashMap<Option<&str>, (usize, usize)> = HashMap::new();
@@ -172,16 +172,16 @@ pub(crate) fn by_tag(api: &Api) -> Vec<TagCost> {
 pub(crate) fn tag_cost_text(cost: &TagCost) -> String {
     format!("{}, about {}", counted(cost.tools, "tool"), counted(cost.tokens, "token"))
 }
-/// What a richer kind of description takes.
+/// Cost of a richer kind of description.
 #[derive(Debug, Serialize)]
 pub(crate) struct DescriptionCost {
     /// The value of `--describe`.
     pub describe: &'static str,
-    /// About how many tokens it adds to those of the document's own words.
+    /// Approximate number of tokens that it adds to those of the document's own words.
     pub tokens: usize,
 }
 
-/// What each kind of description adds to the list.
+/// Returns the cost that each kind of description adds to the list.
 pub(crate) fn description_costs(api: &Api) -> Vec<DescriptionCost> {
     let mut replies = ReplyDescriber::new(api.document());
     let mut added = [0; 2];

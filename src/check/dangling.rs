@@ -1,4 +1,4 @@
-//! References that lead nowhere, wherever they stand in a document: in replies nothing else speaks of them.
+//! References without a target in all parts of a document: those in replies are not reported by other checks.
 
 use std::collections::HashSet;
 
@@ -32,7 +32,7 @@ impl<'d> DanglingReferences<'d> {
         }
     }
 
-    /// Adds the reference that stands in place of an object, where it leads nowhere.
+    /// Adds the reference in place of an object if it has no target.
     pub(super) fn add(&mut self, object: &WalkedObject<'_, '_>) {
         if self.found.len() >= MAX_DANGLING_REFERENCES || object.kind.is_none() {
             return;

@@ -1,4 +1,4 @@
-//! What changed between two lists of tools, and what of it breaks a client.
+//! Changes between two lists of tools, and those that break a client.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::annotate::Hint;
 use crate::api::Api;
 use crate::text::one_line;
 
-/// How a change matters to those who use the tools.
+/// Impact of a change on clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Impact {
@@ -16,7 +16,7 @@ pub(crate) enum Impact {
     Breaking,
     /// A tool does more harm than its name or its hints said before.
     Risk,
-    /// Anything else.
+    /// Other changes.
     Compatible,
 }
 
@@ -24,13 +24,13 @@ pub(crate) enum Impact {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct ToolChange {
     pub impact: Impact,
-    /// The tool's name, the new one where it has one.
+    /// The tool's name, the new one if it has one.
     pub tool: String,
-    /// What changed, in words.
+    /// Description of the change.
     pub change: String,
 }
 
-/// What is compared of a tool.
+/// Facts about a tool that are compared.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolFacts {
     name: String,
@@ -49,7 +49,7 @@ const HINTS: [(Hint, &str); 4] = [
     (Hint::OpenWorld, "openWorld"),
 ];
 
-/// Whether a hint is the careful one where it is true.
+/// For each hint, true if its careful value is true.
 const CAREFUL_WHEN_TRUE: [bool; 4] = [false, true, false, true];
 
 /// The facts of all tools of an API.

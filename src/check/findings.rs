@@ -1,4 +1,4 @@
-//! What there is to find: in the document, for a client, and in the hints.
+//! Findings: in the document, for a client, and in the hints.
 
 use std::collections::HashMap;
 
@@ -20,18 +20,18 @@ use crate::text::counted;
 /// One finding.
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding {
-    /// How much it weighs.
+    /// Severity.
     pub level: Severity,
-    /// What kind it is: `document`, `client` or `annotation`.
+    /// Kind: `document`, `client` or `annotation`.
     pub rule: &'static str,
-    /// What, and what to do.
+    /// Problem and advice.
     pub message: String,
     /// The rule for `overrides` that follows the advice, as YAML.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
-    /// Where, as a JSON Pointer fragment.
+    /// Location as a JSON Pointer fragment.
     pub pointer: String,
-    /// The file, where it is not the document itself.
+    /// The file, if it is not the document itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The line, from 1.
@@ -40,7 +40,7 @@ pub(crate) struct Finding {
     /// The column, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<usize>,
-    /// Whether an operation looks more dangerous than it is served as.
+    /// True if an operation is more dangerous by its name than by its served hints.
     #[serde(skip)]
     pub is_understated: bool,
     /// The word of the operation that it is about: findings are grouped by it.
@@ -83,8 +83,8 @@ impl UnplacedFinding {
     }
 }
 
-/// What was read differently from how it is written, what is written twice, what is misspelled, what refers to nothing, and
-/// what is checked more loosely.
+/// Returns findings about the document: values that were read differently from how they are written, repeated and misspelled keys,
+/// references without a target, and schemas that are checked more loosely.
 pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Vec<UnplacedFinding> {
     let (mut twice, mut misspelled, mut dangling) = (Vec::new(), Vec::new(), DanglingReferences::new(document, diagnostics));
     let mut loosened = LoosenedChoices::default();
@@ -109,7 +109,7 @@ pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Ve
     all.map(|diagnostic| UnplacedFinding::new("document", diagnostic)).collect()
 }
 
-/// What the client makes of a tool.
+/// Returns findings about a tool for the client.
 pub(super) fn of_client(offered: &OfferedTool<'_>, profile: &ClientProfile) -> Vec<UnplacedFinding> {
     let mut messages = Vec::new();
     let name = &offered.tool.name;
@@ -132,7 +132,7 @@ pub(super) fn of_client(offered: &OfferedTool<'_>, profile: &ClientProfile) -> V
     messages.into_iter().map(finding).collect()
 }
 
-/// Where the name of an operation contradicts its hints, and where they contradict themselves.
+/// Returns contradictions between the name of an operation and its hints, and among the hints.
 pub(super) fn of_hints(offered: &OfferedTool<'_>) -> Vec<UnplacedFinding> {
     let finding = |advice: HintAdvice| UnplacedFinding {
         rule: "annotation",
@@ -152,7 +152,7 @@ pub(super) fn of_hints(offered: &OfferedTool<'_>) -> Vec<UnplacedFinding> {
         .collect()
 }
 
-/// What is left out because of its name.
+/// Returns the operations that are left out because of their names.
 pub(super) fn of_restrictions(api: &Api) -> Vec<UnplacedFinding> {
     let all = api.restrictions().iter();
     all.map(|restriction| {
@@ -166,7 +166,7 @@ pub(super) fn of_restrictions(api: &Api) -> Vec<UnplacedFinding> {
     .collect()
 }
 
-/// That there is no tool.
+/// Returns a finding if there is no tool.
 pub(super) fn of_missing_tools(api: &Api) -> Option<UnplacedFinding> {
     api.tools().is_empty().then(|| {
         let message = "there is no tool: the document describes no operation, or --tool-include, --tool-exclude, --read-only, --no-destructive and `overrides` leave all of them out";
@@ -174,7 +174,7 @@ pub(super) fn of_missing_tools(api: &Api) -> Option<UnplacedFinding> {
     })
 }
 
-/// What the client makes of the whole list.
+/// Returns findings about the whole list for the client.
 pub(super) fn of_list(tools: usize, tokens: usize, profile: &ClientProfile) -> impl Iterator<Item = UnplacedFinding> {
     let warnings = list_warnings(tools, tokens, profile).into_iter();
     warnings.map(|message| UnplacedFinding::new("client", Diagnostic::warning("#", message)))

@@ -13,12 +13,12 @@ use crate::text::{counted, one_line};
 
 /// More kinds of findings than this are counted, not shown, in the text for people.
 const MAX_KINDS: usize = 50;
-/// How many further places of a kind of finding are named.
+/// Number of further locations of a kind of finding that are named.
 const MAX_PLACES: usize = 3;
-/// How many tags are listed.
+/// Number of tags that are listed.
 const MAX_TAGS: usize = 10;
 
-/// For people.
+/// Writes the report for users.
 #[must_use]
 pub(crate) fn report_as_text(report: &Report) -> String {
     let mut out = String::new();
@@ -178,7 +178,7 @@ fn severity_word(severity: Severity) -> &'static str {
     }
 }
 
-/// For programs.
+/// Writes the report for programs.
 #[must_use]
 pub(crate) fn report_as_json(report: &Report) -> String {
     serde_json::to_string_pretty(report).unwrap_or_default() + "\n"

@@ -27,7 +27,7 @@ pub(super) fn add_misspelled_keys(object: &WalkedObject<'_, '_>, version: Versio
     }
 }
 
-/// What an unknown key looks like; `None` where it looks like nothing known.
+/// Explains an unknown key by the known one that it is similar to; `None` if there is none.
 fn explain_unknown_key(key: &str, kind: ObjectKind, object: &WalkedObject<'_, '_>, version: Version) -> Option<String> {
     if let Some(version) = version_of_key(key, kind) {
         return Some(format!("`{key}` is a key of {} in {version} and is ignored here", kind.name()));
@@ -39,7 +39,7 @@ fn explain_unknown_key(key: &str, kind: ObjectKind, object: &WalkedObject<'_, '_
     ))
 }
 
-/// The version of the specification that has the key, where it is not the document's.
+/// Returns the version of the specification that has the key, if it is not the document's.
 fn version_of_key(key: &str, kind: ObjectKind) -> Option<&'static str> {
     let versions = [
         (Version::V2_0, "Swagger 2.0"),

@@ -32,42 +32,42 @@ use crate::spec::operation::security::{self, Requirements};
 use crate::spec::{Diagnostic, SecurityScheme, Severity};
 use crate::text::{counted, one_line};
 
-/// What was found.
+/// Results of a check.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// Where the document came from.
+    /// Source of the document.
     pub source: String,
     /// Its title.
     pub title: String,
-    /// How many operations became tools.
+    /// Number of operations that became tools.
     pub tools: usize,
-    /// How many of them are marked as read-only.
+    /// Number of tools that are marked as read-only.
     pub read_only: usize,
-    /// How many bytes the answer of `tools/list` takes.
+    /// Number of bytes of the answer to `tools/list`.
     pub bytes: usize,
-    /// About how many tokens that is.
+    /// Approximate number of tokens of that.
     pub tokens: usize,
-    /// About how many tokens richer descriptions would take besides.
+    /// Approximate number of tokens that richer descriptions would add.
     pub descriptions: Vec<DescriptionCost>,
     /// The tools that take the most bytes.
     pub largest: Vec<ToolCost>,
-    /// What the tools of each tag take, the largest first.
+    /// Cost of the tools of each tag, the largest first.
     pub by_tag: Vec<TagCost>,
-    /// What the client of `--client` makes of results, in a sentence.
+    /// Treatment of results by the client of `--client`, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// What clients make of a long list.
+    /// Effect of a long list on clients.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<ClientCost>,
     /// The credentials that the tools need.
     pub credentials: Vec<CredentialNeed>,
-    /// Where calls go and which credentials they carry where there are tenants, in lines.
+    /// Destinations and credentials of calls if there are tenants, in lines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tenants: Vec<String>,
-    /// Which tools are called as the user, in lines.
+    /// Tools that are called as the user, in lines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub as_user: Vec<String>,
-    /// What `serve` would warn of at its start.
+    /// Warnings of `serve` at its start.
     pub warnings: Vec<String>,
     /// Errors first, then warnings, then notes; in each, first what looks more dangerous than it is served as.
     pub findings: Vec<Finding>,
@@ -78,14 +78,14 @@ pub(crate) struct Report {
 pub(crate) struct CredentialNeed {
     /// Its name in the document.
     pub scheme: String,
-    /// What the operator sets for it.
+    /// Setting of the operator for it.
     pub setting: String,
-    /// How many tools use it.
+    /// Number of tools that use it.
     pub tools: usize,
 }
 
 impl Report {
-    /// How many findings have that severity.
+    /// Returns the number of findings of that severity.
     #[must_use]
     pub(crate) fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.level == severity).count()
@@ -133,18 +133,18 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
     }
 }
 
-/// How tools use a security scheme.
+/// Use of a security scheme by tools.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SchemeUse {
-    /// How many tools use it.
+    /// Number of tools that use it.
     pub tools: usize,
-    /// Whether no tool can be called without it.
+    /// True if no tool can be called without it.
     pub is_always_required: bool,
 }
 
 /// The schemes of the document, and how tools use them, by name.
 pub(crate) fn used_schemes(api: &Api) -> (BTreeMap<String, SecurityScheme>, BTreeMap<String, SchemeUse>) {
-    // What is wrong with them was told when the API was built.
+    // Their faults were reported when the API was built.
     let (schemes, mut told) = security::schemes(api.document());
     let mut requirements = Requirements::new(api.document(), &schemes, &mut told);
     let mut used: BTreeMap<String, SchemeUse> = BTreeMap::new();
@@ -166,7 +166,7 @@ pub(crate) fn used_schemes(api: &Api) -> (BTreeMap<String, SecurityScheme>, BTre
     (schemes, used)
 }
 
-/// How many tools are called as the user, with which scopes.
+/// Describes the tools that are called as the user, with their scopes.
 fn called_as_user(api: &Api) -> Vec<String> {
     let mut counts: BTreeMap<_, usize> = BTreeMap::new();
     for asked in api.iter().filter_map(|offered| offered.as_user) {

@@ -63,12 +63,12 @@ impl ObjectKind {
         NAMES.iter().position(|(known, _)| *known == name).map(Self)
     }
 
-    /// What people call it.
+    /// Returns its usual name.
     pub(super) fn name(self) -> &'static str {
         NAMES.get(self.0).map_or("", |(_, name)| name)
     }
 
-    /// What stands under a key; `None` if the object has no such key in that version.
+    /// Returns the kind of the objects below a key; `None` if the object has no such key in that version.
     pub(super) fn below(self, key: &str, version: Version) -> Option<ObjectsBelow> {
         let (versions, below) = KEYS.get(self.0)?.get(key).copied().unwrap_or_default();
         if has_version(versions, version) {
@@ -82,7 +82,7 @@ impl ObjectKind {
         }
     }
 
-    /// Whether the object may have that key in that version.
+    /// Returns true if the object may have that key in that version.
     pub(super) fn has_key(self, key: &str, version: Version) -> bool {
         self.below(key, version).is_some()
     }
@@ -95,7 +95,7 @@ impl ObjectKind {
     }
 }
 
-/// Whether the versions of a line of the table include this one.
+/// Returns true if the versions of a line of the table include this one.
 fn has_version(versions: &str, version: Version) -> bool {
     match versions {
         "all" => true,
@@ -106,7 +106,7 @@ fn has_version(versions: &str, version: Version) -> bool {
     }
 }
 
-/// Whether a key is one of the author's own (OpenAPI, "Specification Extensions").
+/// Returns true if a key is one of the author's own (OpenAPI, "Specification Extensions").
 pub(super) fn is_extension(key: &str) -> bool {
     key.starts_with("x-") || key.starts_with("X-")
 }

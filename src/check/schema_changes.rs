@@ -18,7 +18,7 @@ struct SchemaComparison<'s> {
     narrowed: Vec<String>,
 }
 
-/// What is no longer accepted, in words.
+/// Describes values that are no longer accepted.
 pub(super) fn narrowed_arguments(old: &Value, new: &Value) -> Vec<String> {
     let mut comparison = SchemaComparison {
         roots: (old, new),

@@ -9,7 +9,7 @@ use crate::spec::members::{scalar_end, string_end};
 use crate::spec::node::Node;
 use crate::spec::{Span, pointer};
 
-/// A member of an object: its key, and where its value is.
+/// A member of an object: its key, and the position of its value.
 #[derive(Debug)]
 pub(super) struct WalkedMember<'t> {
     pub(super) key: Cow<'t, str>,
@@ -27,10 +27,10 @@ pub(super) struct WalkedObject<'w, 't> {
     end: usize,
 }
 
-/// What the objects directly within an open object or array are.
+/// Kind of the objects directly within an open object or array.
 #[derive(Debug, Clone, Copy)]
 enum Contents {
-    /// Nothing that is known.
+    /// Of unknown kind.
     Anything,
     /// The members of an object of this kind.
     Members(ObjectKind),
@@ -44,7 +44,7 @@ struct Open {
     start: usize,
     is_object: bool,
     contents: Contents,
-    /// How many members were open before it.
+    /// Number of members that were open before it.
     outer_members: usize,
     /// The index of the current item.
     item: usize,
@@ -133,7 +133,7 @@ impl<'t> Walk<'t> {
         Some(())
     }
 
-    /// What is in the object or array that begins here.
+    /// Returns the kind of the contents of the object or array that begins here.
     fn contents(&self, is_object: bool, root: Option<ObjectKind>) -> Contents {
         let expected = match (self.open.last(), self.members.last()) {
             (None, _) => root.map(|kind| (kind, 0)),
@@ -189,7 +189,7 @@ impl<'t> Walk<'t> {
         Some(())
     }
 
-    /// Where the innermost object is, as a JSON Pointer fragment.
+    /// Returns the location of the innermost object, as a JSON Pointer fragment.
     fn place(&self) -> String {
         let mut place = "#".to_owned();
         for (open, inner) in self.open.iter().zip(self.open.iter().skip(1)) {
@@ -214,7 +214,7 @@ impl<'t> Walk<'t> {
 }
 
 impl<'t> WalkedObject<'_, 't> {
-    /// Where it is, as a JSON Pointer fragment.
+    /// Returns its location, as a JSON Pointer fragment.
     pub(super) fn place(&self) -> String {
         self.walk.place()
     }
