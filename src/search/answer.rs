@@ -1,4 +1,4 @@
-//! What a search answers: hits as lines and as JSON, within a budget.
+//! Answers of a search: hits as lines and as JSON, within a budget.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ const MAX_SHOWN_QUESTION_BYTES: usize = 120;
 
 /// An operation that answers a question.
 pub(crate) struct Hit {
-    /// The name of its API, where there are several.
+    /// The name of its API, if there are several.
     pub(crate) api: Option<String>,
     pub(crate) name: String,
     pub(crate) method: String,
@@ -26,20 +26,20 @@ pub(crate) struct Hit {
     pub(crate) needs: Vec<String>,
 }
 
-/// What is answered to one question.
+/// Answer to one question.
 pub(crate) struct QueryAnswer {
     pub(crate) query: String,
     pub(crate) hits: Vec<Hit>,
-    /// How many hits there are in all.
+    /// Number of all hits.
     pub(crate) total: usize,
-    /// What else the client should know: why there are no hits, or what to ask instead.
+    /// Remark for the client: why there are no hits, or a better question.
     pub(crate) remark: Option<String>,
 }
 
 /// A whole answer.
 pub(crate) struct SearchAnswer {
     pub(crate) results: Vec<QueryAnswer>,
-    /// How many hits of the only question were passed over.
+    /// Number of hits of the only question that were skipped.
     pub(crate) offset: usize,
     /// A sentence after the hits.
     pub(crate) note: Option<String>,
@@ -111,7 +111,7 @@ impl SearchAnswer {
         self
     }
 
-    /// Where the hits of the only question go on.
+    /// Returns the offset of the next hits of the only question.
     fn next_offset(&self) -> Option<usize> {
         let [only] = self.results.as_slice() else { return None };
         let next = self.offset + only.hits.len();

@@ -1,4 +1,4 @@
-//! What of an operation is searched, and how much a word counts in each place.
+//! Fields of an operation that are searched, and the weight of a word in each.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ pub(crate) struct SearchedOperation<'a> {
     pub(crate) title: &'a str,
     /// The operation.
     pub(crate) operation: &'a Operation,
-    /// What a call of it does.
+    /// Effect of a call.
     pub(crate) effect: Effect,
     /// Its category.
     pub(crate) category: Option<&'a str>,
@@ -31,7 +31,7 @@ pub(crate) struct SearchedOperation<'a> {
     pub(crate) keywords: &'a [String],
 }
 
-/// How deep lists of lists are opened.
+/// Depth to which lists of lists are opened.
 const MAX_LISTS: usize = 4;
 
 /// A place of an operation that has words.
@@ -52,7 +52,7 @@ pub(crate) enum Field {
 }
 
 impl Field {
-    /// How much a word counts that a field has.
+    /// Returns the weight of a word in the field.
     #[must_use]
     pub(crate) fn weight(self) -> f32 {
         match self {
@@ -83,7 +83,7 @@ pub(crate) struct FieldReader<'d, 'o> {
 #[derive(Default)]
 struct TermList {
     terms: Vec<Term>,
-    /// How long the text is.
+    /// Length of the text.
     bytes: usize,
 }
 
@@ -232,7 +232,7 @@ impl<'d, 'o> FieldReader<'d, 'o> {
     }
 }
 
-/// What of a path is not a variable.
+/// Returns the parts of a path that are not variables.
 pub(crate) fn literal_parts(path: &str) -> impl Iterator<Item = &str> {
     path.split('{').enumerate().map(|(index, part)| {
         if index == 0 {

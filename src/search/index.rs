@@ -9,7 +9,7 @@ use super::vocabulary::Term;
 use crate::annotate::Effect;
 use crate::spec::Document;
 
-/// How fast the fields that have a word add up (BM25).
+/// Saturation of the sum over fields that have a word (BM25).
 const K1: f32 = 1.2;
 /// More words of a text do not count, so that a long one cannot raise the rank of its operation.
 const MAX_TEXT_WORDS: usize = 500;
@@ -21,7 +21,7 @@ pub(crate) struct SearchIndex {
     postings: Vec<Vec<Posting>>,
     entries: Vec<IndexEntry>,
     needs: Vec<Vec<Need>>,
-    /// How many bytes of text were read.
+    /// Number of bytes of text that were read.
     text_bytes: usize,
 }
 
@@ -29,11 +29,11 @@ pub(crate) struct SearchIndex {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Posting {
     pub(crate) operation: u32,
-    /// How much the term counts there, from 0 to 1.
+    /// Strength of the term there, from 0 to 1.
     pub(crate) strength: f32,
 }
 
-/// What counts of an operation besides its words.
+/// Facts about an operation that count besides its words.
 pub(crate) struct IndexEntry {
     verb: Verb,
     effect: Effect,
@@ -44,7 +44,7 @@ pub(crate) struct IndexEntry {
 }
 
 impl IndexEntry {
-    /// Whether it does what a question wants.
+    /// Returns true if its effect is the one that a question asks for.
     #[must_use]
     pub(crate) fn fits(&self, wanted: Verb) -> bool {
         match wanted {
@@ -58,7 +58,7 @@ impl IndexEntry {
 /// Adds up how much each word counts in the operation that is being read.
 #[derive(Default)]
 struct FieldSums {
-    /// By term: the sum, and the last field that had it.
+    /// For each term, the sum, and the last field that had it.
     sums: Vec<(f32, Option<Field>)>,
     terms: Vec<Term>,
 }
@@ -128,25 +128,25 @@ impl SearchIndex {
         }
     }
 
-    /// How many operations there are.
+    /// Returns the number of operations.
     #[must_use]
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// What counts of each operation besides its words.
+    /// Returns the facts about each operation that count besides its words.
     #[must_use]
     pub(crate) fn entries(&self) -> &[IndexEntry] {
         &self.entries
     }
 
-    /// Which operations yield the values that an operation needs.
+    /// Returns the operations that yield the values that an operation needs.
     #[must_use]
     pub(crate) fn needs(&self, operation: usize) -> &[Need] {
         self.needs.get(operation).map_or(&[], Vec::as_slice)
     }
 
-    /// The number of a stem, where any operation has it.
+    /// Returns the number of a stem, if any operation has it.
     #[must_use]
     pub(crate) fn term(&self, stem: &str) -> Option<Term> {
         self.terms.get(stem).copied()
@@ -165,7 +165,7 @@ impl SearchIndex {
         (1.0 + (count - having + 0.5) / (having + 0.5)).ln()
     }
 
-    /// How many bytes of text were read, and about how many the index takes.
+    /// Returns the number of bytes of text that were read, and the approximate size of the index in bytes.
     pub(crate) fn sizes(&self) -> (usize, usize) {
         let terms: usize = self.terms.keys().map(|term| term.len() + 24).sum();
         let postings = self

@@ -1,4 +1,4 @@
-//! Where the identifiers come from that an operation needs: `movie_id` from the operation that searches or lists movies.
+//! Sources of the identifiers that an operation needs: `movie_id` from the operation that searches or lists movies.
 
 use std::rc::Rc;
 
@@ -9,9 +9,9 @@ use super::words::{Writing, each_word, stem};
 use crate::annotate::Effect;
 use crate::spec::{Location, Operation};
 
-/// At most so many are kept for an operation; fewer are shown.
+/// Number of sources that are kept for an operation; fewer are shown.
 const MAX_NEEDS: usize = 4;
-/// Endings of names that stand for the identifier of something.
+/// Endings of names that mean the identifier of a thing.
 const IDENTIFIERS: [&str; 11] = [
     "id", "ids", "uuid", "number", "name", "slug", "key", "sha", "code", "handle", "login",
 ];
@@ -25,11 +25,11 @@ pub(crate) struct Need {
     pub(crate) operation: u32,
 }
 
-/// A parameter, as far as it tells where its values come from.
+/// A parameter, with the facts that show the source of its values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct WantedValue<'o> {
     name: &'o str,
-    /// The path before it, where it stands in the path.
+    /// The path before it, if it is in the path.
     before: &'o str,
     is_path: bool,
 }
@@ -42,7 +42,7 @@ struct IdentifierSource<'o> {
     searches: bool,
 }
 
-/// What a segment of a path says.
+/// Words of a segment of a path.
 struct SegmentWords {
     /// The stem of its last word: `pull_requests` is about requests.
     noun: Rc<str>,
@@ -60,7 +60,7 @@ struct IdentifierSources<'o> {
     segments: HashMap<&'o str, SegmentWords>,
 }
 
-/// For each operation, where the values come from that it needs: one source for each parameter first, then others.
+/// Finds for each operation the sources of the values that it needs: one for each parameter first, then others.
 #[must_use]
 pub(crate) fn find_needs<'o>(operations: &[SearchedOperation<'o>]) -> Vec<Vec<Need>> {
     let mut sources = IdentifierSources::of(operations);
@@ -162,7 +162,7 @@ impl<'o> IdentifierSources<'o> {
         if segment.is_none() && owned.is_none() {
             return found;
         }
-        // `/repos/{owner}`: what stands before a parameter says what it identifies only where their names agree.
+        // `/repos/{owner}`: the segment before a parameter names the identified thing only if their names agree.
         let names_it = |noun: &Rc<str>| match &owned {
             Some(owned) => owned == noun,
             None => is_identifier(name) || noun_of(name) == *noun,
@@ -171,7 +171,7 @@ impl<'o> IdentifierSources<'o> {
         let placeholder = format!("{{{name}}}");
         for noun in of_segment.iter().chain(&owned) {
             for source in self.by_noun.get(noun).into_iter().flatten().take(2) {
-                // What stands below the same parameter cannot yield it.
+                // A path below the same parameter cannot yield it.
                 let needs_itself = is_path && source.path.contains(&placeholder);
                 if !needs_itself && (source.searches || source.variables == 0) && !found.contains(&source.operation) {
                     found.push(source.operation);
@@ -195,12 +195,12 @@ fn noun_of(name: &str) -> Rc<str> {
     stem(&last).into()
 }
 
-/// Whether a name stands for the identifier of whatever it is about: `id`.
+/// Returns true if a name by itself means an identifier: `id`.
 fn is_identifier(name: &str) -> bool {
     IDENTIFIERS.contains(&name.to_lowercase().as_str())
 }
 
-/// What a parameter identifies: `movie_id` a movie. Nothing where its name does not say so.
+/// Returns the noun that a parameter identifies: `movie_id` a movie. `None` if its name has none.
 fn identified_noun(name: &str) -> Option<Rc<str>> {
     let mut words = Vec::new();
     each_word(name, Writing::Identifier, |word| words.push(word.to_owned()));

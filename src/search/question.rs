@@ -20,19 +20,19 @@ pub(crate) struct Question {
     /// Its words, without stop words and values.
     pub(crate) words: Vec<QuestionWord>,
     pub(crate) verb: Option<Verb>,
-    /// Whether it has any word that is not a stop word.
+    /// True if the question has a word that is not a stop word.
     pub(crate) has_words: bool,
 }
 
 /// A word of a question.
 pub(crate) struct QuestionWord {
-    /// Its term and those of its synonyms, where any operation has them.
+    /// Its term and those of its synonyms, if any operation has them.
     pub(crate) meanings: Vec<WordMeaning>,
-    /// Whether it says what to do, and not with what.
+    /// True if the word is an action, and not its object.
     pub(crate) is_verb: bool,
 }
 
-/// A term that a word of a question may stand for.
+/// A term that a word of a question may mean.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WordMeaning {
     pub(crate) term: Term,
@@ -82,7 +82,7 @@ impl Question {
         }
     }
 
-    /// Whether any word of it occurs in any operation.
+    /// Returns true if any word of it occurs in any operation.
     #[must_use]
     pub(crate) fn is_known(&self) -> bool {
         self.words.iter().any(|word| !word.meanings.is_empty())

@@ -7,13 +7,13 @@ use super::question::{MAX_QUESTION_CHARACTERS, Question, QuestionWord, WordMeani
 use super::vocabulary::Term;
 use super::words::{Writing, each_word, is_stop_word};
 
-/// How much a synonym counts, compared to the word itself.
+/// Weight of a synonym, compared to the word itself.
 const SYNONYM: f32 = 0.7;
-/// How much a verb counts as a word, compared to others: what an operation does is known besides.
+/// Weight of a verb as a word, compared to others: the effect of an operation is known in addition.
 const VERB: f32 = 0.5;
-/// From this strength on, an operation covers a word.
+/// Smallest strength at which an operation covers a word.
 const COVERS: f32 = 0.3;
-/// How much a word counts in the coverage that no operation has.
+/// Weight of an unknown word in the coverage.
 const UNKNOWN: f32 = 2.0;
 /// The factor of an operation that does what the question wants.
 const VERB_FITS: f32 = 1.5;
@@ -21,26 +21,26 @@ const VERB_FITS: f32 = 1.5;
 const DEPRECATED: f32 = 0.7;
 /// The factor for each variable of the path.
 const VARIABLE: f32 = 0.95;
-/// How much the share of its title that the question names adds to the fit of an operation.
+/// Weight of the named share of its title in the fit of an operation.
 const NAMED_FITS: f32 = 0.7;
-/// Where the best operations fit less, nothing answers the question.
+/// Smallest fit of the best operations at which there are hits.
 const LEAST_FIT: f32 = 0.6;
-/// How many of the best operations are asked whether they fit.
+/// Number of the best operations whose fit is checked.
 const ASKED: usize = 3;
 /// After so many operations come those that yield what the first few need.
 const NEEDS_AFTER: usize = 7;
-/// How many of the first operations are asked for what they need.
+/// Number of the first operations whose needs are added.
 const NEEDY: usize = 3;
 
 /// Operations that answer a question, best first.
 #[derive(Debug, Default)]
 pub(crate) struct Ranking {
     pub(crate) hits: Vec<usize>,
-    /// Whether any word of the question occurs in any operation.
+    /// True if any word of the question occurs in any operation.
     pub(crate) is_known: bool,
-    /// Whether there is anything to search for.
+    /// True if there are words to search for.
     pub(crate) has_words: bool,
-    /// How far the best operation fits.
+    /// Fit of the best operation.
     pub(crate) fit: f32,
 }
 
@@ -48,11 +48,11 @@ pub(crate) struct Ranking {
 struct Scored {
     operation: usize,
     score: f32,
-    /// How far it fits the question, whatever its rank.
+    /// Fit to the question, independent of its rank.
     fit: f32,
 }
 
-/// What the words of a question add up to for one operation; the same of one word.
+/// Sums over the words of a question for one operation; the same of one word.
 #[derive(Clone, Copy, Default)]
 struct Tally {
     score: f32,
@@ -60,7 +60,7 @@ struct Tally {
 }
 
 impl SearchIndex {
-    /// The operations among the `admitted` that answer a question; none where the best of them leave most of it open.
+    /// Returns the operations among the `admitted` that answer a question; none if the best of them leave most of it open.
     #[must_use]
     pub(crate) fn rank(&self, text: &str, admitted: &dyn Fn(usize) -> bool) -> Ranking {
         let end = text.char_indices().nth(MAX_QUESTION_CHARACTERS).map_or(text.len(), |(at, _)| at);
@@ -130,7 +130,7 @@ impl SearchIndex {
         found
     }
 
-    /// How each operation has a word, or the best of its synonyms.
+    /// Finds the strength of a word, or the best of its synonyms, in each operation.
     fn find(&self, word: &QuestionWord) -> Vec<Tally> {
         let mut found = vec![Tally::default(); self.len()];
         for meaning in &word.meanings {
@@ -162,7 +162,7 @@ fn share_named(title: &[Term], subjects: &[WordMeaning]) -> f32 {
     named.sum::<f32>() / to_f32(title.len().max(1))
 }
 
-/// Whether a question is the name of an operation, its operationId, its path, or method and path, to the letter.
+/// Returns true if a question is the name of an operation, its operationId, its path, or method and path, exactly.
 #[must_use]
 pub(crate) fn names_exactly(question: &str, name: &str, id: Option<&str>, method: &Method, path: &str) -> bool {
     let question = question.trim();

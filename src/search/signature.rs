@@ -4,12 +4,12 @@ use serde_json::{Map, Value};
 
 use crate::text::{one_line, truncate};
 
-/// The longest signature, in bytes; a deeper level is shown only where it fits.
+/// The longest signature, in bytes; a deeper level is shown only if it fits.
 const MAX_SIGNATURE_BYTES: usize = 5000;
 const MAX_DEPTH: usize = 5;
-/// How many values of an enumeration are shown.
+/// Number of values of an enumeration that are shown.
 const MAX_VALUES: usize = 16;
-/// How many alternatives of a schema are shown.
+/// Number of alternatives of a schema that are shown.
 const MAX_ALTERNATIVES: usize = 6;
 /// The longest description of an argument, in bytes.
 const MAX_REMARK_BYTES: usize = 140;

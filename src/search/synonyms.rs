@@ -6,7 +6,7 @@ use foldhash::HashMap;
 
 use super::words::stem;
 
-/// In each line, a word, or two joined by `_`, and its synonyms. Of a synonym that is joined by `_`, each word counts.
+/// Groups of synonyms: in each line, a word, or two joined by `_`, and its synonyms. Of a synonym that is joined by `_`, each word counts.
 const GROUPS: &str = include_str!("synonyms.txt");
 
 static TABLE: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {

@@ -15,7 +15,7 @@ pub(crate) enum Verb {
     Create,
     Update,
     Delete,
-    /// Anything but to read.
+    /// Any action but reading.
     Act,
 }
 
@@ -54,19 +54,19 @@ static STEMS: LazyLock<VerbStems> = LazyLock::new(|| {
 });
 
 impl Verb {
-    /// What a word says, where it is a verb of one kind.
+    /// Returns the kind of a word, if it is a verb of one kind.
     fn of_word(word: &str) -> Option<Self> {
         STEMS.verbs.get(stem(word).as_ref()).copied()
     }
 
-    /// Whether a word says what to do, and not with what.
+    /// Returns true if a word is an action, and not its object.
     #[must_use]
     pub(crate) fn is_verb(word: &str) -> bool {
         let stemmed = stem(word);
         STEMS.verbs.contains_key(stemmed.as_ref()) && !STEMS.nouns.contains(stemmed.as_ref())
     }
 
-    /// What a question in folded words wants.
+    /// Returns the kind of action that a question in folded words asks for.
     #[must_use]
     pub(crate) fn of_question(words: &[String]) -> Option<Self> {
         let first = words.first()?;
@@ -91,13 +91,13 @@ impl Verb {
                 return Some(verb);
             }
         }
-        // `archive a feature` asks for something to be done, whatever it is.
+        // `archive a feature` asks for an action of any kind.
         let is_imperative = |article: &String| matches!(article.as_str(), "a" | "an" | "the" | "this" | "my" | "our");
         (!is_stop_word(first) && words.get(1).is_some_and(is_imperative)).then_some(Self::Act)
     }
 
-    /// What an operation does: by its method; POST and PUT by the verb that one of its texts begins with, the first text that has
-    /// one, or else that its path ends with.
+    /// Returns the kind of an operation's action: by its method; POST and PUT by the verb that one of its texts begins with, the first text
+    /// that has one, or else that its path ends with.
     #[must_use]
     pub(crate) fn of_operation(method: &Method, effect: Effect, texts: &[&str]) -> Self {
         let otherwise = match method.as_str() {
@@ -120,7 +120,7 @@ impl Verb {
     }
 }
 
-/// Whether a word looks like a plural: `open issues` are those that are open.
+/// Returns true if a word looks like a plural: `open issues` are those that are open.
 fn is_plural(word: &str) -> bool {
     word.ends_with('s') && !word.ends_with("ss")
 }

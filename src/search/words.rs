@@ -22,13 +22,13 @@ const STOP_WORDS: &str = " a about actually after again all already also always 
 /// Words that are part of a verb in `turn on`; elsewhere in a question they say nothing. They are not stop words: names have them.
 const PARTICLES: [&str; 5] = ["on", "off", "in", "out", "up"];
 
-/// Whether a folded word may be part of a verb.
+/// Returns true if a folded word may be part of a verb.
 #[must_use]
 pub(crate) fn is_particle(word: &str) -> bool {
     PARTICLES.contains(&word)
 }
 
-/// Whether a folded word says nothing about an operation.
+/// Returns true if a folded word has no meaning for an operation.
 #[must_use]
 pub(crate) fn is_stop_word(word: &str) -> bool {
     let is_letter = word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_lowercase());
@@ -41,7 +41,7 @@ fn is_surrounded(at: usize, length: usize) -> bool {
     before == Some(&b' ') && list.get(at + length) == Some(&b' ')
 }
 
-/// How a text writes its words.
+/// Form in which a text writes its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Writing {
     /// A name: `listPets`.
@@ -52,7 +52,7 @@ pub(crate) enum Writing {
 
 /// Shows each word of a text, folded, in order, stop words included; a word of several parts comes in parts.
 pub(crate) fn each_word(text: &str, writing: Writing, mut visit: impl FnMut(&str)) {
-    // Where words are folded, so that none needs memory of its own.
+    // Buffer in which words are folded, so that none needs an allocation of its own.
     let mut folded = String::new();
     for run in runs(text) {
         each_word_of_run(run, writing, &mut folded, &mut visit);
@@ -86,7 +86,7 @@ fn each_word_of_run(run: &str, writing: Writing, folded: &mut String, visit: &mu
     }
 }
 
-/// As [`each_word_of_run`], of letters that need more than a comparison to be folded.
+/// Visits words like [`each_word_of_run`], for letters that need more than a comparison to be folded.
 fn each_word_of_any_script(text: &str, writing: Writing, folded: &mut String, visit: &mut impl FnMut(&str)) {
     let text = fold_marks(text);
     let mut run = String::new();
@@ -121,7 +121,7 @@ fn fold_marks(text: &str) -> String {
     text.nfkd().filter(|character| !is_accent(character)).nfc().collect()
 }
 
-/// Whether a letter belongs to a script that writes words without spaces between them.
+/// Returns true if a letter belongs to a script that writes words without spaces between them.
 #[must_use]
 pub(crate) fn is_ideograph(character: char) -> bool {
     matches!(character,
@@ -151,7 +151,7 @@ fn each_part(run: &str, writing: Writing, folded: &mut String, visit: &mut impl 
     }
     let mut characters = run.chars().take(MAX_WORD_CHARACTERS).enumerate().peekable();
     let mut before: Option<char> = None;
-    // Where the part begins that is being read, and how many parts there are with it.
+    // Start of the part that is being read, and the number of parts with it.
     let (mut start, mut parts) = (0, 1);
     while let Some((index, character)) = characters.next() {
         let is_start = before.is_some_and(|before| {
