@@ -26,37 +26,37 @@ use self::failure::OutboundFailure;
 use self::gzip::decode_gzip;
 use self::server_certificates::{CertificateVerifier, SYSTEM_ROOTS};
 
-/// How often the peer of an HTTP/2 connection with open streams is asked whether it is still there.
+/// Interval of pings to the peer of an HTTP/2 connection with open streams.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(15);
-/// How long it may take to answer that.
+/// Time limit of the answer to a ping.
 const HTTP2_PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest header list of a reply over HTTP/2 (RFC 9113 section 6.5.2), about as much as is taken over HTTP/1.1.
 const MAX_HTTP2_HEADER_LIST_BYTES: u32 = 256 << 10;
-/// How long a connection is kept without a request.
+/// Time for which a connection is kept without a request.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// How often a silent peer is asked by TCP whether it is still there, and how often it may fail to answer.
+/// Interval of TCP keep-alive probes to a silent peer, and the number of them that may fail.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
 const TCP_KEEPALIVE_RETRIES: u32 = 3;
-/// How long what was sent may stay without an acknowledgement.
+/// Time for which sent data may stay without an acknowledgement.
 #[cfg(target_os = "linux")]
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The codings of bodies that are decoded: `gzip` here, and the others by reqwest.
 const CODINGS: HeaderValue = HeaderValue::from_static("zstd,gzip,deflate,br");
-/// Who asks.
+/// Value of `User-Agent`.
 const AGENT: &str = concat!("openapi-mcp/", env!("CARGO_PKG_VERSION"));
 
-/// What an operator sets about outgoing connections.
+/// The operator's settings for outgoing connections.
 #[derive(Debug, Clone)]
 pub struct OutboundOptions {
-    /// How long a connection may take to be made.
+    /// Time limit of making a connection.
     pub connect_timeout: Duration,
-    /// Whether any connection uses TLS. Reading the system's certificates takes longer than reading a small document.
+    /// True if any connection uses TLS. Reading the system's certificates takes longer than reading a small document.
     pub tls: bool,
     /// Authorities that are trusted besides those of the system.
     pub authorities: Vec<CertificateDer<'static>>,
-    /// Whom the API sees, where it asks for a client certificate.
+    /// Identity for the API, if it requests a client certificate.
     pub identity: Option<Arc<Identity>>,
-    /// Whether anybody may pass for the API.
+    /// True if certificates of the API are not checked, so that any server may pass for it.
     pub insecure: bool,
     /// Through which proxy every connection is made.
     pub proxy: Option<Proxy>,
@@ -114,9 +114,9 @@ pub(crate) async fn send(request: reqwest::RequestBuilder) -> Result<reqwest::Re
 /// The clients for one API.
 #[derive(Debug, Clone)]
 pub struct Clients {
-    /// For the API's own origin: it shows the client certificate, and may be insecure.
+    /// Client for the API's own origin: it presents the client certificate, and may be insecure.
     pub own: HttpClient,
-    /// For everybody else.
+    /// Client for all other servers.
     pub other: HttpClient,
 }
 
@@ -142,7 +142,7 @@ impl Default for OutboundOptions {
     }
 }
 
-/// Why no client can be made.
+/// Reason for which no client can be made.
 #[derive(Debug, Error)]
 pub enum OutboundError {
     /// The TLS configuration was refused.
@@ -157,7 +157,7 @@ pub enum OutboundError {
 }
 
 impl OutboundOptions {
-    /// The same for everybody but the API itself: without the client certificate, and with all certificates checked.
+    /// Returns the options for all servers but the API itself: without the client certificate, and with all certificates checked.
     #[must_use]
     pub fn for_others(&self) -> Self {
         Self {
@@ -167,19 +167,19 @@ impl OutboundOptions {
         }
     }
 
-    /// Whether the API is spoken to in a way of its own.
+    /// Returns true if the API needs a client of its own.
     #[must_use]
     pub fn sets_the_api_apart(&self) -> bool {
         self.identity.is_some() || self.insecure
     }
 }
 
-/// A client for the given settings. Beside what is set here, reqwest sends again what a server of HTTP/2 says that it has not processed:
-/// streams above the last one of a GOAWAY, and refused ones (RFC 9113 section 8.7), twice at most. Roots come from the system; where it has none (an empty container image), those that
-/// are compiled in serve.
+/// Makes a client for the given settings. In addition, reqwest repeats requests that an HTTP/2 server declares unprocessed: streams above
+/// the last one of a GOAWAY, and refused ones (RFC 9113 section 8.7), twice at most. Roots come from the system; if it has none (an empty
+/// container image), those that are compiled in serve.
 ///
 /// # Errors
-/// Where TLS or the client cannot be set up.
+/// An error if TLS or the client cannot be set up.
 pub fn http_client(options: &OutboundOptions) -> Result<HttpClient, OutboundError> {
     let tls = tls_config(options)?;
     let mut builder = reqwest::Client::builder()
@@ -232,7 +232,7 @@ fn tls_config(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> 
             .with_client_auth_cert(identity.chain.clone(), identity.key.clone_key())
             .map_err(OutboundError::Identity)?,
     };
-    // RFC 9113 section 3.2: HTTP/2 only where the handshake agrees on it.
+    // RFC 9113 section 3.2: HTTP/2 only if the handshake agrees on it.
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }
@@ -259,7 +259,7 @@ fn roots(options: &OutboundOptions) -> Arc<RootCertStore> {
     Arc::new(roots)
 }
 
-/// Whether a URL names this machine by a loopback address (RFC 6890) or by `localhost` (RFC 6761).
+/// Returns true if a URL names this machine by a loopback address (RFC 6890) or by `localhost` (RFC 6761).
 #[must_use]
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
@@ -270,7 +270,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Whether requests to the URL are encrypted or stay on this machine.
+/// Returns true if requests to the URL are encrypted or stay on this machine.
 #[must_use]
 pub(crate) fn is_encrypted_or_local(url: &Url) -> bool {
     url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url))

@@ -1,4 +1,4 @@
-//! What the mock answers for an operation: status, media type and body.
+//! Answers of the mock for an operation: status, media type and body.
 
 use axum::http::StatusCode;
 use base64::Engine as _;
@@ -54,7 +54,7 @@ pub(crate) fn mock_answer(document: &Document, operation: &Operation) -> Answer 
     }
 }
 
-/// `2XX` and `default` stand for 200.
+/// Returns the status; 200 for `2XX` and `default`.
 fn status_code(response: &ResponseObject<'_>) -> StatusCode {
     match response.status {
         DeclaredStatus::Status(openapiv3::StatusCode::Code(code)) => StatusCode::from_u16(code).unwrap_or(StatusCode::OK),
@@ -76,7 +76,7 @@ fn example(document: &Document, media: &Media<'_>) -> Option<Example> {
         let Some(object) = document.resolve_object(node).ok().flatten() else {
             continue;
         };
-        // Some documents write a reference where the value itself belongs, and mean what it leads to.
+        // Some documents have a reference in place of the value, and mean its target.
         let value = object.get("value").or_else(|| object.get("dataValue"));
         let meant = value
             .and_then(|value| document.resolve(value).ok())

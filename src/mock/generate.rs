@@ -9,7 +9,7 @@ use crate::spec::node::{Node, Object};
 const MAX_DEPTH: usize = 5;
 /// More values than this are not made: a schema that branches into itself would never end.
 const MAX_VALUES: usize = 2000;
-/// Longer lists and texts than this are not made, whatever the schema asks for.
+/// Length of the longest lists and texts that are made, in spite of the schema.
 const MAX_STRING_LEN: usize = 1000;
 
 /// An example of the schema, its default, or a value made from its keywords.
@@ -45,7 +45,7 @@ impl Generator<'_> {
         if parts.is_empty() {
             return own;
         }
-        // What stands beside a composition holds as well.
+        // Keywords beside a composition apply as well.
         let mut merged = own;
         for part in parts {
             let value = self.value(part, depth + 1);
@@ -108,7 +108,7 @@ impl Generator<'_> {
             let value = object
                 .get("items")
                 .map_or_else(|| json!("string"), |schema| self.value(schema, depth + 1));
-            // Where items must differ, only numbers and texts can be made to.
+            // If items must differ, only numbers and texts can be varied.
             let value = match (object.boolean("uniqueItems"), value) {
                 (Some(true), Value::Number(number)) => json!(number.as_i64().unwrap_or(1) + i64::try_from(items.len()).unwrap_or(0)),
                 (Some(true), Value::String(text)) if !items.is_empty() => json!(format!("{text}{}", items.len())),

@@ -24,7 +24,7 @@ use crate::spec::{Document, Operation, PathTemplate, operations};
 /// A route of the mock.
 struct Route {
     operation: Box<Operation>,
-    /// How many literal segments it has: `/pets/mine` is meant before `/pets/{id}`.
+    /// Number of its literal segments: `/pets/mine` takes precedence over `/pets/{id}`.
     literals: usize,
 }
 
@@ -57,7 +57,7 @@ impl Drop for Running {
 /// Starts the mock on a free loopback port.
 ///
 /// # Errors
-/// Where no port can be had.
+/// An error if no port is free.
 pub(crate) async fn start_mock(document: Arc<Document>) -> std::io::Result<Running> {
     let (operations, _) = operations(&document);
     let mut routes: Vec<Route> = operations
@@ -130,8 +130,8 @@ fn matches(template: &PathTemplate, path: &str) -> bool {
             .all(|(segment, parts)| segment_matches(parts, segment))
 }
 
-/// Whether the literals of a segment stand in it in order, at its ends where they are at the template's, with something
-/// for each variable between.
+/// Returns true if a segment contains the literals in order, at its ends if they are at the template's, with text for each variable
+/// between.
 fn segment_matches(parts: &[TemplatePart], segment: &str) -> bool {
     match parts.split_first() {
         None => segment.is_empty(),

@@ -1,9 +1,9 @@
 //! Bodies of replies that are read up to a number of bytes.
 
-/// Why a body was not read to its end.
+/// Reason for which a body was not read to its end.
 #[derive(Debug)]
 pub(crate) enum BodyError {
-    /// It has more bytes than were allowed.
+    /// The body is longer than the limit.
     TooLarge,
     /// The connection failed.
     Broken(reqwest::Error),

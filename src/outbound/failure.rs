@@ -1,4 +1,4 @@
-//! Why a request got no reply, or not all of one.
+//! Failures of requests without a reply, or with an incomplete one.
 
 use std::error::Error as StdError;
 use std::io;
@@ -10,12 +10,12 @@ use crate::text;
 /// A failed exchange. The source is the whole chain of causes, without the URL.
 #[derive(Debug)]
 pub(crate) struct OutboundFailure {
-    /// How far it came.
+    /// Stage that the exchange reached.
     pub(crate) stage: Stage,
     cause: HttpError,
 }
 
-/// How far an exchange came.
+/// Stage that an exchange reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// No connection was made.
@@ -57,7 +57,7 @@ impl OutboundFailure {
         with_causes(self.cause())
     }
 
-    /// Whether a limit of time was reached.
+    /// Returns true if a limit of time was reached.
     pub(crate) fn is_timeout(&self) -> bool {
         self.causes().any(|cause| {
             cause.downcast_ref::<HttpError>().is_some_and(HttpError::is_timeout)

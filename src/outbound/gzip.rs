@@ -10,9 +10,9 @@ use futures_util::stream::{BoxStream, StreamExt as _, TryStreamExt as _, try_unf
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use reqwest::{Body, Response};
 
-/// How many bytes are decoded at once. They become at most about a thousand times as many.
+/// Number of bytes that are decoded at once. They become at most about a thousand times as many.
 const MAX_INPUT: usize = 2 << 10;
-/// About how many decoded bytes are handed on at once.
+/// Approximate number of decoded bytes that are passed on at once.
 const OUTPUT: usize = 32 << 10;
 /// The first byte of a member.
 const MEMBER: u8 = 0x1f;
@@ -47,11 +47,11 @@ pub(super) fn decode_gzip(mut response: Response) -> Response {
 /// A body that is decoded while it comes.
 struct GzipBody {
     source: BoxStream<'static, reqwest::Result<Bytes>>,
-    /// What came and is not decoded.
+    /// Received bytes that are not decoded.
     input: Bytes,
     /// The member that is being decoded; none at the beginning of the body.
     member: Option<GzDecoder<Vec<u8>>>,
-    /// Whether all members are decoded, and what else comes is not gzip.
+    /// True if all members are decoded, and the following bytes are not gzip.
     is_over: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which certificates of servers are accepted where rustls' own check is not used.
+//! Verification of server certificates if rustls' own check is not used.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 

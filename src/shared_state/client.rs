@@ -11,19 +11,19 @@ use tokio::io::{AsyncRead, AsyncWrite};
 #[cfg(feature = "redis")]
 pub(super) use redis::FromRedisValue as RedisAnswer;
 
-/// What an answer can be read as.
+/// A type that an answer can be read as.
 #[cfg(not(feature = "redis"))]
 pub(super) trait RedisAnswer {}
 #[cfg(not(feature = "redis"))]
 impl<T> RedisAnswer for T {}
 
-/// Why nothing is shared by a program without the library.
+/// Reason for which a program without the library shares no state.
 pub(super) const WITHOUT_REDIS: &str = "this program was built without the feature `redis`";
 
 /// Reads and writes for a connection until that ends.
 pub(super) type ConnectionDriver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// How a connection begins.
+/// Login of a connection.
 #[derive(Debug, Clone)]
 #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "nobody logs in"))]
 pub(crate) struct RedisLogin {
@@ -32,13 +32,13 @@ pub(crate) struct RedisLogin {
     pub(crate) password: Option<SecretString>,
 }
 
-/// Why the server cannot be used.
+/// Reason for which the server cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum RedisProblem {
-    /// It will not be better by itself: the password, the certificate or the rights of the user are refused.
+    /// A permanent problem: the password, the certificate or the rights of the user are refused.
     #[error("{0}")]
     Refused(String),
-    /// It may be better later.
+    /// A problem that may end by itself.
     #[error("{0}")]
     Unavailable(String),
 }
@@ -68,7 +68,7 @@ pub(super) struct RedisCommand {
     arguments: Vec<Vec<u8>>,
 }
 
-/// What is called.
+/// Command or script to call.
 #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "no command is sent"))]
 enum Called {
     Command(&'static str),
@@ -186,14 +186,14 @@ impl RedisConnection {
         Err(RedisProblem::Refused(WITHOUT_REDIS.into()))
     }
 
-    /// Never called: there is no connection.
+    /// Is never called, because there is no connection.
     #[expect(clippy::unused_async, reason = "the other form of it waits")]
     pub(super) async fn run<T: RedisAnswer>(&self, _command: &RedisCommand) -> Result<T, RedisProblem> {
         match self.client {}
     }
 }
 
-/// What an error of the library means.
+/// Converts an error of the library.
 #[cfg(feature = "redis")]
 fn problem_of(error: &redis::RedisError) -> RedisProblem {
     match error.code().unwrap_or_default() {

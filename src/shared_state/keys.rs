@@ -1,4 +1,4 @@
-//! Keys of what is kept outside the process: they encrypt values, and hash names so that nobody else can guess them.
+//! Keys for values that are kept outside the process: they encrypt values, and hash names so that others cannot guess them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,16 +33,16 @@ struct StateKey {
     secret: hkdf::Prk,
 }
 
-/// Why a sealed value cannot be opened.
+/// Reason for which a sealed value cannot be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum OpenError {
     /// Another version of this program wrote it.
     #[error("another version of openapi-mcp wrote it")]
     Version,
-    /// None of the keys sealed it.
+    /// No key sealed it.
     #[error("it was encrypted with another key than those of --state-key-env or --state-key-file")]
     Key,
-    /// It is not what was sealed under this name.
+    /// The value is not the one that was sealed under this name.
     #[error("it was changed, or belongs elsewhere")]
     Damaged,
 }
@@ -87,7 +87,7 @@ impl StateKeys {
     /// Keys separated by white space or commas, each of 32 bytes in hexadecimal digits or base64.
     ///
     /// # Errors
-    /// What is wrong, as the end of a sentence about where they were read, and without any of the text.
+    /// The fault, as the end of a sentence about their source, without any of the text.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         const SEPARATORS: fn(char) -> bool = |character| character.is_whitespace() || character == ',';
         let mut keys = Vec::new();
@@ -109,8 +109,7 @@ impl StateKeys {
         std::iter::once(&*self.first).chain(self.others.iter())
     }
 
-    /// Encrypts a value that is kept under a name (AES-256-GCM); it can be opened under that name alone. `None` where there is no
-    /// randomness.
+    /// Encrypts a value that is kept under a name (AES-256-GCM); it can be opened under that name alone. `None` if there is no randomness.
     pub(crate) fn seal(&self, name: &str, value: &[u8]) -> Option<Vec<u8>> {
         let (mut salt, mut nonce) = ([0; SALT_BYTES], [0; NONCE_LEN]);
         getrandom::fill(&mut salt).ok()?;
@@ -165,7 +164,7 @@ impl StateKeys {
     }
 }
 
-/// What is authenticated besides the value: nobody who can write where it is kept moves it to another name.
+/// Returns the data that is authenticated with the value, so that a writer of the storage cannot move it to another name.
 fn associated(name: &str) -> Aad<Vec<u8>> {
     let mut bytes = vec![VERSION];
     bytes.extend_from_slice(name.as_bytes());

@@ -12,18 +12,18 @@ use super::client::{RedisAnswer, RedisCommand, RedisConnection, RedisProblem};
 use super::server::RedisServer;
 use crate::observe;
 
-/// How long a connection may take to be made.
+/// Time limit of a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pauses between attempts to connect: the first, and the longest.
 const RECONNECT_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 /// After so many failures in a row the server is left alone.
 const FAILURES_IN_A_ROW: u32 = 5;
-/// How long it is left alone.
+/// Pause without requests.
 const LEFT_ALONE: Duration = Duration::from_secs(1);
-/// How often the log says that the server cannot be used.
+/// Interval at which the log reports that the server cannot be used.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What the server is used for, as metrics name it.
+/// Purpose of the server's use, as metrics name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StatePurpose {
     Limit,
@@ -50,7 +50,7 @@ pub(crate) struct StateUnavailable;
 
 #[derive(Clone)]
 enum LinkStatus {
-    /// Nothing is known yet.
+    /// No connection was tried yet.
     Connecting,
     Connected {
         connection: RedisConnection,
@@ -97,7 +97,7 @@ impl RedisLink {
     /// A connection apart, for the start alone.
     ///
     /// # Errors
-    /// [`RedisProblem`], also where it takes too long.
+    /// [`RedisProblem`], also if it takes too long.
     pub(super) async fn first_connection(&self) -> Result<RedisConnection, RedisProblem> {
         let connected = tokio::time::timeout(CONNECT_TIMEOUT, self.0.server.connect()).await;
         let (connection, driver) = connected.unwrap_or_else(|_| Err(took_too_long()))?;
@@ -108,7 +108,7 @@ impl RedisLink {
     /// Sends a command or a script.
     ///
     /// # Errors
-    /// [`StateUnavailable`] where no answer of that kind came in time.
+    /// [`StateUnavailable`] if no answer of that kind came in time.
     pub(super) async fn run<T: RedisAnswer>(
         &self,
         purpose: StatePurpose,
@@ -135,7 +135,7 @@ impl RedisLink {
         Err(count(purpose))
     }
 
-    /// How long there has been a connection; `None` without one.
+    /// Returns the time for which there has been a connection; `None` without one.
     pub(crate) fn connected_for(&self) -> Option<Duration> {
         match &*self.0.status.borrow() {
             LinkStatus::Connected { since, .. } => Some(since.elapsed()),
@@ -150,7 +150,7 @@ impl RedisLink {
         }
     }
 
-    /// Whether the last that is known is that the server answers.
+    /// Returns true if the server answered at last.
     pub(crate) fn answers(&self) -> bool {
         self.connected_for().is_some() && !self.0.health().is_told
     }
@@ -205,7 +205,7 @@ impl LinkState {
         if health.failures >= FAILURES_IN_A_ROW {
             health.alone_until = Some(Instant::now() + LEFT_ALONE);
             if is_silent {
-                // Where the network swallows what is sent, only a new connection helps.
+                // If the network drops messages, only a new connection helps.
                 self.abandon.notify_waiters();
             }
         }
@@ -219,7 +219,7 @@ impl LinkState {
     }
 }
 
-/// Makes a connection and makes it again, for as long as anybody may use it.
+/// Makes a connection, and renews it as long as there are users of it.
 async fn keep_connected(state: Weak<LinkState>) {
     let (first, longest) = RECONNECT_PAUSES;
     let mut pause = first;

@@ -7,7 +7,7 @@
 //!
 //! - A file in `shared_state/` with its `RedisScript` (`shared_state/client.rs`), made of a `SharedState` (`shared_state/state.rs`).
 //! - A variant of `StatePurpose` in `shared_state/link.rs`, with its name in `SHARED_STATE_USES` in `observe/metrics/labels.rs`.
-//! - Whoever uses it decides what happens without the server, and documents it.
+//! - Each user of it decides what happens without the server, and documents it.
 
 mod client;
 pub(crate) mod keys;

@@ -8,9 +8,9 @@ use super::client::RedisScript;
 use super::link::{StatePurpose, StateUnavailable};
 use super::state::SharedState;
 
-/// Takes a place where the wait for it is short enough. `KEYS[1]` holds when all that was taken so far is over at the even rate.
-/// In microseconds: the interval, what may come at once, the longest wait, and the longest wait of all who ask. Gives whether a
-/// place was taken, and the wait for it.
+/// Takes a place if the wait for it is short enough. `KEYS[1]` holds the time at which all places taken so far are used up at the even
+/// rate. Arguments in microseconds: the interval, the burst, the longest wait, and the longest wait of all callers. Returns if a place was
+/// taken, and the wait for it.
 static TAKE_A_PLACE: RedisScript = RedisScript::new(
     r"
 local interval, burst, max_wait, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -39,7 +39,7 @@ pub(crate) struct SharedRate {
     burst: Duration,
 }
 
-/// What came of asking for a place.
+/// Result of a request for a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TakenPlace {
     /// There is one, after this wait.
@@ -71,7 +71,7 @@ impl SharedRate {
     /// Takes a place that comes within `max_wait`, which is never more than `limit`.
     ///
     /// # Errors
-    /// [`StateUnavailable`] where the server does not say in time.
+    /// [`StateUnavailable`] if the server does not answer in time.
     pub(crate) async fn take(&self, max_wait: Duration, limit: Duration) -> Result<TakenPlace, StateUnavailable> {
         let mut invocation = TAKE_A_PLACE.key(&self.key);
         for duration in [self.interval, self.burst, max_wait, limit] {

@@ -15,12 +15,12 @@ use super::link::{StatePurpose, StateUnavailable};
 use super::state::{SHARED_TIMEOUT, SharedState};
 use crate::text::hex;
 
-/// How long the lock of a renewal lasts.
+/// Lifetime of the lock of a renewal.
 const LOCK_LIFETIME: Duration = Duration::from_mins(1);
-/// How much of that must be left when the renewal begins: more than a renewal may take.
+/// Part of that which must be left when the renewal begins: more than the time limit of a renewal.
 const MIN_LOCK_LEFT: Duration = Duration::from_secs(50);
 
-/// Takes the lock, or keeps it where the owner has it already: an answer may have been lost. `KEYS`: lock. `ARGV`: owner, milliseconds.
+/// Takes the lock, or keeps it if the owner has it already: an answer may have been lost. `KEYS`: lock. `ARGV`: owner, milliseconds.
 static LOCK: RedisScript = RedisScript::new(
     r"
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) return 1 end
@@ -47,7 +47,7 @@ if redis.call('HGET', KEYS[1], 'renewer') == ARGV[1] then redis.call('HDEL', KEY
 return tonumber(ARGV[2])
 ",
 );
-/// Gives the lock back, where its owner still has it. `KEYS`: lock, value. `ARGV`: owner.
+/// Gives the lock back, if its owner still has it. `KEYS`: lock, value. `ARGV`: owner.
 static RELEASE: RedisScript = RedisScript::new(
     r"
 if redis.call('HGET', KEYS[2], 'renewer') == ARGV[1] then redis.call('HDEL', KEYS[2], 'renewer') end
@@ -56,12 +56,12 @@ return 0
 ",
 );
 
-/// Where the value is.
+/// A value that replicas share.
 pub(crate) struct SharedRecord {
     state: Arc<SharedState>,
     key: String,
     lock_key: String,
-    /// Tells this process from others; random.
+    /// Random identifier of this process.
     owner: String,
 }
 
@@ -69,21 +69,21 @@ pub(crate) struct SharedRecord {
 #[derive(Debug)]
 pub(crate) struct RecordLock(());
 
-/// What is there.
+/// Value that was found.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FoundRecord {
     /// The newest version, and the value.
     pub(crate) newest: Option<(u64, Vec<u8>)>,
-    /// Whether a replica began to renew it and has not said how that ended.
+    /// True if a replica began to renew it and has not reported the end.
     pub(crate) is_being_renewed: bool,
 }
 
-/// Why the value cannot be had.
+/// Reason for which the value is not available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum RecordError {
     #[error(transparent)]
     Unavailable(#[from] StateUnavailable),
-    /// It is there and cannot be read; it is not overwritten.
+    /// The value exists but cannot be read; it is not overwritten.
     #[error(transparent)]
     Unreadable(#[from] OpenError),
 }
@@ -95,7 +95,7 @@ impl std::fmt::Debug for SharedRecord {
 }
 
 impl SharedRecord {
-    /// One of the parts of `subject` is random, or the digest of a secret. `None` where there is no randomness.
+    /// Makes the record; one of the parts of `subject` is random, or the digest of a secret. `None` if there is no randomness.
     pub(crate) fn new(state: &Arc<SharedState>, subject: &[&[u8]]) -> Option<Self> {
         let mut owner = [0; 16];
         getrandom::fill(&mut owner).ok()?;
@@ -108,7 +108,7 @@ impl SharedRecord {
         })
     }
 
-    /// The right to renew the value; `None` where another replica has it. Who has it already does not ask for it a second time.
+    /// Takes the right to renew the value; `None` if another replica has it. A process that has it does not request it a second time.
     pub(crate) async fn try_lock(&self) -> Result<Option<RecordLock>, StateUnavailable> {
         let lifetime = u64::try_from(LOCK_LIFETIME.as_millis()).unwrap_or(u64::MAX);
         let mut invocation = LOCK.key(&self.lock_key);
@@ -133,7 +133,7 @@ impl SharedRecord {
         })
     }
 
-    /// Notes that the value is about to be renewed; `false` where the lock has ended or ends too soon.
+    /// Notes that the value is about to be renewed; `false` if the lock has ended or ends too soon.
     pub(crate) async fn begin_renewal(&self, _lock: &RecordLock) -> Result<bool, StateUnavailable> {
         let least = u64::try_from(MIN_LOCK_LEFT.as_millis()).unwrap_or(u64::MAX);
         let mut invocation = BEGIN.key(&self.lock_key);
@@ -151,7 +151,7 @@ impl SharedRecord {
         self.state.link.run(StatePurpose::Refresh, SHARED_TIMEOUT, &invocation).await
     }
 
-    /// Gives the right to renew back. Where that fails, it ends by itself.
+    /// Gives the right to renew back. If that fails, it ends by itself.
     pub(crate) async fn release(&self, _lock: RecordLock) {
         let mut invocation = RELEASE.key(&self.lock_key);
         invocation.key(&self.key).arg(self.owner.as_str());
@@ -161,7 +161,7 @@ impl SharedRecord {
         }
     }
 
-    /// How long the server has been connected without a break: before, it may have lost what was written.
+    /// Returns the time for which the server has been connected without a break: before, it may have lost values.
     pub(crate) fn connected_for(&self) -> Duration {
         self.state.link.connected_for().unwrap_or_default()
     }

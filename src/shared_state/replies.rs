@@ -10,17 +10,17 @@ use super::link::{StatePurpose, StateUnavailable};
 use super::state::SharedState;
 use crate::text::hex;
 
-/// How long a generation is kept: longer than any reply.
+/// Lifetime of a generation: longer than that of any reply.
 const GENERATION_LIFETIME: Duration = Duration::from_hours(48);
 /// The longest time for which a reply is kept.
 const MAX_LIFETIME: Duration = Duration::from_hours(24);
 /// The largest reply that is kept, in bytes.
 const MAX_BYTES: usize = 1 << 20;
-/// How often a generation that could not be raised is tried again.
+/// Interval of tries to raise a generation.
 const RAISE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The generation of `KEYS[1]`, which begins at the server's time: where it was lost, no earlier one comes again. `ARGV`: 1 to raise
-/// it, and how long it is kept.
+/// The generation of `KEYS[1]`, which begins at the server's time: if it was lost, no earlier one is repeated. `ARGV`: 1 to raise it, and
+/// its lifetime.
 static GENERATION: RedisScript = RedisScript::new(
     r"
 local known = tonumber(redis.call('GET', KEYS[1]) or '') or 0
@@ -41,18 +41,18 @@ pub(crate) struct SharedReplies(Arc<RepliesState>);
 
 struct RepliesState {
     state: Arc<SharedState>,
-    /// Where the generation is.
+    /// Key of the generation.
     key: String,
-    /// Whether something may have changed that the generation does not say yet: until then nothing is shared.
+    /// True if a change is not yet counted in the generation; until it is, no reply is shared.
     is_behind: AtomicBool,
-    /// Whether a task tries to say so.
+    /// True if a task tries to raise it.
     is_raised_later: AtomicBool,
 }
 
 /// A kept reply.
 pub(crate) struct KeptReply {
     pub(crate) value: Vec<u8>,
-    /// How long it is kept from now on.
+    /// Remaining lifetime.
     pub(crate) left: Duration,
 }
 
@@ -67,7 +67,7 @@ impl SharedReplies {
         }))
     }
 
-    /// How long a reply is kept that is fresh for so long; `None` where it is not worth it.
+    /// Returns the lifetime of a reply that is fresh for so long; `None` if it is too short.
     pub(crate) fn lifetime(fresh: Duration) -> Option<Duration> {
         (fresh >= Duration::from_secs(1)).then(|| fresh.min(MAX_LIFETIME))
     }
@@ -80,14 +80,14 @@ impl SharedReplies {
         self.0.generation(false).await
     }
 
-    /// Something may change or has changed: what was kept before does not count any more.
+    /// Raises the generation for a change: replies that were kept before are not used any more.
     pub(crate) async fn raise(&self) {
         if self.0.raise().await.is_err() && !self.0.is_raised_later.swap(true, Ordering::AcqRel) {
             tokio::spawn(raise_later(Arc::downgrade(&self.0)));
         }
     }
 
-    /// The same, where nobody waits for it.
+    /// Raises the generation without a wait.
     pub(crate) fn raise_later(&self) {
         self.0.is_behind.store(true, Ordering::Release);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -111,7 +111,7 @@ impl SharedReplies {
         Ok(value.zip(left).map(|(value, left)| KeptReply { value, left }))
     }
 
-    /// Keeps a reply for that generation, unless it is too large. Nobody waits for it.
+    /// Keeps a reply for that generation, unless it is too large. Returns at once.
     pub(crate) fn keep(&self, generation: u64, key: &[u8], value: &[u8], lifetime: Duration) {
         let name = self.name(generation, key);
         let sealed = (value.len() <= MAX_BYTES).then(|| self.0.state.keys.seal(&name, value)).flatten();
@@ -138,7 +138,7 @@ impl RepliesState {
         self.state.link.run(StatePurpose::Cache, self.state.call_timeout, &invocation).await
     }
 
-    /// Until this has succeeded, nothing that was kept before is used.
+    /// Raises the generation. Until it has succeeded, no reply that was kept before is used.
     async fn raise(&self) -> Result<u64, StateUnavailable> {
         self.is_behind.store(true, Ordering::Release);
         let raised = self.generation(true).await;

@@ -1,4 +1,4 @@
-//! The server that replicas share: where it is, and one connection to it.
+//! The server that replicas share: its address, and one connection to it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use tokio_rustls::client::TlsStream;
 
 use super::client::{ConnectionDriver, RedisConnection, RedisLogin, RedisProblem};
 
-/// Where the server is, and how it is spoken to.
+/// Address of the server, and its login.
 #[derive(Clone)]
 pub(crate) struct RedisServer {
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) login: RedisLogin,
-    /// With `rediss`.
+    /// TLS, with `rediss`.
     pub(crate) tls: Option<Arc<ClientConfig>>,
 }
 

@@ -16,14 +16,14 @@ use super::server::RedisServer;
 use crate::outbound;
 use crate::text::hex;
 
-/// How long a request may take whose answer the process cannot do without.
+/// Time limit of a request whose answer is required.
 pub(super) const SHARED_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a start waits for the server.
+/// Time for which a start waits for the server.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
-/// Bytes of a hash that stands in a name.
+/// Number of bytes of a hash in a name.
 const NAME_BYTES: usize = 16;
 
-/// What an operator sets about the shared state.
+/// The operator's settings for the shared state.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedStateOptions {
     pub(crate) host: String,
@@ -31,14 +31,14 @@ pub(crate) struct SharedStateOptions {
     pub(crate) database: i64,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<SecretString>,
-    /// Whether the connection is encrypted.
+    /// True if the connection is encrypted.
     pub(crate) tls: bool,
     /// Authorities that are trusted besides those of the system.
     pub(crate) authorities: Vec<CertificateDer<'static>>,
-    /// Tells this deployment from others that use the same server.
+    /// Name that distinguishes this deployment from others on the same server.
     pub(crate) instance: String,
     pub(crate) keys: StateKeys,
-    /// How long a request that a call waits for may take; without an answer the process decides alone.
+    /// Time limit of a request that a call waits for; without an answer the process decides alone.
     pub(crate) call_timeout: Duration,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct SharedStateOptions {
 pub struct SharedState {
     pub(super) link: RedisLink,
     pub(super) keys: StateKeys,
-    /// How long a request that a call waits for may take; without an answer the process decides alone.
+    /// Time limit of a request that a call waits for; without an answer the process decides alone.
     pub(super) call_timeout: Duration,
     names: hmac::Key,
     instance: String,
@@ -56,7 +56,7 @@ pub struct SharedState {
 #[derive(Debug, Clone)]
 pub struct SharedApiState {
     pub(crate) state: Arc<SharedState>,
-    /// What tells it apart: the name of the API, where a server has several, and the tenant.
+    /// Identifier: the name of the API, if a server has several, and the tenant.
     pub(crate) api: String,
 }
 
@@ -109,8 +109,8 @@ impl SharedState {
         })
     }
 
-    /// Connects for the first time, and warns where the server may drop what it is given. A server that cannot be reached is a
-    /// warning: it may come later.
+    /// Connects for the first time, and warns if the server may drop values. A server that cannot be reached is a warning: it may come
+    /// later.
     ///
     /// # Errors
     /// The server refuses the password, the user or us its certificate; in a sentence.
@@ -135,7 +135,7 @@ impl SharedState {
                 return Ok(());
             }
         };
-        // The right to ask may be missing, and then nobody can tell.
+        // The right to ask may be missing; the answer is then unknown.
         let mut command = RedisCommand::new("CONFIG");
         command.arg("GET").arg("maxmemory-policy");
         let policy = tokio::time::timeout(SHARED_TIMEOUT, connection.run::<Vec<String>>(&command)).await;
@@ -149,12 +149,12 @@ impl SharedState {
         Ok(())
     }
 
-    /// Whether the server answers, as far as is known.
+    /// Returns true if the server answers, as far as is known.
     pub(crate) fn answers(&self) -> bool {
         self.link.answers()
     }
 
-    /// The state as one API uses it, by its name where there are several.
+    /// Returns the state as one API uses it, by its name if there are several.
     pub(crate) fn of_api(self: &Arc<Self>, name: Option<&str>) -> SharedApiState {
         SharedApiState {
             state: Arc::clone(self),
