@@ -58,7 +58,7 @@ pub struct OutboundOptions {
     pub identity: Option<Arc<Identity>>,
     /// True if certificates of the API are not checked, so that any server may pass for it.
     pub insecure: bool,
-    /// Through which proxy every connection is made.
+    /// Proxy through which every connection is made.
     pub proxy: Option<Proxy>,
 }
 

@@ -54,7 +54,7 @@ pub enum Reason {
     Evidence(&'static str),
     /// A word of its name or its description.
     Word(&'static str),
-    /// No word says that it only adds, starts or reads something, as MCP's own default has it.
+    /// MCP's own default, because no word says that it only adds, starts or reads something.
     NoWord,
     /// An extension of the document.
     Document(&'static str),

@@ -268,7 +268,7 @@ mod tests {
         )
     }
 
-    /// Facts that are older than a year are to be checked again; that is no reason to fail.
+    /// Names facts that are older than a year and should be checked again, without failing.
     #[test]
     fn facts_that_are_old_are_named() {
         let year: i16 = jiff::Zoned::now().year();

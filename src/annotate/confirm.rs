@@ -19,7 +19,7 @@ pub enum ConfirmLevel {
     /// None.
     #[default]
     None,
-    /// Those that may change or remove what exists.
+    /// Tools that may change or remove what exists.
     Destructive,
     /// All that are not read-only.
     Write,

@@ -73,7 +73,7 @@ pub struct Layers {
 pub(crate) struct Decision {
     /// The hints.
     pub(crate) hints: Hints,
-    /// Everything else. Most operations share the one that says nothing.
+    /// All other settings. Most operations share an empty one.
     pub(crate) said: Arc<Override>,
     /// Hints of the words of the operation.
     pub(crate) wording: Wording,

@@ -154,7 +154,7 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
 }
 
 impl AnnotatedTools {
-    /// Gives the tools their input schemas, but for those that get one when they are used.
+    /// Gives the tools their input schemas, except those that get one on first use.
     fn describe_inputs(&mut self, document: &Document, options: &AnnotateOptions, findings: &mut RuleFindings) {
         let mut times = InputTimes::new(options, self.tools.iter().map(Annotated::bytes).sum());
         let mut schemas = Schemas::new(document);

@@ -45,7 +45,7 @@ pub(crate) enum ListExtent {
     /// All of them.
     #[default]
     All,
-    /// Those that match, and tools that find and call the others.
+    /// Tools that match, and meta-tools that find and call the others.
     Pinned(Vec<Pattern>),
     /// All of them if the list takes no more than so many bytes, else those that match.
     Within(usize, Vec<Pattern>),

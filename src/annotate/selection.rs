@@ -50,9 +50,9 @@ pub struct Selection {
     pub include: Vec<Pattern>,
     /// Patterns of operations that are left out, even if they match an include.
     pub exclude: Vec<Pattern>,
-    /// Only tools that count as read-only.
+    /// True to offer only tools that count as read-only.
     pub read_only: bool,
-    /// No tool that counts as destructive.
+    /// True to offer no tool that counts as destructive.
     pub no_destructive: bool,
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct FinishedTool {
 /// Tools by their place in the API, in the order in which they were used, the latest at the end.
 type RecentTools = VecDeque<(usize, Arc<FinishedTool>)>;
 
-/// Those that were used last.
+/// Tools that were used last.
 #[derive(Default)]
 pub(super) struct FinishedTools {
     recent: Mutex<RecentTools>,

@@ -12,7 +12,7 @@ const MAX_DANGLING_REFERENCES: usize = 100;
 /// The references that lead nowhere, each target once.
 pub(super) struct DanglingReferences<'d> {
     document: &'d Document,
-    /// Those that other diagnostics speak of are left out.
+    /// Those that other diagnostics report are left out.
     others: &'d [Diagnostic],
     seen: HashSet<String>,
     /// The references that were looked up, if the same text means the same everywhere: no schema has a base of its own.

@@ -149,7 +149,7 @@ const SHORT_HELP_SETTINGS: [(&str, &str); 12] = [
     ("config", "A YAML file with all these settings"),
 ];
 
-/// Those of them that `-h` of `install` does without.
+/// The settings that `-h` of `install` leaves out.
 const NOT_NEEDED_TO_INSTALL: [&str; 6] = ["mock", "confirm", "transport", "bind", "allow_host", "auth_token_env"];
 
 /// Text after the flags of `serve`.

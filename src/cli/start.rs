@@ -71,7 +71,7 @@ impl LoadingApis {
     /// several APIs costs that one, unless the settings are wrong or all are required.
     ///
     /// # Errors
-    /// What ends the start.
+    /// The failure that ends the start.
     pub(crate) async fn finish(mut self) -> Result<WatchedApis, Failure> {
         let mut watching = Vec::new();
         let (mut problems, mut is_complete) = (Vec::new(), true);

@@ -15,7 +15,7 @@ const MAX_NAME_LIMIT: usize = 128;
 /// The longest prefix of an API among several, and the shortest name that must be possible behind it.
 const MAX_PREFIX_BYTES: usize = 40;
 const MIN_NAME_AFTER_PREFIX: usize = 24;
-/// No schema fits into less than this.
+/// Smallest number of bytes into which a schema fits.
 const MIN_BUDGET: usize = 512;
 
 /// The parts of a list in one text: split at commas, except those within the braces of a glob.

@@ -38,7 +38,7 @@ use crate::transport::http::ToolScopes;
 
 /// Clients stop waiting for a call after a minute; this is far more than any of them waits.
 const MAX_TIMEOUT_SECONDS: f64 = 3600.0;
-/// No reply can be cut to less than this, in tokens.
+/// Smallest number of tokens to which a reply can be cut.
 const MIN_RESULT_TOKENS: usize = 100;
 
 /// Configuration of one API.

@@ -56,7 +56,7 @@ pub(crate) enum DocumentHints {
     Ignore,
 }
 
-/// Choice if metrics of calls name the tool.
+/// The tool's name as a label in metrics of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -242,7 +242,7 @@ meaning!(ToolLabelName means ToolLabel: Auto => Auto, On => On, Off => Off);
 /// The value of a flag that takes seconds.
 ///
 /// # Errors
-/// What is given is not a number.
+/// An error if the value is not a number.
 pub(crate) fn read_seconds(text: &str) -> Result<f64, &'static str> {
     text.trim().parse().map_err(|_| "must be a number of seconds, such as 5")
 }

@@ -153,7 +153,7 @@ pub(crate) enum Reference {
 pub(crate) enum ClientId {
     /// The identifier
     Text(String),
-    /// Where it is taken from
+    /// Source of the identifier
     Reference(Reference),
 }
 
@@ -274,7 +274,7 @@ pub(crate) fn credential_variables(problems: &mut Vec<String>) -> BTreeMap<Strin
 /// The value of a variable for a scheme and part of that name.
 ///
 /// # Errors
-/// What is wrong with it, as the end of a sentence.
+/// The fault, as the end of a sentence.
 pub(crate) fn read_credential_variable(suffix: &str, value: OsString) -> Result<SecretString, &'static str> {
     let value = value.into_string().map_err(|_| "is not valid UTF-8")?;
     checked(CredentialPart::of_variable(suffix), parse_secret(&value)?)

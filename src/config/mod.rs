@@ -56,7 +56,7 @@ pub(crate) use self::transport::Transport;
 use self::wrong_value::FileProblems;
 use crate::api::name::ApiName;
 
-/// Everything that is wrong with the settings.
+/// All faults of the settings.
 #[derive(Debug, Error)]
 #[error("{}", .0.join("\n"))]
 pub(crate) struct ConfigError(pub Vec<String>);
@@ -190,8 +190,8 @@ impl LayeredSettings {
         }
     }
 
-    /// Gives each of several APIs what is its own: the flags of one API to the one that is chosen, and what is given for all to
-    /// those that do not say otherwise.
+    /// Gives each of several APIs its own settings: the flags of one API to the chosen one, and the settings for all to those that do not
+    /// say otherwise.
     fn separate(&mut self, flags: &ApiSettings, forward: &ForwardSettings, file: &CommonSettings) {
         match self.chosen.as_slice() {
             [name] => {

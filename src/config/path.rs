@@ -73,7 +73,7 @@ impl ConfigSource {
     /// The source.
     ///
     /// # Errors
-    /// What it names is neither a file nor an http(s) URL.
+    /// An error if it names neither a file nor an http(s) URL.
     pub(crate) fn parse(&self) -> Result<Source, String> {
         Source::parse(&self.0).map_err(|error| error.to_string())
     }

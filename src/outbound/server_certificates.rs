@@ -27,8 +27,8 @@ pub(super) struct CertificateVerifier {
 
 #[derive(Debug)]
 enum AcceptedCertificates {
-    /// Those of the system's authorities, which are read for the first of them: that takes longer than to serve a small document,
-    /// and many servers are started to list their tools alone.
+    /// Certificates of the system's authorities, which are read on first use: that takes longer than to serve a small document, and many
+    /// servers are started to list their tools alone.
     OfSystem(OnceLock<Result<Arc<WebPkiServerVerifier>, VerifierBuilderError>>),
     All,
 }

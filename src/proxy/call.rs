@@ -110,7 +110,7 @@ impl ApiProxy {
     /// The request that a call would make, with `***` for the operator's credentials.
     ///
     /// # Errors
-    /// What the call would fail with before anything is sent.
+    /// The error with which the call would fail before a request is sent.
     pub(crate) fn preview(
         &self,
         route: CallRoute<'_>,
@@ -434,7 +434,7 @@ fn show_masks(request: &mut Request) {
     }
 }
 
-/// Between two steps of the work on a long reply, other calls of the same connection get their turn.
+/// Yields between two steps of the work on a long reply, so that other calls of the same connection proceed.
 async fn let_others_run(reply_bytes: usize) {
     if reply_bytes > LONG_REPLY_BYTES {
         tokio::task::yield_now().await;

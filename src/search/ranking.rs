@@ -27,7 +27,7 @@ const NAMED_FITS: f32 = 0.7;
 const LEAST_FIT: f32 = 0.6;
 /// Number of the best operations whose fit is checked.
 const ASKED: usize = 3;
-/// After so many operations come those that yield what the first few need.
+/// Number of operations after which those that yield the values of the first few come.
 const NEEDS_AFTER: usize = 7;
 /// Number of the first operations whose needs are added.
 const NEEDY: usize = 3;
@@ -80,7 +80,7 @@ impl SearchIndex {
         }
     }
 
-    /// After the first hits, puts the operations that yield what the very first ones need: they are called before.
+    /// Puts after the first hits the operations that yield the values that the very first ones need.
     fn put_sources(&self, hits: &mut Vec<usize>, admitted: &dyn Fn(usize) -> bool) {
         let tail = hits.split_off(hits.len().min(NEEDS_AFTER));
         let first_source = |hit: &usize| self.needs(*hit).first().map(|need| need.operation as usize);

@@ -186,7 +186,7 @@ impl RedisConnection {
         Err(RedisProblem::Refused(WITHOUT_REDIS.into()))
     }
 
-    /// Is never called, because there is no connection.
+    /// Cannot run, because there is no connection without the library.
     #[expect(clippy::unused_async, reason = "the other form of it waits")]
     pub(super) async fn run<T: RedisAnswer>(&self, _command: &RedisCommand) -> Result<T, RedisProblem> {
         match self.client {}

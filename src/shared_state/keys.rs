@@ -18,7 +18,7 @@ const ID_BYTES: usize = 4;
 /// Random bytes that give each value a key of its own: random nonces alone would limit how many values one key may seal
 /// (NIST SP 800-38D section 8.3).
 const SALT_BYTES: usize = 16;
-/// Everything before the encrypted text.
+/// Length of all parts before the encrypted text.
 const HEAD_BYTES: usize = 1 + ID_BYTES + SALT_BYTES + NONCE_LEN;
 
 /// The keys of an operator: the first seals, all of them open.

@@ -16,9 +16,9 @@ use crate::observe;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pauses between attempts to connect: the first, and the longest.
 const RECONNECT_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
-/// After so many failures in a row the server is left alone.
+/// Number of failures in a row after which the server is not asked for some time.
 const FAILURES_IN_A_ROW: u32 = 5;
-/// Pause without requests.
+/// Time for which it is not asked then.
 const LEFT_ALONE: Duration = Duration::from_secs(1);
 /// Interval at which the log reports that the server cannot be used.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);

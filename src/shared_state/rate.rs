@@ -42,7 +42,7 @@ pub(crate) struct SharedRate {
 /// Result of a request for a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TakenPlace {
-    /// There is one, after this wait.
+    /// A place, after this wait.
     After(Duration),
     /// The next one comes only after this wait.
     None(Duration),

@@ -130,7 +130,7 @@ impl<'t> Splitter<'t> {
     }
 }
 
-/// Behind the string that begins at `start`.
+/// Returns the index after the string that begins at `start`.
 pub(crate) fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     loop {
@@ -142,7 +142,7 @@ pub(crate) fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// Behind the object or the array that begins at `start`.
+/// Returns the index after the object or the array that begins at `start`.
 fn bracket_end(bytes: &[u8], start: usize) -> Option<usize> {
     let (mut at, mut depth) = (start, 0_usize);
     loop {
@@ -164,7 +164,7 @@ fn bracket_end(bytes: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// Behind the number, or the word, that begins at `start`.
+/// Returns the index after the number, or the word, that begins at `start`.
 pub(crate) fn scalar_end(bytes: &[u8], start: usize) -> usize {
     let rest = bytes.get(start..).unwrap_or_default();
     let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t');

@@ -11,7 +11,7 @@ use crate::spec::Operation;
 /// Strictness towards words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strictness {
-    /// Only words count that say that something is removed, ended, moved or taken back.
+    /// Counts only words that say that something is removed, ended, moved or taken back.
     Careful,
     /// Words also count that say that something is changed; and a POST must have one that says that it adds, starts or reads.
     Strict,

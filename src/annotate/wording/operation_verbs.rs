@@ -102,11 +102,11 @@ pub(super) struct NamePart {
 
 /// The words of an operation.
 pub(super) struct OperationVerbs {
-    /// Those of each part of its operationId, of which `repos/list-for-org` has two, without what a framework glued on.
+    /// Verbs of each part of its operationId, of which `repos/list-for-org` has two, without a framework's additions.
     pub(super) id: Vec<NamePart>,
     /// True if the framework's suffix says that it creates something: `orders_create`.
     pub(super) is_called_create: bool,
-    /// Those of the last literal segment of its path.
+    /// Verbs of the last literal segment of its path.
     pub(super) action: NamePart,
     /// True if the segment ends the path, and so may be a verb: `/stops/{id}` names a thing.
     pub(super) is_path_end: bool,

@@ -33,7 +33,7 @@ pub(super) struct EntryNeeds {
     pub(super) title: String,
     /// The variables that secrets come from.
     pub(super) variables: Vec<String>,
-    /// Those without which the server does not start.
+    /// Variables without which the server does not start.
     required: Vec<String>,
     errors: Vec<String>,
     warnings: usize,
@@ -47,7 +47,7 @@ pub(super) struct EntryNeeds {
 /// The variables that the settings name.
 #[derive(Default)]
 struct NamedVariables {
-    /// Those without which the server does not start.
+    /// Variables without which the server does not start.
     required: BTreeSet<String>,
     /// The schemes that the settings give a credential for, each with the name of its API.
     configured: BTreeSet<(Option<ApiName>, String)>,

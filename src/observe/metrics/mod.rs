@@ -45,7 +45,7 @@ const MAX_ORIGINS: usize = 100;
 /// Number of tools above which `auto` leaves the tool out.
 const MAX_LABELLED_TOOLS: usize = 500;
 
-/// Choice if metrics of calls name the tool.
+/// The tool's name as a label in metrics of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ToolLabel {
     /// Only if there are at most 500 tools.

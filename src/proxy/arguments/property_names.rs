@@ -11,8 +11,8 @@ use crate::spec::schema::{WireSchema, of_item, of_member, schemas_of_same_value,
 /// Deeper than this no schema reaches.
 const MAX_DEPTH: usize = 128;
 
-/// Gives the properties of `arguments` their names on the wire back. `wire` is the input schema with those names noted in
-/// it; only what the schema describes at that place is renamed, so that free keys of the caller stay as they are.
+/// Restores the names on the wire of the properties of `arguments`. `wire` is the input schema with those names noted in it; only what the
+/// schema describes at that place is renamed, so that free keys of the caller stay as they are.
 pub fn restore_property_names(arguments: &mut Value, wire: &Map<String, Value>) {
     rename_value(arguments, &[wire], wire, 0);
 }

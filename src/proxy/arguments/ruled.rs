@@ -57,7 +57,7 @@ enum PropertySetting {
     Free,
     /// A call may give it, and else it is this.
     Default(Value),
-    /// No call gives it.
+    /// Calls do not give it.
     Closed(FixedValue),
 }
 

@@ -59,7 +59,7 @@ type MissingCause = Option<&'static str>;
 
 const UNSENDABLE: &str = "no header can hold its value";
 
-/// Everything that decides about that.
+/// Values by which schemes are resolved.
 #[derive(Debug)]
 pub(crate) struct SchemeResolver<'a> {
     /// The document's schemes.

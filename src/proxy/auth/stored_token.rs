@@ -21,7 +21,7 @@ pub(crate) struct StoredToken {
     pub(crate) generation: u64,
 }
 
-/// Whose tokens they are.
+/// Owner of tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TokenOwner {
     /// Security scheme, token endpoint and client.

@@ -36,9 +36,9 @@ const TOKEN_TYPES: [&str; 2] = [
 ];
 /// Time limit of one request for a token.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
-/// After so many failures in a row the endpoint is left alone.
+/// Number of failures in a row after which the endpoint is not asked for some time.
 const MAX_FAILURES: u32 = 5;
-/// Length of that pause.
+/// Time for which it is not asked then.
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 /// Lifetime of a token that does not declare one.
 const USUAL_LIFETIME: Duration = Duration::from_mins(5);

@@ -36,7 +36,7 @@ impl UnsavedTokens {
         }
     }
 
-    /// Those that are kept here.
+    /// Returns the tokens that are kept here.
     pub(crate) fn all(&self) -> Vec<(TokenOwner, StoredToken)> {
         self.lock().tokens.clone()
     }

@@ -30,7 +30,7 @@ pub(crate) const RESERVED_SUFFIXES: [&str; 2] = ["TOKEN_ENV", "TOKEN_FILE"];
 pub(crate) enum CredentialPlace {
     /// Variables with this prefix, or `auth` in the configuration file.
     Variables(String),
-    /// Under the entry of each tenant in the configuration file.
+    /// The entry of each tenant in the configuration file.
     Tenants,
 }
 

@@ -11,7 +11,7 @@ use super::key::ReplyKey;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlightOutcome {
     Pending,
-    /// There is a fresh reply for all.
+    /// A fresh reply for all.
     Stored,
     /// Each has to ask by itself.
     NotStored,

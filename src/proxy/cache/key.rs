@@ -9,7 +9,7 @@ use crate::proxy::request::Request;
 pub(crate) struct ReplyKey([u8; 32]);
 
 impl ReplyKey {
-    /// Before and behind all others.
+    /// Smallest and largest key.
     pub(crate) const BOUNDS: [Self; 2] = [Self([0; 32]), Self([u8::MAX; 32])];
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// Scopes of a client.
 #[derive(Debug, Clone)]
 pub(crate) enum Scopes {
-    /// Everything: static tokens have no scopes.
+    /// All scopes: static tokens have none of their own.
     All,
     /// The scopes that the issuer granted.
     Granted(Arc<BTreeSet<String>>),
@@ -27,7 +27,7 @@ impl ToolScopes {
         self.read.is_empty() && self.write.is_empty()
     }
 
-    /// Those of which a call needs one.
+    /// Returns the scopes of which a call needs one.
     fn of(&self, is_read_only: bool) -> &[String] {
         if is_read_only { &self.read } else { &self.write }
     }

@@ -20,7 +20,7 @@ const MAX_ESCAPE_DEPTH: usize = 3;
 /// Number of times that a text is searched. A mark and the text next to it may form another secret.
 const MAX_PASSES: usize = 8;
 
-/// Up to so many secrets are looked for one after the other.
+/// Number of secrets up to which they are looked for one after the other.
 const MAX_SINGLE_PASSES: usize = 8;
 
 /// Collects secrets in all their forms.

@@ -16,7 +16,7 @@ pub enum Destination {
     Declared(Choice),
     /// This URL, in place of the document's servers.
     Fixed(Url),
-    /// Nowhere: the tools are only listed.
+    /// No requests: the tools are only listed.
     #[default]
     Nowhere,
 }

@@ -103,9 +103,9 @@ pub(crate) struct RequestTemplate<'a> {
     pub operation: &'a Operation,
     /// The server that its path is appended to.
     pub base: &'a BaseUrl,
-    /// What replies the document declares.
+    /// Replies that the document declares.
     pub expected: &'a ExpectedReply,
-    /// What the operator adds.
+    /// The operator's additions.
     pub injected: &'a Injected,
     /// Folder from which files may be sent.
     pub files: Option<&'a FileRoot>,
@@ -172,7 +172,7 @@ pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Valu
     })
 }
 
-/// No argument may have the name of a query pair that the operator sets.
+/// Refuses an argument with the name of a query pair that the operator sets.
 fn refuse_injected_names(operation: &Operation, query: &[(String, String)], injected: &Injected) -> Result<(), CallError> {
     for (key, _) in &injected.query {
         // A query that is one whole text, or the template's own, may hold any key.
@@ -427,12 +427,12 @@ fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value, inj
     }
 }
 
-/// What the document says of an operation's replies, as far as requests need it.
+/// Replies of an operation by the document, as far as requests need them.
 #[derive(Debug)]
 pub(crate) struct ExpectedReply {
     /// The `Accept` header.
     pub(crate) accept: HeaderValue,
-    /// Whether it is a stream of values.
+    /// True if the reply is a stream of values.
     may_stream: bool,
 }
 

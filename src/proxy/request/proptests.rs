@@ -35,9 +35,9 @@ struct Cell {
     location: &'static str,
     style: &'static str,
     explode: bool,
-    /// Between items or members.
+    /// Separator of items or members.
     separator: &'static str,
-    /// Between a member and its value.
+    /// Separator of a member and its value.
     pair: &'static str,
     /// Characters that are not encoded in a value, and so not distinguishable from a separator.
     ambiguous: &'static str,
@@ -242,7 +242,7 @@ proptest! {
     }
 }
 
-/// Everything of a request but its values.
+/// All parts of a request but its values.
 fn shape(request: &Request) -> Vec<String> {
     let url = &request.url;
     let mut shape = vec![format!("{}", url.origin().ascii_serialization())];

@@ -38,7 +38,7 @@ pub struct BaseUrl {
     url: Url,
     /// The base path, without a slash at the end.
     path: Box<str>,
-    /// Without user, query and fragment, as every base should be.
+    /// True if the URL has no user, query and fragment.
     is_bare: bool,
 }
 

@@ -14,7 +14,7 @@ pub(crate) const REJECTED: u8 = 65;
 /// Returns the output of the program for the JSON, as JSON; several outputs as a list.
 ///
 /// # Errors
-/// What is wrong with the program, or went wrong in it, in words for a model.
+/// The fault of the program, or its error, in words for a model.
 pub(crate) fn run_filter(program: &str, json: &str) -> Result<String, String> {
     let input = read::parse_single(json.as_bytes()).map_err(|error| format!("the reply cannot be read: {error}"))?;
     let filter = compile_program(program)?;
@@ -37,7 +37,7 @@ pub(crate) fn run_filter(program: &str, json: &str) -> Result<String, String> {
 /// Returns true if a text is a jq program.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault.
 pub(crate) fn check_program(program: &str) -> Result<(), String> {
     compile_program(program).map(|_| ())
 }

@@ -62,7 +62,7 @@ const SIZES: [&str; 12] = [
 pub(crate) enum NextPage {
     /// The arguments that get it and differ from those of the call.
     Arguments(JsonObject),
-    /// There is one, but no arguments of the tool get it.
+    /// A next page that no arguments of the tool get.
     Unreachable,
 }
 

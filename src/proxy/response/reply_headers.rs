@@ -34,8 +34,8 @@ const MAX_LINE_BYTES: usize = 250;
 /// The part of a result's bytes that headers may take, as a divisor.
 const MAX_SHARE: usize = 4;
 
-/// Never shown, even when declared: credentials, challenges, and what belongs to one connection (RFC 9110 section 7.6.1). The framing
-/// of the body is of no use to a model.
+/// Headers that are never shown, even when declared: credentials, challenges, and what belongs to one connection (RFC 9110 section 7.6.1).
+/// The framing of the body is of no use to a model.
 const HIDDEN: [HeaderName; 13] = [
     AUTHORIZATION,
     COOKIE,

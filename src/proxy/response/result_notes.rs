@@ -37,7 +37,7 @@ pub(crate) enum NoteKind {
 pub(crate) struct ResultNotes {
     /// A note about the next page is the arguments alone, as JSON; empty if none get it.
     notes: Vec<(NoteKind, String)>,
-    /// How to call again, if that is not by the operation's own name.
+    /// Tool for another call, if it is not the operation's own.
     call_again: Option<String>,
     /// An error that says by itself what was cut has no note about it.
     body_says_cut: bool,

@@ -35,7 +35,7 @@ enum ResultBody {
 /// The structured content of a result that is not JSON.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum TextForm {
-    /// There is none.
+    /// No structured content.
     #[default]
     Plain,
     /// The text as `result`, because the tool has an output schema.

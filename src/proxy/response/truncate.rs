@@ -12,7 +12,7 @@ use crate::spec::pointer;
 const MIN_BUDGET: usize = 64;
 /// The smallest share of the room, in bytes, that the value of a member is cut to.
 const MIN_SHARE: usize = 32;
-/// No value is cut to fewer bytes.
+/// Smallest number of bytes to which a value is cut.
 const MIN_VALUE: usize = 8;
 /// The fewest members of a map, of one with members of different kinds, and how many of its largest ones must fit.
 const MIN_MAP_MEMBERS: usize = 16;

@@ -9,7 +9,7 @@ use crate::proxy::error::CallError;
 /// The breaker of one upstream.
 #[derive(Debug)]
 pub(crate) struct Breaker {
-    /// After so many failures in a row it opens; 0 is never.
+    /// Number of failures in a row after which it opens; 0 is never.
     max_failures: u32,
     /// Time for which it stays open before a call may try again.
     pause: Duration,
@@ -23,7 +23,7 @@ pub(crate) struct Breaker {
 enum BreakerState {
     /// Calls are made.
     Closed,
-    /// No call is made until then.
+    /// Time until which no call is made.
     Open { until: Instant },
     /// One call tries, and the others wait for what becomes of it.
     HalfOpen,

@@ -61,7 +61,7 @@ pub struct UpstreamOptions {
     pub rate: Option<f64>,
     /// Number of repetitions of a request, if they are allowed.
     pub retries: u32,
-    /// After so many failures in a row the upstream is left alone; 0 is never.
+    /// Number of failures in a row after which the breaker opens; 0 is never.
     pub breaker_failures: u32,
     /// Pause without requests once the breaker is open.
     pub breaker_pause: Duration,

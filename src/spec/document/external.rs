@@ -32,7 +32,7 @@ const MAX_FILES: usize = 5000;
 pub enum ExternalReferences {
     /// None.
     None,
-    /// Those next to the document.
+    /// References next to the document.
     #[default]
     Local,
     /// Any file and any http(s) URL: only for documents whose author is trusted.

@@ -8,7 +8,7 @@ use crate::spec::diagnostic::Diagnostic;
 use crate::spec::node::Node;
 use crate::spec::pointer;
 
-/// Up to this many positions are read one by one.
+/// Number of positions up to which they are read one by one.
 const MAX_READINGS: usize = 20;
 
 /// A file, read.

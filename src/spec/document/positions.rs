@@ -81,7 +81,7 @@ impl Wanted {
         wanted
     }
 
-    /// Gives all places from here on the mark, the exact ones the scalar as well.
+    /// Sets the mark of all positions from here on, and of the exact ones the scalar as well.
     fn fill(&self, mark: &Mark, marks: &mut [Option<Mark>]) {
         for number in &self.here {
             if let Some(place) = marks.get_mut(*number) {

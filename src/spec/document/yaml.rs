@@ -38,7 +38,7 @@ pub(crate) struct Converted {
 /// Reads a YAML text.
 ///
 /// # Errors
-/// What the YAML parser found, with line and column in its words; or aliases that expand beyond all measure.
+/// The error of the YAML parser, with line and column; or one about aliases that expand too far.
 pub(crate) fn read_yaml(yaml: String) -> Result<Converted, YamlError> {
     let error = match convert(&yaml) {
         Ok(json) => return Ok(restore_scalars(json, yaml)),

@@ -68,7 +68,7 @@ pub(crate) fn describe_quotes(document: &Document, body: &RequestBody) -> Option
     ))
 }
 
-/// Those of `others` that differ from `chosen` and from each other in what the caller gives or in what the API makes of it.
+/// Returns those of `others` that differ from `chosen` and from each other in the caller's value or in its meaning for the API.
 fn alternatives(document: &Document, chosen: &MediaType, others: impl Iterator<Item = MediaType>, method: &Method) -> Vec<MediaType> {
     let mut kept: Vec<MediaType> = Vec::new();
     for other in others {

@@ -1,6 +1,6 @@
 //! Operations: one per method of every path.
 //!
-//! What the tool's look and the call's making must agree on, namely which argument feeds which parameter, lives here.
+//! The arguments of parameters are defined here, because tools and calls must agree on them.
 
 mod alternatives;
 mod body;

@@ -42,7 +42,7 @@ pub struct Encoding {
 /// Location of the schema of a body.
 #[derive(Debug, Clone)]
 pub enum BodySchema {
-    /// Nowhere: anything goes.
+    /// No schema: any value is accepted.
     Absent,
     /// A schema in the document.
     At(Span),
@@ -52,7 +52,7 @@ pub enum BodySchema {
     Fields(Vec<FormField>),
     /// The operations of a JSON Patch (RFC 6902); or the schema that the document has instead.
     JsonPatch(Option<Span>),
-    /// Nowhere as an object, though parts have names: files, under names of the caller's choice.
+    /// No object schema, although parts have names: files, under names of the caller's choice.
     FilesByName,
 }
 

@@ -10,7 +10,7 @@ pub enum SecurityScheme {
     ApiKey {
         /// Location of the key.
         location: Location,
-        /// Under which name.
+        /// Name of the key.
         name: String,
     },
     /// `Authorization` with this authentication scheme (RFC 9110 section 11.1): `basic`, `Bearer`, … in any case.

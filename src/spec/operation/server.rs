@@ -42,7 +42,7 @@ pub enum ServerError {
     NoSuch {
         /// The choice, as a phrase.
         asked: String,
-        /// Those that it has, as a phrase.
+        /// The servers that it has, as a phrase.
         known: String,
     },
     /// A variable of the server's URL has no value, or one that is not allowed.
@@ -154,7 +154,7 @@ pub(crate) fn declared_servers(document: &Document) -> Vec<ServerTemplate> {
 /// A base URL must be absolute http(s), name a host, and carry neither user, query nor fragment.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A description of the fault.
 pub(crate) fn usable(mut url: Url) -> Result<Url, ServerError> {
     let has_user = !url.username().is_empty() || url.password().is_some();
     // Never let a password into a message.

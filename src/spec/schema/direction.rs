@@ -16,9 +16,9 @@ use crate::spec::span::Span;
 /// Direction for which a schema is read; properties of the other direction only are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// Without `readOnly` properties, under names that model APIs accept.
+    /// Requests: without `readOnly` properties, under names that model APIs accept.
     Input,
-    /// Without `writeOnly` properties, under their own names.
+    /// Replies: without `writeOnly` properties, under their own names.
     Output,
 }
 

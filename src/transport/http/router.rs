@@ -24,7 +24,7 @@ use super::sessions::Sessions;
 use crate::admission::{ClientAdmission, authenticate, jwt, metadata};
 use crate::mcp::McpServer;
 
-/// Everything that answers requests to a server; `streams` ends what only waits for changes.
+/// Makes the routes of a server; `streams` ends the streams that wait for changes.
 pub(super) fn front(
     server: &McpServer,
     options: &HttpOptions,

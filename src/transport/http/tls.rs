@@ -25,7 +25,7 @@ impl Tls {
     /// Reads both files.
     ///
     /// # Errors
-    /// What is wrong with them, the file named.
+    /// The fault, with the name of the file.
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, String> {
         let files = read_pair(certificate, key)?;
         Ok(Self {
