@@ -42,7 +42,7 @@ pub(crate) fn review_hints(operation: &Operation, served: &Hints, enforcement: &
     if served.is_contradiction() {
         let by = |hint| served.get(hint).map(|sourced| sourced.reason.to_string()).unwrap_or_default();
         advice.push(HintAdvice::warning(format!(
-                "`{label}` is called read-only ({}) and destructive ({}) at once; it counts as destructive until one of both is corrected, by a rule in `overrides`: - {} where it only reads, or - {} where it does not",
+                "`{label}` is called read-only ({}) and destructive ({}) at once; it counts as destructive until one of both is corrected, by a rule in `overrides`: - {} if it only reads, or - {} if it does not",
                 by(Hint::ReadOnly),
                 by(Hint::Destructive),
                 rule_text(operation, [(Hint::Destructive, false)]),

@@ -50,7 +50,7 @@ impl<'d> DanglingReferences<'d> {
             && !self.others.iter().any(|other| other.message.contains(&why))
         {
             let place = object.place_of("$ref");
-            let mut diagnostic = Diagnostic::warning(place, format!("{why}; what it stands for is not described to clients"));
+            let mut diagnostic = Diagnostic::warning(place, format!("{why}; its target is not described to clients"));
             diagnostic.span = object.get("$ref").map(Node::span);
             self.found.push(diagnostic);
         }

@@ -200,8 +200,7 @@ fn resolve_source(spec: Option<&ConfigSource>, name: Option<&ApiName>, problems:
         }
         // What of the file could not be read may be what names the document.
         if !problems.iter().any(|problem| problem.starts_with("the configuration file ")) {
-            problems
-                .push("no document is given; add --spec FILE, --spec URL, or --spec - (standard input, where no client needs it)".into());
+            problems.push("no document is given; add --spec FILE, --spec URL, or --spec - (standard input, if no client needs it)".into());
         }
         return None;
     };

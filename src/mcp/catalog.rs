@@ -359,7 +359,7 @@ impl ResolvedCall {
     /// Makes the call. Dropping the future ends the request.
     pub(crate) async fn call(mut self, caller: Caller) -> ToolResult {
         if let Some((_, gate)) = &self.gate {
-            tracing::debug!(tool = %self.offered().tool.name, gate, "called through a gate");
+            tracing::debug!(tool = %self.offered().tool.name, gate, "called through a meta-tool");
         }
         let arguments = self.arguments.take();
         let visible = self.visible();

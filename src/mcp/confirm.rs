@@ -145,7 +145,7 @@ pub(crate) async fn ask(
         let mut question_id = [0; 16];
         let (Some(seal), Ok(())) = (confirmation.seals.first(), getrandom::fill(&mut question_id)) else {
             return refuse(format!(
-                "{} was not called: nobody can be asked. Nothing was sent.",
+                "{} was not called: the user cannot be asked. Nothing was sent.",
                 tool_and_operation(call)
             ));
         };

@@ -88,7 +88,7 @@ fn placed(flag: &str, value: &str, rules: &PathRules, problems: &mut Vec<String>
     }
     let Ok(inside) = path.strip_prefix(absolute(&rules.folder)) else {
         problems.push(format!(
-            "--{flag}: `{value}` is outside the project, where nobody else of the team has it; put it into the project, or use --scope user"
+            "--{flag}: `{value}` is outside the project, and others of the team do not have it; put it into the project, or use --scope user"
         ));
         return value.to_owned();
     };
@@ -128,7 +128,7 @@ pub(crate) fn written_out_secrets(api: &ApiSettings, arguments: &[String], query
         }
         if !url.username().is_empty() || url.password().is_some() {
             found.push(format!(
-                "a URL of {} holds a user or a password, which would stand in the client's file; give it in a variable (--spec-header-env, --header-env, --proxy-auth-env)",
+                "a URL of {} holds a user or a password, which would be in the client's file; give it in a variable (--spec-header-env, --header-env, --proxy-auth-env)",
                 url.host_str().unwrap_or_default()
             ));
         }
@@ -139,7 +139,7 @@ pub(crate) fn written_out_secrets(api: &ApiSettings, arguments: &[String], query
                 .any(|word| lower.contains(word));
             if says_so || query_keys.iter().any(|key| *key == name) {
                 found.push(format!(
-                    "the query parameter `{}` of a URL is a credential, which would stand in the client's file; send it as a header with --spec-header-env NAME=VARIABLE",
+                    "the query parameter `{}` of a URL is a credential, which would be in the client's file; send it as a header with --spec-header-env NAME=VARIABLE",
                     crate::text::one_line(&name)
                 ));
             }

@@ -54,7 +54,7 @@ pub(crate) async fn run() -> Result<ExitCode, Failure> {
         tools: &tools,
     };
     let mut text = format!(
-        "The OpenAPI document of \"{}\" as tools. The hints tell a client what a call does:\n\n",
+        "The OpenAPI document of \"{}\" as tools. The hints describe to a client the effect of a call:\n\n",
         shown.title
     );
     text.push_str(&listing::table(&shown, Some(100)));

@@ -64,7 +64,7 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
     let document = api.document();
     if api.tools().is_empty() {
         return Err(Failure::setting(
-            "no tool is left, and a bundle without tools serves nobody; `openapi-mcp check` says why".into(),
+            "no tool is left, and a bundle without tools has no use; `openapi-mcp check` says why".into(),
         ));
     }
     let servers = server::declared_servers(document);

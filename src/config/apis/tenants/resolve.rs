@@ -75,7 +75,7 @@ fn resolve_source(settings: &TenantSettings, problems: &mut Vec<String>) -> Opti
             read.ok().map(TenantSource::Header)
         }
         (Some(_), Some(_)) => {
-            problems.push("`tenants` has both `claim` and `header`; one of them tells the tenant".into());
+            problems.push("`tenants` has both `claim` and `header`; keep one of them".into());
             None
         }
         (None, None) => {
@@ -127,7 +127,7 @@ pub(crate) fn check_tenant_source(tenants: Option<&TenantOptions>, transport: &T
         }
         _ => return None,
     };
-    Some(format!("`tenants`: what tells the tenant is {why}"))
+    Some(format!("`tenants`: the source of the tenant is {why}"))
 }
 
 /// Describes the source of tenants, and each of them in a line: its value, the destination of its calls, and the schemes that it has
