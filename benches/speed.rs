@@ -1,5 +1,5 @@
-//! How fast the real binary is, as ratios: the start to a bare parse of the same file, a call to the same request made
-//! directly. Ratios mean something on any machine; the absolute figures only on the one they were taken on.
+//! Speed of the real binary, as ratios: the start to a bare parse of the same file, a call to the same request made directly. Ratios mean
+//! something on any machine; the absolute figures only on the one they were taken on.
 //!
 //! `cargo bench --bench speed`. The document is GitHub's, and for a start on YAML `openai/openapi.yaml`, found through
 //! `OPENAPI_MCP_CORPUS`; without it the petstore.
@@ -130,7 +130,7 @@ fn document() -> (PathBuf, &'static str, &'static str) {
     (support::petstore().into(), "list_pets", r#"{"limit":5}"#)
 }
 
-/// What this program needs to do something with the document, in a process of its own.
+/// Measures this program's work on the document, in a separate process.
 fn alone(verb: &str, spec: &Path) -> Usage {
     let begin = Instant::now();
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -195,7 +195,7 @@ fn start(spec: &Path) {
     );
 }
 
-/// What a call costs beside MCP and HTTP: arguments checked, bound and written as a request, and a small reply rendered.
+/// Measures a call without MCP and HTTP: arguments checked, bound and written as a request, and a small reply rendered.
 fn work(spec: &Path, tool: &str, arguments: &str) {
     const ROUNDS: usize = 20_000;
     let document = Document::parse(std::fs::read(spec).unwrap(), None).unwrap();
@@ -239,7 +239,7 @@ fn work(spec: &Path, tool: &str, arguments: &str) {
     println!("work of a call:      {bound:.1} us to check, bind and build, {rendered:.1} us to render");
 }
 
-/// What one round of calls took.
+/// Measurements of one round of calls.
 #[derive(Clone, Copy, Default)]
 struct Round {
     /// The time of one call, in microseconds: the median of the round.
@@ -305,7 +305,7 @@ fn calls(spec: &Path, upstream: &str, tool: &str, arguments: &str) {
     lists(&mut session, &server);
 }
 
-/// What `tools/list` costs the server on both transports.
+/// Measures `tools/list` on both transports.
 fn lists(session: &mut RawSession, server: &HttpServer) {
     let request = http_request(&server.address, "POST", &["MCP-Protocol-Version: 2025-11-25"], support::LIST);
     let mut connection = Connection::to(&server.address);
@@ -364,7 +364,7 @@ fn all_at_once(pid: Option<u32>, address: &str, request: &str) -> Round {
     }
 }
 
-/// Makes calls of many clients at once, and tells in how many seconds.
+/// Makes calls of many clients at once, and returns their time in seconds.
 fn in_flight(address: &str, request: &str) -> f64 {
     let begin = Instant::now();
     std::thread::scope(|scope| {
@@ -425,7 +425,7 @@ struct Usage {
 }
 
 impl Usage {
-    /// From `/proc` (Linux): `schedstat` counts nanoseconds where `stat` counts hundredths of a second.
+    /// From `/proc` (Linux): `schedstat` counts nanoseconds while `stat` counts hundredths of a second.
     fn of(pid: u32, wall: Duration) -> Self {
         let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
         let nanoseconds: u64 = tasks

@@ -47,7 +47,7 @@ fn is_file_name(name: &str) -> bool {
     is_path || Path::new(name).extension().is_some_and(|extension| extension == "rs")
 }
 
-/// Whether a name in the documentation is one of ours: a path of modules, a type, a constant or a function of several words.
+/// Returns true if a name in the documentation is one of ours: a path of modules, a type, a constant or a function of several words.
 fn is_name_of_ours(name: &str) -> bool {
     let is_word = |part: &str| !part.is_empty() && part.chars().all(|character| character.is_ascii_alphanumeric() || character == '_');
     let is_path = name.contains("::") && name.split("::").all(is_word);
@@ -119,7 +119,7 @@ fn what_architecture_md_names_exists() {
     assert!(missing.is_empty(), "ARCHITECTURE.md names what does not exist: {missing:?}");
 }
 
-/// How to change one thing: a section of the documentation of a module whose heading begins with `Adding` or `Changing`.
+/// Recipe for one change: a section of the documentation of a module whose heading begins with `Adding` or `Changing`.
 struct Recipe {
     /// The file in which it is, from `src`.
     file: String,

@@ -145,7 +145,7 @@ struct Module {
     file: String,
     /// Every path that the module names outside its tests, from the root of the crate or, of a library, from its name.
     imports: BTreeSet<ModulePath>,
-    /// The names that it hands on with `pub use`, and where they come from.
+    /// The names that it exports with `pub use`, and their sources.
     exports: BTreeMap<String, ModulePath>,
 }
 
@@ -270,7 +270,7 @@ fn read_modules() -> BTreeMap<ModulePath, Module> {
     modules
 }
 
-/// The module that a path of the crate leads to, where one module hands a name on to another.
+/// The module that a path of the crate leads to, through `pub use`.
 fn home<'m>(modules: &'m BTreeMap<ModulePath, Module>, path: &[String]) -> Option<&'m ModulePath> {
     let rest = path.strip_prefix(&["crate".to_owned()])?;
     let length = (0..=rest.len()).rev().find(|length| modules.contains_key(&rest[..*length]))?;

@@ -13,7 +13,7 @@ fn number_after<'a>(text: &'a str, mark: &str) -> Option<(u32, &'a str)> {
     Some((rest.get(..end)?.parse().ok()?, rest.get(end..)?))
 }
 
-/// The numbers of the promises, in the order in which they stand.
+/// Returns the numbers of the promises, in their order.
 fn promised() -> Vec<u32> {
     let text = std::fs::read_to_string(project("SECURITY.md")).unwrap();
     let (_, promises) = text.split_once("\n## What this version promises\n").expect("the section");

@@ -21,8 +21,7 @@ pub fn write_self_signed(directory: &Path) -> CertificateDer<'static> {
     cert.der().clone()
 }
 
-/// A certificate authority that nobody knows but this test, and the PEM files `ca.pem`, `client.pem` and `client.key` of it and
-/// of a client.
+/// A certificate authority that only this test knows, and the PEM files `ca.pem`, `client.pem` and `client.key` of it and of a client.
 pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     folder: tempfile::TempDir,

@@ -40,7 +40,7 @@ impl Collector {
         Self::answering(|_| reply(200, &["Content-Type: application/x-protobuf"], b""))
     }
 
-    /// One that answers as it is told to.
+    /// Starts a collector that answers by a function.
     pub fn answering(answer: impl Fn(&Received) -> Vec<u8> + Send + Sync + 'static) -> Self {
         Self {
             upstream: Upstream::start(Box::new(answer)),

@@ -9,7 +9,7 @@ use rustls::{ServerConnection, StreamOwned};
 use super::certificates::Authority;
 use super::upstream::serve_connections;
 
-/// What becomes of a request.
+/// Treatment of a request.
 #[derive(Clone, Copy)]
 pub enum Http2Answer {
     /// `{"ok":true}`.
@@ -64,12 +64,12 @@ impl Http2Upstream {
         }
     }
 
-    /// How many requests came.
+    /// Returns the number of requests.
     pub fn requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
     }
 
-    /// How many connections were made.
+    /// Returns the number of connections.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }

@@ -19,8 +19,8 @@ pub struct HttpServer {
     logs: Logs,
 }
 
-/// A whole request to `/mcp`. `headers` are whole lines; `Host`, `Accept`, `Content-Type` and `Content-Length` are added where
-/// they are missing.
+/// A whole request to `/mcp`. `headers` are whole lines; `Host`, `Accept`, `Content-Type` and `Content-Length` are added if they are
+/// missing.
 pub fn http_request(address: &str, method: &str, headers: &[&str], body: &str) -> String {
     let mut lines = vec![format!("{method} /mcp HTTP/1.1")];
     for line in [
@@ -157,7 +157,7 @@ impl HttpServer {
         self.raw(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
     }
 
-    /// Sends a request to `/mcp` and gives the whole answer, which is empty where the connection was reset.
+    /// Sends a request to `/mcp` and gives the whole answer, which is empty if the connection was reset.
     fn exchange(&self, method: &str, headers: &[&str], body: &str) -> String {
         let headers = [headers, &["Connection: close"]].concat();
         self.raw(&http_request(&self.address, method, &headers, body))

@@ -1,5 +1,5 @@
-//! What the integration tests and the benchmark share: the binary, sessions with it over both transports, an upstream that
-//! records, and certificates.
+//! Support for the integration tests and the benchmark: the binary, sessions with it over both transports, an upstream that records, and
+//! certificates.
 
 pub mod certificates;
 pub mod collector;
@@ -25,7 +25,7 @@ pub use self::redis::Redis;
 pub use self::session::Session;
 pub use self::upstream::{Received, Upstream, listener, reply};
 
-/// A limit for whatever happens at once on an idle machine; what takes longer has hung.
+/// Time limit for actions that are immediate on an idle machine; longer ones have hung.
 pub const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A `tools/list` request.
@@ -150,7 +150,7 @@ pub fn wait(child: &mut Child) -> Option<i32> {
     status.and_then(|status| status.code())
 }
 
-/// What a process writes to standard error, read by a thread of its own.
+/// Standard error of a process, read by a separate thread.
 pub struct Logs {
     text: Arc<Mutex<String>>,
     reader: Option<std::thread::JoinHandle<()>>,
@@ -205,7 +205,7 @@ pub fn signal(pid: u32, name: &str) {
     assert!(status.expect("kill runs").success());
 }
 
-/// Whether `just soak` asked for the stated numbers and waits, where those take long.
+/// Returns true if `just soak` asked for the stated numbers and waits, if those take long.
 pub fn soak() -> bool {
     std::env::var_os("SOAK").is_some()
 }
@@ -216,7 +216,7 @@ pub fn within(seconds: u64) -> Duration {
     Duration::from_secs(if soak() { seconds } else { 4 * seconds })
 }
 
-/// What a process holds in memory, in MiB.
+/// Returns the memory of a process in MiB.
 #[cfg(target_os = "linux")]
 pub fn memory(pid: u32) -> usize {
     memory_line(pid, "VmRSS:")
@@ -257,7 +257,7 @@ fn sockets(pid: u32) -> Vec<String> {
         .collect()
 }
 
-/// How many sockets of a process listen for TCP.
+/// Returns the number of sockets of a process that listen for TCP.
 #[cfg(target_os = "linux")]
 pub fn listening_sockets(pid: u32) -> usize {
     let all = listening();

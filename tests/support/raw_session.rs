@@ -1,5 +1,5 @@
-//! A server over stdio, both ends of which a test holds itself: for lines that no client would write, and for measurements,
-//! because no thread stands between the pipe and the test.
+//! A server over stdio, both ends of which a test holds itself: for lines that no client would write, and for measurements, because no
+//! thread is between the pipe and the test.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};

@@ -14,12 +14,12 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// `None` where it is not installed, which is printed.
+    /// Starts Redis; `None` if it is not installed, which is printed.
     pub fn start() -> Option<Self> {
         Self::start_with(&[])
     }
 
-    /// The same with options of its own, in which `TLS_PORT` stands for a second port.
+    /// Starts Redis with options, in which `TLS_PORT` is replaced by a second port.
     #[expect(clippy::print_stdout, reason = "a test that does nothing says why")]
     pub fn start_with(options: &[&str]) -> Option<Self> {
         // Another process may take the port between finding and using it.

@@ -47,7 +47,7 @@ pub fn serve_connections(serve: impl Fn(usize, TcpStream) + Send + Sync + 'stati
     url
 }
 
-/// An upstream that records every request, byte for byte, and answers what it is told to.
+/// An upstream that records every request, byte for byte, and sends configured answers.
 pub struct Upstream {
     pub url: String,
     received: Arc<Mutex<Vec<Received>>>,
@@ -79,7 +79,7 @@ impl Upstream {
         })
     }
 
-    /// Whatever `answer` writes to the connection once a request is read; the connection ends with it.
+    /// Makes an upstream whose `answer` writes to the connection once a request is read; the connection ends with it.
     pub fn raw(answer: impl Fn(&Received, &mut TcpStream) + Send + Sync + 'static) -> Self {
         Self::serve(move |mut stream, log| {
             let Some(request) = read_request(&mut BufReader::new(&stream)) else {
@@ -111,7 +111,7 @@ impl Upstream {
         std::mem::take(&mut *self.received.lock().expect("unharmed"))
     }
 
-    /// The only request since the last time; fails where there is none or another one.
+    /// The only request since the last time; fails if there is none or another one.
     pub fn take_one(&self) -> Received {
         let mut all = self.take_all();
         assert_eq!(all.len(), 1, "exactly one request was to come: {all:?}");

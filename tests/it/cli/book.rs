@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::shell::{Shell, blocks};
 use crate::support::{Received, Upstream, certificates, project, reply, stderr, stdout};
 
-/// What stands for addresses that a test must not use.
+/// Replacements of addresses that a test must not use.
 const ADDRESSES: [(&str, &str); 6] = [
     ("https://bills.example/openapi.json", "bills.json"),
     ("http://127.0.0.1:8000/openapi.json", "shop-api.json"),

@@ -1,4 +1,4 @@
-//! Which tool `openapi-mcp call` calls: in search mode, and where the settings leave one out.
+//! The tool that `openapi-mcp call` calls: in search mode, and if the settings leave one out.
 
 use crate::support::{SpecFile, petstore, run, stderr, stdout};
 

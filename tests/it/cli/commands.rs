@@ -70,7 +70,7 @@ fn a_placeholder_that_a_client_did_not_fill_counts_as_not_set() {
     }
     let output = call("open_one", "");
     assert!(output.status.success(), "{}", stderr(&output));
-    // A variable that a setting names is treated in the same way, and a missing one is told at start.
+    // A variable that a setting names is treated in the same way, and a missing one is reported at start.
     let output = command(&["tools", "--spec", spec.path(), "--header-env", "X-Key=PETS_KEY_FOR_TEST"])
         .env("PETS_KEY_FOR_TEST", "${PETS_KEY}")
         .output()

@@ -1,4 +1,4 @@
-//! The configuration file: what is wrong with it is told at start, and nothing of it is served.
+//! The configuration file: its faults are reported at start, and no part of it is served.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! `tests/cases/mistakes.yaml`: natural mistakes, each of which is told in words that say what to do next.
+//! `tests/cases/mistakes.yaml`: natural mistakes, each of which is reported with advice.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;

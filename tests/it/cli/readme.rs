@@ -2,7 +2,7 @@
 
 use crate::support::{command, project, stderr, stdout};
 
-/// The lines of a `console` block: a command after `$ `, and what it prints; `…` stands for any lines.
+/// The lines of a `console` block: a command after `$ `, and what it prints; `…` matches any lines.
 fn examples(text: &str) -> Vec<(String, Vec<String>)> {
     let mut found = Vec::new();
     for block in text.split("```console\n").skip(1) {

@@ -27,7 +27,7 @@ case " $* " in
 esac
 "#;
 
-/// Asks the server that was started last. Where curl is not installed, nothing is asked.
+/// Asks the server that was started last. If curl is not installed, no request is made.
 const CURL: &str = r#"#!/bin/sh
 real=$(PATH=$OUTER_PATH command -v curl) || exit 0
 url=$(cat "$FOLDER/address")/${1#*/}

@@ -1,4 +1,4 @@
-//! Standard error that nobody reads: it costs log lines, never an answer, a start or a clean end.
+//! Standard error that is not read: it costs log lines, never an answer, a start or a clean end.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, PipeReader, pipe};

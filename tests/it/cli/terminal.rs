@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 
 use crate::support::{TIMEOUT, Upstream, binary, petstore, reply, wait};
 
-/// A shell command in a terminal of so many columns; nothing where this machine has no `script`.
+/// A shell command in a terminal of so many columns; nothing if this machine has no `script`.
 pub(crate) fn in_terminal(columns: usize, args: &str) -> Option<Command> {
     let line = format!("stty cols {columns} rows 40; '{}' {args}", binary().display());
     let is_there = Command::new("script").arg("--version").stdout(Stdio::null()).status().is_ok();

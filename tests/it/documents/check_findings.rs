@@ -1,4 +1,4 @@
-//! What `check` says of a document that is read otherwise than its author means it.
+//! Findings of `check` about a document that is read differently from its author's intent.
 
 use serde_json::{Value, json};
 

@@ -22,7 +22,7 @@ struct Cases {
     operations: Vec<Versions>,
 }
 
-/// What `diff` says of two path items.
+/// Returns the output of `diff` for two path items.
 fn changes(old: &Value, new: &Value) -> BTreeSet<String> {
     let document = |item: &Value| {
         let whole = json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "servers": [{"url": "https://h.example"}], "paths": {"/a": item}});

@@ -1,5 +1,5 @@
-//! Every document of `OPENAPI_MCP_CORPUS`, read as `serve` would: how many tools, what is lost, and a digest of names and
-//! hints, compared with `tests/snapshots/corpus.tsv`. Skipped, with a word, where the variable is not set.
+//! Every document of `OPENAPI_MCP_CORPUS`, read as `serve` would: how many tools, what is lost, and a digest of names and hints, compared
+//! with `tests/snapshots/corpus.tsv`. Skipped, with a message, if the variable is not set.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -108,8 +108,7 @@ fn every_real_document_becomes_the_tools_it_became_before() {
     assert_eq!(table.lines().count(), known.lines().count());
 }
 
-/// Whatever a stranger's document says, and whatever policy is chosen, a tool looks less careful than its method only for
-/// the reasons that the policy is there for.
+/// For every document and every policy, a tool looks less careful than its method only for the reasons that the policy is there for.
 #[test]
 fn p35_no_tool_of_a_real_document_looks_more_harmless_than_its_method() {
     let Some(corpus) = std::env::var_os("OPENAPI_MCP_CORPUS").map(PathBuf::from) else {
@@ -123,7 +122,7 @@ fn p35_no_tool_of_a_real_document_looks_more_harmless_than_its_method() {
     .unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let headers = http::HeaderMap::new();
-    // How many tools each policy marks differently, for whoever runs this with --nocapture.
+    // The number of tools that each policy marks differently, printed with --nocapture.
     let mut differing = [0_usize; 3];
     for file in listed(&corpus) {
         let source = Source::Path(corpus.join(&file));

@@ -1,5 +1,5 @@
-//! What is enforced is never less careful than what an operation's name says, whatever the policy, unless the operator says
-//! otherwise. The operations are those of Docker's and GitHub's documents.
+//! Enforcement is never less careful than an operation's name says, under every policy, unless the operator says otherwise. The operations
+//! are those of Docker's and GitHub's documents.
 
 use serde_json::{Value, json};
 
@@ -234,7 +234,7 @@ fn p59_a_post_whose_name_or_path_says_harm_anywhere_is_held_back() {
     assert_eq!(names, ["createOrder", "getForStop"]);
 }
 
-/// What the name of a GET says is known, however it is written: the first four stand in real documents.
+/// The name of a GET is understood in every spelling: the first four are in real documents.
 #[test]
 fn p59_a_get_whose_name_says_in_any_spelling_that_it_acts_is_held_back() {
     let get = |id: &str| json!({"get": {"operationId": id}});

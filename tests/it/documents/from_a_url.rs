@@ -1,4 +1,4 @@
-//! Documents that come from a URL: what waits for them, and where a redirect may lead.
+//! Documents that come from a URL: requests that wait for them, and their redirects.
 
 use std::io::{Read as _, Write as _};
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::http_server::http_request;
 use crate::support::{HttpServer, LIST, Session, TIMEOUT, Upstream, petstore, reply, run, signal, stderr, stdout};
 
-/// A server of documents that answers when it is told to.
+/// A server of documents that answers on demand.
 pub fn slow_document() -> (Upstream, std::sync::mpsc::Sender<()>) {
     let (release, wait) = channel::<()>();
     let wait = Mutex::new(wait);

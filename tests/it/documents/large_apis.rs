@@ -93,7 +93,7 @@ fn hits(session: &mut Session, question: &str, limit: usize) -> Vec<String> {
         .collect()
 }
 
-/// About how many tokens a value takes: four bytes each.
+/// Returns the approximate number of tokens of a value: four bytes each.
 fn tokens(value: &Value) -> usize {
     value.to_string().len() / 4
 }

@@ -1,4 +1,4 @@
-//! The petstore, mutated: whatever becomes of the text, it is served or refused, and nothing panics.
+//! The petstore, mutated: every text is served or refused, and nothing panics.
 
 use openapi_mcp::internals::{AnnotatedTools, annotate, operations};
 use openapi_mcp::{AnnotateOptions, Document};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::support::petstore;
 
-/// What a mutation puts into the text.
+/// Pieces that a mutation puts into the text.
 const PIECES: [&str; 24] = [
     "{",
     "}",

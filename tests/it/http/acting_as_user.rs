@@ -36,7 +36,7 @@ fn user_of(request: &Received) -> String {
     claims(&token)["sub"].as_str().unwrap_or_default().to_owned()
 }
 
-/// What the token endpoint answers a request, as status and body.
+/// Returns the answer of the token endpoint, as status and body.
 type Grants = dyn Fn(&Received) -> (u16, Value) + Send + Sync;
 
 fn grant_all(request: &Received) -> (u16, Value) {
@@ -424,7 +424,7 @@ fn an_exchange_is_seen_in_the_audit_log_and_in_metrics() {
     }
 }
 
-/// What fails for one user fails for nobody else, and no reply reaches another one, be it kept or not.
+/// A failure for one user does not affect others, and no reply reaches another one, be it kept or not.
 #[test]
 fn p31_calls_of_many_users_to_several_apis_are_never_crossed() {
     const USERS: usize = 50;

@@ -1,4 +1,4 @@
-//! `--audit-log`: one line for every call, and what happens where it cannot be written.
+//! `--audit-log`: one line for every call, and what happens if it cannot be written.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -311,7 +311,7 @@ fn the_log_follows_a_rename_by_itself_and_at_sighup() {
     assert_eq!(lines(&moved).len(), 1);
 }
 
-/// Whether SIGHUP is ignored here. A child inherits that, and no safe call can undo it.
+/// Returns true if SIGHUP is ignored here. A child inherits that, and no safe call can undo it.
 #[cfg(unix)]
 fn ignores_sighup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How calls end in the audit log, and that none is lost under load: while the file is renamed, and where two servers share it.
+//! Outcomes of calls in the audit log, of which none is lost under load: while the file is renamed, and if two servers share it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -319,7 +319,7 @@ fn what_a_person_answers_is_named() {
         });
         server.call_stateless("delete_pet", answered, &able);
     }
-    // A client that cannot ask anybody.
+    // A client that cannot ask its user.
     server.call_stateless("delete_pet", json!({"arguments": {"petId": 7}}), &json!({}));
     let lines = log.wait_for(5);
     let named: Vec<&str> = lines.iter().map(|line| line["outcome"].as_str().unwrap()).collect();

@@ -113,7 +113,7 @@ impl Issuer {
         json!({"iss": self.name(), "aud": server.url(), "exp": now() + 300, "nbf": now() - 10, "sub": "alice", "scope": "mcp read write"})
     }
 
-    /// The claims of somebody who may only read at `https://mcp.example/mcp`.
+    /// Returns the claims of a user who may only read at `https://mcp.example/mcp`.
     pub fn reading_claims(&self) -> Value {
         json!({"iss": self.name(), "aud": "https://mcp.example/mcp", "exp": now() + 300, "sub": "bob", "scope": "read"})
     }
@@ -413,7 +413,7 @@ fn p55_keys_are_kept_and_asked_for_again_when_a_token_names_a_new_one() {
         issuer.asked_for_keys() <= most,
         "made-up names make nobody ask more often than every 5 s"
     );
-    // What was made up does not hide the next rotation for long, and meanwhile nobody calls a good token invalid.
+    // Invented keys do not hide the next rotation for long, and meanwhile no good token is called invalid.
     *issuer.keys.lock().unwrap() = vec![old.jwk("old")];
     wait_until("the rotation is never noticed", || {
         let status = post(&server, &by_old, LIST).0;
@@ -577,7 +577,7 @@ fn a_claim_of_a_verified_token_is_sent_where_a_rule_says_so() {
         assert!(status == 200 && answer.contains(r#""isError":true"#), "{rows}: {answer}");
         assert!(upstream.received().is_empty(), "{rows} {arguments}");
     }
-    // Without an issuer nobody verifies a token.
+    // Without an issuer no token is verified.
     let open = run(&[
         "serve",
         "--transport",

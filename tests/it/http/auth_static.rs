@@ -191,7 +191,7 @@ fn all_unusable_tokens_are_reported_at_start() {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     assert!(!text.contains("s3cret") && !text.contains("hunter2"), "{text}");
-    // Over stdio nobody could send one.
+    // Over stdio no client could send one.
     let args = [
         "serve",
         "--spec",

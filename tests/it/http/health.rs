@@ -69,7 +69,7 @@ fn a_server_without_the_keys_of_its_issuer_is_not_ready_unless_it_has_other_toke
     assert_eq!(status(&server.get("/readyz")), "200");
 }
 
-/// Whether a connection of HTTP/2 gets GOAWAY (frame type 7, RFC 9113 section 6.8) around the answer to its request.
+/// Returns true if a connection of HTTP/2 gets GOAWAY (frame type 7, RFC 9113 section 6.8) around the answer to its request.
 #[cfg(unix)]
 fn is_told_by_goaway(server: &HttpServer) -> bool {
     let frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| -> Vec<u8> {

@@ -284,7 +284,7 @@ fn p32_ambiguous_framing_never_runs_a_hidden_call() {
     assert!(server.post(&[], CALL).0.contains(" 200 "), "the server is well");
 }
 
-/// In protocol version 2026-07-28 (basic/transports) a closed stream cancels the request; the other era does the same here.
+/// In protocol version 2026-07-28 (basic/transports) a closed stream cancels the request; older versions do the same here.
 #[test]
 fn p24_a_client_that_leaves_ends_its_request_upstream() {
     let (listener, url) = listener();
@@ -511,7 +511,7 @@ fn p32_a_long_list_that_does_not_fit_takes_little_memory_and_time() {
     }
 }
 
-/// What the manifests allow a replica, in MiB.
+/// Memory that the manifests allow a replica, in MiB.
 #[cfg(target_os = "linux")]
 const MEMORY_LIMIT: usize = 512;
 

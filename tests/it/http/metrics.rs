@@ -55,7 +55,7 @@ const METRICS: [(&str, &[&str]); 20] = [
     ("openapi_mcp_build_info", &["version"]),
 ];
 
-/// Where a server serves its metrics, by its log.
+/// Returns the address of a server's metrics, by its log.
 fn metrics_address(log: &str) -> String {
     let (_, rest) = log.split_once("metrics at http://").expect("the address");
     rest.split('/').next().unwrap().to_owned()
@@ -254,7 +254,7 @@ fn calls_over_stdio_are_counted_alike_whichever_way_they_take() {
     assert_eq!(plain, counted(r"tools\/call"));
 }
 
-/// How many calls were counted, with their labels.
+/// Returns the counts of calls, with their labels.
 fn counts_of_calls(address: &str) -> Vec<String> {
     let text = scrape(address);
     let is_count = |line: &&str| line.starts_with("mcp_server_operation_duration_seconds_count{") && line.contains("tools/call");

@@ -1,4 +1,4 @@
-//! Sessions over HTTP: identifiers that nobody can guess or use for another client, and a bounded number of them.
+//! Sessions over HTTP: identifiers that cannot be guessed or used for another client, and a bounded number of them.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Tenants: a claim or a header of the client chooses where its calls go and which credentials they carry, only among those that
-//! the operator lists.
+//! Tenants: a claim or a header of the client chooses the destination and the credentials of its calls, only among those that the operator
+//! lists.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ fn entries(acme: &str, globex: &str) -> Value {
     })
 }
 
-/// A server whose tenants are told by the claim `tenant`.
+/// A server whose tenants are named by the claim `tenant`.
 struct Served {
     server: HttpServer,
     issuer: Issuer,

@@ -1,4 +1,4 @@
-//! What a server does without that its operator has not asked for.
+//! Features that a server does not use unless its operator configures them.
 
 use crate::support::{CALL, HttpServer, listening_sockets, petstore};
 

@@ -1,4 +1,4 @@
-//! Hostile and unlucky files: what cannot be read or written stays as it is, and nobody's entry is lost.
+//! Hostile and unlucky files: files that cannot be read or written stay as they are, and no entry is lost.
 
 use std::process::Child;
 
@@ -34,7 +34,7 @@ fn a_file_that_cannot_be_read_stays_untouched() {
     assert!(stderr(&output).contains("is not a regular file"), "{}", stderr(&output));
 }
 
-/// Nobody can make a file there, not even root.
+/// No user can make a file there, not even root.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_folder_that_takes_no_file_is_told() {

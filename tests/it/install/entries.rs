@@ -288,7 +288,7 @@ fn no_secret_reaches_a_file_a_link_or_an_output() {
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
 }
 
-/// What each client is told where a variable holds the key.
+/// Form in which each client gets a variable that holds the key.
 #[test]
 fn every_client_refers_to_variables_in_its_own_form() {
     let home = Home::new();

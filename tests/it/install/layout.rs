@@ -1,4 +1,4 @@
-//! What stands around an entry keeps its bytes: comments, blank lines and line ends, also where the file was changed meanwhile.
+//! The text around an entry keeps its bytes: comments, blank lines and line ends, also if the file was changed meanwhile.
 
 use super::{Home, read};
 use crate::support::stderr;

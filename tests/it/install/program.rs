@@ -1,4 +1,4 @@
-//! How an entry starts the program: as its user did, and by a path that stays.
+//! The command of an entry: it starts the program as its user did, by a path that stays.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Where `install` runs: in WSL, over SSH, as root, in a terminal, beside clients that are there or not.
+//! Surroundings of `install`: in WSL, over SSH, as root, in a terminal, beside clients that are there or not.
 
 #[cfg(target_os = "linux")]
 use std::{
@@ -158,7 +158,7 @@ fn a_token_over_http_beyond_this_machine_is_a_warning() {
     }
 }
 
-/// Starts the installation into Cursor in a terminal; nothing where this machine has no terminal.
+/// Starts the installation into Cursor in a terminal; nothing if this machine has no terminal.
 #[cfg(target_os = "linux")]
 fn install_in_terminal(home: &Home) -> Option<Child> {
     let mut command = crate::cli::terminal::in_terminal(200, &format!("install --client cursor --spec '{}'", petstore()))?;

@@ -1,4 +1,4 @@
-//! Whoever tries to delete something through a tool that reads: over both transports, in both eras, and at `/mcp/readonly`.
+//! Attempts to delete something through a tool that reads: over both transports, in old and new versions of MCP, and at `/mcp/readonly`.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::support::{HttpServer, Session, SpecFile, Upstream, project, stateless
 #[derive(Deserialize)]
 struct Attempt {
     tool: String,
-    /// As they are written: what a parser would make of them is what is tested.
+    /// Arguments as text, because their parsing is tested.
     arguments: String,
 }
 
@@ -61,7 +61,7 @@ fn post_to(server: &HttpServer, path: &str, headers: &[&str], message: &str) -> 
     answer.split_once("\r\n\r\n").unwrap().1.to_owned()
 }
 
-/// Whether an answer says that nothing was done.
+/// Returns true if an answer reports a refusal.
 fn is_refusal(answer: &str) -> bool {
     let answer: Value = serde_json::from_str(answer).unwrap_or_else(|error| panic!("{error}: {answer}"));
     answer["error"].is_object() || answer["result"]["isError"] == true

@@ -1,4 +1,4 @@
-//! How the server ends, and calls at the same time.
+//! The end of the server, and calls at the same time.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ fn spec() -> SpecFile {
     SpecFile::with_paths(&json!({"/fast": {"get": {"operationId": "fast"}}, "/slow": {"get": {"operationId": "slow"}}}))
 }
 
-/// An upstream whose `/slow` answers when it is told to, and tells when it was asked.
+/// An upstream whose `/slow` answers on demand, and reports when it was asked.
 fn held() -> (Upstream, std::sync::mpsc::Sender<()>, std::sync::mpsc::Receiver<()>) {
     let (release, wait) = channel::<()>();
     let (asked, was_asked) = channel::<()>();

@@ -1,4 +1,4 @@
-//! What hosts of each kind show the model of a result: the structured content alone, the text alone, or both.
+//! The parts of a result that hosts of each kind show the model: the structured content alone, the text alone, or both.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{HttpServer, Session, SpecFile, Upstream, reply};
 
-/// What a host shows the model.
+/// Parts of a result that a host shows the model.
 #[derive(Debug, Clone, Copy)]
 enum Host {
     /// The structured content if there is some, else the text.
@@ -275,7 +275,7 @@ fn the_next_page_of_a_cut_error_does_not_hold_what_was_cut() {
     );
 }
 
-/// What a filter makes of a reply need not be what the document declares.
+/// The output of a filter need not be what the document declares.
 #[test]
 fn a_filter_breaks_no_strict_output_schema() {
     let spec = SpecFile::new(&document().to_string());

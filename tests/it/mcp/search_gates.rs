@@ -1,4 +1,4 @@
-//! Everything that concerns a call counts for the operation behind a gate: confirmation, records, keywords of a search.
+//! All rules for a call apply to the operation behind a meta-tool: confirmation, records, keywords of a search.
 
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ fn a_confirmation_of_a_gate_is_that_of_the_operation_and_of_this_gate_alone() {
     };
     // A number as text is repaired before it is shown.
     let inner = json!({"operation": "delete_pet", "arguments": {"petId": "1"}});
-    // What reads is not asked about, nor is the wrong gate, nor what would be refused anyway.
+    // There is no question about a call that reads, a wrong meta-tool, or a call that would be refused anyway.
     let read = post("call_read", &json!({"operation": "list_pets"}), None);
     assert_eq!(read["isError"], false, "{read}");
     upstream.take_one();
@@ -53,7 +53,7 @@ fn a_confirmation_of_a_gate_is_that_of_the_operation_and_of_this_gate_alone() {
     }
     let asked = post("call_destructive", &inner, None);
     assert_eq!(asked["resultType"], "input_required", "{asked}");
-    // It names the operation and its API, and the arguments as they are sent; the gate says nothing about the call.
+    // It names the operation and its API, and the arguments as they are sent; the name of the meta-tool says nothing about the call.
     let question = asked["inputRequests"]["confirm"]["params"]["message"].as_str().unwrap();
     assert!(
         question.starts_with("Allow delete_pet of \u{201c}Petstore\u{201d}: DELETE /pets/1? It may change or remove"),
@@ -64,7 +64,7 @@ fn a_confirmation_of_a_gate_is_that_of_the_operation_and_of_this_gate_alone() {
         "{question}"
     );
     let state = &asked["requestState"];
-    // Neither the plain call, nor another call through the gate.
+    // Neither the plain call, nor another call through the meta-tool.
     for (tool, arguments) in [
         ("delete_pet", json!({"petId": 1})),
         ("call_destructive", json!({"operation": "delete_pet", "arguments": {"petId": 2}})),
@@ -142,7 +142,7 @@ fn the_audit_log_has_the_operation_and_the_gate() {
         (json!("delete_pet"), json!("call_destructive"), json!("destructive"))
     );
     assert_eq!(fields(&lines[1]), (json!("delete_pet"), Value::Null, json!("destructive")));
-    // The wrong gate: nothing is sent, and the operation that was meant is on record.
+    // The wrong meta-tool: nothing is sent, and the operation that was meant is on record.
     assert_eq!(fields(&lines[2]), (json!("delete_pet"), json!("call_read"), json!("destructive")));
     assert_eq!(lines[2]["outcome"], "invalid_arguments", "{:?}", lines[2]);
 }

@@ -66,7 +66,7 @@ fn search_mode_lists_gates_whose_hints_are_true_of_what_they_call() {
     // A class without operations is not listed.
     let mut session = searching(&spec, &upstream, &["--read-only"]);
     assert_eq!(names(&session.tools()), all[..3]);
-    // What stands before names stands before gates.
+    // The prefix of names is that of meta-tools too.
     let mut session = searching(&spec, &upstream, &["--tool-prefix", "shop_", "--pin", "tag:orders"]);
     let tools = session.tools();
     assert_eq!(names(&tools)[..2], ["shop_search_operations", "shop_describe_operations"]);
@@ -302,7 +302,7 @@ fn nothing_is_deleted_through_call_read() {
         assert_eq!(session.receive()["error"]["code"], -32600, "{arguments}");
     }
     assert!(upstream.received().is_empty(), "{:?}", upstream.received());
-    // Through the right gate, it is called.
+    // Through the right meta-tool, it is called.
     let called = session.call("call_destructive", &json!({"operation": "prunePets"}));
     assert_eq!(called["isError"], false, "{called}");
     assert_eq!(upstream.take_one().line, "POST /pets/prune HTTP/1.1");
@@ -440,7 +440,7 @@ fn a_reload_that_changes_hints_changes_the_gate() {
     });
     let before = upstream.received().len();
     let refused = session.request("tools/call", &json!({"name": "call_read", "arguments": {"operation": "look"}}));
-    // The gate for reading is gone with the last operation that reads.
+    // The meta-tool for reading is gone with the last operation that reads.
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
     assert_eq!(upstream.received().len(), before);
 }

@@ -53,7 +53,7 @@ fn a_schema_that_is_made_when_it_is_used_is_that_of_the_list() {
     }
 }
 
-/// A list is as long as the operator asked for, and no longer than any client takes where nobody asked.
+/// A list is as long as the operator asked for, and if the operator did not ask, no longer than any client takes.
 #[test]
 fn a_list_that_no_client_takes_is_served_in_search_mode_unless_the_operator_wants_all() {
     let (spec, upstream) = (large(), Upstream::echo());

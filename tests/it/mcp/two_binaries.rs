@@ -107,7 +107,7 @@ impl Side {
         command
     }
 
-    /// What was asked of the API, without what differs by the port.
+    /// Returns the requests to the API, without the parts that differ by the port.
     fn asked(&self) -> Vec<String> {
         let without_port = |text: String| text.replace(self.upstream.host(), "HOST");
         let asked = self.upstream.take_all().into_iter().map(|mut received| {
@@ -207,7 +207,7 @@ fn wanted(answer: String) -> String {
     message.to_string()
 }
 
-/// Whether our answer to a message is one that is wanted to differ.
+/// Returns true if our answer to a message is one that is wanted to differ.
 fn differs_on_purpose(message: &str, oracle: &str, ours: &str) -> bool {
     let names = |answer: &str, code: &str| answer.contains(&format!("\"code\":{code}"));
     // An argument is there once for every tool; each request is answered, and its identifier as a number; metadata are an object.

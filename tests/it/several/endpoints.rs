@@ -107,7 +107,7 @@ fn paths_match_byte_for_byte_and_an_unknown_name_is_401_before_404() {
         assert_eq!(post_to(&server, path, &[token], LIST).0, 404, "{path}");
         assert_eq!(post_to(&server, path, &[], LIST).0, 401, "{path}");
         assert_eq!(post_to(&server, path, &["Origin: https://evil.example"], LIST).0, 403, "{path}");
-        // A body that nobody may send is not read first.
+        // A body of a client that may not send it is not read first.
         assert_eq!(post_to(&server, path, &[token, "Content-Type: text/plain"], LIST).0, 404, "{path}");
     }
     for path in ["/mcp", "/mcp/pets", "/mcp/pets/readonly", "/mcp/readonly"] {
@@ -273,7 +273,7 @@ fn serve_notes(tools: &'static str) -> Notes {
 }
 
 impl Notes {
-    /// Calls an operation by its name at that endpoint, in search mode through its gate.
+    /// Calls an operation by its name at that endpoint, in search mode through its meta-tool.
     fn call(&self, path: &str, operation: &str, arguments: Value) -> Value {
         let (tool, arguments) = match self.tools {
             "all" => (operation, arguments),
@@ -283,7 +283,7 @@ impl Notes {
         call_statelessly(&self.server, path, tool, json!({ "arguments": arguments }))
     }
 
-    /// What a client of that endpoint reads about an operation.
+    /// Returns the description of an operation for a client of that endpoint.
     fn described(&self, path: &str, operation: &str) -> String {
         let answer = if self.tools == "all" {
             post_statelessly(&self.server, path, "tools/list", json!({}))

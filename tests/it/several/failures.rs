@@ -1,4 +1,4 @@
-//! What fails of one API, and what becomes of the others.
+//! Failures of one API, and their effect on the others.
 
 use serde_json::{Value, json};
 

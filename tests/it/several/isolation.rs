@@ -1,4 +1,4 @@
-//! Nothing of one API goes out with a call of another, and no secret of any comes back.
+//! No credential of one API is sent with a call of another, and no secret of any comes back.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ fn p66_credentials_of_one_api_never_reach_another_in_many_mixed_calls() {
     let setup = Setup::new();
     setup.document("pets");
     setup.document("bills");
-    // Both redirect to the other, which nobody follows.
+    // Both redirect to the other; neither redirect is followed.
     let bills = Upstream::start(Box::new(|_| reply(307, &["Location: http://127.0.0.1:9/things"], b"")));
     let target = bills.url.clone();
     let pets = Upstream::start(Box::new(move |_| reply(307, &[&format!("Location: {target}/things")], b"")));

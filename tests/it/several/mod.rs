@@ -113,7 +113,7 @@ pub fn listed(server: &HttpServer, path: &str, headers: &[&str]) -> Vec<String> 
     names(tools).into_iter().map(str::to_owned).collect()
 }
 
-/// The smallest documents of the corpus; none where there is no corpus.
+/// The smallest documents of the corpus; none if there is no corpus.
 pub fn corpus_documents(count: usize) -> Vec<std::path::PathBuf> {
     let Ok(corpus) = std::env::var("OPENAPI_MCP_CORPUS") else {
         return Vec::new();

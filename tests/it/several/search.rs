@@ -54,7 +54,7 @@ fn several_apis_are_searched_and_called_through_one_set_of_gates() {
             words(&described).starts_with(&format!("{name} · GET /things · read")),
             "{described}"
         );
-        // What only reads has no gate for the rest, and no other way to it.
+        // An endpoint that only reads has no meta-tool for other calls, and no other way to them.
         let created = call(&server, path, &[], "call_write", &json!({"operation": "pets_create_thing"}));
         assert_eq!(created["error"]["code"] == -32602, count == 3, "{path}: {created}");
         pets.take_all();
@@ -97,7 +97,7 @@ fn p55_search_shows_a_token_only_what_it_may_list_and_a_step_up_names_all_scopes
             "{hidden}"
         );
     }
-    // A call that lacks a scope asks for all of them at once; the wrong gate is told first, and asks for none.
+    // A call that lacks a scope asks for all of them at once; the wrong meta-tool is reported first, and needs none.
     let message = |tool: &str, operation: &str| call_message(tool, &json!({ "operation": operation }).to_string());
     let (status, head, _) = post_to(&served.server, "/mcp", &[&token], &message("call_read", "bills_list_things"));
     let challenge = answer_header(&head, "www-authenticate").unwrap_or_default();

@@ -83,7 +83,7 @@ fn discovered(args: &[&str]) -> Value {
     serde_json::from_str::<Value>(&line).unwrap()["result"].clone()
 }
 
-/// What hosts show of the instructions that show the least.
+/// Returns the part of the instructions that hosts with the shortest view show.
 fn shown_instructions(introduction: &Value) -> String {
     introduction["instructions"].as_str().unwrap().chars().take(512).collect()
 }
@@ -228,7 +228,7 @@ fn a_call_of_a_served_api_waits_for_no_other() {
     let list = session.request("tools/list", &json!({}));
     assert_eq!(names(list["result"]["tools"].as_array().unwrap()).len(), 2, "{list}");
     assert_eq!(list["result"]["ttlMs"], 0, "{list}");
-    // What comes late is told, and served.
+    // An API that comes late is reported, and served.
     let document = super::document("slow").to_string();
     let (stream, _) = silent.accept().unwrap();
     std::io::Write::write_all(
@@ -348,7 +348,7 @@ fn apis_that_are_too_many_for_the_instructions_are_counted() {
     );
 }
 
-/// The work on a large document keeps neither the handshake nor the calls of others waiting, also where there is one processor.
+/// The work on a large document delays neither the handshake nor the calls of others, also if there is one processor.
 #[test]
 fn a_large_document_keeps_nobody_waiting() {
     let setup = Setup::new();

@@ -1,4 +1,4 @@
-//! What the settings of several APIs may say, and what ends the start.
+//! Settings of several APIs, and those that end the start.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Twenty APIs at once: whatever way a call comes, it carries the credential of its own API and no other.
+//! Twenty APIs at once: on every way of a call, it carries the credential of its own API and no other.
 
 use std::collections::BTreeSet;
 

@@ -44,7 +44,7 @@ fn call_all(replicas: &mut [Session], calls: usize) {
     }
 }
 
-/// How long it took from the first request to the last one.
+/// Returns the time from the first request to the last one.
 fn span(times: &Mutex<Vec<Instant>>) -> Duration {
     let mut times = std::mem::take(&mut *times.lock().unwrap());
     times.sort();

@@ -1,4 +1,4 @@
-//! `--shared-state`: what replicas share through a real Redis, and what becomes of it where Redis fails.
+//! `--shared-state`: the state that replicas share through a real Redis, also if Redis fails.
 
 mod confirmation;
 mod limits;
@@ -34,7 +34,7 @@ fn http_replica(redis: &Redis, more: &[&str], variables: &[(&str, &str)]) -> Htt
 /// Lets a call wait for Redis for as long as a busy machine takes: for what is to be shared in any case.
 const PATIENT: [&str; 2] = ["--shared-state-timeout", "10"];
 
-/// What must not be found in Redis, in the clear.
+/// Asserts that secrets are not in Redis as plain text.
 fn assert_hidden(redis: &Redis, secrets: &[&str]) {
     let everything = redis.everything();
     let shown = String::from_utf8_lossy(&everything);

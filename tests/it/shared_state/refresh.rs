@@ -18,7 +18,7 @@ pub const VARIABLES: [(&str, &str); 2] = [
 /// access token alone.
 pub struct Authority {
     pub upstream: Upstream,
-    /// How many tokens were given.
+    /// Number of tokens that were given.
     given: Arc<AtomicUsize>,
     is_revoked: Arc<AtomicBool>,
     /// Access tokens up to this one are refused.

@@ -94,7 +94,7 @@ fn without_redis_each_replica_keeps_replies_alone() {
     assert!(!changes(&mut second).1 && changes(&mut second).1);
     assert_eq!(first.call("add", &json!({}))["isError"], false);
     assert_eq!(changes(&mut first).0, 1);
-    // What the first one changed meanwhile is told once Redis answers again.
+    // Changes of the first one are reported once Redis answers again.
     redis.restart();
     wait_until("the other replica does not see the change", || changes(&mut second).0 == 1);
 }

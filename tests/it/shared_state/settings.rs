@@ -1,4 +1,4 @@
-//! What the settings of `--shared-state` must say, and how a start ends that Redis refuses.
+//! Settings of `--shared-state`, and the end of a start that Redis refuses.
 
 use super::{KEY, stdio_replica};
 use crate::support::{Redis, Session, command, petstore, stderr};

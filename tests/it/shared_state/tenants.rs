@@ -1,4 +1,4 @@
-//! What replicas share for each tenant of an API: its refresh token and its kept replies, and nothing of another tenant.
+//! The state that replicas share for each tenant of an API: its refresh token and its kept replies, and nothing of another tenant.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 

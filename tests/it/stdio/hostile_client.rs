@@ -13,7 +13,7 @@ fn is_well(server: &mut RawSession, id: u64) {
     assert_eq!(answer["result"]["structuredContent"]["name"], "Biscuit", "{answer}");
 }
 
-/// Lines that are not messages, and the code of the answer; 0 where there must be none.
+/// Lines that are not messages, and the code of the answer; 0 if there must be none.
 fn malformed() -> Vec<(Vec<u8>, i64)> {
     let mut lines: Vec<(Vec<u8>, i64)> = Vec::new();
     let mut add = |code: i64, texts: &[&str]| lines.extend(texts.iter().map(|text| (text.as_bytes().to_vec(), code)));

@@ -92,7 +92,7 @@ fn a_busy_collector_is_asked_again_and_one_that_refuses_is_not() {
     assert_eq!(busy.requests()[0].body, busy.requests()[1].body);
     assert_eq!(dropped(&session), 0);
 
-    // A redirect is not followed: the credential of the collector is for nobody else.
+    // A redirect is not followed: the credential of the collector is for no other server.
     for status in [400, 401, 307] {
         let location = format!("Location: {}/elsewhere", busy.url());
         let refusing = Collector::answering(move |_| reply(status, &[&location], b"no"));

@@ -1,4 +1,4 @@
-//! Which trace a call belongs to.
+//! The trace of a call.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -12,9 +12,9 @@ struct ContextCase {
     traceparent: serde_json::Value,
     #[serde(default)]
     tracestate: serde_json::Value,
-    /// Whether the trace goes on.
+    /// True if the trace goes on.
     continues: bool,
-    /// What is kept of `tracestate`; nothing by default.
+    /// The part of `tracestate` that is kept; none by default.
     #[serde(default)]
     keeps: String,
 }

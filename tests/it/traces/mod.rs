@@ -1,4 +1,4 @@
-//! Traces of OpenTelemetry: the spans of calls, where they belong, and what happens where nobody takes them.
+//! Traces of OpenTelemetry: the spans of calls, their parents, and collectors that do not take them.
 
 mod collectors;
 mod contexts;

@@ -1,4 +1,4 @@
-//! `--propagate-trace`: what the API is told of a trace, and that nobody else is.
+//! `--propagate-trace`: the trace context goes to the API, and to no other server.
 
 use serde_json::json;
 

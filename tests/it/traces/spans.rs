@@ -1,4 +1,4 @@
-//! What a span says, and what it never says.
+//! The contents of a span, and values that it never contains.
 
 use serde_json::json;
 

@@ -447,7 +447,7 @@ fn p41_what_a_token_endpoint_says_or_an_api_echoes_shows_no_secret() {
     }
 }
 
-/// Whether `Authorization: Digest` answers the challenge of the test's API (RFC 7616 section 3.4.1).
+/// Returns true if `Authorization: Digest` answers the challenge of the test's API (RFC 7616 section 3.4.1).
 fn answers(authorization: &str, method: &str) -> bool {
     use sha2::Digest as _;
     let hash = |text: String| {
@@ -676,7 +676,7 @@ fn no_refresh_token_is_used_while_the_disk_is_full() {
     assert!(stored.contains("refresh-s3cret-1") && stored.ends_with('}'), "{stored:?}");
 }
 
-/// Whoever can write into the folder could have put these files there.
+/// Any user who can write into the folder could have put these files there.
 #[cfg(unix)]
 #[test]
 fn files_of_others_beside_the_token_store_are_not_written() {

@@ -290,7 +290,7 @@ fn a_reply_that_could_never_be_used_takes_no_room() {
     assert!(cached_bytes(&session) > 0);
 }
 
-/// What the page of metrics says of the cache.
+/// Returns the metrics of the cache.
 fn metrics_page(session: &Session) -> String {
     let logs = session.logged("metrics at http://");
     let (_, address) = logs.split_once("metrics at http://").unwrap();

@@ -135,8 +135,7 @@ fn run_file(name: &str, file: &Value) -> usize {
     cases.len()
 }
 
-/// What tools look like: the names of their arguments, those that must be given, the schemas of some, and texts that stand
-/// nowhere in them.
+/// Checks the listed tools: the names of their arguments, the required ones, the schemas of some, and texts that they do not contain.
 fn check_listed(name: &str, file: &Value, session: &mut Session) {
     let Some(listed) = file["listed"].as_object() else { return };
     let tools = session.tools();

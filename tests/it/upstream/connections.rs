@@ -8,7 +8,7 @@ use crate::support::certificates::Authority;
 use crate::support::upstream::serve_connections;
 use crate::support::{Session, SpecFile, listener, text};
 
-/// What the model reads of a call of an API at `url`, and the whole log.
+/// Returns the text that the model reads of a call of an API at `url`, and the whole log.
 fn failed_call(url: &str) -> (String, String) {
     let spec = SpecFile::with_paths(&json!({"/a": {"post": {"operationId": "a"}}}));
     let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", url]);

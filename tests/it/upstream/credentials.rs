@@ -1,4 +1,4 @@
-//! The operator's credentials: which scheme is sent where, from which setting, and to which operation.
+//! The operator's credentials: the schemes that are sent, their settings, and their operations.
 
 use serde_json::{Map, Value, json};
 

@@ -329,7 +329,7 @@ fn p10_an_endless_stream_is_collected_within_the_time_of_a_call() {
     assert!(note.contains("the time for a call was over"), "{result}");
 }
 
-/// What came of JSON that goes on is given, and an API that answers so is not one that fails.
+/// The received part of endless JSON is returned, and an API that answers so does not count as failing.
 #[test]
 fn p10_a_stream_under_the_type_of_json_is_collected_within_the_time_of_a_call() {
     let upstream = Upstream::raw(|request, stream| {

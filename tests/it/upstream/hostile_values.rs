@@ -68,7 +68,7 @@ fn p6_a_query_value_reaches_exactly_one_key() {
             let result = session.call("get", &arguments);
             if result["isError"] == true {
                 assert!(upstream.received().is_empty(), "{arguments} was refused and still sent");
-                // Only what cannot be told from its neighbour once it is joined.
+                // Only values that cannot be distinguished from their neighbour once they are joined.
                 assert!(keys == ["joined"] || keys == ["piped"], "{arguments}: {result}");
                 continue;
             }

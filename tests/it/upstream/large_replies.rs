@@ -1,4 +1,4 @@
-//! Replies and results that are too large: endless, swollen, deeply nested, or slow to read; and where a text is cut.
+//! Replies and results that are too large: endless, swollen, deeply nested, or slow to read; and the cut of texts.
 
 use std::io::Write as _;
 use std::sync::Arc;

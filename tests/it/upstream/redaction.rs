@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{Session, SpecFile, Upstream, reply, run, stdout};
 
-/// What is given and what is sent may differ: a word before a token, blanks around a key, an encoding.
+/// The given and the sent credential may differ: a word before a token, blanks around a key, an encoding.
 #[test]
 fn p41_a_credential_that_comes_back_as_it_was_sent_is_taken_out() {
     let key = || json!({"type": "apiKey", "in": "header", "name": "X-Key"});
@@ -209,7 +209,7 @@ fn p41_a_credential_that_comes_back_escaped_or_in_another_charset_is_taken_out()
     }
 }
 
-/// A plain header is no secret: its words are those of replies as well.
+/// A plain header is not a secret: its words are those of replies as well.
 #[test]
 fn p41_the_values_of_plain_headers_stay_in_replies() {
     let said = r#"{"created":"2022-06-28T10:00:00Z","tenant":"platform","acct":123456789012,"url":"https://h/platform"}"#;

@@ -80,7 +80,7 @@ fn a_filter_that_fails_leaves_the_reply_and_the_server_as_they_are() {
         "{result}"
     );
     upstream.take_one();
-    // The process of a filter has no environment to tell of.
+    // The process of a filter has no environment to reveal.
     let result = session.call("plain", &json!({"response_filter": "env | keys"}));
     assert_eq!(result["structuredContent"]["result"], json!(["MIMALLOC_ARENA_RESERVE"]), "{result}");
 }

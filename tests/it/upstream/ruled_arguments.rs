@@ -1,5 +1,5 @@
-//! Rules of the operator for arguments, where an adversary looks for a way around them: the values of clients, the dry run, the
-//! question to a person, the log, and the settings themselves.
+//! Rules of the operator for arguments, which an adversary tries to circumvent: the values of clients, the dry run, the question to a
+//! person, the log, and the settings themselves.
 
 use std::process::Command;
 

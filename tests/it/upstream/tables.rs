@@ -1,4 +1,4 @@
-//! What a table saves, measured on real replies: lists made of the examples in GitHub's document.
+//! Savings of a table, measured on real replies: lists made of the examples in GitHub's document.
 
 use std::collections::HashMap;
 

@@ -112,7 +112,7 @@ fn p50_a_proxy_is_used_when_asked_for_and_never_because_of_the_environment() {
     assert!(output.status.code() == Some(2) && stderr(&output).contains("--proxy-auth-env") && !stderr(&output).contains("hunter2"));
 }
 
-/// `--insecure-upstream` holds for the API alone: whoever can pass for the issuer can forge tokens.
+/// `--insecure-upstream` holds for the API alone: an attacker who can pass for the issuer can forge tokens.
 #[test]
 fn p49_an_insecure_api_does_not_make_the_issuer_of_tokens_insecure() {
     let authority = Authority::new();

@@ -118,7 +118,7 @@ fn a_long_upload_is_told_as_it_goes() {
         }
     };
     let length = f64::from(3 << 20);
-    // Base64 of as many bytes in memory is told as well.
+    // Base64 of as many bytes in memory is reported as well.
     for body in [json!({"path": "large"}), json!("AAAA".repeat(1 << 20))] {
         let told = told(body);
         assert!(told.windows(2).all(|pair| pair[0].0 < pair[1].0), "progress grows: {told:?}");
