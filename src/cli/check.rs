@@ -27,7 +27,7 @@ pub(crate) struct CheckCommand {
     settings: CommandSettings,
     #[command(flatten)]
     config: ConfigFile,
-    /// How the report is written
+    /// Format of the report
     #[arg(long, value_enum, default_value = "text")]
     format: CheckFormat,
 }

@@ -26,7 +26,7 @@ pub(crate) struct DiffCommand {
     settings: CommandSettings,
     #[command(flatten)]
     config: ConfigFile,
-    /// How the changes are written
+    /// Format of the changes
     #[arg(long, value_enum, default_value = "text")]
     format: DiffFormat,
 }

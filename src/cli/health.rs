@@ -14,7 +14,7 @@ use crate::text;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct HealthCommand {
-    /// Where the server answers
+    /// Address of the server
     #[arg(default_value = "http://127.0.0.1:8080/readyz")]
     url: Url,
 

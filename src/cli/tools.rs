@@ -24,7 +24,7 @@ pub(crate) struct ToolsCommand {
     config: ConfigFile,
     #[command(flatten)]
     filter: Filter,
-    /// Show where each hint comes from
+    /// Show the source of each hint
     #[arg(long)]
     explain: bool,
     /// The format of the list

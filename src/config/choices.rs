@@ -61,7 +61,7 @@ pub(crate) enum DocumentHints {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ToolLabelName {
-    /// Where there are at most 500 tools
+    /// If there are at most 500 tools
     Auto,
     /// Always
     On,
@@ -156,7 +156,7 @@ pub(crate) enum OutputSchemasName {
 pub(crate) enum DescribeName {
     /// The document's own words
     Plain,
-    /// Also what a call returns, and what takes the place of a deprecated operation
+    /// Also the fields of replies, and the replacement of a deprecated operation
     Brief,
     /// Also defaults, the meanings of constants, and one example of the arguments
     Full,

@@ -32,13 +32,13 @@ pub(crate) struct HttpSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_unauthenticated: Option<bool>,
 
-    /// How long requests are still answered after SIGTERM while /readyz answers 503, so that a balancer stops sending before
-    /// the listener closes, in seconds [default: 0]
+    /// Time for which requests are still answered after SIGTERM while /readyz answers 503, so that a balancer stops sending before the
+    /// listener closes, in seconds [default: 0]
     #[arg(long, env = "OPENAPI_MCP_DRAIN_DELAY", value_parser = read_seconds, value_name = "SECONDS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_delay: Option<f64>,
 
-    /// What a browser gets at / and /mcp: a page with the tools, one with only the steps to connect, or none [default: full on loopback if
+    /// Answer to a browser at / and /mcp: a page with the tools, one with only the steps to connect, or none [default: full on loopback if
     /// clients need no token, else public]
     #[arg(long, env = "OPENAPI_MCP_PAGE", value_name = "WHICH", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,7 @@ pub(crate) struct HttpSettings {
     #[serde(flatten)]
     pub forward: ForwardSettings,
 
-    /// Who may call over HTTP, and how much
+    /// Admission and limits of clients over HTTP
     #[command(flatten)]
     #[serde(flatten)]
     pub access: AccessSettings,

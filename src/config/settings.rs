@@ -72,7 +72,7 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overlay: Vec<ConfigSource>,
 
-    /// Which references into other files are followed [default: local]
+    /// References into other files that are followed [default: local]
     #[arg(long, env = "OPENAPI_MCP_EXTERNAL_REFS", value_name = "WHICH", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_refs: Option<ExternalRefs>,
@@ -88,7 +88,7 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
 
-    /// Which of the document's servers is called: its number from 1, or its URL as the document writes it [default: 1]
+    /// The document's server that is called: its number from 1, or its URL as the document writes it [default: 1]
     #[arg(long, env = "OPENAPI_MCP_SERVER", hide_env_values = true, value_name = "NUMBER|URL")]
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "text_or_number")]
     pub server: Option<String>,
@@ -140,7 +140,7 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_destructive: Option<bool>,
 
-    /// What the hints of tools are based on, before anything overrides them [default: careful]
+    /// Basis of the hints of tools, before overrides [default: careful]
     #[arg(long, env = "OPENAPI_MCP_ANNOTATION_POLICY", value_name = "POLICY", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotation_policy: Option<AnnotationPolicy>,
@@ -151,7 +151,7 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_api: Option<bool>,
 
-    /// How far the document's own hints (x-mcp and the like) are trusted [default: tighten]
+    /// Trust in the document's own hints (x-mcp and the like) [default: tighten]
     #[arg(long, env = "OPENAPI_MCP_DOCUMENT_HINTS", value_name = "TRUST", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub document_hints: Option<DocumentHints>,
@@ -202,12 +202,12 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pin: Vec<String>,
 
-    /// Which output schemas are offered [default: auto]
+    /// Output schemas that are offered [default: auto]
     #[arg(long, env = "OPENAPI_MCP_OUTPUT_SCHEMAS", value_name = "WHICH", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schemas: Option<OutputSchemasName>,
 
-    /// How much descriptions of tools say besides the document's own words [default: plain]
+    /// Detail of the descriptions of tools besides the document's own words [default: plain]
     #[arg(long, env = "OPENAPI_MCP_DESCRIBE", value_name = "DETAIL", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub describe: Option<DescribeName>,
@@ -259,8 +259,8 @@ pub(crate) struct CommonSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientName>,
 
-    /// What clients list: every operation as a tool, or a few tools that search, describe and call the operations
-    /// [default: all, or search above --max-list-bytes; auto with --client vscode, cursor, windsurf or openai]
+    /// Tools that clients list: every operation, or a few tools that search, describe and call the operations [default: all, or search
+    /// above --max-list-bytes; auto with --client vscode, cursor, windsurf or openai]
     #[arg(long, env = "OPENAPI_MCP_TOOLS", value_name = "MODE", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolsMode>,
@@ -292,7 +292,7 @@ pub(crate) struct ProcessSettings {
     #[serde(flatten)]
     pub shared_state: SharedStateSettings,
 
-    /// How much is logged to standard error [default: info for serve, warn for tools and call, else error]
+    /// Level of the log on standard error [default: info for serve, warn for tools and call, else error]
     #[arg(long, env = "OPENAPI_MCP_LOG_LEVEL", value_name = "LEVEL", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_level: Option<LogLevel>,
@@ -309,7 +309,7 @@ pub(crate) struct ProcessSettings {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct ServerSettings {
-    /// How clients reach the server [default: stdio]
+    /// Transport by which clients reach the server [default: stdio]
     #[arg(long, env = "OPENAPI_MCP_TRANSPORT", value_name = "TRANSPORT", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<TransportKind>,
@@ -342,7 +342,7 @@ pub(crate) struct ServerSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_memory: Option<usize>,
 
-    /// How often to check whether the document changed, in seconds; 0 means never [default: 0]
+    /// Interval of checks for changes of the document, in seconds; 0 means never [default: 0]
     #[arg(long, env = "OPENAPI_MCP_RELOAD", value_parser = read_seconds, value_name = "SECONDS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reload: Option<f64>,

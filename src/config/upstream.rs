@@ -67,7 +67,7 @@ pub(crate) struct UpstreamSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<f64>,
 
-    /// How often a request of an idempotent tool is repeated if the API is busy or cannot be reached, 0 to 3 [default: 2]
+    /// Number of times that a request of an idempotent tool is repeated if the API is busy or cannot be reached, 0 to 3 [default: 2]
     #[arg(long, env = "OPENAPI_MCP_RETRIES", value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
@@ -77,7 +77,7 @@ pub(crate) struct UpstreamSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breaker_failures: Option<u32>,
 
-    /// How long such calls are refused, in seconds [default: 30]
+    /// Time for which such calls are refused, in seconds [default: 30]
     #[arg(long, env = "OPENAPI_MCP_BREAKER_PAUSE", value_parser = read_seconds, value_name = "SECONDS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breaker_pause: Option<f64>,

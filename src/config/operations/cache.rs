@@ -23,7 +23,7 @@ pub(crate) struct CacheSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<usize>,
 
-    /// How long a reply may be kept that says nothing about it, in seconds [default: 0]
+    /// Time for which a reply without directives of its own may be kept, in seconds [default: 0]
     #[arg(long, env = "OPENAPI_MCP_CACHE_DEFAULT_TTL", value_parser = read_seconds, value_name = "SECONDS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_default_ttl: Option<f64>,

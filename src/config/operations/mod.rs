@@ -33,7 +33,7 @@ pub(crate) struct OperationsSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics_bind: Option<String>,
 
-    /// Whether metrics of calls name the tool [default: auto, which is up to 500 tools]
+    /// The tool's name as a label in metrics of calls [default: auto, which is up to 500 tools]
     #[arg(long, env = "OPENAPI_MCP_METRICS_TOOL_LABEL", value_name = "WHEN", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics_tool_label: Option<ToolLabelName>,
