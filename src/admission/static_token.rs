@@ -22,7 +22,7 @@ impl StaticToken {
     /// Reads a token from a variable or from a line of a file.
     ///
     /// # Errors
-    /// What is wrong with it, without repeating it.
+    /// The fault, without the text itself.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Err("is empty".into());

@@ -167,9 +167,9 @@ pub(crate) enum DescribeName {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum PageName {
-    /// How to connect, and the tools
+    /// Steps to connect, and the tools
     Full,
-    /// How to connect, without any text of the document
+    /// Steps to connect, without any text of the document
     Public,
     /// There is no page
     Off,

@@ -35,7 +35,7 @@ pub(crate) fn read_headers([flag, env_flag]: [&str; 2], given: &[String], from_e
                 let credentials = value.strip_prefix(&format!("{scheme} ")).unwrap_or(value);
                 add_header(&mut headers, env_flag, (name, &format!("{scheme} {credentials}")), true, problems);
             }
-            // What stands after a scheme may be the credential itself; it is not repeated.
+            // The text after a scheme may be the credential itself; it is not repeated.
             None if !scheme.is_empty() => problems.push(format!(
                 "{env_flag}, for the header `{name}`: there is no such variable; give the variable's name after `{scheme}`, not the credential"
             )),

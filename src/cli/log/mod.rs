@@ -22,7 +22,7 @@ use crate::config::variables::allows_decoration;
 /// Delivery of log lines to standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogDelivery {
-    /// Each line is written if it is logged, however long that takes: for a command that runs once.
+    /// The code that logs a line writes it, and waits until it is written: for a command that runs once.
     Direct,
     /// A thread writes the lines, so a standard error that is not read does not block: for a server.
     Queued,

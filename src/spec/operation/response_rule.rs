@@ -28,7 +28,7 @@ pub enum ReplyFormat {
     Markdown,
 }
 
-/// Fields of a reply: a JSON Pointer (RFC 6901) in which `*` stands for any part of a name and `**` for any number of steps. Lists need no
+/// Fields of a reply: a JSON Pointer (RFC 6901) in which `*` matches any part of a name and `**` for any number of steps. Lists need no
 /// step of their own: a pattern for a list applies to each of its items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldPattern {
