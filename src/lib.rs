@@ -66,9 +66,9 @@ pub use crate::outbound::{Clients, HttpClient, HttpError, Identity, OutboundErro
 pub use crate::proxy::auth::forward::Forwarding;
 pub use crate::proxy::auth::values::Credentials;
 pub use crate::proxy::cache::CacheOptions;
+pub use crate::proxy::exchange::CallOptions;
 pub use crate::proxy::response::sandbox::Sandbox;
 pub use crate::proxy::upstream::UpstreamOptions;
-pub use crate::proxy::upstream::exchange::CallOptions;
 pub use crate::proxy::{MemoryBudget, Request};
 pub use crate::spec::document::external::complete_document;
 pub use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, Operation, ReadError, Severity, Source};

@@ -120,10 +120,7 @@ const FENCES: [(&str, &[&str]); 14] = [
         ],
     ),
     ("saphyr_parser", &["spec/document/positions.rs"]),
-    (
-        "reqwest",
-        &["outbound.rs", "outbound", "proxy/upstream/exchange.rs", "spec/document/source.rs"],
-    ),
+    ("reqwest", &["outbound.rs", "outbound", "proxy/exchange", "spec/document/source.rs"]),
     ("axum", &["transport", "admission", "mock"]),
     ("clap", &["cli", "config"]),
     ("std::env", &["config"]),

@@ -19,11 +19,11 @@ use super::token_reply::{Granted, demanded_claims, error_code, refusal_reason, t
 use crate::outbound::{HttpClient, is_encrypted_or_local};
 use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
+use crate::proxy::exchange::{self, CallOptions};
 use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;
 use crate::proxy::request::style::{self, Keep};
 use crate::proxy::response::Response;
-use crate::proxy::upstream::exchange::{self, CallOptions};
 use crate::text;
 
 /// The largest reply of a token endpoint, in bytes.

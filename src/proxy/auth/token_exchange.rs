@@ -18,11 +18,11 @@ use super::token_reply::{Granted, seconds};
 use crate::observe;
 use crate::observe::call::note;
 use crate::observe::record::ExchangeRecord;
+use crate::proxy::breaker::{Breaker, Outcome};
 use crate::proxy::caller::Caller;
 use crate::proxy::caller::client_key::ClientKey;
 use crate::proxy::caller::subject::SubjectToken;
 use crate::proxy::error::{CallError, SignInChallenge};
-use crate::proxy::upstream::breaker::{Breaker, Outcome};
 use crate::text;
 
 /// RFC 8693 section 2.1.

@@ -9,10 +9,7 @@
 //! - `may_repeat` in `annotate/enforcement.rs` decides for which tools. After a 401, `renews_credential` in `proxy/upstream/mod.rs`
 //!   allows one more request of any tool.
 
-pub(crate) mod breaker;
-pub(crate) mod exchange;
 pub(crate) mod limit;
-pub(crate) mod network_error;
 pub(crate) mod retry;
 
 use std::collections::HashMap;
@@ -23,15 +20,15 @@ use http::StatusCode;
 use tokio::time::{Instant, sleep, timeout_at};
 use url::Origin;
 
-use self::breaker::{Breaker, Outcome};
-use self::exchange::CallOptions;
 use self::limit::{ConcurrencyLimit, RequestRate, Waiting};
 use self::retry::Budget;
 use super::auth::authenticator::CallAuthentication;
 use super::auth::refused_tokens::RefusedTokens;
 use super::auth::resolve::Credential;
+use super::breaker::{Breaker, Outcome};
 use super::caller::Caller;
 use super::error::CallError;
+use super::exchange::{self, CallOptions};
 use super::redact::Redactor;
 use super::redact::json::NumberMark;
 use super::request::Request;

@@ -1,5 +1,7 @@
 //! Sending a request and reading the reply, within limits of time and size.
 
+mod network_error;
+
 use std::pin::pin;
 use std::time::Duration;
 
@@ -8,7 +10,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::network_error::{body_error, request_error};
+use self::network_error::{body_error, request_error};
 use crate::outbound::HttpClient;
 use crate::outbound::failure::OutboundFailure;
 use crate::proxy::caller::{Caller, ReportProgress};
