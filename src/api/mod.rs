@@ -420,9 +420,10 @@ impl Api {
             route.credential()?;
             let checked = self.checked_arguments(index, arguments.unwrap_or_default()).await?;
             let call = self.proxy.prepare(route, &bound.target, checked.arguments, &caller)?;
-            let reply = self.proxy.send(&call).await?;
+            // On the heap: they are most of what a call holds, and what waits for a call is moved from place to place.
+            let reply = Box::pin(self.proxy.send(&call)).await?;
             let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
-            let mut result = self.proxy.finish(&call, reply, shown_tool).await;
+            let mut result = Box::pin(self.proxy.finish(&call, reply, shown_tool)).await;
             let remarks = checked.repairs.into_iter().chain(checked.body_problems);
             remarks.for_each(|remark| result.note(NoteKind::Repair, remark));
             if is_refused {
