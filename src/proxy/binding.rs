@@ -321,7 +321,7 @@ impl<'a> Binder<'a> {
                     .iter()
                     .map(|(needs, operations)| access.access(needs, *operations))
                     .collect(),
-                redactor: Redactor::new(&HeaderMap::new(), &credentials, &access.sent()),
+                redactor: Redactor::new(&HeaderMap::new(), &[access.sent(), credentials.exposed()].concat()),
                 cache: cache.and_then(|cache| ReplyCache::new(cache, self.options.api.clone(), shared.as_ref())),
                 upstream: self.upstream_of_tenant(&base, shared),
                 base: Arc::new(base),
@@ -338,7 +338,7 @@ impl<'a> Binder<'a> {
     /// Ends the binding: what takes the operator's secrets out of replies, and what was found.
     #[must_use]
     pub(crate) fn finish(self) -> Bound {
-        let mut sent = self.access.sent();
+        let mut sent = [self.access.sent(), self.credentials.exposed()].concat();
         let of_all = self.options.secrets_of_all.iter();
         sent.extend(of_all.map(|secret| secret.expose_secret().as_bytes().to_vec()));
         for secret in self.options.secrets.iter().map(SecretString::expose_secret) {
@@ -346,7 +346,7 @@ impl<'a> Binder<'a> {
             sent.extend(basic_forms(secret).into_iter().flatten().map(String::into_bytes));
         }
         Bound {
-            redactor: Redactor::new(&self.secret_headers(), self.credentials, &sent),
+            redactor: Redactor::new(&self.secret_headers(), &sent),
             warnings: self
                 .options
                 .credentials

@@ -369,6 +369,41 @@ fn no_modules_import_each_other_in_a_circle() {
 }
 
 #[test]
+fn no_rooms_in_a_room_import_each_other_in_a_circle() {
+    let modules = &*MODULES;
+    let is_room = |path: &[String]| modules.keys().any(|module| module.len() > path.len() && module.starts_with(path));
+    let mut arrows: BTreeMap<&[String], BTreeMap<&[String], String>> = BTreeMap::new();
+    for (path, module) in modules {
+        for target in module.imports.iter().filter_map(|import| home(modules, import)) {
+            let shared = path.iter().zip(target).take_while(|(ours, theirs)| ours == theirs).count();
+            if shared < path.len().min(target.len()) && is_room(&path[..=shared]) && is_room(&target[..=shared]) {
+                let edge = format!("{} -> {}", path.join("::"), target.join("::"));
+                arrows
+                    .entry(&path[..=shared])
+                    .or_default()
+                    .entry(&target[..=shared])
+                    .or_insert(edge);
+            }
+        }
+    }
+    let reaches = |from: &[String], to: &[String]| {
+        let (mut found, mut next) = (BTreeSet::new(), vec![from]);
+        while let Some(part) = next.pop() {
+            let targets = arrows.get(part).into_iter().flat_map(BTreeMap::keys);
+            next.extend(targets.filter(|target| found.insert(**target)));
+        }
+        found.contains(to)
+    };
+    let tied: Vec<&str> = arrows
+        .iter()
+        .flat_map(|(part, targets)| targets.iter().map(move |(target, edge)| (part, target, edge)))
+        .filter(|(part, target, _)| reaches(target, part))
+        .map(|(_, _, edge)| edge.as_str())
+        .collect();
+    assert!(tied.is_empty(), "these imports are in a circle of rooms:\n{}", tied.join("\n"));
+}
+
+#[test]
 fn libraries_stay_behind_their_fences() {
     for module in MODULES.values() {
         for (library, places) in FENCES {

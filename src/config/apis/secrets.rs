@@ -34,9 +34,7 @@ pub(crate) fn share_secrets(apis: &mut [ApiConfig]) {
 fn static_secrets(api: &ApiConfig) -> Vec<Vec<u8>> {
     let tenants = api.options.tenants.iter().flat_map(|tenants| tenants.entries.values());
     let all = api.options.credentials.iter().chain(tenants.map(|tenant| &tenant.credentials));
-    let given = all.clone().flat_map(Credentials::secrets);
-    let given = given.map(|secret| secret.expose_secret().as_bytes().to_vec());
-    let pairs = all.flat_map(Credentials::pairs).map(String::into_bytes);
+    let given = all.flat_map(Credentials::exposed);
     let headers = api.options.headers.iter().chain(&api.source_headers);
     let of_headers = headers
         .filter(|(_, value)| value.is_sensitive())
@@ -47,5 +45,5 @@ fn static_secrets(api: &ApiConfig) -> Vec<Vec<u8>> {
         let encoded = basic_forms(pair).into_iter().flatten().map(String::into_bytes);
         std::iter::once(pair.as_bytes().to_vec()).chain(encoded)
     });
-    given.chain(pairs).chain(of_headers).chain(of_proxy).collect()
+    given.chain(of_headers).chain(of_proxy).collect()
 }

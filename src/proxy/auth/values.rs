@@ -310,7 +310,7 @@ impl Credentials {
     }
 
     /// All values that must not appear in a reply.
-    pub fn secrets(&self) -> impl Iterator<Item = &SecretString> {
+    fn secrets(&self) -> impl Iterator<Item = &SecretString> {
         let given = self.schemes.values().flatten().map(|(part, value)| (*part, value));
         let variables = self
             .variables
@@ -345,12 +345,13 @@ impl Credentials {
         urls.any(|url| url.expose_secret().starts_with("https:"))
     }
 
-    /// The same as `Basic` writes it, and the passwords of `user:password`.
+    /// The secrets in each form in which they are sent: as they are, as `Basic` writes them, and the passwords of `user:password`.
     #[must_use]
-    pub fn pairs(&self) -> Vec<String> {
-        let mut pairs = Vec::new();
-        for value in self.secrets() {
-            pairs.extend(basic_forms(value.expose_secret()).into_iter().flatten());
+    pub(crate) fn exposed(&self) -> Vec<Vec<u8>> {
+        let mut forms = Vec::new();
+        for value in self.secrets().map(SecretString::expose_secret) {
+            forms.push(value.to_owned());
+            forms.extend(basic_forms(value).into_iter().flatten());
         }
         let suffixes = self
             .variables
@@ -358,12 +359,12 @@ impl Credentials {
             .filter_map(|name| name.strip_suffix(CredentialPart::Password.suffix()));
         let of_suffix = |suffix: &str| self.of_variables(suffix, CredentialValues::new());
         let given = suffixes.map(of_suffix).chain(self.schemes.keys().map(|name| self.of(name)));
-        pairs.extend(
+        forms.extend(
             given
                 .filter_map(|given| user_and_password(&given))
                 .map(|pair| STANDARD.encode(pair)),
         );
-        pairs
+        forms.into_iter().map(String::into_bytes).collect()
     }
 
     /// Returns the values of a scheme. `petKey` may be written `PET_KEY` and `PETKEY`; the former takes precedence.

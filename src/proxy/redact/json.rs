@@ -32,13 +32,13 @@ impl NumberMark {
 }
 
 /// Returns true if a text is JSON, of any depth.
-pub(super) fn is_json(text: &[u8]) -> bool {
+pub(crate) fn is_json(text: &[u8]) -> bool {
     serde_json::from_slice::<IgnoredAny>(text).is_ok()
 }
 
 /// Redacts valid JSON; `None` if it contains no secret. This works on the text, because the tree of a large reply takes many times its
 /// memory.
-pub(super) fn redact_json(secrets: &Secrets, json: &[u8], numbers: NumberMark) -> Option<Vec<u8>> {
+pub(crate) fn redact_json(secrets: &Secrets, json: &[u8], numbers: NumberMark) -> Option<Vec<u8>> {
     let mut redaction = JsonRedaction {
         secrets,
         json,
@@ -58,7 +58,7 @@ pub(super) fn redact_json(secrets: &Secrets, json: &[u8], numbers: NumberMark) -
 }
 
 /// Redacts a tree; returns whether it contained a secret.
-pub(super) fn redact_value(secrets: &Secrets, value: &mut Value, numbers: NumberMark) -> bool {
+pub(crate) fn redact_value(secrets: &Secrets, value: &mut Value, numbers: NumberMark) -> bool {
     match value {
         Value::String(text) => match secrets.clean_string(text) {
             Some(clean) => *text = clean,

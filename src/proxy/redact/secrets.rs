@@ -25,11 +25,11 @@ const MAX_SINGLE_PASSES: usize = 8;
 
 /// Collects secrets in all their forms.
 #[derive(Debug, Default)]
-pub(super) struct SecretForms(BTreeSet<Vec<u8>>);
+pub(crate) struct SecretForms(BTreeSet<Vec<u8>>);
 
 /// Finds secrets.
 #[derive(Debug, Default)]
-pub(super) struct Secrets {
+pub(crate) struct Secrets {
     all: Vec<Secret>,
     /// Automaton that finds any of them in one pass, if there are so many that one pass for each would take longer.
     any: Option<AhoCorasick>,
@@ -44,7 +44,7 @@ struct Secret {
 
 /// Place in which a text was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TextPlace {
+pub(crate) enum TextPlace {
     /// Text without known structure: a secret of digits counts only if it is the whole number.
     Text,
     /// A string of JSON, decoded: a secret counts anywhere.
@@ -53,7 +53,7 @@ pub(super) enum TextPlace {
 
 impl SecretForms {
     /// Adds a secret as it is, and as it looks in a URL and in JSON. One that is too short is left out.
-    pub(super) fn add(&mut self, secret: &[u8]) {
+    pub(crate) fn add(&mut self, secret: &[u8]) {
         if !is_long_enough(secret) {
             return;
         }
@@ -123,17 +123,17 @@ impl From<SecretForms> for Secrets {
 }
 
 impl Secrets {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
     /// Returns true if a text may contain a secret. `false` is certain: it contains neither a secret nor anything that could be an escape.
-    pub(super) fn may_be_in(&self, text: &[u8]) -> bool {
+    pub(crate) fn may_be_in(&self, text: &[u8]) -> bool {
         has_escapes(text) || self.may_be_plain_in(text)
     }
 
     /// Returns true if a text may contain an unescaped secret.
-    pub(super) fn may_be_plain_in(&self, text: &[u8]) -> bool {
+    pub(crate) fn may_be_plain_in(&self, text: &[u8]) -> bool {
         match &self.any {
             Some(any) => any.is_match(text),
             None => self.all.iter().any(|secret| secret.finder.find(text).is_some()),
@@ -141,13 +141,13 @@ impl Secrets {
     }
 
     /// Returns true if a JSON number, with any sign, has the digits of a secret.
-    pub(super) fn is_number(&self, number: &[u8]) -> bool {
+    pub(crate) fn is_number(&self, number: &[u8]) -> bool {
         let digits = number.strip_prefix(b"-").unwrap_or(number);
         self.all.iter().any(|secret| [number, digits].contains(&secret.finder.needle()))
     }
 
     /// Redacts the text, including escaped secrets; `None` if it contains none.
-    pub(super) fn clean(&self, text: &[u8], place: TextPlace) -> Option<Vec<u8>> {
+    pub(crate) fn clean(&self, text: &[u8], place: TextPlace) -> Option<Vec<u8>> {
         let mut clean = self.replaced(text, place)?;
         for _ in 0..MAX_PASSES {
             match self.replaced(&clean, place) {
@@ -159,7 +159,7 @@ impl Secrets {
     }
 
     /// [`Self::clean`] for a decoded string of JSON.
-    pub(super) fn clean_string(&self, text: &str) -> Option<String> {
+    pub(crate) fn clean_string(&self, text: &str) -> Option<String> {
         let clean = self.clean(text.as_bytes(), TextPlace::JsonString)?;
         Some(String::from_utf8_lossy(&clean).into_owned())
     }
@@ -208,6 +208,6 @@ impl Secrets {
 }
 
 /// Returns true if a text holds a character that escapes begin with.
-pub(super) fn has_escapes(text: &[u8]) -> bool {
+pub(crate) fn has_escapes(text: &[u8]) -> bool {
     memchr3(b'\\', b'&', b'%', text).is_some()
 }

@@ -12,6 +12,7 @@ pub(crate) mod filter;
 pub(crate) mod multipart;
 pub(crate) mod pagination;
 pub(crate) mod records;
+mod redaction;
 pub(crate) mod render;
 pub(crate) mod reply_headers;
 pub(crate) mod result_notes;
