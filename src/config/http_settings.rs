@@ -3,8 +3,8 @@
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::access::AccessSettings;
 use super::choices::{PageName, read_seconds};
+use super::clients::access::AccessSettings;
 use super::forward::ForwardSettings;
 
 /// Settings that only HTTP uses; over stdio each of them is reported, because it would have no effect.

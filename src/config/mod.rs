@@ -11,11 +11,11 @@
 //!
 //! The tests name the pages that lack it; `just update` writes those that are generated.
 
-mod access;
 mod annotate;
 pub(crate) mod api;
 pub(crate) mod apis;
 mod choices;
+mod clients;
 pub(crate) mod credentials;
 mod file;
 pub(crate) mod forward;

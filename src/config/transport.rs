@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::access;
+use super::clients::access;
 use super::forward::ForwardSettings;
 use super::http_settings::HttpSettings;
 use super::layer::given_flags;

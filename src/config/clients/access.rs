@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use url::Url;
 
-use super::apis::scopes::ScopeSettings;
-use super::credentials::describe_unset;
-use super::layer::given_flags;
-use super::path::ConfigPath;
-use super::variables::read_variable;
+use crate::config::apis::scopes::ScopeSettings;
+use crate::config::credentials::describe_unset;
+use crate::config::layer::given_flags;
+use crate::config::path::ConfigPath;
+use crate::config::variables::read_variable;
 use crate::outbound;
 use crate::transport::http::{AccessOptions, Limits, OauthOptions, StaticToken, Tls, ToolScopes};
 

@@ -1,0 +1,3 @@
+//! Which clients may call, and what.
+
+pub(crate) mod access;
