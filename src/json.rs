@@ -18,6 +18,19 @@ pub(crate) const RESULT_KEY: &str = "result";
 /// The member of structured content that holds the notes of this server.
 pub(crate) const NOTES_KEY: &str = "_notes";
 
+/// The member of an object with that name, or at that JSON Pointer (RFC 6901) if it begins with `/`.
+#[must_use]
+pub(crate) fn member_at<'v>(object: &'v JsonObject, place: &str) -> Option<&'v Value> {
+    let Some(pointer) = place.strip_prefix('/') else {
+        return object.get(place);
+    };
+    let (first, rest) = match pointer.find('/') {
+        Some(end) => pointer.split_at(end),
+        None => (pointer, ""),
+    };
+    object.get(&first.replace("~1", "/").replace("~0", "~"))?.pointer(rest)
+}
+
 const RESERVED: &str = "$serde_json::private::";
 /// Prefix of all keys that `serde_json` may reserve.
 pub(crate) const RESERVED_KEYS: &str = "$serde_json::";

@@ -19,6 +19,7 @@ use crate::json as spec_json;
 use crate::observe;
 use crate::outbound::HttpClient;
 use crate::proxy::caller::AuthenticatedClient;
+use crate::proxy::caller::client_grant::ClientGrant;
 use crate::proxy::caller::client_key::ClientKey;
 use crate::proxy::caller::scopes::{Scopes, ToolScopes};
 use crate::proxy::caller::subject::SubjectToken;
@@ -66,8 +67,10 @@ impl From<VerifiedToken> for AuthenticatedClient {
         Self {
             key: token.client,
             name: token.name,
-            scopes: token.scopes,
-            claims: Some(Arc::new(token.claims)),
+            granted: ClientGrant {
+                scopes: token.scopes,
+                claims: Some(Arc::new(token.claims)),
+            },
             subject: token.subject,
         }
     }
@@ -95,14 +98,24 @@ pub(crate) struct ProtectedResource {
     url: Url,
     validation: Validation,
     /// The scopes that its calls may need besides those of the whole server.
-    scopes: ToolScopes,
+    scopes: ResourceScopes,
     reads_only: bool,
     serves_one_api: bool,
 }
 
+/// The scopes that calls at an endpoint may need besides those of the whole server.
+#[derive(Default)]
+pub(crate) struct ResourceScopes {
+    /// By what their tools do.
+    pub(crate) of_tools: ToolScopes,
+    /// By rules of `access`. The metadata do not list them: a client asks for all that is listed, and each user would be asked for those
+    /// of an administrator.
+    pub(crate) of_rules: Vec<String>,
+}
+
 impl ProtectedResource {
     /// The endpoint with that URL. A token for it names it as its audience, unless the operator set audiences of the whole server.
-    pub(crate) fn new(url: Url, options: &OauthOptions, scopes: ToolScopes, [reads_only, serves_one_api]: [bool; 2]) -> Self {
+    pub(crate) fn new(url: Url, options: &OauthOptions, scopes: ResourceScopes, [reads_only, serves_one_api]: [bool; 2]) -> Self {
         let mut validation = Validation::new(Algorithm::RS256);
         // [`check_times`] reads numbers with fractions as well (RFC 7519 section 2, NumericDate).
         validation.validate_exp = false;
@@ -222,40 +235,37 @@ impl Oauth {
         !self.options.tool_scopes.is_empty()
     }
 
-    /// All scopes that a call needs where the client lacks one of them; `None` where the call is allowed. `own` are the scopes of its
-    /// API, which it needs besides the common ones.
-    pub(crate) fn lacking(
-        &self,
-        scopes: &Scopes,
-        own: &ToolScopes,
-        is_read_only: bool,
-        resource: &ProtectedResource,
-    ) -> Option<Vec<String>> {
-        let Scopes::Granted(granted) = scopes else { return None };
+    /// All scopes that a call needs if the client lacks one of them; none if the call is allowed. `of_api` are those that it lacks for
+    /// the API, besides the common ones.
+    pub(crate) fn lacking(&self, scopes: &Scopes, of_api: &[&str], is_read_only: bool, resource: &ProtectedResource) -> Vec<String> {
         let of_server = self.options.tool_scopes.lacking(scopes, is_read_only);
-        let wanted: Vec<&str> = of_server.into_iter().chain(own.lacking(scopes, is_read_only)).collect();
-        (!wanted.is_empty()).then(|| self.needed(&wanted, granted, resource))
+        let wanted: Vec<&str> = of_server.into_iter().chain(of_api.iter().copied()).collect();
+        match scopes {
+            _ if wanted.is_empty() => Vec::new(),
+            Scopes::All => self.needed(&wanted, &BTreeSet::new(), resource),
+            Scopes::Granted(granted) => self.needed(&wanted, granted, resource),
+        }
     }
 
     /// All scopes to request at once, including those of this server that the client already has: a new token replaces the old one
     /// (MCP, "Scope Challenge Handling").
     fn needed(&self, wanted: &[&str], granted: &BTreeSet<String>, resource: &ProtectedResource) -> Vec<String> {
         let ours = self.supported(resource);
-        let needed = |scope: &String| self.options.scopes.contains(scope) || wanted.contains(&scope.as_str()) || granted.contains(scope);
-        ours.into_iter().filter(needed).collect()
+        let needed = |scope: &&String| self.options.scopes.contains(*scope) || wanted.contains(&scope.as_str()) || granted.contains(*scope);
+        without_repeats(ours.iter().chain(&resource.scopes.of_rules).filter(needed))
     }
 
     /// The scopes of a client's first token: those of every request, and the scope for reading.
     pub(crate) fn first_scopes(&self, resource: &ProtectedResource) -> Vec<String> {
         // One of several APIs is asked for when it is needed.
-        let own = resource.scopes.read.first().filter(|_| resource.serves_one_api);
+        let own = resource.scopes.of_tools.read.first().filter(|_| resource.serves_one_api);
         let read = self.options.tool_scopes.read.first().into_iter().chain(own);
         let scopes = self.options.scopes.iter().chain(read);
         without_repeats(scopes)
     }
 
     fn supported(&self, resource: &ProtectedResource) -> Vec<String> {
-        let of_tools = [&self.options.tool_scopes, &resource.scopes];
+        let of_tools = [&self.options.tool_scopes, &resource.scopes.of_tools];
         let read = of_tools.into_iter().flat_map(|scopes| &scopes.read);
         let write = of_tools
             .into_iter()

@@ -28,7 +28,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use self::jwt::{Oauth, OauthOptions, ProtectedResource, TokenError};
+use self::jwt::{Oauth, OauthOptions, ProtectedResource, ResourceScopes, TokenError};
 use self::limits::RateLimit;
 use self::resources::Resources;
 use self::static_token::StaticToken;
@@ -36,8 +36,8 @@ use crate::mcp::ScopeCheck;
 use crate::mcp::endpoints::served_apis::ServedApis;
 use crate::observe;
 use crate::outbound::HttpClient;
+use crate::proxy::caller::client_grant::NO_TOKEN;
 use crate::proxy::caller::client_key::{ClientKey, Peer};
-use crate::proxy::caller::scopes::{Scopes, ToolScopes};
 use crate::proxy::caller::{AuthenticatedClient, Caller};
 use crate::proxy::error::SignInChallenge;
 
@@ -157,7 +157,10 @@ impl ClientAdmission {
             tokens,
             oauth,
             resources,
-            has_own_scopes: apis.slots().iter().any(|slot| !slot.scopes.is_empty()),
+            has_own_scopes: apis
+                .slots()
+                .iter()
+                .any(|slot| !slot.scopes.is_empty() || !slot.access_scopes.is_empty()),
             is_open: access.is_open(),
             rate,
             asked: Mutex::new(LruCache::new(MAX_ASKED)),
@@ -169,8 +172,7 @@ impl ClientAdmission {
         let known = |key, name| AuthenticatedClient {
             key,
             name,
-            scopes: Scopes::All,
-            claims: None,
+            granted: NO_TOKEN.clone(),
             subject: None,
         };
         if self.is_open {
@@ -224,10 +226,13 @@ impl ClientAdmission {
     pub(crate) fn scope_check(self: &Arc<Self>) -> Option<ScopeCheck> {
         let admission = Arc::clone(self);
         self.depends_on_tool().then(|| -> ScopeCheck {
-            Arc::new(move |caller, call| {
-                let (oauth, scopes) = admission.oauth.as_ref().zip(caller.scopes())?;
-                let resource = admission.resources.at(call.endpoint())?;
-                oauth.lacking(scopes, call.scopes(), call.offered().enforcement.is_read_only(), resource)
+            Arc::new(move |caller, call, of_api| {
+                let of_issuer = admission.oauth.as_ref().zip(admission.resources.at(call.endpoint()));
+                let Some((oauth, resource)) = of_issuer else {
+                    return of_api.iter().map(|scope| (*scope).to_owned()).collect();
+                };
+                let is_read_only = call.offered().enforcement.is_read_only();
+                oauth.lacking(&caller.granted().scopes, of_api, is_read_only, resource)
             })
         })
     }
@@ -347,7 +352,7 @@ fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
 /// # Errors
 /// Why the token is refused, in words.
 pub(crate) async fn verify_once(token: &SecretString, options: &OauthOptions, client: HttpClient, url: Url) -> Result<Caller, String> {
-    let resource = ProtectedResource::new(url, options, ToolScopes::default(), [false, false]);
+    let resource = ProtectedResource::new(url, options, ResourceScopes::default(), [false, false]);
     let verified = Oauth::new(options.clone(), client)
         .verify(token.expose_secret().as_bytes(), &resource)
         .await;

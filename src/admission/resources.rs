@@ -4,10 +4,9 @@ use std::collections::HashMap;
 
 use url::Url;
 
-use super::jwt::{OauthOptions, ProtectedResource, WELL_KNOWN};
+use super::jwt::{OauthOptions, ProtectedResource, ResourceScopes, WELL_KNOWN};
 use crate::mcp::endpoints::paths::{MCP_PATH, McpEndpoint};
 use crate::mcp::endpoints::served_apis::ServedApis;
-use crate::proxy::caller::scopes::ToolScopes;
 
 /// The endpoints as protected resources, by their paths.
 #[derive(Default)]
@@ -53,12 +52,13 @@ impl Resources {
 }
 
 /// The scopes that calls at an endpoint may need, besides those of the whole server.
-fn scopes_of_endpoint(endpoint: &McpEndpoint, apis: &ServedApis) -> ToolScopes {
-    let mut scopes = ToolScopes::default();
+fn scopes_of_endpoint(endpoint: &McpEndpoint, apis: &ServedApis) -> ResourceScopes {
+    let mut scopes = ResourceScopes::default();
     for (index, slot) in apis.slots().iter().enumerate() {
         if endpoint.api.is_none_or(|api| api == index) {
-            scopes.read.extend(slot.scopes.read.iter().cloned());
-            scopes.write.extend(slot.scopes.write.iter().cloned());
+            scopes.of_tools.read.extend(slot.scopes.read.iter().cloned());
+            scopes.of_tools.write.extend(slot.scopes.write.iter().cloned());
+            scopes.of_rules.extend(slot.access_scopes.iter().cloned());
         }
     }
     scopes

@@ -8,6 +8,7 @@ use super::extension::{self, Authored};
 use super::overrides::Override;
 use super::selection::Pattern;
 use super::wording::{Wording, apply_evidence};
+use crate::spec::operation::rules::AccessDemand;
 use crate::spec::{Diagnostic, Document, Operation};
 
 /// Policy by which hints are derived from an operation.
@@ -38,9 +39,9 @@ pub enum HintTrust {
     Ignore,
 }
 
-/// A rule of the operator for some operations.
+/// A rule of the operator for some operations: of `overrides`, unless it says something else.
 #[derive(Debug, Clone)]
-pub struct Rule {
+pub struct Rule<S = Override> {
     /// The name of the rule in messages.
     pub name: String,
     /// The setting that marks the rule as optional, for messages.
@@ -49,9 +50,12 @@ pub struct Rule {
     pub optional: bool,
     /// An operation must match one pattern of each group; without a group, every operation matches.
     pub matches: Vec<Vec<Pattern>>,
-    /// Values that the rule sets.
-    pub says: Override,
+    /// What the rule sets.
+    pub says: S,
 }
+
+/// A rule of `access`.
+pub(crate) type AccessRule = Rule<AccessDemand>;
 
 /// All sources.
 #[derive(Debug, Clone, Default)]
@@ -79,7 +83,7 @@ pub(crate) struct Decision {
     pub(crate) wording: Wording,
 }
 
-impl Rule {
+impl<S> Rule<S> {
     pub(crate) fn matches(&self, names: [&str; 2], operation: &Operation) -> bool {
         let any = |group: &Vec<Pattern>| group.iter().any(|pattern| pattern.matches(names, operation));
         self.matches.iter().all(any)

@@ -53,7 +53,7 @@ pub(crate) use self::enforcement::Effect;
 pub use self::enforcement::Enforcement;
 pub(crate) use self::files::Files;
 pub use self::layers::Policy;
-pub(crate) use self::layers::{HintTrust, Layers, Rule};
+pub(crate) use self::layers::{AccessRule, HintTrust, Layers, Rule};
 pub(crate) use self::names::NameOptions;
 pub use self::options::AnnotateOptions;
 pub use self::output::OutputSchemas;
@@ -82,7 +82,9 @@ pub struct Annotated {
     pub category: Option<String>,
     /// Words by which a search finds it as well.
     pub keywords: Vec<String>,
-    /// True if the tool has an output schema.
+    /// The rules of `access` that a caller must meet, by their places.
+    pub(crate) access: Vec<usize>,
+    /// Whether an output schema is offered.
     pub has_output: bool,
     /// The input schema with the names on the wire noted in it, if property names had to be changed.
     pub wire: Option<Box<WireSchema>>,
@@ -189,6 +191,7 @@ impl Annotated {
             name,
             title,
             mut operation,
+            access,
             decision: Decision { hints, said, .. },
             ..
         } = candidate;
@@ -211,6 +214,7 @@ impl Annotated {
             tool,
             category: category.map(in_a_line).filter(|category| !category.is_empty()),
             keywords: said.keywords.unwrap_or_default(),
+            access,
             operation,
             hints,
             must_confirm,

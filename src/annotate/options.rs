@@ -2,7 +2,7 @@
 
 use super::confirm::Confirm;
 use super::files::Files;
-use super::layers::Layers;
+use super::layers::{AccessRule, Layers};
 use super::names::NameOptions;
 use super::output::OutputSchemas;
 use super::richer::DescriptionDetail;
@@ -20,7 +20,9 @@ pub struct AnnotateOptions {
     pub confirm: Confirm,
     /// The sources of hints and texts.
     pub layers: Layers,
-    /// True if tools have an argument that filters their replies.
+    /// What callers of operations need.
+    pub(crate) access: Vec<AccessRule>,
+    /// Whether tools have an argument that filters their replies.
     pub filter: bool,
     /// Detail of descriptions.
     pub describe: DescriptionDetail,
@@ -58,6 +60,7 @@ impl Default for AnnotateOptions {
             selection: Selection::default(),
             confirm: Confirm::default(),
             layers: Layers::default(),
+            access: Vec::new(),
             filter: false,
             describe: DescriptionDetail::Plain,
             schemas: SchemaOptions {

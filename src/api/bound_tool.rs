@@ -45,7 +45,9 @@ pub(crate) struct BoundTool {
     pub(crate) must_confirm: bool,
     pub(crate) category: Option<Box<str>>,
     pub(crate) keywords: Box<[String]>,
-    /// The tool as clients get it; empty if it is not finished.
+    /// The rules of `access` that a caller must meet, by their places.
+    pub(crate) access: Box<[usize]>,
+    /// The tool as clients get it; empty where it is not finished.
     pub(crate) json: ToolText,
     /// The known parts, if its input schema is made on first use.
     pub(crate) unfinished: Option<Box<UnfinishedTool>>,

@@ -61,6 +61,7 @@ pub(super) fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, out
                     must_confirm: annotated.must_confirm,
                     category: annotated.category.map(String::into_boxed_str),
                     keywords: annotated.keywords.into_boxed_slice(),
+                    access: annotated.access.into_boxed_slice(),
                     json: unwritten.clone(),
                     unfinished,
                     checks: OnceLock::new(),

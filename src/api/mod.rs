@@ -50,6 +50,7 @@ use crate::proxy::{
     ShownTool, Tenant, UpstreamOptions, link_etags, render_error,
 };
 use crate::search::SearchIndex;
+use crate::spec::operation::rules::AccessDemand;
 use crate::spec::operation::security;
 use crate::spec::operation::server::ServerError;
 use crate::spec::{Diagnostic, Document, Operation, operations};
@@ -113,6 +114,13 @@ pub enum BuildError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ToolIndex(usize);
 
+impl ToolIndex {
+    /// Its place among the tools of its API.
+    pub(crate) fn place(self) -> usize {
+        self.0
+    }
+}
+
 /// An API as tools.
 pub struct Api {
     /// The tools without what is long: schemas and descriptions.
@@ -125,6 +133,8 @@ pub struct Api {
     /// Least number of bytes of its list, if it is too long.
     too_long: Option<usize>,
     left_out: Vec<(String, LeftOut)>,
+    /// What callers of operations need.
+    access: Vec<AccessDemand>,
     warnings: Vec<String>,
     name: Option<ApiName>,
     /// Prefix of every tool name.
@@ -209,6 +219,7 @@ impl Api {
             restrictions: annotated.restrictions,
             too_long: annotated.too_long,
             left_out: annotated.left_out,
+            access: options.annotate.access.into_iter().map(|rule| rule.says).collect(),
             name: options.name,
             prefix: options.annotate.names.prefix,
             credential_place: options
@@ -318,6 +329,17 @@ impl Api {
     /// Returns the index of the tool of that name.
     pub(crate) fn find(&self, name: &str) -> Option<ToolIndex> {
         self.by_name.get(name).copied()
+    }
+
+    /// What callers of operations need: of each operation, those that it lists.
+    pub(crate) fn access_demands(&self) -> &[AccessDemand] {
+        &self.access
+    }
+
+    /// Which of [`Self::access_demands`] concern the tool at that place.
+    pub(crate) fn demands_of(&self, index: ToolIndex) -> impl Iterator<Item = (usize, &AccessDemand)> {
+        let (_, bound) = self.at(index);
+        bound.access.iter().filter_map(|place| Some((*place, self.access.get(*place)?)))
     }
 
     /// A tool of this API.

@@ -62,6 +62,7 @@ pub(crate) fn resolve_server(mut layered: LayeredSettings, level: LogLevel, deli
             &api.options.forward,
             transport,
         ));
+        own.extend(config::clients::access_rules::check_access(&api.options.annotate.access, transport));
         match &api.options.name {
             Some(name) => problems.extend(ConfigError::under(name, own)),
             None => problems.extend(own),

@@ -32,6 +32,13 @@ pub(crate) fn slot_of(config: &ApiConfig) -> ApiSlot {
         prefix: config.options.annotate.names.prefix.clone(),
         list: config.list.clone(),
         scopes: Arc::new(config.scopes.clone()),
+        access_scopes: config
+            .options
+            .annotate
+            .access
+            .iter()
+            .flat_map(|rule| rule.says.scopes.clone())
+            .collect(),
     }
 }
 

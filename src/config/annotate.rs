@@ -73,6 +73,7 @@ pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut 
         names,
         selection,
         layers: layers(api, problems),
+        access: api.access.clone(),
         filter: api.response_filter == Some(ResponseFilter::Jq),
         files: if api.allow_file_args.is_some() {
             Files::Paths

@@ -46,7 +46,7 @@ pub(crate) fn parse(text: &str, problems: &mut FileProblems<'_>) -> FileSettings
         }
         is_known
     });
-    settings.command.api.overrides = rules;
+    (settings.command.api.overrides, settings.command.api.access) = (rules.overrides, rules.access);
     FileSettings { apis, ..settings }
 }
 
@@ -147,6 +147,7 @@ impl<'de> Visitor<'de> for OnceVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::clients::access_rules::AccessSchema;
     use crate::config::layer::layer;
     use crate::config::overrides::OverridesSchema;
 
@@ -276,7 +277,8 @@ mod tests {
     fn the_published_schema_is_fresh() {
         let mut schema = serde_json::to_value(schemars::schema_for!(FileSettings)).unwrap();
         let overrides = serde_json::to_value(schemars::schema_for!(OverridesSchema)).unwrap();
-        for more in [overrides, crate::config::apis::schema::apis()] {
+        let access = serde_json::to_value(schemars::schema_for!(AccessSchema)).unwrap();
+        for more in [overrides, access, crate::config::apis::schema::apis()] {
             for part in ["properties", "$defs"] {
                 let more = more[part].as_object().cloned().unwrap_or_default();
                 schema[part].as_object_mut().unwrap().extend(more);

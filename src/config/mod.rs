@@ -15,7 +15,7 @@ mod annotate;
 pub(crate) mod api;
 pub(crate) mod apis;
 mod choices;
-mod clients;
+pub(crate) mod clients;
 pub(crate) mod credentials;
 mod file;
 pub(crate) mod forward;

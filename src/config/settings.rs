@@ -12,7 +12,7 @@ use super::operations::OperationsSettings;
 use super::operations::shared_state::SharedStateSettings;
 use super::path::{ConfigPath, ConfigSource};
 use super::upstream::UpstreamSettings;
-use crate::annotate::Rule;
+use crate::annotate::{AccessRule, Rule};
 
 /// Settings that every command takes.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
@@ -166,6 +166,11 @@ pub(crate) struct ApiSettings {
     #[arg(skip)]
     #[serde(skip)]
     pub overrides: Vec<Rule>,
+
+    /// The rules of `access`, which only the configuration file can have.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub access: Vec<AccessRule>,
 
     /// The tenants to whose base URLs calls go, which only the configuration file can have.
     #[arg(skip)]

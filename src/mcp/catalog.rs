@@ -7,12 +7,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::gates::{Gates, InnerCall, describe_operations, read_inner_call, search_operations};
-use super::visible::{Suggestion, View, VisibleApi, VisibleApis};
+use super::rights::{ALL_RIGHTS, CallerRights, Rights};
+use super::visible::{CatalogApi, Suggestion, View, VisibleApi, VisibleApis};
 use crate::annotate::gate_names::GateKind;
 use crate::api::{Api, Caller, OfferedTool, OnMissingCredential, ToolIndex};
 use crate::json::JsonObject;
 use crate::observe::record::CalledOperation;
-use crate::proxy::caller::scopes::{Scopes, ToolScopes};
+use crate::proxy::caller::client_grant::{ClientGrant, Permission};
 use crate::proxy::{NoteKind, Request, ToolResult};
 
 /// The tools of an endpoint, and how its server introduces itself. It never changes: a changed document makes another one.
@@ -41,28 +42,18 @@ pub(crate) struct Lookup {
     catalog: Arc<Catalog>,
     gate: GateKind,
     arguments: Option<JsonObject>,
-    /// Scopes of the caller's token.
-    granted: Option<Scopes>,
-}
-
-/// An API of a catalog.
-#[derive(Clone)]
-pub(crate) struct CatalogApi {
-    pub(crate) api: Arc<Api>,
-    /// Scopes that its calls need besides those of the whole server.
-    pub(crate) scopes: Arc<ToolScopes>,
+    rights: CallerRights,
 }
 
 /// A call of one operation. The tool's name and the arguments of a message are read once, into this value; the scope check, the
 /// confirmation, the limits and the request all use it, so that no two of them can judge different calls.
 #[derive(Clone)]
 pub(crate) struct ResolvedCall {
-    api: Arc<Api>,
-    scopes: Arc<ToolScopes>,
-    /// View of the endpoint that received the call.
+    of: CatalogApi,
+    /// What the endpoint shows at which the call was asked for.
     view: View,
-    /// Scopes of the caller's token, if they decide which tools of the API it may list.
-    granted: Option<Scopes>,
+    /// What the caller may do with the operations of the API; `None` if everything.
+    rights: Option<Arc<Rights>>,
     tool: ToolIndex,
     arguments: Option<JsonObject>,
     /// The meta-tool that calls the operation, and its name as it is listed.
@@ -90,14 +81,22 @@ impl Catalog {
         Self { gates, ..self }
     }
 
-    /// Returns the APIs and tools that a caller with these scopes may list; without scopes, all.
-    pub(crate) fn visible<'c>(&'c self, granted: Option<&'c Scopes>) -> VisibleApis<'c> {
-        visible(&self.apis, &self.view, granted)
+    /// What a caller may do here.
+    pub(crate) fn rights(&self, granted: &ClientGrant) -> CallerRights {
+        if !self.depends_on_caller() {
+            return CallerRights::default();
+        }
+        CallerRights::new(self.apis.iter().map(|api| api.access.as_deref()), granted)
     }
 
-    /// Returns the tools of the API at that index that a caller may list.
-    pub(crate) fn visible_api<'c>(&'c self, place: usize, granted: Option<&'c Scopes>) -> Option<VisibleApi<'c>> {
-        Some(visible_api(self.apis.get(place)?, &self.view, granted))
+    /// What a caller with these rights sees.
+    pub(crate) fn visible<'c>(&'c self, rights: &'c CallerRights) -> VisibleApis<'c> {
+        visible(&self.apis, &self.view, rights)
+    }
+
+    /// The API at that place.
+    pub(crate) fn api(&self, place: usize) -> Option<&Arc<Api>> {
+        self.apis.get(place).map(|of| &of.api)
     }
 
     /// Returns the meta-tools, in search mode.
@@ -120,19 +119,19 @@ impl Catalog {
         !self.awaited.is_empty() && self.apis.is_empty() || self.awaited.iter().any(|prefix| name.starts_with(prefix.as_str()))
     }
 
-    /// Returns true if an operation is served under that name, independent of scopes.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        let mut apis = self.apis.iter().map(|api| visible_api(api, &self.view, None));
-        apis.any(|api| api.find(name).is_some())
+    /// Whether an operation is served under that name as far as the caller can know.
+    pub(crate) fn has(&self, name: &str, granted: &ClientGrant) -> bool {
+        self.find(name, Some(granted)).is_some()
     }
 
-    /// Returns the list of search mode for a client with these scopes: meta-tools and pinned tools, separated by commas.
-    pub(crate) fn gate_list(&self, scopes: Option<&Scopes>) -> Option<String> {
+    /// In search mode, the list for a client with these rights: gates and pinned tools, separated by commas.
+    pub(crate) fn gate_list(&self, rights: &CallerRights) -> Option<String> {
         let gates = self.gates.as_ref()?;
-        let seen = self.visible(scopes);
-        let mut texts: Vec<String> = match scopes {
-            Some(_) => gates.texts_for(&seen).into_iter().map(String::from).collect(),
-            None => gates.texts().map(str::to_owned).collect(),
+        let seen = self.visible(rights);
+        let mut texts: Vec<String> = if seen.is_restricted() {
+            gates.texts_for(&seen).into_iter().map(String::from).collect()
+        } else {
+            gates.texts().map(str::to_owned).collect()
         };
         texts.extend(pinned_texts(gates, &seen).map(str::to_owned));
         Some(texts.join(","))
@@ -140,7 +139,7 @@ impl Catalog {
 
     /// All tools that a client may list that may list all, in the order in which they are listed, as JSON.
     pub(crate) fn texts(&self) -> Vec<&str> {
-        let seen = self.visible(None);
+        let seen = self.visible(&ALL_RIGHTS);
         let Some(gates) = &self.gates else {
             return seen.operations().map(|(_, _, offered)| offered.text).collect();
         };
@@ -149,38 +148,48 @@ impl Catalog {
 
     /// The names of all tools that are listed for a client that sees all.
     pub(crate) fn listed_names(&self) -> Vec<String> {
-        let seen = self.visible(None);
+        let seen = self.visible(&ALL_RIGHTS);
         match &self.gates {
             Some(gates) => gates.listed_names(&seen),
             None => seen.operations().map(|(api, index, _)| api.name_of(index).to_owned()).collect(),
         }
     }
 
-    /// Returns true if a client with these scopes may list no tool.
-    pub(crate) fn is_empty(&self, scopes: Option<&Scopes>) -> bool {
-        self.visible(scopes).operations().next().is_none()
+    /// Whether a client with these rights may list no tool.
+    pub(crate) fn is_empty(&self, rights: &CallerRights) -> bool {
+        self.visible(rights).operations().next().is_none()
     }
 
-    /// Returns true if the list depends on the scopes of a client's token.
-    pub(crate) fn depends_on_scopes(&self) -> bool {
-        self.apis.iter().any(|api| !api.scopes.is_empty())
+    /// Whether the list depends on who asks for it.
+    pub(crate) fn depends_on_caller(&self) -> bool {
+        self.apis.iter().any(|api| api.access.is_some())
     }
 
-    /// Finds the target of a message; `None` if no tool has that name. Permission to call is checked later. Only tools that the caller may
-    /// list, by its scopes, are suggested to it.
-    pub(crate) fn resolve(self: &Arc<Self>, name: &str, arguments: Option<JsonObject>, scopes: Option<&Scopes>) -> Option<Resolution> {
+    /// What a message asks for; `None` where no tool has that name, or none of which the caller may know. Without a caller, it is the
+    /// operator who asks. Whether the scopes of the caller suffice for a call is judged later.
+    pub(crate) fn resolve(
+        self: &Arc<Self>,
+        name: &str,
+        arguments: Option<JsonObject>,
+        granted: Option<&ClientGrant>,
+    ) -> Option<Resolution> {
         if let Some(gates) = &self.gates
             && let Some(gate) = gates.kind_of(name)
         {
+            let rights = granted.map(|granted| self.rights(granted)).unwrap_or_default();
+            let seen = self.visible(&rights);
+            if !seen.has_gate(gate) {
+                return None;
+            }
             let Some(effect) = gate.effect() else {
                 return Some(Resolution::Lookup(Lookup {
                     catalog: Arc::clone(self),
                     gate,
                     arguments,
-                    granted: scopes.cloned(),
+                    rights,
                 }));
             };
-            return Some(match read_inner_call(gates, effect, arguments, &self.visible(scopes)) {
+            return Some(match read_inner_call(gates, effect, arguments, &seen) {
                 Ok(InnerCall {
                     api,
                     tool,
@@ -189,30 +198,35 @@ impl Catalog {
                 }) => Resolution::Call(ResolvedCall {
                     gate: Some((gate, gates.name_of(gate))),
                     remarks,
-                    ..self.resolved(&api, tool, Some(arguments))
+                    ..self.resolved(api.of, rights.shared(api.place), tool, Some(arguments))
                 }),
                 Err(refused) => {
                     let meant = refused.operation.map(|(api, tool)| ResolvedCall {
                         gate: Some((gate, gates.name_of(gate))),
-                        ..self.resolved(&api, tool, Some(JsonObject::new()))
+                        ..self.resolved(api.of, rights.shared(api.place), tool, Some(JsonObject::new()))
                     });
                     Resolution::Refused(refused.result, meant.map(Box::new))
                 }
             });
         }
-        // A call looks at one API after the other, without a list of all.
-        let mut seen = self.apis.iter().map(|api| visible_api(api, &self.view, scopes));
-        let (api, tool) = seen.find_map(|api| Some((api, api.find(name)?)))?;
-        Some(Resolution::Call(self.resolved(&api, tool, arguments)))
+        let (api, rights, tool) = self.find(name, granted)?;
+        Some(Resolution::Call(self.resolved(api, rights, tool, arguments)))
+    }
+
+    /// Where the operation of that name is of which the caller may know. A call looks at one API after the other, without a list of all.
+    fn find(&self, name: &str, granted: Option<&ClientGrant>) -> Option<(&CatalogApi, Option<Arc<Rights>>, ToolIndex)> {
+        let (place, of) = self.apis.iter().enumerate().find(|(_, of)| of.find(name).is_some())?;
+        let rights = of.access.as_ref().zip(granted).and_then(|(access, granted)| access.rights(granted));
+        let tool = VisibleApi::new(of, place, &self.view, rights.as_deref()).find(name)?;
+        Some((of, rights, tool))
     }
 
     /// A call of that operation by its own name.
-    fn resolved(&self, api: &VisibleApi<'_>, tool: ToolIndex, arguments: Option<JsonObject>) -> ResolvedCall {
+    fn resolved(&self, of: &CatalogApi, rights: Option<Arc<Rights>>, tool: ToolIndex, arguments: Option<JsonObject>) -> ResolvedCall {
         ResolvedCall {
-            api: Arc::clone(api.api),
-            scopes: Arc::clone(api.needed),
+            of: of.clone(),
             view: self.view.clone(),
-            granted: api.granted().cloned(),
+            rights,
             tool,
             arguments,
             gate: None,
@@ -221,31 +235,27 @@ impl Catalog {
         }
     }
 
-    /// Returns a suggestion for a client with these scopes, for a name that no tool has.
-    pub(crate) fn suggestion<'c>(&'c self, name: &str, scopes: Option<&'c Scopes>) -> Option<Suggestion<'c>> {
-        self.visible(scopes).suggestion(name)
+    /// What can be said to a client with these rights of a name that no tool has.
+    pub(crate) fn suggestion<'c>(&'c self, name: &str, rights: &'c CallerRights) -> Option<Suggestion<'c>> {
+        self.visible(rights).suggestion(name)
     }
 }
 
-/// Returns the APIs of an endpoint and the tools that a caller with these scopes may list.
+/// What a caller with these rights sees of the APIs of an endpoint.
 #[must_use]
-pub(crate) fn visible<'c>(apis: &'c [CatalogApi], view: &View, granted: Option<&'c Scopes>) -> VisibleApis<'c> {
+pub(crate) fn visible<'c>(apis: &'c [CatalogApi], view: &View, rights: &'c CallerRights) -> VisibleApis<'c> {
+    let api = |(place, of)| VisibleApi::new(of, place, view, rights.of_api(place));
     VisibleApis {
-        apis: apis.iter().map(|api| visible_api(api, view, granted)).collect(),
+        apis: apis.iter().enumerate().map(api).collect(),
         names_apis: view.names_apis,
     }
-}
-
-fn visible_api<'c>(api: &'c CatalogApi, view: &View, granted: Option<&'c Scopes>) -> VisibleApi<'c> {
-    VisibleApi::new(&api.api, &api.scopes, view, granted)
 }
 
 /// The pinned tools that a caller may list, as JSON.
 fn pinned_texts<'c>(gates: &Gates, seen: &VisibleApis<'c>) -> impl Iterator<Item = &'c str> {
     gates.pinned().iter().filter_map(|(place, index)| {
         let api = seen.apis.get(*place)?;
-        let offered = api.api.offered(*index);
-        api.shows(&offered).then_some(offered.text)
+        api.shows(*index).then(|| api.api.offered(*index).text)
     })
 }
 
@@ -261,9 +271,9 @@ impl Lookup {
             catalog,
             gate,
             arguments,
-            granted,
+            rights,
         } = self;
-        let seen = catalog.visible(granted.as_ref());
+        let seen = catalog.visible(&rights);
         let Some(gates) = &catalog.gates else {
             return ToolResult::error("There is nothing to search.");
         };
@@ -297,27 +307,34 @@ impl ResolvedCall {
 
     /// The tool.
     pub(crate) fn offered(&self) -> OfferedTool<'_> {
-        self.api.offered(self.tool)
+        self.of.api.offered(self.tool)
     }
 
     /// The name of the API that its operator gave it, else the title of its document.
     pub(crate) fn api_label(&self) -> &str {
-        self.api.label()
+        self.of.api.label()
     }
 
     /// The operation as the audit log, metrics and traces name it.
     pub(crate) fn called_operation(&self) -> Arc<CalledOperation> {
-        self.api.called_operation(self.tool)
+        self.of.api.called_operation(self.tool)
     }
 
     /// The name of the tool as metrics and logs have it: without the prefix of one of several APIs.
     pub(crate) fn tool_label(&self) -> &str {
-        self.api.tool_label(self.tool)
+        self.of.api.tool_label(self.tool)
     }
 
-    /// The scopes that calls of its API need besides those of the whole server.
-    pub(crate) fn scopes(&self) -> &ToolScopes {
-        &self.scopes
+    /// The scopes that the caller lacks for the operation, besides those that the whole server asks for.
+    pub(crate) fn lacking_scopes(&self, caller: &Caller) -> Vec<&str> {
+        let is_lacking = self
+            .rights
+            .as_ref()
+            .is_some_and(|rights| rights.may(self.tool) != Permission::Granted);
+        let access = self.of.access.as_ref().filter(|_| is_lacking);
+        access
+            .map(|access| access.lacking_scopes(caller.granted(), self.tool))
+            .unwrap_or_default()
     }
 
     /// The path of the endpoint at which the call was asked for.
@@ -327,7 +344,7 @@ impl ResolvedCall {
 
     /// Its API as the caller sees it.
     fn visible(&self) -> VisibleApi<'_> {
-        VisibleApi::new(&self.api, &self.scopes, &self.view, self.granted.as_ref())
+        VisibleApi::new(&self.of, 0, &self.view, self.rights.as_deref())
     }
 
     /// The name of the tool at the endpoint at which the call was asked for.
@@ -343,17 +360,17 @@ impl ResolvedCall {
     /// Returns the arguments as they are sent, after repairs; those of the client if they are not valid.
     pub(crate) fn repaired_arguments(&self) -> JsonObject {
         let given = self.arguments.clone().unwrap_or_default();
-        self.api.repaired_arguments(self.tool, given)
+        self.of.api.repaired_arguments(self.tool, given)
     }
 
     /// Returns the tenant of a client, if the API has tenants and the client belongs to one.
     pub(crate) fn tenant(&self, caller: &Caller) -> Option<&str> {
-        self.api.tenant(caller)
+        self.of.api.tenant(caller)
     }
 
     /// The request that the call would make, without credentials, or the result that it would end in before anything is sent.
     pub(crate) fn preview(&self, on_missing: OnMissingCredential, caller: &Caller) -> Result<Request, Box<ToolResult>> {
-        self.api.preview_at(self.tool, self.arguments.clone(), on_missing, caller)
+        self.of.api.preview_at(self.tool, self.arguments.clone(), on_missing, caller)
     }
 
     /// Makes the call. Dropping the future ends the request.
@@ -373,7 +390,7 @@ impl ResolvedCall {
                 }
             })
         };
-        let mut result = self.api.call_at(self.tool, arguments, caller, &shown_tool).await;
+        let mut result = self.of.api.call_at(self.tool, arguments, caller, &shown_tool).await;
         if let Some((_, tool)) = &self.gate {
             result.note_called_through(tool, visible.name_of(self.tool));
         }

@@ -27,6 +27,7 @@ use super::protocol::message::{Arguments, McpRequest, Method, RequestParameters}
 use super::protocol::version::{ProtocolVersion, named_versions};
 use crate::api::Caller;
 use crate::observe::metrics::TOOLS_CALL;
+use crate::proxy::caller::client_grant::NO_TOKEN;
 
 /// Time for which `initialize` and `server/discover` wait for a document from a URL, which contains the title and the instructions. Clients
 /// time out after ten seconds or more.
@@ -78,7 +79,7 @@ impl ServerHandler for McpServer {
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if self.state.tells_changes {
-            let (state, mut changes) = (Arc::clone(&self.state), self.state.changes());
+            let (state, mut changes) = (Arc::clone(&self.state), self.state.changes(&NO_TOKEN));
             tokio::spawn(async move {
                 while !context.peer.is_transport_closed() {
                     let was_sent = tokio::select! {
@@ -161,7 +162,7 @@ impl ServerHandler for McpServer {
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.state.changes();
+        let mut changes = self.state.changes(&NO_TOKEN);
         let wants_tools = subscription.accepted().tools_list_changed == Some(true);
         loop {
             tokio::select! {
@@ -180,7 +181,7 @@ impl ServerHandler for McpServer {
     async fn on_custom_request(&self, request: CustomRequest, context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
         if request.method == hint_sources::METHOD {
             let catalog = self.state.catalog().await?;
-            let granted = context.extensions.get::<Caller>().and_then(Caller::scopes);
+            let granted = context.extensions.get::<Caller>().map_or(&NO_TOKEN, Caller::granted);
             return answer_hint_sources(&catalog, request.params.as_ref(), granted);
         }
         // A request that names its version for itself comes from a client of a version without a handshake.

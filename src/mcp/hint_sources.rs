@@ -6,26 +6,22 @@ use serde_json::{Value, json};
 
 use super::catalog::Catalog;
 use crate::annotate::Hint;
-use crate::proxy::caller::scopes::Scopes;
+use crate::proxy::caller::client_grant::ClientGrant;
 
 /// The method; its only parameter is `tool`, the name of a tool.
 pub(super) const METHOD: &str = "openapi-mcp/hint_sources";
 
-/// Returns the source of each hint of a tool that a client with these scopes may list.
+/// For each hint of a tool that a client to which this is granted may list, where it comes from.
 ///
 /// # Errors
-/// An error if there is no such tool.
-pub(super) fn answer_hint_sources(
-    catalog: &Catalog,
-    parameters: Option<&Value>,
-    granted: Option<&Scopes>,
-) -> Result<CustomResult, ErrorData> {
+/// There is no such tool.
+pub(super) fn answer_hint_sources(catalog: &Catalog, parameters: Option<&Value>, granted: &ClientGrant) -> Result<CustomResult, ErrorData> {
     let name = parameters.and_then(|parameters| parameters.get("tool")?.as_str());
-    let seen = catalog.visible(granted);
+    let rights = catalog.rights(granted);
+    let seen = catalog.visible(&rights);
     let found = name.and_then(|name| {
         let (api, tool) = seen.find(name)?;
-        let offered = api.api.offered(tool);
-        api.shows(&offered).then_some(offered.hints)
+        api.shows(tool).then(|| api.api.offered(tool).hints)
     });
     let hints = found.ok_or_else(|| ErrorData::invalid_params("`tool` must be the name of a tool that is listed", None))?;
     let sources: Value = Hint::ALL

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::catalog::Catalog;
 use super::visible::VisibleApi;
 use crate::api::ToolIndex;
-use crate::proxy::caller::scopes::Scopes;
+use crate::proxy::caller::client_grant::ClientGrant;
 
 /// Number of bytes of a list that are given to the connection at once; a piece has up to one tool more.
 const MAX_PIECE_BYTES: usize = 64 << 10;
@@ -18,9 +18,7 @@ const MAX_PIECE_BYTES: usize = 64 << 10;
 /// The list of an endpoint for one client: tools as JSON, separated by commas.
 pub(crate) struct ListPieces {
     catalog: Arc<Catalog>,
-    /// Scopes of the client's token, if they decide what it may list.
-    granted: Option<Scopes>,
-    /// Rest of the part that is being given.
+    /// What is left of the part that is being given.
     current: Bytes,
     parts: vec::IntoIter<ListPart>,
     length: usize,
@@ -42,22 +40,19 @@ struct ListParts {
 }
 
 impl ListPieces {
-    /// The whole list for a client with these scopes.
-    pub(crate) fn new(catalog: Arc<Catalog>, granted: Option<&Scopes>) -> Self {
-        let granted = granted.filter(|_| catalog.depends_on_scopes()).cloned();
+    /// The whole list for a client to which this is granted.
+    pub(crate) fn new(catalog: Arc<Catalog>, granted: &ClientGrant) -> Self {
+        let rights = catalog.rights(granted);
         let mut all = ListParts::default();
-        if catalog.is_empty(granted.as_ref()) {
+        if catalog.is_empty(&rights) {
             // Without operations, there is nothing to search either.
-        } else if let Some(list) = catalog.gate_list(granted.as_ref()) {
+        } else if let Some(list) = catalog.gate_list(&rights) {
             all.push(list.len(), ListPart::Text(list.into()));
         } else {
-            for (place, api) in catalog.visible(granted.as_ref()).apis.iter().enumerate() {
-                all.add_api(place, api);
-            }
+            catalog.visible(&rights).apis.iter().for_each(|api| all.add_api(api));
         }
         Self {
             catalog,
-            granted,
             current: Bytes::new(),
             parts: all.parts.into_iter(),
             length: all.length,
@@ -73,10 +68,8 @@ impl ListPieces {
         match part {
             ListPart::Text(text) => text,
             ListPart::Tools(place, tools) => {
-                let Some(api) = self.catalog.visible_api(place, self.granted.as_ref()) else {
-                    return Bytes::new();
-                };
-                let texts = tools.iter().map(|tool| api.api.offered(*tool).text);
+                let Some(api) = self.catalog.api(place) else { return Bytes::new() };
+                let texts = tools.iter().map(|tool| api.offered(*tool).text);
                 texts.collect::<Vec<_>>().join(",").into()
             }
         }
@@ -93,8 +86,8 @@ impl ListParts {
         self.length += length;
     }
 
-    /// Adds the tools of the API at that index that a caller may list.
-    fn add_api(&mut self, place: usize, api: &VisibleApi<'_>) {
+    /// What a caller is shown of an API.
+    fn add_api(&mut self, api: &VisibleApi<'_>) {
         if api.shows_all() {
             let list = api.api.list();
             if !list.is_empty() {
@@ -105,14 +98,14 @@ impl ListParts {
         let (mut tools, mut length) = (Vec::new(), 0);
         for (tool, offered) in api.operations() {
             if length > MAX_PIECE_BYTES {
-                self.push(length, ListPart::Tools(place, std::mem::take(&mut tools)));
+                self.push(length, ListPart::Tools(api.place, std::mem::take(&mut tools)));
                 length = 0;
             }
             length += usize::from(!tools.is_empty()) + offered.text.len();
             tools.push(tool);
         }
         if !tools.is_empty() {
-            self.push(length, ListPart::Tools(place, tools));
+            self.push(length, ListPart::Tools(api.place, tools));
         }
     }
 }

@@ -29,13 +29,13 @@ impl McpServer {
             Some(reload) => reload.min(LIST_TTL),
             None => LIST_TTL,
         };
-        let cache_scope = if catalog.depends_on_scopes() {
+        let cache_scope = if catalog.depends_on_caller() {
             CacheScope::Private
         } else {
             CacheScope::Public
         };
         Ok(ToolList {
-            tools: ListPieces::new(catalog, origin.caller.scopes()),
+            tools: ListPieces::new(catalog, origin.caller.granted()),
             ttl,
             cache_scope,
         })

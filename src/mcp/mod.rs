@@ -19,6 +19,7 @@ mod list_tools;
 pub(crate) mod observed;
 pub(crate) mod protocol;
 pub(crate) mod readiness;
+pub(crate) mod rights;
 pub(crate) mod state;
 mod tool_call;
 pub(crate) mod visible;
@@ -63,8 +64,8 @@ pub struct McpServer {
     scope_check: Option<ScopeCheck>,
 }
 
-/// The scopes that a client needs for a call, if it lacks one of them.
-pub(crate) type ScopeCheck = Arc<dyn Fn(&Caller, &ResolvedCall) -> Option<Vec<String>> + Send + Sync>;
+/// The scopes that a client needs for a call, if it lacks one of them, of which the last argument are those of the API.
+pub(crate) type ScopeCheck = Arc<dyn Fn(&Caller, &ResolvedCall, &[&str]) -> Vec<String> + Send + Sync>;
 
 impl McpServer {
     /// A server that waits for its API. `reload` is the interval at which the API may be replaced; `None` means never.

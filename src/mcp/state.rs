@@ -1,5 +1,6 @@
 //! The state of an endpoint: nothing yet, a catalog, or a newer catalog after the document changed.
 
+use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,7 +10,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::catalog::Catalog;
+use super::list_pieces::ListPieces;
 use crate::annotate::gate_names;
+use crate::proxy::caller::client_grant::ClientGrant;
 
 /// Time for which a list waits for the last of several APIs. Clients give up after half a minute or more.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,8 +32,31 @@ pub(crate) struct EndpointState {
     pub(crate) ending: CancellationToken,
 }
 
-/// Receives a count each time the list of tools changes.
-pub(crate) type Changes = watch::Receiver<u64>;
+/// Notices when the list of tools changes that one client sees.
+pub(crate) struct Changes {
+    counts: watch::Receiver<u64>,
+    state: Arc<EndpointState>,
+    granted: ClientGrant,
+    /// The digest of its list, if not every client has the same.
+    seen: Option<u64>,
+}
+
+impl Changes {
+    /// Waits for the next change.
+    ///
+    /// # Errors
+    /// There will be none.
+    pub(crate) async fn changed(&mut self) -> Result<(), watch::error::RecvError> {
+        loop {
+            self.counts.changed().await?;
+            let now = self.state.list_digest(&self.granted);
+            if now.is_none() || now != self.seen {
+                self.seen = now;
+                return Ok(());
+            }
+        }
+    }
+}
 
 enum ApiState {
     /// No catalog yet.
@@ -118,13 +144,19 @@ impl EndpointState {
         Ok(catalog)
     }
 
-    /// Returns the catalog in which a tool of that name is looked for: waits for an API that may have it, and for no other. `arguments` may
-    /// name the operation of a meta-tool.
-    pub(crate) async fn catalog_for(&self, name: &str, arguments: Option<&JsonObject>) -> Result<Arc<Catalog>, ErrorData> {
+    /// The catalog in which a tool of that name is looked for: waits for an API that may have it, and for no other. What the caller may
+    /// not know of is not there. `arguments` may name
+    /// the operation of a gate.
+    pub(crate) async fn catalog_for(
+        &self,
+        name: &str,
+        arguments: Option<&JsonObject>,
+        granted: &ClientGrant,
+    ) -> Result<Arc<Catalog>, ErrorData> {
         if gate_names::kind_of(name).is_some() {
             let operation = arguments.and_then(|arguments| arguments.get("operation")?.as_str());
             let catalog = self.catalog().await?;
-            if operation.is_some_and(|operation| catalog.has(operation)) {
+            if operation.is_some_and(|operation| catalog.has(operation, granted)) {
                 return Ok(catalog);
             }
             // Meta-tools serve all APIs.
@@ -133,7 +165,7 @@ impl EndpointState {
         let mut states = None;
         loop {
             let catalog = self.catalog().await?;
-            if !catalog.awaits(name) || catalog.resolve(name, None, None).is_some() {
+            if !catalog.awaits(name) || catalog.has(name, granted) {
                 return Ok(catalog);
             }
             // A change before the wait began is looked at once more.
@@ -159,8 +191,21 @@ impl EndpointState {
         let _ = states.wait_for(is_settled).await;
     }
 
-    /// Subscribes to changes from now on.
-    pub(crate) fn changes(&self) -> Changes {
-        self.changes.subscribe()
+    /// Subscribes to changes from now on, for a client to which this is granted.
+    pub(crate) fn changes(self: &Arc<Self>, granted: &ClientGrant) -> Changes {
+        Changes {
+            counts: self.changes.subscribe(),
+            state: Arc::clone(self),
+            granted: granted.clone(),
+            seen: self.list_digest(granted),
+        }
+    }
+
+    /// The digest of the list of a client; nothing if every client has the same list.
+    fn list_digest(&self, granted: &ClientGrant) -> Option<u64> {
+        let catalog = self.served().filter(|catalog| catalog.depends_on_caller())?;
+        let mut digest = foldhash::fast::FixedState::default().build_hasher();
+        ListPieces::new(catalog, granted).for_each(|piece| digest.write(&piece));
+        Some(digest.finish())
     }
 }

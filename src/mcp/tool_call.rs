@@ -19,7 +19,7 @@ use crate::observe::call::{note, note_outcome};
 use crate::observe::metrics::TOOLS_CALL;
 use crate::observe::outcome::CallOutcome;
 use crate::proxy::ToolResult;
-use crate::proxy::caller::scopes::Scopes;
+use crate::proxy::caller::client_grant::ClientGrant;
 use crate::text;
 
 impl McpServer {
@@ -31,11 +31,11 @@ impl McpServer {
         origin: &mut RequestOrigin,
     ) -> Result<McpAnswer, McpRefusal> {
         let (name, arguments) = name_and_arguments(&mut parameters)?;
-        let catalog = self.state.catalog_for(&name, arguments.as_ref()).await?;
-        let scopes = origin.caller.scopes();
+        let granted = origin.caller.granted();
+        let catalog = self.state.catalog_for(&name, arguments.as_ref(), granted).await?;
         // One call from here to the end: the API may be replaced meanwhile.
-        let resolution = catalog.resolve(&name, arguments, scopes);
-        let call = match resolution.ok_or_else(|| unknown_tool(&catalog, &name, scopes))? {
+        let resolution = catalog.resolve(&name, arguments, Some(granted));
+        let call = match resolution.ok_or_else(|| unknown_tool(&catalog, &name, granted))? {
             Resolution::Call(call) => call,
             Resolution::Refused(refused, meant) => {
                 match &meant {
@@ -57,9 +57,12 @@ impl McpServer {
             }
         };
         observed::note_operation(&call);
-        if let Some(check) = &self.scope_check
-            && let Some(missing) = check(&origin.caller, &call)
-        {
+        let lacking = call.lacking_scopes(&origin.caller);
+        let missing = match &self.scope_check {
+            Some(check) => check(&origin.caller, &call, &lacking),
+            None => lacking.into_iter().map(str::to_owned).collect(),
+        };
+        if !missing.is_empty() {
             return Err(McpRefusal::MissingScopes(missing));
         }
         if let Some(confirmation) = self.confirmation.as_deref().filter(|_| call.offered().must_confirm) {
@@ -121,8 +124,8 @@ async fn confirmed(
 }
 
 /// The error of a call whose tool does not exist.
-fn unknown_tool(catalog: &Catalog, name: &str, scopes: Option<&Scopes>) -> ErrorData {
-    let hint = match catalog.suggestion(name, scopes) {
+fn unknown_tool(catalog: &Catalog, name: &str, granted: &ClientGrant) -> ErrorData {
+    let hint = match catalog.suggestion(name, &catalog.rights(granted)) {
         Some(Suggestion::Nearest(near)) => format!("; did you mean {near}?"),
         Some(Suggestion::LeftOut) => "; settings of this server leave it out".to_owned(),
         None => String::new(),

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use super::rights::{AccessTable, Rights};
+use crate::annotate::gate_names::GateKind;
 use crate::annotate::names::nearest_name;
 use crate::api::{Api, ApiName, OfferedTool, ToolIndex};
-use crate::proxy::caller::scopes::{Scopes, ToolScopes};
+use crate::proxy::caller::client_grant::Permission;
+use crate::proxy::caller::scopes::ToolScopes;
 
 /// View of an endpoint of its APIs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,15 +20,25 @@ pub(crate) struct View {
     pub(crate) reads_only: bool,
 }
 
+/// An API of a catalog.
+#[derive(Clone)]
+pub(crate) struct CatalogApi {
+    pub(crate) api: Arc<Api>,
+    /// What it asks of callers; `None` if everybody may call all its operations.
+    pub(crate) access: Option<Arc<AccessTable>>,
+}
+
 /// An API as a caller sees it.
 #[derive(Clone, Copy)]
 pub(crate) struct VisibleApi<'c> {
     pub(crate) api: &'c Arc<Api>,
-    /// Scopes that its calls need besides those of the whole server.
-    pub(crate) needed: &'c Arc<ToolScopes>,
+    /// The same with what it asks of callers.
+    pub(crate) of: &'c CatalogApi,
+    /// Its place among the APIs of the endpoint.
+    pub(crate) place: usize,
     reads_only: bool,
-    /// Scopes of the caller's token, if they decide what it may list; without, it may list all.
-    granted: Option<&'c Scopes>,
+    /// What the caller may do with its operations; without, everything.
+    rights: Option<&'c Rights>,
 }
 
 /// The APIs that a caller may list, in the order of the list.
@@ -45,44 +58,63 @@ pub(crate) enum Suggestion<'c> {
     LeftOut,
 }
 
-impl<'c> VisibleApi<'c> {
-    /// `granted` is what the caller's token grants.
-    pub(crate) fn new(api: &'c Arc<Api>, needed: &'c Arc<ToolScopes>, view: &View, granted: Option<&'c Scopes>) -> Self {
+impl CatalogApi {
+    /// An API, and what it asks of callers.
+    pub(crate) fn new(api: Arc<Api>, scopes: &Arc<ToolScopes>) -> Self {
         Self {
+            access: AccessTable::new(&api, scopes).map(Arc::new),
             api,
-            needed,
-            reads_only: view.reads_only,
-            // Without scopes of its own, an API shows every caller the same.
-            granted: granted.filter(|_| !needed.is_empty()),
         }
     }
 
-    /// Returns true if the endpoint has the operation, independent of the caller.
-    pub(crate) fn has(&self, offered: &OfferedTool<'_>) -> bool {
-        !self.reads_only || offered.enforcement.is_read_only()
+    /// Where its operation of that name is, whoever may call it.
+    pub(crate) fn find(&self, name: &str) -> Option<ToolIndex> {
+        // Names begin with the prefix, and looking at it is less work than looking for the name.
+        name.starts_with(self.api.prefix()).then(|| self.api.find(name)).flatten()
+    }
+}
+
+impl<'c> VisibleApi<'c> {
+    /// The API at that place, as a caller with these rights sees it.
+    pub(crate) fn new(of: &'c CatalogApi, place: usize, view: &View, rights: Option<&'c Rights>) -> Self {
+        Self {
+            api: &of.api,
+            of,
+            place,
+            reads_only: view.reads_only,
+            rights,
+        }
     }
 
-    /// Returns true if the caller may list the operation: its token needs the scopes of the API in addition to those of the server.
-    pub(crate) fn shows(&self, offered: &OfferedTool<'_>) -> bool {
-        let lacks = |granted| self.needed.lacking(granted, offered.enforcement.is_read_only()).is_some();
-        self.has(offered) && !self.granted.is_some_and(lacks)
+    /// What the caller may do with the operation, if the endpoint has it.
+    fn may(&self, index: ToolIndex) -> Permission {
+        self.rights.map_or(Permission::Granted, |rights| rights.may(index))
+    }
+
+    fn is_at_endpoint(&self, index: ToolIndex) -> bool {
+        !self.reads_only || self.api.offered(index).enforcement.is_read_only()
+    }
+
+    /// Whether the operation exists for the caller: it may list it, or would with other scopes.
+    pub(crate) fn has(&self, index: ToolIndex) -> bool {
+        self.is_at_endpoint(index) && self.may(index) != Permission::Denied
+    }
+
+    /// Whether the caller may list the operation.
+    pub(crate) fn shows(&self, index: ToolIndex) -> bool {
+        self.is_at_endpoint(index) && self.may(index) == Permission::Granted
     }
 
     /// The operations that the caller may list.
     pub(crate) fn operations(&self) -> impl Iterator<Item = (ToolIndex, OfferedTool<'c>)> + use<'c> {
         let seen = *self;
         let all = seen.api.indexes().map(move |index| (index, seen.api.offered(index)));
-        all.filter(move |(_, offered)| seen.shows(offered))
+        all.filter(move |(index, _)| seen.shows(*index))
     }
 
     /// Returns true if the caller may list all operations: its list is then that of the API.
     pub(crate) fn shows_all(&self) -> bool {
-        !self.reads_only && self.granted.is_none()
-    }
-
-    /// Returns the scopes of the caller's token, if they decide what it may list.
-    pub(crate) fn granted(&self) -> Option<&'c Scopes> {
-        self.granted
+        !self.reads_only && self.rights.is_none()
     }
 
     /// The name of an operation.
@@ -92,21 +124,19 @@ impl<'c> VisibleApi<'c> {
 
     /// The tool of that name, if the caller may list it.
     pub(crate) fn listed(&self, name: &str) -> Option<OfferedTool<'c>> {
-        let offered = self.api.offered(self.api.find(name)?);
-        self.shows(&offered).then_some(offered)
+        let index = self.api.find(name)?;
+        self.shows(index).then(|| self.api.offered(index))
     }
 
-    /// The operation of that name at this endpoint, whether or not the caller may list it.
+    /// The operation of that name, if it exists for the caller.
     pub(crate) fn find(&self, name: &str) -> Option<ToolIndex> {
-        // Names begin with the prefix, and looking at it is less work than looking for the name.
-        let index = name.starts_with(self.api.prefix()).then(|| self.api.find(name)).flatten()?;
-        self.has(&self.api.offered(index)).then_some(index)
+        self.of.find(name).filter(|index| self.has(*index))
     }
 
     /// Returns true if the document has an operation of that name, but the settings or the endpoint leave it out.
     fn leaves_out(&self, name: &str) -> bool {
-        let index = self.api.find(name);
-        self.api.why_left_out(name).is_some() || index.is_some_and(|index| !self.has(&self.api.offered(index)))
+        let is_elsewhere = |index| !self.is_at_endpoint(index) && self.may(index) != Permission::Denied;
+        self.api.why_left_out(name).is_some() || self.api.find(name).is_some_and(is_elsewhere)
     }
 
     /// The name that its operator gave the API.
@@ -123,7 +153,22 @@ impl<'c> VisibleApis<'c> {
             .flat_map(|api| api.operations().map(move |(index, offered)| (api, index, offered)))
     }
 
-    /// Finds the operation of that name, even if the caller may not list it.
+    /// Whether the caller may not list all operations of these APIs.
+    pub(crate) fn is_restricted(&self) -> bool {
+        self.apis.iter().any(|api| api.rights.is_some())
+    }
+
+    /// Whether a tool that stands for operations exists for the caller: one of these operations does.
+    pub(crate) fn has_gate(&self, gate: GateKind) -> bool {
+        let stands_for = |api: &VisibleApi<'_>, index| {
+            let effect = api.api.offered(index).enforcement.effect();
+            gate.effect().is_none_or(|of_gate| of_gate == effect)
+        };
+        let exists = |api: &VisibleApi<'_>| api.api.indexes().any(|index| api.has(index) && stands_for(api, index));
+        !self.is_restricted() || self.apis.iter().any(exists)
+    }
+
+    /// Where the operation of that name is, if it exists for the caller.
     pub(crate) fn find(&self, name: &str) -> Option<(VisibleApi<'c>, ToolIndex)> {
         self.apis.iter().find_map(|api| Some((*api, api.find(name)?)))
     }
@@ -132,7 +177,7 @@ impl<'c> VisibleApis<'c> {
     pub(crate) fn suggestion(&self, name: &str) -> Option<Suggestion<'c>> {
         let is_left_out = self.apis.iter().any(|api| api.leaves_out(name));
         if is_left_out {
-            return self.apis.iter().all(|api| api.granted.is_none()).then_some(Suggestion::LeftOut);
+            return (!self.is_restricted()).then_some(Suggestion::LeftOut);
         }
         let names = || self.operations().map(|(api, index, _)| api.name_of(index));
         nearest_name(name, names).map(Suggestion::Nearest)

@@ -6,7 +6,7 @@ use crate::annotate::hint_review::is_by_words;
 use crate::annotate::layers::Decision;
 use crate::annotate::overrides::arguments::{RuleFindings, rule_arguments, rules_name_arguments};
 use crate::annotate::overrides::unmatched::{self, NamedOperations};
-use crate::annotate::{AnnotateOptions, DescriptionDetail, Enforcement, Hint, Hints, descriptions, names, overrides, richer};
+use crate::annotate::{AccessRule, AnnotateOptions, DescriptionDetail, Enforcement, Hint, Hints, descriptions, names, overrides, richer};
 use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
 
@@ -18,6 +18,8 @@ pub(crate) struct Candidate {
     pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) operation: Box<Operation>,
+    /// The rules of `access` that a caller must meet, by their places.
+    pub(crate) access: Vec<usize>,
     pub(crate) decision: Decision,
 }
 
@@ -57,12 +59,19 @@ impl Candidates {
         let [ruled, selected] = [&authored, &names].map(|given| NamedOperations::new(&own, given, &operations));
         let mut unmatched = unmatched::unmatched_patterns(&options.selection, &options.confirm, selected);
         unmatched.extend(unmatched::unmatched_rules(&options.layers, ruled));
+        unmatched.extend(unmatched::unmatched_access(&options.access, selected.or_named(&authored)));
+        let access = |own: &str, names: [&str; 2], operation: &Operation| {
+            let matches = |rule: &AccessRule| names.iter().any(|name| rule.matches([own, name], operation));
+            let rules = options.access.iter().enumerate().filter(|(_, rule)| matches(rule));
+            rules.map(|(place, _)| place).collect()
+        };
         let titles = descriptions::titles(&operations);
         let said = decisions.iter().map(|decision| decision.said.as_ref());
         diagnostics.extend(overrides::allow_slashes(&mut operations, said));
         let of_each = operations.into_iter().zip(decisions);
-        let candidates = own.into_iter().zip(names).zip(titles).zip(of_each);
-        let candidates = candidates.map(|(((own_name, name), title), (operation, decision))| Candidate {
+        let candidates = own.into_iter().zip(names.into_iter().zip(authored)).zip(titles).zip(of_each);
+        let candidates = candidates.map(|(((own_name, (name, authored)), title), (operation, decision))| Candidate {
+            access: access(&own_name, [&name, &authored], &operation),
             own_name,
             name,
             title,
@@ -140,16 +149,16 @@ impl Candidate {
     }
 }
 
-/// Returns for each deprecated tool the name of the one that replaces it, if its description names one. Both change data or both only read,
-/// so a client that may list the one may list the other.
+/// For each tool the name of the one that replaces it, if it is deprecated and its description names one: one that everybody may list who
+/// may list the tool. Both change data or both only read, and the other needs nothing that the tool does not need.
 pub(crate) fn replacements(offered: &[(Candidate, Enforcement)], options: &AnnotateOptions) -> Vec<Option<String>> {
     let replacement = |(candidate, enforcement): &(Candidate, Enforcement)| {
         if candidate.detail(options) == DescriptionDetail::Plain {
             return None;
         }
-        let peers = offered
-            .iter()
-            .filter(|(_, other)| other.is_read_only() == enforcement.is_read_only());
+        let peers = offered.iter().filter(|(other, enforced)| {
+            enforced.is_read_only() == enforcement.is_read_only() && other.access.iter().all(|rule| candidate.access.contains(rule))
+        });
         let others = peers.map(|(other, _)| (other.operation.as_ref(), other.name.as_str()));
         richer::replacement(&candidate.operation, others).map(str::to_owned)
     };

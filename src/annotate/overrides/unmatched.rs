@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::annotate::confirm::Confirm;
-use crate::annotate::layers::{Layers, Rule};
+use crate::annotate::layers::{AccessRule, Layers, Rule};
 use crate::annotate::selection::{Pattern, PatternField, Selection};
 use crate::spec::Operation;
 use crate::text;
@@ -13,6 +13,8 @@ use crate::text;
 pub(crate) struct NamedOperations<'o> {
     own: &'o [String],
     given: &'o [String],
+    /// Other names that they are known by as well.
+    also: &'o [String],
     operations: &'o [Box<Operation>],
 }
 
@@ -36,16 +38,34 @@ pub(crate) fn unmatched_patterns(selection: &Selection, confirm: &Confirm, named
 pub(crate) fn unmatched_rules(layers: &Layers, named: NamedOperations<'_>) -> Vec<String> {
     let mut problems = Vec::new();
     for rule in layers.rules.iter().chain(&layers.commands).filter(|rule| !rule.optional) {
-        check_rule(rule, named, &mut problems);
+        check_rule(rule, |pattern| named.lacks(pattern), named, &mut problems);
     }
     problems
 }
 
-fn check_rule(rule: &Rule, named: NamedOperations<'_>, problems: &mut Vec<String>) {
+/// The same for rules of `access`, of which one may name methods that the document does not have besides one that it has.
+pub(crate) fn unmatched_access(rules: &[AccessRule], named: NamedOperations<'_>) -> Vec<String> {
+    let mut problems = Vec::new();
+    for rule in rules.iter().filter(|rule| !rule.optional) {
+        let is_method = |pattern: &Pattern| pattern.field == PatternField::Method && METHODS.contains(&pattern.glob_text());
+        check_rule(rule, |pattern| named.lacks(pattern) && !is_method(pattern), named, &mut problems);
+        if rule.matches.is_empty() && named.operations.is_empty() {
+            problems.push(format!(
+                "{}: the document has no operation; {} if it may match nothing",
+                rule.name, rule.remedy
+            ));
+        }
+    }
+    problems
+}
+
+const METHODS: [&str; 8] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];
+
+fn check_rule<S>(rule: &Rule<S>, lacks: impl Fn(&Pattern) -> bool, named: NamedOperations<'_>, problems: &mut Vec<String>) {
     let Rule { name, remedy, .. } = rule;
     let before = problems.len();
     for pattern in rule.matches.iter().flatten() {
-        if named.lacks(pattern) {
+        if lacks(pattern) {
             let hint = named.describe_nearest(pattern, &[]);
             problems.push(format!(
                 "{name}: `{pattern}` matches no operation of the document{hint}; {remedy} if it may match nothing"
@@ -54,12 +74,14 @@ fn check_rule(rule: &Rule, named: NamedOperations<'_>, problems: &mut Vec<String
     }
     // Each pattern may match something while nothing matches all of them.
     let is_optional = rule.matches.iter().flatten().any(|pattern| pattern.is_optional);
-    if before == problems.len() && !is_optional && rule.matches.len() > 1 && !named.any(|names, operation| rule.matches(names, operation)) {
+    if before == problems.len() && !is_optional && !rule.matches.is_empty() && !named.any(|names, operation| rule.matches(names, operation))
+    {
         let groups = rule.matches.iter().map(|group| group.iter().map(|pattern| format!("`{pattern}`")));
         let all: Vec<String> = groups.map(|group| group.collect::<Vec<_>>().join(" or ")).collect();
         problems.push(format!(
-            "{name}: no operation of the document matches {} together; {remedy} if it may match nothing",
-            all.join(" and ")
+            "{name}: no operation of the document matches {}{}; {remedy} if it may match nothing",
+            all.join(" and "),
+            if all.len() > 1 { " together" } else { "" }
         ));
     }
 }
@@ -67,12 +89,25 @@ fn check_rule(rule: &Rule, named: NamedOperations<'_>, problems: &mut Vec<String
 impl<'o> NamedOperations<'o> {
     /// The operations with the names that they have by themselves, and those that they were given.
     pub(crate) fn new(own: &'o [String], given: &'o [String], operations: &'o [Box<Operation>]) -> Self {
-        Self { own, given, operations }
+        Self {
+            own,
+            given,
+            also: &[],
+            operations,
+        }
+    }
+
+    /// The same, which are known by these names as well.
+    pub(crate) fn or_named(self, also: &'o [String]) -> Self {
+        Self { also, ..self }
     }
 
     fn any(&self, matches: impl Fn([&str; 2], &Operation) -> bool) -> bool {
-        let mut all = self.own.iter().zip(self.given).zip(self.operations);
-        all.any(|((own, given), operation)| matches([own, given], operation))
+        let by = |names: &[String]| {
+            let mut all = self.own.iter().zip(names).zip(self.operations);
+            all.any(|((own, name), operation)| matches([own, name], operation))
+        };
+        by(self.given) || by(self.also)
     }
 
     /// Returns true if the pattern must match an operation and matches none.
@@ -105,7 +140,13 @@ impl<'o> NamedOperations<'o> {
         match field {
             PatternField::Operation => {
                 let ids = operations.filter_map(|operation| operation.id.as_deref());
-                self.own.iter().chain(self.given).map(String::as_str).chain(ids).collect()
+                self.own
+                    .iter()
+                    .chain(self.given)
+                    .chain(self.also)
+                    .map(String::as_str)
+                    .chain(ids)
+                    .collect()
             }
             PatternField::Tag => operations.flat_map(|operation| &operation.tags).map(String::as_str).collect(),
             PatternField::Method => operations.map(|operation| operation.method.as_str()).collect(),

@@ -4,15 +4,23 @@ use clap::Args;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::annotate::Rule;
+use crate::annotate::{AccessRule, Rule};
 use crate::config::apis::tenants::settings::check_tenants;
+use crate::config::clients::access_rules::read_access;
 use crate::config::credentials::check_schemes;
 use crate::config::layer::{from_map, keys};
 use crate::config::overrides::read_rules;
 use crate::config::wrong_value::{Disclosure, FileProblems, expected_by};
 
 /// Keys of the settings of an API that are not flags, because no line could hold their values.
-pub(crate) const FILE_ONLY: [&str; 3] = ["auth", "overrides", "tenants"];
+pub(crate) const FILE_ONLY: [&str; 4] = ["access", "auth", "overrides", "tenants"];
+
+/// The rules of a mapping.
+#[derive(Default)]
+pub(crate) struct FileRules {
+    pub(crate) overrides: Vec<Rule>,
+    pub(crate) access: Vec<AccessRule>,
+}
 
 /// The settings of a mapping, and its rules. A key that `T` does not have is handed to `take_other`, and is unknown if that does not
 /// take it; `others` are the keys that it takes.
@@ -21,15 +29,16 @@ pub(crate) fn read_keys<T: Args + DeserializeOwned + Default>(
     others: &[&str],
     problems: &mut FileProblems<'_>,
     mut take_other: impl FnMut(&str, &Value, &mut FileProblems<'_>) -> bool,
-) -> (T, Vec<Rule>) {
+) -> (T, FileRules) {
     let flags = keys::<T>();
-    let (mut settings, mut rules) = (Map::new(), Vec::new());
+    let (mut settings, mut rules) = (Map::new(), FileRules::default());
     for (key, value) in members {
         let Some(value) = problems.without_nulls(&key, value) else {
             continue;
         };
         match key.as_str() {
-            "overrides" => rules = read_rules(&value, problems),
+            "overrides" => rules.overrides = read_rules(&value, problems),
+            "access" => rules.access = read_access(&value, problems),
             "auth" if !check_schemes(&key, &value, problems) => {}
             "tenants" if !check_tenants(&value, problems) => {}
             "auth" | "tenants" => {

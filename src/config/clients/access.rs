@@ -186,7 +186,7 @@ pub(crate) fn tool_scopes(settings: &ScopeSettings, problems: &mut Vec<String>) 
 }
 
 /// RFC 6749 section 3.3; any other character would break the challenge that names them.
-fn check_scopes<'s>(scopes: impl Iterator<Item = &'s String>, problems: &mut Vec<String>) {
+pub(super) fn check_scopes<'s>(scopes: impl Iterator<Item = &'s String>, problems: &mut Vec<String>) {
     let legal = |scope: &str| !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\');
     for scope in scopes.filter(|scope| !legal(scope)) {
         problems.push(format!("`{}` is not an OAuth scope", scope.escape_debug()));

@@ -1,3 +1,5 @@
 //! Which clients may call, and what.
 
 pub(crate) mod access;
+pub(crate) mod access_rules;
+pub(crate) mod claims;

@@ -85,7 +85,7 @@ enum ValidateSchema {
 #[derive(schemars::JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its shape counts")]
-struct MatchSchema {
+pub(crate) struct MatchSchema {
     /// Globs on the tool name and the operationId
     operation: Option<Globs>,
     /// Globs on the tags
@@ -194,14 +194,7 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
         .remove("match")
         .map(|value| read_match(path, &value, problems))
         .unwrap_or_default();
-    let optional = match said.remove("optional") {
-        None => false,
-        Some(Value::Bool(optional)) => optional,
-        Some(other) => {
-            problems.push_wrong_value(&join_path(path, "optional"), &other, "true or false", Disclosure::Shown);
-            false
-        }
-    };
+    let optional = said.remove("optional").is_some_and(|value| read_optional(path, &value, problems));
     let slashes = said.remove("slashes").map(|value| read_slashes(path, &value, problems));
     let describe = said.remove("describe").and_then(|value| read_detail(path, &value, problems));
     let takes_any_body = said.remove("validate").and_then(|value| read_validate(path, &value, problems));
@@ -226,7 +219,16 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
     })
 }
 
-/// Reads the detail of a tool's description.
+/// Whether a rule may match nothing.
+pub(super) fn read_optional(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> bool {
+    let read = value.as_bool();
+    if read.is_none() {
+        problems.push_wrong_value(&join_path(path, "optional"), value, "true or false", Disclosure::Shown);
+    }
+    read.unwrap_or_default()
+}
+
+/// How much the description of a tool says.
 fn read_detail(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<DescriptionDetail> {
     let read = serde_json::from_value::<DescribeName>(value.clone()).ok();
     if read.is_none() {
@@ -296,7 +298,7 @@ fn read_said(path: &str, said: Map<String, Value>, problems: &mut FileProblems<'
 }
 
 /// The groups of patterns of `match`, of each of which an operation must match one.
-fn read_match(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Vec<Vec<Pattern>> {
+pub(super) fn read_match(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Vec<Vec<Pattern>> {
     let path = join_path(path, "match");
     let Value::Object(fields) = value else {
         problems.push_wrong_value(&path, value, "a mapping with operation, tag, path or method", Disclosure::Shown);

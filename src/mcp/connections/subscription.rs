@@ -47,7 +47,7 @@ impl McpServer {
         })?;
         let info = introduce_nothing(true);
         let accepted = requested.supported_by(&info.capabilities);
-        let mut changes = self.state.changes();
+        let mut changes = self.state.changes(origin.caller.granted());
         let meta = json!({ SUBSCRIPTION_ID_KEY: id });
         let acknowledged = json!({ "_meta": &meta, "notifications": &accepted });
         send(outbox, "notifications/subscriptions/acknowledged", &acknowledged);

@@ -17,4 +17,6 @@ pub(crate) struct ApiSlot {
     pub(crate) list: ListOptions,
     /// Scopes that its calls need besides those of the whole server.
     pub(crate) scopes: Arc<ToolScopes>,
+    /// Scopes that some of its operations need by rules of `access`.
+    pub(crate) access_scopes: Vec<String>,
 }

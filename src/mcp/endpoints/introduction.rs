@@ -4,8 +4,7 @@ use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
 
 use super::api_slot::ApiSlot;
 use crate::api::{Api, ApiName};
-use crate::mcp::catalog::CatalogApi;
-use crate::mcp::visible::View;
+use crate::mcp::visible::{CatalogApi, View};
 use crate::text::{self, counted};
 
 /// The longest title of one of several APIs, in bytes. Of several, only titles are shown: the description of one document
@@ -63,7 +62,7 @@ impl Introduction<'_> {
         config.with_instructions(instructions)
     }
 
-    /// Describes one API in a line. The number of its tools is given only if it is the same for every token.
+    /// One API in a line. The count of its tools stands there only where it is the same for every caller.
     fn line_of(&self, api: &CatalogApi) -> String {
         let name = api.api.name().map(ApiName::as_str).unwrap_or_default();
         let title = text::truncate(&text::one_line(api.api.document().title()), MAX_TITLE_BYTES);
@@ -71,7 +70,7 @@ impl Introduction<'_> {
             "" => String::new(),
             prefix => format!(" (names begin with {prefix})"),
         };
-        let count = if api.scopes.is_empty() {
+        let count = if api.access.is_none() {
             let shown = api
                 .api
                 .iter()

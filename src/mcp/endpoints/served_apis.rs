@@ -14,9 +14,11 @@ use crate::annotate::Pattern;
 use crate::api::Api;
 use crate::api::clashes::clashes_with;
 use crate::api::name::ApiName;
-use crate::mcp::catalog::{Catalog, CatalogApi, visible};
+use crate::mcp::catalog::{Catalog, visible};
 use crate::mcp::gates::{Gates, ListOptions, decide};
+use crate::mcp::rights::ALL_RIGHTS;
 use crate::mcp::state::EndpointState;
+use crate::mcp::visible::CatalogApi;
 
 /// The APIs of a server, and its endpoints.
 pub(crate) struct ServedApis {
@@ -34,8 +36,8 @@ pub(crate) struct ServedApis {
 enum ApiOutcome {
     /// Not loaded yet.
     Awaited,
-    Served(Arc<Api>),
-    /// Failed, with the reason in words for a model.
+    Served(CatalogApi),
+    /// It cannot be served, and why, in words for a model.
     Failed(String),
 }
 
@@ -106,7 +108,7 @@ impl ServedApis {
     /// Those that are served now.
     pub(crate) fn served(&self) -> Vec<Arc<Api>> {
         let served = |outcome: &ApiOutcome| match outcome {
-            ApiOutcome::Served(api) => Some(Arc::clone(api)),
+            ApiOutcome::Served(of) => Some(Arc::clone(&of.api)),
             ApiOutcome::Awaited | ApiOutcome::Failed(_) => None,
         };
         self.outcomes().iter().filter_map(served).collect()
@@ -123,7 +125,7 @@ impl ServedApis {
                 ApiOutcome::Failed(_) => "failed",
             },
             tools: match outcome {
-                ApiOutcome::Served(api) => api.tools().len(),
+                ApiOutcome::Served(of) => of.api.tools().len(),
                 ApiOutcome::Awaited | ApiOutcome::Failed(_) => 0,
             },
             has_failed_reload: failed.load(Ordering::Relaxed),
@@ -156,14 +158,16 @@ impl ServedApis {
         let mut outcomes = self.outcomes();
         let others = outcomes.iter().enumerate().filter(|(other, _)| *other != index);
         let others = others.filter_map(|(_, outcome)| match outcome {
-            ApiOutcome::Served(api) => Some(api.as_ref()),
+            ApiOutcome::Served(of) => Some(of.api.as_ref()),
             ApiOutcome::Awaited | ApiOutcome::Failed(_) => None,
         });
         let clashes = clashes_with(&api, others);
         if !clashes.is_empty() {
             return Err(clashes);
         }
-        self.settle(index, ApiOutcome::Served(api), &mut outcomes);
+        let Some(slot) = self.slots.get(index) else { return Ok(()) };
+        let served = CatalogApi::new(api, &slot.scopes);
+        self.settle(index, ApiOutcome::Served(served), &mut outcomes);
         Ok(())
     }
 
@@ -188,7 +192,7 @@ impl ServedApis {
     /// Returns the meta-tools of search mode, which replace all tools of an endpoint. The mode is decided when all its APIs are loaded and
     /// stays, because a client that is not notified of changes would call removed tools.
     fn gates(&self, endpoint: &McpEndpoint, slots: &[&ApiSlot], apis: &[CatalogApi], is_decided: bool) -> Option<Gates> {
-        let all = visible(apis, &endpoint.view, None);
+        let all = visible(apis, &endpoint.view, &ALL_RIGHTS);
         let options: Vec<&ListOptions> = slots.iter().map(|slot| &slot.list).collect();
         let now = decide(&options, &all);
         let is_first = endpoint.searches.get().is_none();
@@ -246,12 +250,9 @@ impl ServedApis {
                     failed.push(slot);
                     failure.get_or_insert(why);
                 }
-                ApiOutcome::Served(api) => {
+                ApiOutcome::Served(of) => {
                     slots.push(slot);
-                    apis.push(CatalogApi {
-                        api: Arc::clone(api),
-                        scopes: Arc::clone(&slot.scopes),
-                    });
+                    apis.push(of.clone());
                 }
             }
         }
@@ -270,7 +271,7 @@ impl ServedApis {
                 let gates = gates.map(|gates| gates.lacking_apis(missing_apis(&[awaited.as_slice(), &failed].concat())));
                 let awaited = awaited.iter().map(|slot| slot.prefix.clone()).collect();
                 if let Some(gates) = &gates {
-                    config = config.with_instructions(gates.instructions(&visible(&apis, &endpoint.view, None)));
+                    config = config.with_instructions(gates.instructions(&visible(&apis, &endpoint.view, &ALL_RIGHTS)));
                 }
                 let catalog = Catalog::new(apis, endpoint.view.clone(), awaited, config);
                 endpoint.state.ready(catalog.with_gates(gates));

@@ -43,7 +43,7 @@ pub(crate) fn describe_operations(gates: &Gates, seen: &VisibleApis<'_>, request
     for name in &request.names {
         let mut remarks = Vec::new();
         let found = find_operation(gates, name, seen, &mut remarks).ok();
-        let Some((api, index)) = found.filter(|(api, index)| api.shows(&api.api.offered(*index))) else {
+        let Some((api, index)) = found.filter(|(api, index)| api.shows(*index)) else {
             unknown.push(unknown_operation(gates, name, seen));
             continue;
         };

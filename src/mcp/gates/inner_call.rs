@@ -114,7 +114,7 @@ pub(super) fn find_operation<'c>(
     seen: &VisibleApis<'c>,
     remarks: &mut Vec<String>,
 ) -> Result<(VisibleApi<'c>, ToolIndex), Box<ToolResult>> {
-    if gates.kind_of(name).is_some() {
+    if gates.kind_of(name).is_some_and(|gate| seen.has_gate(gate)) {
         return Err(refuse(format!(
             "`{}` is not an operation, but a tool of this server that is called by itself. Nothing was sent.",
             shown(name)
@@ -131,14 +131,13 @@ pub(super) fn find_operation<'c>(
     let mut meant = Vec::new();
     for api in &seen.apis {
         let is_meant = |index: &ToolIndex| {
-            let offered = api.api.offered(*index);
-            let operation = offered.operation;
-            api.has(&offered) && (operation.id.as_deref() == Some(name) || operation.label() == name)
+            let operation = api.api.offered(*index).operation;
+            api.has(*index) && (operation.id.as_deref() == Some(name) || operation.label() == name)
         };
         meant.extend(api.api.indexes().filter(is_meant).map(|index| (*api, index)));
     }
     if let [(api, only)] = meant.as_slice()
-        && api.shows(&api.api.offered(*only))
+        && api.shows(*only)
     {
         remarks.push(format!("`{}` is served as {}.", shown(name), api.name_of(*only)));
         return Ok((*api, *only));

@@ -104,7 +104,7 @@ fn three_steps(prefix: &str, effects: &[Effect]) -> String {
     let calls = match calls.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, others)) => format!("{} or {last}", others.join(", ")),
-        None => String::new(),
+        None => "another tool".to_owned(),
     };
     format!(
         "Three steps: {prefix}{} finds operations, {prefix}{} tells their arguments, {calls} calls one, by the effect that its hit shows.",
@@ -131,15 +131,15 @@ fn title_of(seen: &VisibleApis<'_>) -> String {
 /// What the instructions of the server say in search mode: the steps and what is missing first, because some clients cut the rest.
 #[must_use]
 pub(crate) fn about_gates(seen: &VisibleApis<'_>, prefix: &str, missing: Option<&str>) -> String {
-    // Of a list that depends on the token, no counts: they are the same text for every caller.
-    let (count, vocabulary) = if seen.apis.iter().all(|api| api.needed.is_empty()) {
-        (counted(seen.operations().count(), "operation"), vocabulary(seen))
+    // Of a list that depends on the caller, neither counts nor effects: they are the same text for every caller.
+    let (count, effects, vocabulary) = if seen.apis.iter().all(|api| api.of.access.is_none()) {
+        (counted(seen.operations().count(), "operation"), effects_of(seen), vocabulary(seen))
     } else {
-        ("Operations".to_owned(), String::new())
+        ("Operations".to_owned(), Vec::new(), String::new())
     };
     format!(
         "{count} behind a few tools; each call makes one HTTP request to its API. {} {}{}They are of {}. {vocabulary}",
-        three_steps(prefix, &effects_of(seen)),
+        three_steps(prefix, &effects),
         missing.unwrap_or_default(),
         if missing.is_some() { " " } else { "" },
         title_of(seen),

@@ -137,7 +137,8 @@ fn without_words(seen: &VisibleApis<'_>, query: &str) -> QueryAnswer {
 /// What is answered to a query; nothing where it consists of stop words.
 fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Option<QueryAnswer> {
     let found: Vec<SearchedTools> = seen.apis.iter().map(|api| search_one(api, query, request)).collect();
-    let is_known = found.iter().any(|found| found.is_known);
+    // The index knows the words of all operations, and a caller must not learn that one exists that it may not list.
+    let is_known = seen.is_restricted() || found.iter().any(|found| found.is_known);
     if !found.iter().any(|found| found.has_words) {
         return None;
     }
@@ -171,10 +172,8 @@ fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Optio
 }
 
 fn search_one(api: &VisibleApi<'_>, query: &str, request: &SearchRequest) -> SearchedTools {
-    api.api.search(query, &|index| {
-        let offered = api.api.offered(index);
-        request.admits(&offered) && api.shows(&offered)
-    })
+    api.api
+        .search(query, &|index| api.shows(index) && request.admits(&api.api.offered(index)))
 }
 
 /// The hits of all APIs in one order: by their rank in their API, and by how far the best hit of that API fits.
@@ -222,7 +221,7 @@ fn past_the_end(total: usize, offset: usize) -> String {
 fn hit_of(seen: &VisibleApis<'_>, (place, index): HitPlace) -> Option<Hit> {
     let api = seen.apis.get(place)?;
     let offered = api.api.offered(index);
-    let sources = api.api.needed_values(index).filter(|need| api.shows(&api.api.offered(need.source)));
+    let sources = api.api.needed_values(index).filter(|need| api.shows(need.source));
     let needs = sources.take(MAX_NEEDS).map(|need| {
         let source = api.name_of(need.source);
         format!("{} <- {source}", as_words(need.argument))

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Caller;
+use crate::json::member_at;
 use crate::proxy::connection_header::is_of_connection;
 use crate::proxy::error::CallError;
 use crate::spec::operation::rules::ValueSource;
@@ -25,7 +26,7 @@ impl ValueSource {
                     .filter(|_| values.next().is_none() && !is_of_connection(&caller.headers, name));
                 value.and_then(|value| value.to_str().ok()).map(str::to_owned)
             }
-            Self::Claim(name) => caller.claims().and_then(|claims| match claims.get(name)? {
+            Self::Claim(name) => caller.claims().and_then(|claims| match member_at(claims, name)? {
                 Value::String(text) => Some(text.clone()),
                 Value::Number(number) => Some(number.to_string()),
                 Value::Bool(value) => Some(value.to_string()),

@@ -1,5 +1,6 @@
 //! The caller: its key for limits, the scopes of its token, and the values that rules and tenants take from it.
 
+pub(crate) mod client_grant;
 pub(crate) mod client_key;
 pub(crate) mod client_values;
 pub(crate) mod scopes;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use http::header::HeaderMap;
 
+use self::client_grant::{ClientGrant, NO_TOKEN};
 use self::client_key::ClientKey;
 use self::scopes::Scopes;
 use self::subject::SubjectToken;
@@ -40,10 +42,8 @@ pub(crate) struct AuthenticatedClient {
     pub(crate) key: ClientKey,
     /// The name that was proved, if there is an audit log.
     pub(crate) name: Option<Arc<str>>,
-    /// Scopes of its token.
-    pub(crate) scopes: Scopes,
-    /// The claims of its verified token.
-    pub(crate) claims: Option<Arc<JsonObject>>,
+    /// What its token grants.
+    pub(crate) granted: ClientGrant,
     /// Its token, if it is a user's and some API is called as the user.
     pub(crate) subject: Option<Arc<SubjectToken>>,
 }
@@ -66,8 +66,10 @@ impl Caller {
         let client = AuthenticatedClient {
             key: self.key(),
             name: None,
-            scopes: Scopes::All,
-            claims: Some(Arc::new(claims)),
+            granted: ClientGrant {
+                scopes: Scopes::All,
+                claims: Some(Arc::new(claims)),
+            },
             subject: None,
         };
         Self {
@@ -86,9 +88,9 @@ impl Caller {
         }
     }
 
-    /// Returns the scopes of the client's token; `None` if no client authenticates.
-    pub(crate) fn scopes(&self) -> Option<&Scopes> {
-        self.client.as_ref().map(|client| &client.scopes)
+    /// What the client's token grants.
+    pub(crate) fn granted(&self) -> &ClientGrant {
+        self.client.as_ref().map_or(&NO_TOKEN, |client| &client.granted)
     }
 
     /// The user's token, to be exchanged.
@@ -98,7 +100,7 @@ impl Caller {
 
     /// The claims of the client's verified access token.
     pub(crate) fn claims(&self) -> Option<&JsonObject> {
-        self.client.as_ref()?.claims.as_deref()
+        self.granted().claims.as_deref()
     }
 }
 

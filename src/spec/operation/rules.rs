@@ -104,6 +104,15 @@ pub(crate) struct RuledProperty {
     pub(crate) schema: Value,
 }
 
+/// What an operation asks of the token of a client that calls it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct AccessDemand {
+    /// Of these scopes, one is needed; without any, none is.
+    pub(crate) scopes: Vec<String>,
+    /// Claims, each by its name or its JSON Pointer, with the values of which it must have one.
+    pub(crate) claims: Vec<(String, Vec<Value>)>,
+}
+
 impl ArgumentRule {
     /// A rule that sets nothing yet.
     #[must_use]

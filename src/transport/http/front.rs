@@ -214,7 +214,7 @@ impl McpFront {
         path: &str,
         request: McpRequest,
     ) -> Result<Response<Body>, RefusedResponse> {
-        let connection = Arc::new(Connection::new(server.state().changes()));
+        let connection = Arc::new(Connection::new(server.state().changes(origin.caller.granted())));
         origin.connection = Some(Arc::clone(&connection));
         let (owner, client) = (origin.caller.client.as_ref().map(|client| client.key), origin.caller.key());
         let negotiation = rules::negotiation(&request);

@@ -23,6 +23,7 @@ use crate::mcp::dispatch::Answered;
 use crate::mcp::protocol::message::{McpRequest, Message, Method};
 use crate::mcp::protocol::unreadable::{self, Unreadable};
 use crate::mcp::{McpServer, drain_calls, observed};
+use crate::proxy::caller::client_grant::NO_TOKEN;
 
 /// Serves until standard input ends, `stop` is cancelled, or standard output is closed by its reader. In the first two cases, requests in
 /// flight are answered first.
@@ -51,7 +52,7 @@ pub(crate) async fn serve_streams(
     let (outbox, messages) = Outbox::new();
     let writing = tokio::spawn(output.clone().write_lines(messages, stdout));
     let client = Arc::new(StdioClient {
-        connection: Arc::new(Connection::new(server.state().changes())),
+        connection: Arc::new(Connection::new(server.state().changes(&NO_TOKEN))),
         server,
         outbox,
         output: output.clone(),

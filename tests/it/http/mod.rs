@@ -1,5 +1,6 @@
 //! Streamable HTTP: who may connect, what a client may send, and what it costs the others.
 
+mod access;
 mod acting_as_user;
 mod audit;
 mod audit_outcomes;

@@ -1,0 +1,93 @@
+//! Claims of tokens as the configuration file names and compares them.
+
+use serde_json::{Map, Value};
+
+use crate::config::wrong_value::{Disclosure, FileProblems, join_path};
+
+/// Checks the place of a claim in a token: its name, or its JSON Pointer (RFC 6901).
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn check_claim(place: &str) -> Result<(), String> {
+    if place.is_empty() || place == "/" {
+        return Err("the name of a claim is missing".into());
+    }
+    let escapes = place.split('~').skip(1);
+    if place.starts_with('/') && escapes.into_iter().any(|rest| !rest.starts_with(['0', '1'])) {
+        return Err(format!(
+            "`{}` is not a JSON Pointer: in one, `~` is written `~0`, and `/` within a name `~1`",
+            place.escape_debug()
+        ));
+    }
+    Ok(())
+}
+
+/// The claims of a rule, each with the values of which a token must have one.
+pub(super) fn read_wanted_claims(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Vec<(String, Vec<Value>)> {
+    let Some(claims) = mapping_of_claims(path, value, problems) else {
+        return Vec::new();
+    };
+    let mut wanted = Vec::new();
+    for (place, values) in claims {
+        let path = join_path(path, place);
+        if let Err(problem) = check_claim(place) {
+            problems.push(format!("`{path}`: {problem}"));
+        }
+        let several = match values {
+            Value::Array(values) if !values.is_empty() => values.clone(),
+            Value::Array(_) => {
+                problems.push(format!(
+                    "`{path}` is an empty list, which no token meets; list the values of which one is needed"
+                ));
+                continue;
+            }
+            single => vec![single.clone()],
+        };
+        for value in several.iter().filter(|value| value.is_object() || value.is_array()) {
+            problems.push_wrong_value(
+                &path,
+                value,
+                "texts, numbers or booleans, of which one is needed",
+                Disclosure::Shown,
+            );
+        }
+        wanted.push((place.clone(), several));
+    }
+    wanted
+}
+
+fn mapping_of_claims<'v>(path: &str, value: &'v Value, problems: &mut FileProblems<'_>) -> Option<&'v Map<String, Value>> {
+    let claims = value.as_object();
+    if claims.is_none() {
+        problems.push_wrong_value(
+            path,
+            value,
+            "a mapping of claims to values, as in { groups: [ops] }",
+            Disclosure::Shown,
+        );
+    }
+    claims
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_is_a_name_or_a_pointer() {
+        for place in [
+            "groups",
+            "https://acme.example/roles",
+            "a.b",
+            "~",
+            "/realm_access/roles",
+            "/a~1b/c~0d",
+            "//",
+        ] {
+            assert_eq!(check_claim(place), Ok(()), "{place}");
+        }
+        for place in ["", "/", "/a~", "/a~2b", "/~x"] {
+            assert!(check_claim(place).is_err(), "{place}");
+        }
+    }
+}

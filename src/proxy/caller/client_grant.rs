@@ -1,0 +1,162 @@
+//! What the token of a client grants, and whether that is what an operation asks for.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::scopes::Scopes;
+use crate::json::{JsonObject, member_at};
+use crate::spec::operation::rules::AccessDemand;
+
+/// What the token of a client grants.
+#[derive(Clone)]
+pub(crate) struct ClientGrant {
+    pub(crate) scopes: Scopes,
+    /// The claims of its verified access token.
+    pub(crate) claims: Option<Arc<JsonObject>>,
+}
+
+/// What is granted to somebody who has shown no token.
+pub(crate) static NO_TOKEN: ClientGrant = ClientGrant {
+    scopes: Scopes::All,
+    claims: None,
+};
+
+impl ClientGrant {
+    /// The claims by which access is judged.
+    fn access_claims(&self) -> Option<&JsonObject> {
+        self.claims.as_deref()
+    }
+
+    /// The scopes by which access is judged: a static token without scopes has none.
+    fn access_scopes(&self) -> Option<&BTreeSet<String>> {
+        match &self.scopes {
+            Scopes::All => None,
+            Scopes::Granted(granted) => Some(granted),
+        }
+    }
+}
+
+/// What a caller may do with an operation, the most first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Permission {
+    /// List and call it.
+    Granted,
+    /// Not call it, before it has got a token with another scope. It is not listed.
+    LacksScope,
+    /// Nothing: for this caller, it does not exist.
+    Denied,
+}
+
+impl AccessDemand {
+    /// What a caller may do with the operations that ask for this.
+    pub(crate) fn judge(&self, granted: &ClientGrant) -> Permission {
+        let claims = granted.access_claims();
+        let has_value = |(place, values): &(String, Vec<Value>)| {
+            let found = claims.and_then(|claims| member_at(claims, place));
+            found.is_some_and(|found| is_one_of(found, values))
+        };
+        if !self.claims.iter().all(has_value) {
+            return Permission::Denied;
+        }
+        let scopes = granted.access_scopes();
+        let has_scope = |scope: &String| scopes.is_some_and(|scopes| scopes.contains(scope));
+        if self.scopes.is_empty() || self.scopes.iter().any(has_scope) {
+            Permission::Granted
+        } else {
+            Permission::LacksScope
+        }
+    }
+}
+
+/// Whether a claim, or an element of it if it is a list, is one of the values: of the same type, and a number as it is written.
+fn is_one_of(claim: &Value, values: &[Value]) -> bool {
+    match claim {
+        Value::Array(elements) => elements
+            .iter()
+            .any(|element| is_text_or_number(element) && values.contains(element)),
+        single => is_text_or_number(single) && values.contains(single),
+    }
+}
+
+fn is_text_or_number(value: &Value) -> bool {
+    matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn granted(claims: &str) -> ClientGrant {
+        ClientGrant {
+            scopes: Scopes::Granted(Arc::new(BTreeSet::from(["read".to_owned()]))),
+            claims: Some(Arc::new(serde_json::from_str(claims).unwrap())),
+        }
+    }
+
+    #[test]
+    fn a_claim_is_compared_by_type_and_value() {
+        for (claims, place, value, expected) in [
+            (r#"{"groups": "ops"}"#, "groups", json!("ops"), true),
+            (r#"{"groups": ["dev", "ops"]}"#, "groups", json!("ops"), true),
+            (r#"{"groups": ["dev", "ops"]}"#, "groups", json!("op"), false),
+            (r#"{"groups": "ops dev"}"#, "groups", json!("ops"), false),
+            (r#"{"groups": "OPS"}"#, "groups", json!("ops"), false),
+            (r#"{"groups": [["ops"]]}"#, "groups", json!("ops"), false),
+            (r#"{"groups": {"ops": true}}"#, "groups", json!("ops"), false),
+            (r#"{"groups": null}"#, "groups", json!("null"), false),
+            (r#"{"groups": []}"#, "groups", json!("ops"), false),
+            ("{}", "groups", json!("ops"), false),
+            (r#"{"level": 3}"#, "level", json!(3), true),
+            (r#"{"level": 3.0}"#, "level", json!(3), false),
+            (r#"{"level": "3"}"#, "level", json!(3), false),
+            (r#"{"level": 3}"#, "level", json!("3"), false),
+            (r#"{"level": 9007199254740993}"#, "level", json!(9_007_199_254_740_992_i64), false),
+            (r#"{"staff": true}"#, "staff", json!(true), true),
+            (r#"{"staff": "true"}"#, "staff", json!(true), false),
+            (r#"{"staff": 1}"#, "staff", json!(true), false),
+            (
+                r#"{"https://acme.example/roles": ["a"]}"#,
+                "https://acme.example/roles",
+                json!("a"),
+                true,
+            ),
+            (r#"{"realm": {"roles": ["a"]}}"#, "/realm/roles", json!("a"), true),
+            (r#"{"realm": {"roles": ["a"]}}"#, "realm.roles", json!("a"), false),
+            (r#"{"realm": [{"role": "a"}]}"#, "/realm/0/role", json!("a"), true),
+            (r#"{"a/b": {"c~d": "x"}}"#, "/a~1b/c~0d", json!("x"), true),
+            (r#"{"/x": "y"}"#, "/~1x", json!("y"), true),
+            (r#"{"/x": "y"}"#, "/x", json!("y"), false),
+        ] {
+            let demand = AccessDemand {
+                scopes: Vec::new(),
+                claims: vec![(place.to_owned(), vec![json!("other"), value])],
+            };
+            let expected = if expected { Permission::Granted } else { Permission::Denied };
+            assert_eq!(demand.judge(&granted(claims)), expected, "{claims} {place}");
+            assert_eq!(demand.judge(&NO_TOKEN), Permission::Denied, "{place}");
+        }
+    }
+
+    #[test]
+    fn of_scopes_one_is_enough_and_a_claim_that_is_missing_weighs_more() {
+        let demand = |scopes: &[&str], group: Option<&str>| AccessDemand {
+            scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+            claims: group.map(|group| ("groups".to_owned(), vec![json!(group)])).into_iter().collect(),
+        };
+        let granted = granted(r#"{"groups": ["ops"]}"#);
+        for (demand, expected) in [
+            (demand(&["admin", "read"], None), Permission::Granted),
+            (demand(&["admin"], None), Permission::LacksScope),
+            (demand(&["admin"], Some("ops")), Permission::LacksScope),
+            (demand(&["admin"], Some("sre")), Permission::Denied),
+            (demand(&["read"], Some("ops")), Permission::Granted),
+        ] {
+            assert_eq!(demand.judge(&granted), expected, "{demand:?}");
+        }
+        assert_eq!(demand(&["read"], None).judge(&NO_TOKEN), Permission::LacksScope);
+    }
+}

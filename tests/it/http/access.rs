@@ -1,0 +1,469 @@
+//! Which operations each caller may list and call (`access`): every door gives the same answer, that of a server whose document lacks
+//! what the caller's claims do not open.
+
+use std::io::{Read as _, Write as _};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use super::auth_oauth::{Issuer, Signer, now, wait_for_keys};
+use crate::several::{Setup, listed, post_to};
+use crate::support::http_server::{answer_header, http_request};
+use crate::support::{HttpServer, LIST, call_message, command, initialize_parameters, stateless_meta, stderr, text, wait_until};
+
+const PUBLIC: &str = "https://mcp.example/mcp";
+
+/// Each operation: name, method, path, tag.
+const OPERATIONS: [[&str; 4]; 6] = [
+    ["list_users", "get", "/users", "users"],
+    ["create_user", "post", "/users", "users"],
+    ["delete_user", "delete", "/users/{id}", "users"],
+    ["list_vaults", "get", "/vaults", "admin"],
+    ["rotate_vault", "put", "/vaults/{id}", "admin"],
+    ["read_audit", "get", "/audit", "audit"],
+];
+
+/// A document with those of the operations that are `kept`.
+fn document(kept: impl Fn(&str) -> bool) -> Value {
+    let mut paths = json!({});
+    for [name, method, path, tag] in OPERATIONS.into_iter().filter(|[name, ..]| kept(name)) {
+        let id = json!([{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}]);
+        let parameters = if path.contains('{') { id } else { json!([]) };
+        paths[path][method] = json!({"operationId": name, "tags": [tag], "summary": format!("The summary of {name}."),
+            "parameters": parameters, "responses": {"200": {"description": "Done."}}});
+    }
+    json!({"openapi": "3.1.0", "info": {"title": "Office", "version": "1"}, "paths": paths})
+}
+
+fn rules() -> Value {
+    json!([
+        {"match": {"tag": "admin"}, "scopes": ["admin", "root"], "claims": {"groups": ["ops", "sre"]}},
+        {"match": {"method": ["PUT", "PATCH", "DELETE"]}, "claims": {"/realm_access/roles": ["billing"]}},
+        {"match": {"operation": "read_audit"}, "scopes": "audit"},
+    ])
+}
+
+/// A server, and what signs the tokens of its clients.
+struct Office {
+    server: HttpServer,
+    setup: Setup,
+}
+
+struct Keys {
+    issuer: Issuer,
+    signer: Signer,
+}
+
+impl Keys {
+    fn new() -> Self {
+        let signer = Signer::rsa();
+        let issuer = Issuer::start(vec![signer.jwk("k")]);
+        Self { issuer, signer }
+    }
+
+    fn authorization(&self, claims: &Value) -> String {
+        let mut all = json!({"iss": self.issuer.name(), "aud": PUBLIC, "exp": now() + 300, "sub": "ann"});
+        all.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
+        format!(
+            "Authorization: Bearer {}",
+            self.signer.token(&json!({"alg": "RS256", "kid": "k"}), &all)
+        )
+    }
+
+    fn serve(&self, document: &Value, more: &Value, args: &[&str]) -> Office {
+        let setup = Setup::new();
+        setup.write("office.json", &document.to_string());
+        let mut config =
+            json!({"spec": "office.json", "mock": true, "oauth_issuer": self.issuer.name(), "public_url": PUBLIC, "page": "full"});
+        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let config = setup.config(&config);
+        let server = HttpServer::start(&[&["--config", &config][..], args].concat());
+        server.logged("tool");
+        wait_for_keys(&self.issuer);
+        Office { server, setup }
+    }
+}
+
+impl Office {
+    fn ask(&self, authorization: &str, method: &str, parameters: &Value) -> (u16, String, Value) {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}).to_string();
+        post_to(&self.server, "/mcp", &[authorization], &message)
+    }
+
+    fn call(&self, authorization: &str, tool: &str, arguments: &Value) -> (u16, String, Value) {
+        post_to(&self.server, "/mcp", &[authorization], &call_message(tool, &arguments.to_string()))
+    }
+
+    fn write(&self, document: &Value) {
+        self.setup.write("office.json", &document.to_string());
+    }
+
+    fn listed(&self, authorization: &str) -> Vec<String> {
+        listed(&self.server, "/mcp", &[authorization])
+    }
+}
+
+/// Claims, and the operations that they let a caller list, and those for which it only lacks a scope.
+fn callers() -> Vec<(Value, &'static [&'static str], &'static [&'static str])> {
+    vec![
+        (json!({}), &["list_users", "create_user"], &["read_audit"]),
+        (json!({"scope": "admin root"}), &["list_users", "create_user"], &["read_audit"]),
+        (
+            json!({"groups": ["ops"]}),
+            &["list_users", "create_user"],
+            &["list_vaults", "read_audit"],
+        ),
+        (
+            json!({"groups": "sre", "scope": "x root"}),
+            &["list_users", "create_user", "list_vaults"],
+            &["read_audit"],
+        ),
+        (
+            json!({"groups": "ops sre", "scope": "admin"}),
+            &["list_users", "create_user"],
+            &["read_audit"],
+        ),
+        (
+            json!({"realm_access": {"roles": ["billing"]}, "scope": "audit"}),
+            &["list_users", "create_user", "delete_user", "read_audit"],
+            &[],
+        ),
+        (
+            json!({"realm_access": {"roles": ["billing"]}, "groups": ["dev", "ops"]}),
+            &["list_users", "create_user", "delete_user"],
+            &["list_vaults", "rotate_vault", "read_audit"],
+        ),
+        (
+            json!({"/realm_access/roles": ["billing"], "realm_access": "billing"}),
+            &["list_users", "create_user"],
+            &["read_audit"],
+        ),
+        (
+            json!({"realm_access": {"roles": ["billing"]}, "groups": "ops", "scp": ["admin", "audit"]}),
+            &[
+                "list_users",
+                "create_user",
+                "delete_user",
+                "list_vaults",
+                "rotate_vault",
+                "read_audit",
+            ],
+            &[],
+        ),
+    ]
+}
+
+#[test]
+fn p83_list_and_calls_are_those_of_a_document_without_what_is_hidden() {
+    let keys = Keys::new();
+    let office = keys.serve(&document(|_| true), &json!({"access": rules()}), &[]);
+    for (claims, may, lacks) in callers() {
+        let ann = keys.authorization(&claims);
+        // What lacks a scope exists, and is not listed.
+        let exists = |name: &str| may.contains(&name) || lacks.contains(&name);
+        let lesser = keys.serve(&document(exists), &json!({}), &[]);
+        assert_eq!(office.listed(&ann), may, "{claims}");
+        let whole = office.ask(&ann, "tools/list", &json!({})).2;
+        let other = lesser.ask(&ann, "tools/list", &json!({})).2;
+        let shown = |list: &Value| {
+            let tools = list["result"]["tools"].as_array().unwrap().clone();
+            tools
+                .into_iter()
+                .filter(|tool| may.contains(&tool["name"].as_str().unwrap()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&whole), shown(&other), "{claims}");
+        assert_eq!(whole["result"]["cacheScope"], "private");
+        let names = OPERATIONS.map(|[name, ..]| name);
+        for name in names.into_iter().chain(["delete_use", "list_vault", "none"]) {
+            for arguments in [json!({"id": "1"}), json!({}), json!({"x": 1})] {
+                let (status, head, answer) = office.call(&ann, name, &arguments);
+                if lacks.contains(&name) {
+                    let challenge = answer_header(&head, "www-authenticate").unwrap();
+                    assert!(status == 403 && challenge.contains("insufficient_scope"), "{claims} {name}: {head}");
+                    continue;
+                }
+                let (expected, _, like) = lesser.call(&ann, name, &arguments);
+                // Suggestions name what is listed, and the other server lists what lacks a scope.
+                if !answer.to_string().contains("did you mean") && !like.to_string().contains("did you mean") {
+                    assert_eq!((status, &answer), (expected, &like), "{claims} {name}");
+                }
+                assert_eq!(answer["error"].is_null(), may.contains(&name), "{claims} {name}: {answer}");
+            }
+            let sources = office.ask(&ann, "openapi-mcp/hint_sources", &json!({"tool": name})).2;
+            assert_eq!(sources["error"].is_null(), may.contains(&name), "{claims} {name}: {sources}");
+        }
+        for (method, parameters) in [
+            ("initialize", initialize_parameters(&json!({}))),
+            ("prompts/list", json!({})),
+            ("resources/list", json!({})),
+            ("resources/templates/list", json!({})),
+            (
+                "completion/complete",
+                json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": "v"}}),
+            ),
+        ] {
+            let answers = [&office, &lesser].map(|office| office.ask(&ann, method, &parameters).2);
+            assert_eq!(answers[0], answers[1], "{claims} {method}");
+        }
+    }
+}
+
+#[test]
+fn p83_search_and_description_know_only_what_is_listed() {
+    let keys = Keys::new();
+    let office = keys.serve(&document(|_| true), &json!({"access": rules()}), &["--tools", "search"]);
+    let told = office
+        .ask(&keys.authorization(&json!({})), "initialize", &initialize_parameters(&json!({})))
+        .2;
+    for (claims, may, lacks) in callers() {
+        let ann = keys.authorization(&claims);
+        let mut answers = vec![office.ask(&ann, "initialize", &initialize_parameters(&json!({}))).2];
+        assert_eq!(answers[0], told, "{claims}");
+        answers.push(office.ask(&ann, "tools/list", &json!({})).2);
+        let gates = office.listed(&ann);
+        let effect_of = |name: &str| match OPERATIONS.into_iter().find(|[own, ..]| *own == name).unwrap()[1] {
+            "get" => "read",
+            "post" => "write",
+            _ => "destructive",
+        };
+        for effect in ["read", "write", "destructive"] {
+            let is_listed = may.iter().any(|name| effect_of(name) == effect);
+            assert_eq!(gates.contains(&format!("call_{effect}")), is_listed, "{claims} {effect}: {gates:?}");
+            let browsed = office.call(&ann, "search_operations", &json!({"effect": effect, "limit": 25})).2;
+            let hits = may.iter().filter(|name| effect_of(name) == effect).count();
+            let found = text(&browsed["result"]).lines().filter(|line| line.contains(" · ")).count();
+            assert_eq!(found, hits, "{claims} {effect}: {browsed}");
+            answers.push(browsed);
+        }
+        answers.push(office.call(&ann, "search_operations", &json!({})).2);
+        for [name, method, path, tag] in OPERATIONS {
+            let is_listed = may.contains(&name);
+            for query in [
+                name.to_owned(),
+                name.replace('_', " "),
+                format!("{method} {path}"),
+                format!("summary of {tag} {path}"),
+            ] {
+                let found = office.call(&ann, "search_operations", &json!({"queries": [query], "limit": 25})).2;
+                let is_found = text(&found["result"]).contains(&format!("{name} "));
+                assert!(is_listed || !is_found, "{claims} {query}: {found}");
+                if query == name {
+                    assert_eq!(is_found, is_listed, "{claims} {query}: {found}");
+                }
+            }
+            for name in [name.to_owned(), format!("{} {path}", method.to_uppercase())] {
+                let described = office.call(&ann, "describe_operations", &json!({"names": [name]})).2;
+                assert_eq!(
+                    described["result"]["isError"] == json!(true),
+                    !is_listed,
+                    "{claims} {name}: {described}"
+                );
+            }
+            let gate = format!("call_{}", effect_of(name));
+            let arguments = if path.contains('{') { json!({"id": "1"}) } else { json!({}) };
+            let (status, _, called) = office.call(&ann, &gate, &json!({"operation": name, "arguments": arguments}));
+            let is_called = called["result"].is_object() && called["result"]["isError"] != json!(true);
+            assert_eq!(
+                (status, is_called),
+                (if lacks.contains(&name) { 403 } else { 200 }, is_listed),
+                "{claims} {name}: {called}"
+            );
+            answers.push(called);
+        }
+        let all = answers.iter().map(Value::to_string).collect::<String>();
+        for [name, _, path, _] in OPERATIONS
+            .into_iter()
+            .filter(|[name, ..]| !may.contains(name) && !lacks.contains(name))
+        {
+            // What a caller names itself is repeated.
+            let said = all.replace(&format!("`{name}`"), "");
+            assert!(!said.contains(name), "{claims} {name}: {said}");
+            let has_other = OPERATIONS.iter().any(|[other, _, like, _]| *like == path && may.contains(other));
+            assert!(has_other || !said.contains(path), "{claims} {path}: {said}");
+        }
+        // Neither does a word that only hidden operations have sound otherwise than one that none has.
+        if !may.contains(&"list_vaults") {
+            let [known, unknown] = ["vaults", "zzzzzz"].map(|word| {
+                let found = office.call(&ann, "search_operations", &json!({"queries": [word]})).2;
+                found.to_string().replace(word, "")
+            });
+            let tail = |said: &str| said.split("The nearest tags").next().unwrap().to_owned();
+            assert_eq!(tail(&known), tail(&unknown), "{claims}");
+        }
+    }
+}
+
+#[test]
+fn p83_only_who_sees_a_change_of_the_list_is_told_and_a_rule_does_not_lose_its_operations() {
+    let keys = Keys::new();
+    let office = keys.serve(&document(|_| true), &json!({"access": rules(), "reload": 0.2}), &[]);
+    let listen = |claims: &Value| {
+        let parameters = json!({"_meta": stateless_meta(&json!({})), "notifications": {"toolsListChanged": true}});
+        let body = json!({"jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen", "params": parameters}).to_string();
+        let token = keys.authorization(claims);
+        let headers = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: subscriptions/listen", &token];
+        let mut stream = office.server.connect();
+        let request = http_request(&office.server.address, "POST", &headers, &body);
+        stream.write_all(request.as_bytes()).unwrap();
+        let heard = Arc::new(Mutex::new(String::new()));
+        let told = Arc::clone(&heard);
+        std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(length @ 1..) = stream.read(&mut piece) {
+                told.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..length]));
+            }
+        });
+        wait_until("the subscription stands", || heard.lock().unwrap().contains("acknowledged"));
+        heard
+    };
+    let times = |heard: &Arc<Mutex<String>>| heard.lock().unwrap().matches("list_changed").count();
+    let (anybody, billing) = (listen(&json!({})), listen(&json!({"realm_access": {"roles": "billing"}})));
+    let mut changed = document(|_| true);
+    changed["paths"]["/users/{id}"]["delete"]["summary"] = "Another summary.".into();
+    office.write(&changed);
+    wait_until("who sees it is told", || times(&billing) == 1);
+    office.server.logged("the document changed; the new version is served");
+    changed["paths"]["/users"]["get"]["summary"] = "Another summary.".into();
+    office.write(&changed);
+    wait_until("everybody is told", || times(&billing) == 2 && times(&anybody) == 1);
+    let ann = keys.authorization(&json!({"scope": "audit"}));
+    office.write(&document(|name| name != "read_audit"));
+    let told = office.server.logged("cannot be served; the tools stay as they were");
+    assert!(told.contains("`access[2]`: `operation:read_audit` matches no operation"), "{told}");
+    assert_eq!(office.listed(&ann), ["list_users", "create_user", "read_audit"]);
+    assert_eq!((times(&anybody), times(&billing)), (1, 2));
+}
+
+#[test]
+fn p83_no_description_names_a_replacement_that_not_everybody_sees_who_reads_it() {
+    let mut document = document(|_| true);
+    for (path, other) in [("/users", "list_vaults"), ("/audit", "list_users"), ("/vaults", "list_users")] {
+        document["paths"][path]["get"]["deprecated"] = true.into();
+        document["paths"][path]["get"]["description"] = format!("Use {other} instead.").into();
+    }
+    let keys = Keys::new();
+    let office = keys.serve(&document, &json!({"access": rules(), "describe": "full"}), &[]);
+    let all = keys.authorization(&callers().pop().unwrap().0);
+    let list = office.ask(&all, "tools/list", &json!({})).2;
+    let names = |tool: &str| {
+        let tools = list["result"]["tools"].as_array().unwrap();
+        let tool = tools.iter().find(|one| one["name"] == tool).unwrap();
+        tool["description"].as_str().unwrap().contains("; use `")
+    };
+    assert_eq!(
+        ["list_users", "read_audit", "list_vaults"].map(names),
+        [false, true, true],
+        "{list}"
+    );
+}
+
+#[test]
+fn p83_a_missing_scope_is_asked_for_with_all_others_and_is_not_advertised() {
+    let keys = Keys::new();
+    let more = json!({"access": [
+        {"match": {"tag": "admin"}, "scopes": ["admin", "root"]},
+        {"match": {"method": "PUT"}, "scopes": ["rotate"]},
+    ], "oauth_scope": ["mcp"], "oauth_read_scope": ["read"], "oauth_write_scope": ["write"]});
+    let office = keys.serve(&document(|_| true), &more, &[]);
+    for (scope, tool, expected) in [
+        ("mcp read", "list_vaults", "mcp read admin"),
+        ("mcp read write", "rotate_vault", "mcp read write admin rotate"),
+        ("mcp read root unknown", "rotate_vault", "mcp read write root rotate"),
+        ("mcp", "list_vaults", "mcp read admin"),
+    ] {
+        let ann = keys.authorization(&json!({"scope": scope}));
+        let (status, head, _) = office.call(&ann, tool, &json!({"id": "1"}));
+        let challenge = answer_header(&head, "www-authenticate").unwrap();
+        let scopes = format!(r#"scope="{expected}""#);
+        assert!(status == 403 && challenge.contains(&scopes), "{scope} {tool}: {challenge}");
+    }
+    for (token, path) in [("", "/mcp"), ("Authorization: Bearer a.b.c", "/mcp")] {
+        let (_, head, _) = post_to(
+            &office.server,
+            path,
+            &[token].into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>(),
+            LIST,
+        );
+        assert!(
+            answer_header(&head, "www-authenticate").unwrap().contains(r#"scope="mcp read""#),
+            "{head}"
+        );
+    }
+    let metadata = office.server.get("/.well-known/oauth-protected-resource/mcp");
+    let (_, body) = metadata.split_once("\r\n\r\n").unwrap();
+    let metadata: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(metadata["scopes_supported"], json!(["mcp", "read", "write"]));
+}
+
+#[test]
+fn what_keeps_access_from_working_ends_the_start() {
+    let setup = Setup::new();
+    setup.write("office.json", &document(|_| true).to_string());
+    let start = |keys: &Value, args: &[&str]| {
+        let mut config = json!({"spec": "office.json", "mock": true});
+        config.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+        let output = command(&[&["serve", "--config", &setup.config(&config)], args].concat())
+            .output()
+            .unwrap();
+        (output.status.code(), stderr(&output))
+    };
+    let http = ["--transport", "http", "--bind", "127.0.0.1:0"];
+    let with_issuer = [&http[..], &["--oauth-issuer", "https://login.example"]].concat();
+    let rule = json!([{"claims": {"a": "b"}}]);
+    for (access, args, words) in [
+        (&rule, &[][..], &["`access` needs --transport http"][..]),
+        (&rule, &["--transport", "stdio"], &["`access` needs --transport http"]),
+        (&rule, &http, &["`access` needs clients that show a token", "--oauth-issuer"]),
+        (
+            &json!([{"match": {"tag": "admn"}, "scopes": ["a"]}, {"match": {"operation": "x*"}, "claims": {"a": 1}}, {"match": {"tag": "audit", "method": "PUT"}, "claims": {"a": 1}}]),
+            &with_issuer,
+            &[
+                "`access[0]`: `tag:admn` matches no operation of the document; did you mean `tag:admin`?; add `optional: true`",
+                "`access[1]`: `operation:x*`",
+                "`access[2]`: no operation of the document matches",
+            ],
+        ),
+        (
+            &json!([{}, {"match": {}}, {"scopes": []}, {"claims": {"": "x"}}, {"claims": {"/a~2": "x"}}, {"claims": {"a": []}}, {"claims": {"a": {"b": 1}}}, {"claims": ["a"]},
+                {"scopes": ["a b"]}, {"scopes": 1}, {"roles": ["x"]}, "admin", {"optional": "yes", "scopes": "a"}]),
+            &with_issuer,
+            &[
+                "`access[0]` asks for nothing; add `scopes` or `claims`",
+                "`access[1]` asks",
+                "`access[2]` asks",
+                "`access[3].claims.`: the name of a claim is missing",
+                "`access[4].claims./a~2`: `/a~2` is not a JSON Pointer",
+                "`access[5].claims.a` is an empty list",
+                "`access[6].claims.a` is a mapping",
+                "`access[7].claims` is a list",
+                "`access[8].scopes`: `a b` is not an OAuth scope",
+                "`access[9].scopes` is the number 1",
+                "unknown key `access[10].roles`",
+                "`access[11]` is the text",
+                "`access[12].optional`",
+            ],
+        ),
+        (
+            &json!({"tag": "admin"}),
+            &with_issuer,
+            &["`access` is a mapping; expected a list of rules"],
+        ),
+    ] {
+        let (code, told) = start(&json!({"access": access}), args);
+        assert_eq!(code, Some(2), "{access}: {told}");
+        for word in words {
+            assert!(told.contains(word), "{word}: {told}");
+        }
+    }
+    // What may match nothing says so.
+    let optional = json!([{"match": {"tag": "none"}, "optional": true, "scopes": ["a"]}]);
+    let output = command(&[
+        "tools",
+        "--config",
+        &setup.config(&json!({"spec": "office.json", "access": optional})),
+    ])
+    .output()
+    .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+}
