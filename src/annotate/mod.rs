@@ -11,6 +11,7 @@
 pub(crate) mod annotations;
 pub(crate) mod client_profile;
 pub(crate) mod confirm;
+pub(crate) mod description_detail;
 pub(crate) mod descriptions;
 pub(crate) mod enforcement;
 mod extension;
@@ -25,7 +26,6 @@ pub(crate) mod names;
 pub(crate) mod options;
 pub(crate) mod output;
 pub(crate) mod overrides;
-pub(crate) mod richer;
 pub(crate) mod selection;
 mod wording;
 
@@ -36,9 +36,9 @@ use serde_json::{Map, Value};
 use self::enforcement::Restriction;
 use self::layers::Decision;
 use self::list::candidate::{Candidate, Candidates, replacements};
-use self::list::on_use::{InputTime, InputTimes, UnfinishedTool, complete_input};
 pub use self::list::tool_json::ToolSummary;
 use self::list::tool_json::{Grouping, ToolParts, to_json, write_tool};
+use self::list::unfinished_tool::{InputTime, InputTimes, UnfinishedTool, complete_input};
 use self::overrides::arguments::RuleFindings;
 use self::overrides::ruled_schema::{rule_schema, unrequire_properties};
 use crate::spec::operation::response_rule::ResponseRule;
@@ -49,6 +49,7 @@ use crate::text;
 
 pub use self::annotations::{Hint, Hints, Reason, ToolAnnotations};
 pub(crate) use self::client_profile::{ClientProfile, KnownClient};
+pub(crate) use self::description_detail::DescriptionDetail;
 pub(crate) use self::enforcement::Effect;
 pub use self::enforcement::Enforcement;
 pub(crate) use self::files::Files;
@@ -58,7 +59,6 @@ pub(crate) use self::names::NameOptions;
 pub use self::options::AnnotateOptions;
 pub use self::output::OutputSchemas;
 pub(crate) use self::overrides::Override;
-pub(crate) use self::richer::DescriptionDetail;
 pub(crate) use self::selection::{LeftOut, Pattern, Selection};
 
 /// The budget of a schema that is not cut for its size.

@@ -1,11 +1,11 @@
 //! The operator's settings for tools.
 
 use super::confirm::Confirm;
+use super::description_detail::DescriptionDetail;
 use super::files::Files;
 use super::layers::{AccessRule, Layers};
 use super::names::NameOptions;
 use super::output::OutputSchemas;
-use super::richer::DescriptionDetail;
 use super::selection::{Pattern, Selection};
 use crate::spec::schema::SchemaOptions;
 

@@ -6,7 +6,7 @@ use crate::json::JsonObject;
 
 use super::finished_tools::FinishedTool;
 use super::tool_texts::ToolText;
-use crate::annotate::list::on_use::UnfinishedTool;
+use crate::annotate::list::unfinished_tool::UnfinishedTool;
 use crate::annotate::{Enforcement, Hints, ToolSummary};
 use crate::observe::record::CalledOperation;
 use crate::proxy::{ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyArgument, OutputContract, with_schema_names};

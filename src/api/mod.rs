@@ -38,7 +38,7 @@ use self::finished_tools::FinishedTools;
 use self::reserved_paths::{known_paths, reserve_paths};
 use self::rules::{explain_unmatched, rule_secrets};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};
-use crate::annotate::list::on_use::InputOptions;
+use crate::annotate::list::unfinished_tool::InputOptions;
 use crate::annotate::names::nearest_name;
 use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, ToolSummary, annotate};
 use crate::observe::call::note_outcome;

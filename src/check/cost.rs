@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use crate::annotate::description_detail::addition_lengths;
 use crate::annotate::output::ReplyDescriber;
-use crate::annotate::richer::addition_lengths;
 use crate::annotate::selection::literal;
 use crate::annotate::{ClientProfile, KnownClient};
 use crate::api::Api;

@@ -17,7 +17,7 @@ mod listing;
 mod load;
 mod log;
 mod manual;
-mod operations;
+mod observability;
 mod output;
 mod package;
 mod reload;

@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::install::page_entries::page_entries;
 use super::start::{self, LoadingApis};
-use super::{ServeCommand, load, operations};
+use super::{ServeCommand, load, observability};
 use crate::config::{ApiConfig, Config, ProcessConfig, Transport};
-use crate::descriptors;
 use crate::error::Failure;
+use crate::fd_limit;
 use crate::mcp::McpServer;
 use crate::observe;
 use crate::outbound::{self, OutboundOptions};
@@ -39,7 +39,7 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
         return Err(Failure::setting(problem));
     }
     warn_about_confirmation(&process, &configs);
-    descriptors::raise_descriptor_limit();
+    fd_limit::raise_descriptor_limit();
     disable_core_dumps();
     let server = awaiting_server(&process, &configs);
     let drain_delay = match &process.transport {
@@ -49,7 +49,7 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     // Of several APIs, none decides how other servers are reached.
     let of_one = configs.first().filter(|config| config.options.name.is_none());
     let outbound = of_one.map(|config| config.outbound.for_others()).unwrap_or_default();
-    operations::start(&process, &outbound, &server).await?;
+    observability::start(&process, &outbound, &server).await?;
     let outcome = Box::pin(serve_apis(process, configs, server, outbound, drain_delay)).await;
     // However serving ends, what was observed is written.
     observe::call::finish().await;

@@ -16,8 +16,8 @@ use super::apis::tenants::resolve::resolve_tenants;
 use super::apis::variables::VariablesOfApi;
 use super::clients::access;
 use super::credentials::SchemeSettings;
-use super::operations::cache::resolve_cache;
-use super::path::ConfigSource;
+use super::keys::path::ConfigSource;
+use super::observability::cache::resolve_cache;
 use super::process::ProcessConfig;
 use super::settings::{ApiSettings, ResponseFilter, ServerSettings};
 use super::transport::Transport;
@@ -121,9 +121,9 @@ pub(crate) fn resolve_api(
         ..annotate::options(api, name, problems)
     };
     let list = annotate::list_options(api, name, problems);
-    let cache = resolve_cache(&server_settings.operations.cache, problems).map(|cache| divide_cache(cache, tenants.as_ref()));
+    let cache = resolve_cache(&server_settings.observability.cache, problems).map(|cache| divide_cache(cache, tenants.as_ref()));
     let upstream = UpstreamOptions {
-        propagates_trace: server_settings.operations.propagate_trace.unwrap_or(false),
+        propagates_trace: server_settings.observability.propagate_trace.unwrap_or(false),
         shared: shared_state,
         ..upstream::upstream_limits(&api.upstream, problems)
     };

@@ -11,9 +11,9 @@ use super::apis::admission::{FILE_ONLY, read_keys};
 use super::apis::file::read_apis;
 use super::apis::named::NamedSettings;
 use super::forward::ForwardSettings;
+use super::keys::wrong_value::FileProblems;
 use super::layer::keys;
 use super::settings::{ApiSettings, CommandSettings, CommonSettings, ServerSettings};
-use super::wrong_value::FileProblems;
 
 /// The settings of a file.
 #[derive(Debug, Default, Args, Serialize, Deserialize)]

@@ -21,17 +21,16 @@ mod file;
 pub(crate) mod forward;
 mod headers;
 mod http_settings;
+mod keys;
 mod layer;
-pub(crate) mod operations;
+pub(crate) mod observability;
 pub(crate) mod overrides;
-mod path;
 pub(crate) mod process;
 pub(crate) mod settings;
 
 mod transport;
 pub(crate) mod upstream;
 pub(crate) mod variables;
-mod wrong_value;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -43,17 +42,17 @@ pub(crate) use self::apis::choice::ApiChoice;
 use self::apis::choice::keep_chosen;
 use self::apis::keys::refuse_settings_of_one_api;
 pub(crate) use self::apis::named::NamedSettings;
-use self::apis::scopes::ScopeSettings;
 use self::apis::secrets::share_secrets;
 use self::apis::variables::credential_variables_by_api;
+use self::clients::scopes::ScopeSettings;
 use self::file::FileSettings;
 use self::forward::ForwardSettings;
 pub(crate) use self::headers::{named_variables, secret_headers};
+use self::keys::wrong_value::FileProblems;
 use self::layer::layer;
 pub(crate) use self::process::ProcessConfig;
 use self::settings::{ApiSettings, CommandSettings, CommonSettings, LogFormat, LogLevel, ProcessSettings, ServerSettings, TransportKind};
 pub(crate) use self::transport::Transport;
-use self::wrong_value::FileProblems;
 use crate::api::name::ApiName;
 
 /// All faults of the settings.
@@ -276,7 +275,7 @@ impl LayeredSettings {
 
     /// An audit log and a token store in one file would destroy each other.
     fn check_own_files(&self, problems: &mut Vec<String>) {
-        let Some(log) = &self.server.operations.audit_log else { return };
+        let Some(log) = &self.server.observability.audit_log else { return };
         let mut stores = self.apis.iter().filter_map(|api| api.api.credentials.token_store.as_ref());
         if stores.any(|store| store == log) {
             problems.push(format!(
@@ -309,7 +308,7 @@ fn read_file(path: &Path, problems: &mut Vec<String>) -> FileSettings {
     };
     // Paths in a file are relative to its folder, independent of the working directory.
     let folder = path.parent().unwrap_or(Path::new(""));
-    path::read_relative_to(folder, || file::parse(&text, &mut problems))
+    keys::path::read_relative_to(folder, || file::parse(&text, &mut problems))
 }
 
 #[cfg(test)]

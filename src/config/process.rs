@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use super::annotate;
-use super::operations::shared_state::{SharedStateConfig, resolve_shared_state};
-use super::operations::{OperationsConfig, resolve_operations};
-use super::path::ConfigPath;
+use super::keys::path::ConfigPath;
+use super::observability::shared_state::{SharedStateConfig, resolve_shared_state};
+use super::observability::{ObservabilityConfig, resolve_observability};
 use super::settings::{ProcessSettings, ServerSettings};
 use super::transport::{Transport, resolve_transport};
 use crate::annotate::confirm::Confirm;
@@ -22,7 +22,7 @@ pub(crate) struct ProcessConfig {
     /// Transport by which clients reach the server.
     pub transport: Transport,
     /// Observability.
-    pub operations: OperationsConfig,
+    pub observability: ObservabilityConfig,
     /// The calls that a person must confirm.
     pub confirm: Confirm,
     /// True if all of several APIs must be served.
@@ -57,7 +57,7 @@ pub(crate) fn resolve_process(
     }
     let is_stdio = matches!(transport, Transport::Stdio);
     ProcessConfig {
-        operations: resolve_operations(&settings.operations, is_stdio, problems),
+        observability: resolve_observability(&settings.observability, is_stdio, problems),
         transport,
         confirm: annotate::confirm(&settings.confirm, problems),
         require_all: settings.require_all.unwrap_or(false),

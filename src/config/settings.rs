@@ -4,13 +4,13 @@ use clap::Args;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::apis::tenants::settings::TenantSettings;
-use super::apis::text_list::one_or_several;
 pub(crate) use super::choices::*;
 use super::credentials::CredentialSettings;
 use super::http_settings::HttpSettings;
-use super::operations::OperationsSettings;
-use super::operations::shared_state::SharedStateSettings;
-use super::path::{ConfigPath, ConfigSource};
+use super::keys::path::{ConfigPath, ConfigSource};
+use super::keys::text_list::one_or_several;
+use super::observability::ObservabilitySettings;
+use super::observability::shared_state::SharedStateSettings;
 use super::upstream::UpstreamSettings;
 use crate::annotate::{AccessRule, Rule};
 
@@ -339,7 +339,7 @@ pub(crate) struct ServerSettings {
     /// Observability.
     #[command(flatten)]
     #[serde(flatten)]
-    pub operations: OperationsSettings,
+    pub observability: ObservabilitySettings,
 
     /// Memory for requests of clients and replies of APIs that are in flight, in bytes; a client may take half of what others leave free
     /// [default: 268435456]

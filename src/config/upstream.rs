@@ -12,7 +12,7 @@ use url::Url;
 
 use super::choices::read_seconds;
 use super::credentials::secret_variable;
-use super::path::ConfigPath;
+use super::keys::path::ConfigPath;
 use crate::outbound::{Identity, OutboundOptions, Proxy};
 use crate::proxy::UpstreamOptions;
 use crate::spec::operation::server;

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::McpServer;
 use super::connections::request_origin::RequestOrigin;
-use super::list_pieces::ListPieces;
 use super::protocol::answer::{McpRefusal, ToolList, invalid_parameters};
 use super::protocol::message::RequestParameters;
+use super::tool_list_stream::ListPieces;
 
 /// The longest time for which clients may cache the list.
 const LIST_TTL: Duration = Duration::from_mins(5);

@@ -14,7 +14,6 @@ pub(crate) mod endpoints;
 pub(crate) mod gates;
 mod handler;
 mod hint_sources;
-mod list_pieces;
 mod list_tools;
 pub(crate) mod observed;
 pub(crate) mod protocol;
@@ -22,6 +21,7 @@ pub(crate) mod readiness;
 pub(crate) mod rights;
 pub(crate) mod state;
 mod tool_call;
+mod tool_list_stream;
 pub(crate) mod visible;
 
 use std::sync::Arc;

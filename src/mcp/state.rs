@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::catalog::Catalog;
-use super::list_pieces::ListPieces;
+use super::tool_list_stream::ListPieces;
 use crate::annotate::gate_names;
 use crate::proxy::caller::client_grant::ClientGrant;
 

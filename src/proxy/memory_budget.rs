@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::caller::Caller;
 use super::caller::client_key::ClientKey;
-use super::caller::share::may_take_place;
+use super::caller::fair_share::may_take_place;
 
 /// The unit of counting. What is smaller is not counted, so that small messages are never refused.
 const BLOCK_BYTES: usize = 8 << 10;

@@ -13,7 +13,7 @@ use crate::support::project;
 const FLOORS: [(&str, &[&str]); 20] = [
     ("text", &[]),
     ("json", &[]),
-    ("descriptors", &[]),
+    ("fd_limit", &[]),
     ("outbound", &["text"]),
     ("observe", &["outbound", "text"]),
     ("spec", &["outbound", "json", "text"]),
@@ -22,7 +22,7 @@ const FLOORS: [(&str, &[&str]); 20] = [
     ("shared_state", &["observe", "outbound", "text"]),
     (
         "proxy",
-        &["observe", "shared_state", "spec", "outbound", "descriptors", "json", "text"],
+        &["observe", "shared_state", "spec", "outbound", "fd_limit", "json", "text"],
     ),
     (
         "api",
@@ -59,7 +59,7 @@ const FLOORS: [(&str, &[&str]); 20] = [
             "admission",
             "spec",
             "outbound",
-            "descriptors",
+            "fd_limit",
             "text",
         ],
     ),
@@ -86,7 +86,7 @@ const FLOORS: [(&str, &[&str]); 20] = [
             "api",
             "check",
             "config",
-            "descriptors",
+            "fd_limit",
             "error",
             "json",
             "mock",

@@ -6,7 +6,9 @@ use crate::annotate::hint_review::is_by_words;
 use crate::annotate::layers::Decision;
 use crate::annotate::overrides::arguments::{RuleFindings, rule_arguments, rules_name_arguments};
 use crate::annotate::overrides::unmatched::{self, NamedOperations};
-use crate::annotate::{AccessRule, AnnotateOptions, DescriptionDetail, Enforcement, Hint, Hints, descriptions, names, overrides, richer};
+use crate::annotate::{
+    AccessRule, AnnotateOptions, DescriptionDetail, Enforcement, Hint, Hints, description_detail, descriptions, names, overrides,
+};
 use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
 
@@ -145,7 +147,7 @@ impl Candidate {
     /// The description of its tool. `replacement` is the name of the tool that replaces it, if it is deprecated.
     pub(crate) fn description(&self, document: &Document, replacement: Option<&str>, options: &AnnotateOptions) -> String {
         let words = self.decision.said.description.as_deref();
-        richer::describe(document, &self.operation, words, &self.title, replacement, self.detail(options))
+        description_detail::describe(document, &self.operation, words, &self.title, replacement, self.detail(options))
     }
 }
 
@@ -160,7 +162,7 @@ pub(crate) fn replacements(offered: &[(Candidate, Enforcement)], options: &Annot
             enforced.is_read_only() == enforcement.is_read_only() && other.access.iter().all(|rule| candidate.access.contains(rule))
         });
         let others = peers.map(|(other, _)| (other.operation.as_ref(), other.name.as_str()));
-        richer::replacement(&candidate.operation, others).map(str::to_owned)
+        description_detail::replacement(&candidate.operation, others).map(str::to_owned)
     };
     offered.iter().map(replacement).collect()
 }

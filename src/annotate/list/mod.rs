@@ -3,6 +3,6 @@
 
 pub(super) mod candidate;
 pub(super) mod merge_patch;
-pub(crate) mod on_use;
 mod outputs;
 pub(crate) mod tool_json;
+pub(crate) mod unfinished_tool;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::annotate::annotations::Hint;
-use crate::annotate::richer::DescriptionDetail;
+use crate::annotate::description_detail::DescriptionDetail;
 use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::operation::rules::ArgumentRule;
 use crate::spec::{Diagnostic, Location, Operation};

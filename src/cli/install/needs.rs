@@ -13,7 +13,7 @@ use crate::cli::each_api::{self, LoadedApis};
 use crate::cli::load::{self, LoadPurpose, Loaded};
 use crate::cli::log::LogDelivery;
 use crate::config::credentials::SchemeSettings;
-use crate::config::operations::shared_state::SharedStateSettings;
+use crate::config::observability::shared_state::SharedStateSettings;
 use crate::config::overrides::variables_of_rules;
 use crate::config::settings::{ClientName, CommandSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, Config, ConfigError, LayeredSettings, Transport, variables};
@@ -59,7 +59,7 @@ impl NamedVariables {
         let shared = &mut layered.process.shared_state;
         let has_key = shared.state_key_env.is_some();
         let names = [
-            &mut layered.server.operations.audit_key_env,
+            &mut layered.server.observability.audit_key_env,
             &mut shared.shared_state_password_env,
             &mut shared.state_key_env,
         ];

@@ -8,9 +8,9 @@ use crate::annotate::{AccessRule, Rule};
 use crate::config::apis::tenants::settings::check_tenants;
 use crate::config::clients::access_rules::read_access;
 use crate::config::credentials::check_schemes;
+use crate::config::keys::wrong_value::{Disclosure, FileProblems, expected_by};
 use crate::config::layer::{from_map, keys};
 use crate::config::overrides::read_rules;
-use crate::config::wrong_value::{Disclosure, FileProblems, expected_by};
 
 /// Keys of the settings of an API that are not flags, because no line could hold their values.
 pub(crate) const FILE_ONLY: [&str; 4] = ["access", "auth", "overrides", "tenants"];

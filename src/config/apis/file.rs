@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::admission::read_keys;
 use super::named::{NamedSettings, add_api};
 use crate::api::name::ApiName;
+use crate::config::keys::wrong_value::{Disclosure, FileProblems};
 use crate::config::layer::keys;
 use crate::config::settings::{ProcessSettings, ServerSettings};
-use crate::config::wrong_value::{Disclosure, FileProblems};
 
 /// The APIs of a file; what is wrong with them is pushed to `problems`, each with its key.
 pub(crate) fn read_apis(value: &Value, problems: &mut FileProblems<'_>) -> Vec<NamedSettings> {

@@ -9,8 +9,6 @@ pub(crate) mod named;
 pub(crate) mod oauth_client;
 #[cfg(test)]
 pub(crate) mod schema;
-pub(crate) mod scopes;
 pub(crate) mod secrets;
 pub(crate) mod tenants;
-pub(crate) mod text_list;
 pub(crate) mod variables;

@@ -3,8 +3,8 @@
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::scopes::ScopeSettings;
 use crate::api::name::ApiName;
+use crate::config::clients::scopes::ScopeSettings;
 use crate::config::forward::ForwardSettings;
 use crate::config::layer::layer;
 use crate::config::settings::ApiSettings;

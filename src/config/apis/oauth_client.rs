@@ -7,8 +7,8 @@ use std::sync::Arc;
 use http::header::AUTHORIZATION;
 
 use crate::config::credentials::{GrantKind, Reference, SchemeSettings, parse_file, parse_variable};
+use crate::config::keys::wrong_value::join_path;
 use crate::config::transport::Transport;
-use crate::config::wrong_value::join_path;
 use crate::proxy::Forwarding;
 use crate::proxy::auth::client_signer::{ClientKeyOptions, ClientSigner};
 use crate::proxy::auth::grant::{ExchangeGrant, ExchangeOptions};

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::admission::FILE_ONLY;
 use super::named::NamedSettings;
-use super::scopes::ScopeSettings;
+use crate::config::clients::scopes::ScopeSettings;
 use crate::config::layer::keys;
 use crate::config::settings::CommonSettings;
 

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use url::Url;
 
-use crate::config::apis::scopes::ScopeSettings;
+use super::scopes::ScopeSettings;
 use crate::config::credentials::describe_unset;
+use crate::config::keys::path::ConfigPath;
 use crate::config::layer::given_flags;
-use crate::config::path::ConfigPath;
 use crate::config::variables::read_variable;
 use crate::outbound;
 use crate::transport::http::{AccessOptions, Limits, OauthOptions, StaticToken, Tls, ToolScopes};

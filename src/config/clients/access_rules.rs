@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::access::check_scopes;
 use super::claims::read_wanted_claims;
 use crate::annotate::AccessRule;
+use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::config::overrides::{read_match, read_optional};
 use crate::config::transport::Transport;
-use crate::config::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::spec::operation::rules::AccessDemand;
 
 /// The key `access`, for the published schema.

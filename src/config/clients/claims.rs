@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::config::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 
 /// Checks the place of a claim in a token: its name, or its JSON Pointer (RFC 6901).
 ///

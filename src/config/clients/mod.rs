@@ -3,3 +3,4 @@
 pub(crate) mod access;
 pub(crate) mod access_rules;
 pub(crate) mod claims;
+pub(crate) mod scopes;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::read_validate;
 use crate::config::forward::read_client_header;
-use crate::config::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::spec::Location;
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, ValueSource};
 use crate::text;

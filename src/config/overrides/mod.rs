@@ -12,8 +12,8 @@ use crate::annotate::overrides::{ExpectedType, OverrideProblem, OverrideProblemK
 use crate::annotate::selection::PatternField;
 use crate::annotate::{DescriptionDetail, Override, Pattern, Rule};
 use crate::config::choices::DescribeName;
+use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::config::transport::Transport;
-use crate::config::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::proxy::Forwarding;
 use crate::spec::Location;
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, ValueSource};

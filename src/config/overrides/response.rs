@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::config::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::proxy::filter::check_program;
 use crate::spec::operation::response_rule::{FieldPattern, ReplyFormat, ResponseRule};
 

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use super::listing::{about_gates, write_gates};
 use crate::annotate::Pattern;
 use crate::annotate::gate_names::{self, GateKind};
-use crate::annotate::list::on_use::is_pinned;
+use crate::annotate::list::unfinished_tool::is_pinned;
 use crate::api::ToolIndex;
 use crate::json::JsonObject;
 use crate::mcp::visible::{VisibleApi, VisibleApis};

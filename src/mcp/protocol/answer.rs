@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::version::ProtocolVersion;
-use crate::mcp::list_pieces::ListPieces;
+use crate::mcp::tool_list_stream::ListPieces;
 use crate::proxy::ToolResult;
 
 /// Answer to a request.

@@ -10,7 +10,7 @@ use lru::LruCache;
 
 use super::access_token::AccessToken;
 use crate::proxy::caller::client_key::ClientKey;
-use crate::proxy::caller::share::may_take_place;
+use crate::proxy::caller::fair_share::may_take_place;
 use crate::proxy::error::{CallError, SignInChallenge};
 
 /// The tokens that are kept; the least recently used goes.

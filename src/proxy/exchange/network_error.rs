@@ -4,7 +4,7 @@ use std::io;
 
 use rustls::AlertDescription;
 
-use crate::descriptors::is_out_of_descriptors;
+use crate::fd_limit::is_out_of_descriptors;
 use crate::outbound::failure::{OutboundFailure, Stage};
 use crate::proxy::error::CallError;
 use crate::text;

@@ -46,7 +46,7 @@ pub(crate) use crate::admission::limits::Limits;
 use crate::admission::limits::RateLimit;
 pub(crate) use crate::admission::static_token::StaticToken;
 pub(crate) use crate::admission::verify_once;
-use crate::descriptors;
+use crate::fd_limit;
 use crate::mcp::{McpServer, drain_calls};
 use crate::outbound::HttpClient;
 use crate::proxy::MemoryBudget;
@@ -159,7 +159,7 @@ async fn accept_connections(
     tls: Option<watch::Receiver<Arc<ServerConfig>>>,
     stop: &CancellationToken,
 ) -> io::Result<()> {
-    let places = Arc::new(Semaphore::new(descriptors::client_connections(max_connections)));
+    let places = Arc::new(Semaphore::new(fd_limit::client_connections(max_connections)));
     let mut exhausted = ExhaustedLog::default();
     loop {
         let place = tokio::select! {
@@ -196,7 +196,7 @@ async fn accept(listener: &TcpListener, exhausted: &mut ExhaustedLog) -> io::Res
                 let _ = stream.set_nodelay(true);
                 return Ok((stream, Peer(peer.ip())));
             }
-            Err(error) if descriptors::is_out_of_descriptors(&error) => {
+            Err(error) if fd_limit::is_out_of_descriptors(&error) => {
                 exhausted.log(&error);
                 // The connection stays in the queue, and accepting it again at once would fail too.
                 tokio::time::sleep(EXHAUSTED_PAUSE).await;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::mcp::connections::connection::Connection;
 use crate::proxy::caller::client_key::ClientKey;
-use crate::proxy::caller::share::may_take_place;
+use crate::proxy::caller::fair_share::may_take_place;
 use crate::text;
 
 /// The maximum number of sessions.

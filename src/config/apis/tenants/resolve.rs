@@ -8,10 +8,10 @@ use super::settings::TenantSettings;
 use crate::config::apis::oauth_client::resolve_oauth_clients;
 use crate::config::credentials::resolve_schemes;
 use crate::config::forward::read_client_header;
+use crate::config::keys::wrong_value::join_path;
 use crate::config::settings::ApiSettings;
 use crate::config::transport::Transport;
 use crate::config::upstream::read_base_url;
-use crate::config::wrong_value::join_path;
 use crate::proxy::{Credentials, TenantEntry, TenantOptions, TenantSource};
 use crate::text;
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::config::credentials::{SchemeSettings, check_schemes};
-use crate::config::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 
 /// Tenants: calls go to the base URL of the client's tenant, with the credentials of that tenant alone. A client that is none of
 /// them is refused.

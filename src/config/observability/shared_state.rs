@@ -10,7 +10,7 @@ use url::Url;
 
 use super::secret_settings::resolve_secret;
 use crate::config::credentials::parse_secret;
-use crate::config::path::ConfigPath;
+use crate::config::keys::path::ConfigPath;
 use crate::config::upstream::read_authorities;
 use crate::shared_state::keys::StateKeys;
 use crate::shared_state::state::{SharedState, SharedStateOptions};

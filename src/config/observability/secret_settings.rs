@@ -1,7 +1,7 @@
 //! Secrets that two settings can name: `--NAME-env` a variable, and `--NAME-file` a file.
 
 use crate::config::credentials::{parse_file, parse_variable};
-use crate::config::path::ConfigPath;
+use crate::config::keys::path::ConfigPath;
 
 /// Parses by `parse` the secret that one of the two settings names; `None` if neither is given. Faults are pushed to `problems`, including
 /// the end of a sentence about the variable or the file that `parse` returns.

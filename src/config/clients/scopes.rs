@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::text_list::one_or_several;
+use crate::config::keys::text_list::one_or_several;
 
 /// Scopes that calls require of a client's token. Of several, one is enough: a broader one may imply a narrower one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]

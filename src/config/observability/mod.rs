@@ -16,7 +16,7 @@ use self::cache::CacheSettings;
 use self::secret_settings::resolve_secret;
 use self::traces::{TracesConfig, resolve_traces};
 use super::choices::ToolLabelName;
-use super::path::ConfigPath;
+use super::keys::path::ConfigPath;
 use crate::observe::audit::options::{AuditOptions, AuditTarget};
 use crate::observe::metrics::ToolLabel;
 
@@ -27,7 +27,7 @@ const MIN_KEY_BYTES: usize = 16;
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
-pub(crate) struct OperationsSettings {
+pub(crate) struct ObservabilitySettings {
     /// Serve metrics for Prometheus at /metrics of this address; port 0 takes a free port
     #[arg(long, env = "OPENAPI_MCP_METRICS_BIND", value_name = "ADDRESS:PORT")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +72,7 @@ pub(crate) struct OperationsSettings {
 
 /// Observability of a server.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct OperationsConfig {
+pub(crate) struct ObservabilityConfig {
     pub(crate) metrics: Option<MetricsConfig>,
     pub(crate) audit: Option<AuditOptions>,
     pub(crate) traces: TracesConfig,
@@ -86,7 +86,7 @@ pub(crate) struct MetricsConfig {
 }
 
 /// The settings of metrics, traces and the audit log; what is wrong with them is pushed to `problems`.
-pub(crate) fn resolve_operations(settings: &OperationsSettings, is_stdio: bool, problems: &mut Vec<String>) -> OperationsConfig {
+pub(crate) fn resolve_observability(settings: &ObservabilitySettings, is_stdio: bool, problems: &mut Vec<String>) -> ObservabilityConfig {
     let metrics = settings.metrics_bind.as_deref().and_then(|text| {
         let bind = text.replace("localhost:", "127.0.0.1:").parse().ok();
         if bind.is_none() {
@@ -102,14 +102,14 @@ pub(crate) fn resolve_operations(settings: &OperationsSettings, is_stdio: bool, 
     if settings.metrics_bind.is_none() && settings.metrics_tool_label.is_some() {
         problems.push("--metrics-tool-label needs --metrics-bind".into());
     }
-    OperationsConfig {
+    ObservabilityConfig {
         metrics,
         audit: resolve_audit(settings, is_stdio, problems),
         traces: resolve_traces(settings.propagate_trace.unwrap_or(false)),
     }
 }
 
-fn resolve_audit(settings: &OperationsSettings, is_stdio: bool, problems: &mut Vec<String>) -> Option<AuditOptions> {
+fn resolve_audit(settings: &ObservabilitySettings, is_stdio: bool, problems: &mut Vec<String>) -> Option<AuditOptions> {
     let key = resolve_audit_key(settings, problems);
     let Some(path) = &settings.audit_log else {
         let dependent = [
@@ -137,7 +137,7 @@ fn resolve_audit(settings: &OperationsSettings, is_stdio: bool, problems: &mut V
     })
 }
 
-fn resolve_audit_key(settings: &OperationsSettings, problems: &mut Vec<String>) -> Option<SecretString> {
+fn resolve_audit_key(settings: &ObservabilitySettings, problems: &mut Vec<String>) -> Option<SecretString> {
     let parse = |text: &str| {
         let key = text.trim();
         let is_long = key.len() >= MIN_KEY_BYTES;

@@ -2,8 +2,8 @@
 
 use tokio::net::TcpListener;
 
-use crate::config::operations::OperationsConfig;
-use crate::config::operations::traces::TracesConfig;
+use crate::config::observability::ObservabilityConfig;
+use crate::config::observability::traces::TracesConfig;
 use crate::config::{ProcessConfig, Transport};
 use crate::error::Failure;
 use crate::mcp::McpServer;
@@ -33,7 +33,7 @@ pub(crate) async fn start(process: &ProcessConfig, outbound: &OutboundOptions, s
             "--confirm: only the replica that asked a question takes its answer; several replicas need sticky routing, or --shared-state"
         );
     }
-    let OperationsConfig { metrics, audit, traces } = &process.operations;
+    let ObservabilityConfig { metrics, audit, traces } = &process.observability;
     let log = audit
         .as_ref()
         .map(|options| AuditLog::start(options, observe::count_lost_line))

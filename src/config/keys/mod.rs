@@ -1,0 +1,5 @@
+//! Keys of the configuration file: their paths, their forms, and what is wrong with their values.
+
+pub(crate) mod path;
+pub(crate) mod text_list;
+pub(crate) mod wrong_value;
