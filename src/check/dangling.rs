@@ -34,7 +34,7 @@ impl<'d> DanglingReferences<'d> {
 
     /// Adds the reference in place of an object if it has no target.
     pub(super) fn add(&mut self, object: &WalkedObject<'_, '_>) {
-        if self.found.len() >= MAX_DANGLING_REFERENCES || object.kind.is_none() {
+        if self.seen.len() >= MAX_DANGLING_REFERENCES || object.kind.is_none() {
             return;
         }
         let Some(reference) = object.get("$ref").and_then(Node::string) else {

@@ -1,16 +1,23 @@
 //! Schemas named by `$id`, `$anchor` or `$dynamicAnchor` (JSON Schema 2020-12 core section 8.2).
 
+use std::iter::successors;
+
+use foldhash::HashMap;
 use url::Url;
 
 use super::file::DocumentFile;
 use crate::spec::node::Node;
 use crate::spec::span::Span;
 
-/// All named schemas of all files, in the order of the text.
+/// All named schemas of all files.
 #[derive(Debug, Default)]
 pub(crate) struct NamedSchemas {
+    /// In the order of the text.
     resources: Vec<Resource>,
-    anchors: Vec<Anchor>,
+    /// The first resource with each URL.
+    urls: HashMap<Url, Span>,
+    /// By name, in the order of the text.
+    anchors: HashMap<String, Vec<Anchor>>,
 }
 
 /// A schema with an `$id`.
@@ -18,11 +25,12 @@ pub(crate) struct NamedSchemas {
 struct Resource {
     url: Url,
     span: Span,
+    /// The index of the nearest one around it.
+    outer: Option<usize>,
 }
 
 #[derive(Debug)]
 struct Anchor {
-    name: String,
     is_dynamic: bool,
     span: Span,
     /// The schema with an `$id` that it belongs to: the nearest one around it, if there is any.
@@ -41,7 +49,8 @@ impl NamedSchemas {
         named
     }
 
-    fn collect(&mut self, node: Node<'_>, base: &Url, home: Option<Span>, depth: usize) {
+    /// Adds the names in a value. `home` is the index of the nearest resource around it.
+    fn collect(&mut self, node: Node<'_>, base: &Url, mut home: Option<usize>, depth: usize) {
         const MAX_DEPTH: usize = 128;
         let text = node.text();
         if depth > MAX_DEPTH || !(text.contains("nchor\"") || text.contains("\"$id\"")) {
@@ -60,9 +69,10 @@ impl NamedSchemas {
                 None => own = base.join(&id).ok(),
             }
         }
-        let home = if own.is_some() { Some(span) } else { home };
-        if let Some(url) = &own {
-            self.resources.push(Resource { url: url.clone(), span });
+        if let Some(url) = own.clone() {
+            self.urls.entry(url.clone()).or_insert(span);
+            self.resources.push(Resource { url, span, outer: home });
+            home = Some(self.resources.len() - 1);
         }
         for (key, is_dynamic) in [("$anchor", false), ("$dynamicAnchor", true)] {
             if let Some(name) = object.text(key) {
@@ -77,23 +87,34 @@ impl NamedSchemas {
         }
     }
 
-    fn anchor(&mut self, name: &str, is_dynamic: bool, span: Span, home: Option<Span>) {
-        self.anchors.push(Anchor {
-            name: name.to_owned(),
-            is_dynamic,
-            span,
-            home,
-        });
+    fn anchor(&mut self, name: &str, is_dynamic: bool, span: Span, home: Option<usize>) {
+        let home = home.and_then(|index| self.resources.get(index)).map(|resource| resource.span);
+        let anchors = self.anchors.entry(name.to_owned()).or_default();
+        anchors.push(Anchor { is_dynamic, span, home });
+    }
+
+    /// The anchors of that name.
+    fn anchors(&self, name: &str) -> impl Iterator<Item = &Anchor> {
+        self.anchors.get(name).into_iter().flatten()
+    }
+
+    /// How many resources begin before `from` or with it.
+    fn count_until(&self, from: Span) -> usize {
+        let begins = |span: Span| (span.file, span.start);
+        self.resources.partition_point(|resource| begins(resource.span) <= begins(from))
+    }
+
+    /// The resources that `from` is in, innermost first.
+    fn enclosing(&self, from: Span) -> impl Iterator<Item = &Resource> {
+        let nearest = self.count_until(from).checked_sub(1).and_then(|index| self.resources.get(index));
+        successors(nearest, |resource| self.resources.get(resource.outer?)).filter(move |resource| resource.span.holds(from))
     }
 
     /// The resources that references in `from` may be relative to: the enclosing ones, innermost first, then those inside `from`.
     fn around(&self, from: Span) -> impl Iterator<Item = &Resource> {
-        let outer = self.resources.iter().rev().filter(move |resource| resource.span.holds(from));
-        let inner = self
-            .resources
-            .iter()
-            .filter(move |resource| from.holds(resource.span) && resource.span != from);
-        outer.chain(inner)
+        let later = self.resources.iter().skip(self.count_until(from));
+        let inner = later.take_while(move |resource| from.holds(resource.span));
+        self.enclosing(from).chain(inner)
     }
 
     /// The schemas that a fragment without a file may be relative to: the enclosing schemas with an `$id`, innermost first, and the
@@ -105,23 +126,23 @@ impl NamedSchemas {
     /// The schema with that anchor: that of the schema with an `$id` around the reference (2020-12 core section 8.2.2), else the one
     /// nearest to the reference, else the first of all.
     pub(crate) fn anchored(&self, name: &str, from: Span) -> Option<Span> {
-        let anchors = || self.anchors.iter().filter(|anchor| anchor.name == name);
-        let mut around = self.resources.iter().rev().map(|resource| resource.span);
-        let home = around.find(|span| span.holds(from));
-        if let Some(own) = anchors().find(|anchor| anchor.home == home && anchor.span.file == from.file) {
+        let home = self.enclosing(from).next().map(|resource| resource.span);
+        if let Some(own) = self
+            .anchors(name)
+            .find(|anchor| anchor.home == home && anchor.span.file == from.file)
+        {
             return Some(own.span);
         }
         let near = self
             .scopes(from)
-            .find_map(|scope| anchors().find(|anchor| scope.holds(anchor.span)));
-        near.or_else(|| anchors().next()).map(|anchor| anchor.span)
+            .find_map(|scope| self.anchors(name).find(|anchor| scope.holds(anchor.span)));
+        near.or_else(|| self.anchors(name).next()).map(|anchor| anchor.span)
     }
 
     /// The schema with that anchor inside of `resource`.
     pub(crate) fn anchored_in(&self, name: &str, resource: Span) -> Option<Span> {
-        let anchors = || self.anchors.iter().filter(|anchor| anchor.name == name);
-        let own = anchors().find(|anchor| anchor.home == Some(resource));
-        let found = own.or_else(|| anchors().find(|anchor| resource.holds(anchor.span)));
+        let own = self.anchors(name).find(|anchor| anchor.home == Some(resource));
+        let found = own.or_else(|| self.anchors(name).find(|anchor| resource.holds(anchor.span)));
         found.map(|anchor| anchor.span)
     }
 
@@ -129,19 +150,12 @@ impl NamedSchemas {
     pub(crate) fn identified(&self, uri: &str, from: Span, document: Option<&Url>) -> Option<Span> {
         let own = base_url(document, from.file as usize);
         let mut bases = self.around(from).map(|resource| &resource.url).chain(own.as_ref());
-        bases.find_map(|base| {
-            let url = base.join(uri).ok()?;
-            self.resources
-                .iter()
-                .find(|resource| resource.url == url)
-                .map(|resource| resource.span)
-        })
+        bases.find_map(|base| self.urls.get(&base.join(uri).ok()?).copied())
     }
 
     /// Returns true if more than one schema has that `$dynamicAnchor`.
     pub(crate) fn is_ambiguous(&self, dynamic_anchor: &str) -> bool {
-        let named = |anchor: &&Anchor| anchor.is_dynamic && anchor.name == dynamic_anchor;
-        self.anchors.iter().filter(named).count() > 1
+        self.anchors(dynamic_anchor).filter(|anchor| anchor.is_dynamic).count() > 1
     }
 }
 

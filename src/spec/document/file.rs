@@ -125,13 +125,15 @@ impl DocumentFile {
     /// Returns line and column of byte offsets in a JSON text, in one pass.
     fn lines(&self, places: &[(usize, usize)]) -> Vec<Option<(usize, usize)>> {
         let mut found = vec![None; places.len()];
-        let (mut line, mut start, mut read) = (1, 0, 0);
+        let (mut line, mut column, mut read) = (1, 1, 0);
         for (offset, number) in places {
             let Some(text) = self.text.get(read..*offset) else { continue };
-            line += text.bytes().filter(|byte| *byte == b'\n').count();
-            start = text.rfind('\n').map_or(start, |end| read + end + 1);
             read = *offset;
-            let column = self.text.get(start..*offset).map_or(0, |text| text.chars().count()) + 1;
+            line += text.bytes().filter(|byte| *byte == b'\n').count();
+            match text.rsplit_once('\n') {
+                Some((_, last_line)) => column = 1 + last_line.chars().count(),
+                None => column += text.chars().count(),
+            }
             if let Some(position) = found.get_mut(*number) {
                 *position = Some((line, column));
             }

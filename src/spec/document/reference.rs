@@ -146,10 +146,7 @@ impl Document {
     /// some documents write it, from the component around the reference.
     fn by_fragment(&self, fragment: &str, from: Span) -> Option<Node<'_>> {
         match pointer::tokens(fragment) {
-            Some(tokens) => self
-                .named()
-                .scopes(from)
-                .find_map(|scope| pointer::target(self.node(scope), &tokens)),
+            Some(tokens) => self.named().scopes(from).find_map(|scope| self.walk(self.node(scope), &tokens)),
             None => self.named().anchored(fragment, from).map(|span| self.node(span)),
         }
     }

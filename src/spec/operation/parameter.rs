@@ -97,7 +97,16 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Returns true if the parameter has that location and name; names of headers are case-insensitive (RFC 9110 section 5.1).
+    /// Location and name, of which an operation has one parameter at most; names of headers have no case.
+    pub(crate) fn identity(&self) -> (Location, String) {
+        let name = match self.location {
+            Location::Header => self.name.to_ascii_lowercase(),
+            _ => self.name.clone(),
+        };
+        (self.location, name)
+    }
+
+    /// Whether it goes there under that name; names of headers have no case (RFC 9110 section 5.1).
     #[must_use]
     pub fn is(&self, location: Location, name: &str) -> bool {
         let same = if location == Location::Header {

@@ -95,6 +95,7 @@ impl<'a> Parameters<'a> {
         warnings: &mut Vec<String>,
     ) -> Vec<Arc<Parameter>> {
         let mut parameters: Vec<Arc<Parameter>> = Vec::with_capacity(shared.len() + own.len());
+        let mut indexes: HashMap<(Location, String), usize> = HashMap::default();
         let swagger = self.document.version() == Version::V2_0;
         for (node, said) in shared.iter().chain(own) {
             let place = || node.object().and_then(|object| object.text("in"));
@@ -110,8 +111,8 @@ impl<'a> Parameters<'a> {
                     if said.is_some() && parameter.description != *said {
                         Arc::make_mut(&mut parameter).description.clone_from(said);
                     }
-                    let twin = parameters.iter_mut().find(|other| other.is(parameter.location, &parameter.name));
-                    match twin {
+                    let index = *indexes.entry(parameter.identity()).or_insert(parameters.len());
+                    match parameters.get_mut(index) {
                         Some(twin) => *twin = parameter,
                         None => parameters.push(parameter),
                     }

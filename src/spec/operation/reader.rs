@@ -25,7 +25,8 @@ pub fn operations(document: &Document) -> (Vec<Box<Operation>>, Vec<Diagnostic>)
     let mut reader = Reader {
         document,
         operations: Vec::new(),
-        seen: HashSet::default(),
+        indexes: HashMap::default(),
+        replaced: HashSet::default(),
         parameters: Parameters::new(document),
         diagnostics: Vec::new(),
     };
@@ -37,6 +38,11 @@ pub fn operations(document: &Document) -> (Vec<Box<Operation>>, Vec<Diagnostic>)
                 .push(Diagnostic::error("#/paths", format!("`paths` cannot be read: {error}"))),
         }
     }
+    let replaced = std::mem::take(&mut reader.replaced);
+    let mut indexes = 0..;
+    reader
+        .operations
+        .retain(|_| indexes.next().is_some_and(|index| !replaced.contains(&index)));
     reader.report_duplicate_ids();
     (reader.operations, reader.diagnostics)
 }
@@ -44,7 +50,10 @@ pub fn operations(document: &Document) -> (Vec<Box<Operation>>, Vec<Diagnostic>)
 struct Reader<'a> {
     document: &'a Document,
     operations: Vec<Box<Operation>>,
-    seen: HashSet<(Method, String)>,
+    /// Where each operation is among them, by its method and path.
+    indexes: HashMap<(Method, String), usize>,
+    /// Those that a later one with the same method and path replaces.
+    replaced: HashSet<usize>,
     parameters: Parameters<'a>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -197,9 +206,9 @@ impl<'a> Reader<'a> {
                 self.diagnostics
                     .extend(quotes.map(|quotes| at(Diagnostic::note(pointer(), quotes), node)));
                 // As in every JSON parser, of two with one key the last one counts.
-                if !self.seen.insert((operation.method.clone(), operation.path.clone())) {
-                    self.operations
-                        .retain(|other| other.method != operation.method || other.path != operation.path);
+                let key = (operation.method.clone(), operation.path.clone());
+                if let Some(earlier) = self.indexes.insert(key, self.operations.len()) {
+                    self.replaced.insert(earlier);
                     warnings.push(format!("{} is written twice; the last one is served", operation.label()));
                 }
                 self.operations.push(Box::new(operation));
