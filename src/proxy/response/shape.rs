@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use serde::de::IgnoredAny;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::records::{self, Framing};
 use super::render::{OutputContract, json_text, put_json};
@@ -66,8 +66,7 @@ fn shape_fields(rule: &ResponseRule, operation: &Operation, response: &mut Respo
     let content_type = content_type(&response.headers);
     if let Some(framing) = Framing::of(content_type) {
         let text = decode_text(content_type, &response.body);
-        let shape = |record: &mut Value| shape_record(rule, record, response.status.is_success());
-        let records = shaped_records(framing, &text, response.stopped.is_none(), shape);
+        let records = shaped_records(rule, framing, &text, response);
         let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
         response.body = Bytes::from(lines);
         response
@@ -121,15 +120,20 @@ fn shape_value(rule: &ResponseRule, value: &mut Value, is_success: bool) {
     }
 }
 
-/// The records of a stream, each shaped; of an event its data.
-fn shaped_records(framing: Framing, text: &str, is_whole: bool, shape: impl Fn(&mut Value)) -> Vec<Value> {
+/// The records of a stream, each shaped; of an event its data, and its name and id as fields `event` and `id`.
+fn shaped_records(rule: &ResponseRule, framing: Framing, text: &str, response: &Response) -> Vec<Value> {
+    let (is_whole, is_success) = (response.stopped.is_none(), response.status.is_success());
     if framing != Framing::Events {
         let mut records = records::records(framing, text, is_whole);
-        records.iter_mut().for_each(shape);
+        records.iter_mut().for_each(|record| shape_record(rule, record, is_success));
         return records;
     }
     let shaped = records::events(text, is_whole).into_iter().map(|mut event| {
-        shape(&mut event.data);
+        shape_record(rule, &mut event.data, is_success);
+        let mut fields = json!({"event": event.name, "id": event.id});
+        shape_value(rule, &mut fields, is_success);
+        let kept = |name: &str| fields[name].as_str().unwrap_or_default().to_owned();
+        (event.name, event.id) = (kept("event"), kept("id"));
         event.into_record()
     });
     shaped.collect()
