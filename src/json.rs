@@ -18,7 +18,7 @@ pub(crate) const RESULT_KEY: &str = "result";
 /// The member of structured content that holds the notes of this server.
 pub(crate) const NOTES_KEY: &str = "_notes";
 
-/// The member of an object with that name, or at that JSON Pointer (RFC 6901) if it begins with `/`.
+/// Returns the member of an object with that name, or at that JSON Pointer (RFC 6901) if it begins with `/`.
 #[must_use]
 pub(crate) fn member_at<'v>(object: &'v JsonObject, place: &str) -> Option<&'v Value> {
     let Some(pointer) = place.strip_prefix('/') else {

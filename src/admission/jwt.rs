@@ -70,6 +70,7 @@ impl From<VerifiedToken> for AuthenticatedClient {
             granted: ClientGrant {
                 scopes: token.scopes,
                 claims: Some(Arc::new(token.claims)),
+                token: None,
             },
             subject: token.subject,
         }
@@ -103,7 +104,7 @@ pub(crate) struct ProtectedResource {
     serves_one_api: bool,
 }
 
-/// The scopes that calls at an endpoint may need besides those of the whole server.
+/// Scopes that calls at an endpoint may need besides those of the whole server.
 #[derive(Default)]
 pub(crate) struct ResourceScopes {
     /// By what their tools do.

@@ -6,6 +6,7 @@
 pub(crate) mod jwks;
 pub(crate) mod jwt;
 pub(crate) mod limits;
+pub(crate) mod named_token;
 mod resources;
 pub(crate) mod static_token;
 
@@ -30,6 +31,7 @@ use url::Url;
 
 use self::jwt::{Oauth, OauthOptions, ProtectedResource, ResourceScopes, TokenError};
 use self::limits::RateLimit;
+use self::named_token::{KnownToken, NamedToken};
 use self::resources::Resources;
 use self::static_token::StaticToken;
 use crate::mcp::ScopeCheck;
@@ -53,6 +55,8 @@ pub struct AccessOptions {
     pub tokens: Vec<StaticToken>,
     /// Files of tokens, which are read again when they change.
     pub token_files: Vec<(PathBuf, Vec<StaticToken>)>,
+    /// Tokens with names.
+    pub named: Vec<NamedToken>,
     /// Tokens of an OAuth issuer.
     pub oauth: Option<OauthOptions>,
     /// The URL that clients use for `/mcp`; by default that of the address we listen on.
@@ -63,18 +67,35 @@ impl AccessOptions {
     /// Whether clients need no authentication.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.tokens.is_empty() && self.token_files.is_empty() && self.oauth.is_none()
+        !self.has_static_tokens() && self.oauth.is_none()
     }
 
-    fn all_tokens(&self) -> Arc<[StaticToken]> {
+    /// Returns true if some clients have static tokens.
+    pub(crate) fn has_static_tokens(&self) -> bool {
+        !(self.tokens.is_empty() && self.token_files.is_empty() && self.named.is_empty())
+    }
+
+    /// Returns the tokens without names.
+    pub(crate) fn all_tokens(&self) -> Vec<StaticToken> {
         let files = self.token_files.iter().flat_map(|(_, tokens)| tokens);
         self.tokens.iter().chain(files).copied().collect()
+    }
+
+    fn known_tokens(&self) -> Arc<[KnownToken]> {
+        let nameless = self.all_tokens().into_iter().map(|token| KnownToken { token, named: None });
+        // They are last, so that a token that is there twice counts as the one with a name.
+        let named = self.named.iter().enumerate().map(|(place, named)| KnownToken {
+            token: named.token,
+            named: Some(place),
+        });
+        nameless.chain(named).collect()
     }
 }
 
 /// Which clients may send requests: authenticates each of them and counts its requests.
 pub(crate) struct ClientAdmission {
-    tokens: watch::Receiver<Arc<[StaticToken]>>,
+    tokens: watch::Receiver<Arc<[KnownToken]>>,
+    named: Vec<NamedToken>,
     oauth: Option<Oauth>,
     resources: Resources,
     /// Whether an API needs scopes of its own.
@@ -149,12 +170,13 @@ impl ClientAdmission {
         if let Some(oauth) = &oauth {
             tokio::spawn(stop.clone().run_until_cancelled_owned(Arc::clone(oauth.keys()).keep_fresh()));
         }
-        let (sender, tokens) = watch::channel(access.all_tokens());
-        if !access.token_files.is_empty() {
+        let (sender, tokens) = watch::channel(access.known_tokens());
+        if !access.token_files.is_empty() || access.named.iter().any(|named| named.file.is_some()) {
             tokio::spawn(stop.clone().run_until_cancelled_owned(reload_tokens(access.clone(), sender)));
         }
         Some(Arc::new(Self {
             tokens,
+            named: access.named.clone(),
             oauth,
             resources,
             has_own_scopes: apis
@@ -180,7 +202,10 @@ impl ClientAdmission {
         }
         let token = bearer(headers)?;
         let tokens = Arc::clone(&self.tokens.borrow());
-        if StaticToken::is_among(token, &tokens) {
+        if let Some(found) = KnownToken::find(token, &tokens) {
+            if let Some(named) = found.named.and_then(|place| self.named.get(place)) {
+                return Ok(named.client());
+            }
             let name = observe::audit().map(|audit| audit.name_of_secret("token", token).into());
             return Ok(known(ClientKey::named("token", token), name));
         }
@@ -390,7 +415,7 @@ pub(crate) async fn metadata(State(admission): State<Arc<ClientAdmission>>, uri:
 
 /// Reads the files of tokens again when they change, so that tokens can be rotated without a restart. Where a file cannot be
 /// read, its last tokens stay valid.
-async fn reload_tokens(mut access: AccessOptions, sender: watch::Sender<Arc<[StaticToken]>>) {
+async fn reload_tokens(mut access: AccessOptions, sender: watch::Sender<Arc<[KnownToken]>>) {
     let mut told = Vec::new();
     loop {
         tokio::time::sleep(RELOAD_INTERVAL).await;
@@ -401,13 +426,31 @@ async fn reload_tokens(mut access: AccessOptions, sender: watch::Sender<Arc<[Sta
                 Err(wrong) => problems.extend(wrong),
             }
         }
+        let nameless = access.all_tokens();
+        let mut seen: Vec<StaticToken> = access.named.iter().map(|named| named.token).collect();
+        for (place, named) in access.named.iter_mut().enumerate() {
+            let Some(path) = &named.file else { continue };
+            match NamedToken::in_file(path) {
+                Ok(read) if read == named.token => {}
+                Ok(read) if nameless.contains(&read) || seen.contains(&read) => {
+                    problems.push(format!("`{}`: its token is that of another client", path.display()));
+                }
+                Ok(read) => {
+                    named.token = read;
+                    if let Some(seen) = seen.get_mut(place) {
+                        *seen = read;
+                    }
+                }
+                Err(wrong) => problems.extend(wrong),
+            }
+        }
         if problems != told {
             problems
                 .iter()
                 .for_each(|problem| tracing::warn!("a file of tokens keeps its last state: {problem}"));
             told = problems;
         }
-        let tokens = access.all_tokens();
+        let tokens = access.known_tokens();
         let count = tokens.len();
         let changed = sender.send_if_modified(|current| {
             let changed = **current != *tokens;

@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq as _;
 
 /// The minimum length of a token, in characters; shorter ones can be guessed.
 const MIN_TOKEN_LEN: usize = 16;
 
 /// The SHA-256 digest of a token.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct StaticToken([u8; 32]);
+pub struct StaticToken(pub(super) [u8; 32]);
 
 impl std::fmt::Debug for StaticToken {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -67,17 +66,7 @@ impl StaticToken {
         Self::in_text(&text).map_err(|problems| problems.iter().map(|problem| format!("`{}`: {problem}", path.display())).collect())
     }
 
-    /// Whether `presented` is one of `tokens`, in constant time.
-    #[must_use]
-    pub fn is_among(presented: &[u8], tokens: &[Self]) -> bool {
-        let presented = Self::of(presented);
-        let found = tokens
-            .iter()
-            .fold(subtle::Choice::from(0), |found, token| found | token.0.ct_eq(&presented.0));
-        found.into()
-    }
-
-    fn of(bytes: &[u8]) -> Self {
+    pub(super) fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 }
@@ -113,7 +102,7 @@ mod tests {
             ("first-token-of-min", false),
             ("", false),
         ] {
-            assert_eq!(StaticToken::is_among(presented.as_bytes(), &tokens), expected, "{presented}");
+            assert_eq!(tokens.contains(&StaticToken::of(presented.as_bytes())), expected, "{presented}");
         }
         assert_eq!(StaticToken::in_text("x\ny").unwrap_err().len(), 2);
         assert_eq!(StaticToken::in_text("\n# only this\n").unwrap_err(), ["there is no token"]);

@@ -50,11 +50,11 @@ pub struct Rule<S = Override> {
     pub optional: bool,
     /// An operation must match one pattern of each group; without a group, every operation matches.
     pub matches: Vec<Vec<Pattern>>,
-    /// What the rule sets.
+    /// Values that the rule sets.
     pub says: S,
 }
 
-/// A rule of `access`.
+/// Rule of `access`.
 pub(crate) type AccessRule = Rule<AccessDemand>;
 
 /// All sources.

@@ -59,7 +59,7 @@ pub(crate) use self::names::NameOptions;
 pub use self::options::AnnotateOptions;
 pub use self::output::OutputSchemas;
 pub(crate) use self::overrides::Override;
-pub(crate) use self::selection::{LeftOut, Pattern, Selection};
+pub(crate) use self::selection::{LeftOut, Pattern, Selection, TokenShare};
 
 /// The budget of a schema that is not cut for its size.
 const WHOLE_SCHEMA_BYTES: usize = 4 << 20;
@@ -84,7 +84,7 @@ pub struct Annotated {
     pub keywords: Vec<String>,
     /// The rules of `access` that a caller must meet, by their places.
     pub(crate) access: Vec<usize>,
-    /// Whether an output schema is offered.
+    /// True if the tool has an output schema.
     pub has_output: bool,
     /// The input schema with the names on the wire noted in it, if property names had to be changed.
     pub wire: Option<Box<WireSchema>>,

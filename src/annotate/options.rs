@@ -1,12 +1,14 @@
 //! The operator's settings for tools.
 
+use std::sync::Arc;
+
 use super::confirm::Confirm;
 use super::description_detail::DescriptionDetail;
 use super::files::Files;
 use super::layers::{AccessRule, Layers};
 use super::names::NameOptions;
 use super::output::OutputSchemas;
-use super::selection::{Pattern, Selection};
+use super::selection::{Pattern, Selection, TokenShare};
 use crate::spec::schema::SchemaOptions;
 
 /// The operator's settings for tools.
@@ -20,9 +22,11 @@ pub struct AnnotateOptions {
     pub confirm: Confirm,
     /// The sources of hints and texts.
     pub layers: Layers,
-    /// What callers of operations need.
+    /// Rules of what callers of operations need.
     pub(crate) access: Vec<AccessRule>,
-    /// Whether tools have an argument that filters their replies.
+    /// Shares of the tools that tokens with a name may call.
+    pub(crate) shares: Arc<[TokenShare]>,
+    /// True if tools have an argument that filters their replies.
     pub filter: bool,
     /// Detail of descriptions.
     pub describe: DescriptionDetail,
@@ -61,6 +65,7 @@ impl Default for AnnotateOptions {
             confirm: Confirm::default(),
             layers: Layers::default(),
             access: Vec::new(),
+            shares: Arc::default(),
             filter: false,
             describe: DescriptionDetail::Plain,
             schemas: SchemaOptions {

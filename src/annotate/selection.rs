@@ -71,6 +71,37 @@ pub(crate) enum LeftOut {
     Excluded(String),
 }
 
+/// Share of the tools that a token of `auth_tokens` may call.
+#[derive(Debug, Clone)]
+pub(crate) struct TokenShare {
+    /// Name of the token.
+    pub(crate) name: String,
+    pub(crate) selection: Selection,
+}
+
+impl TokenShare {
+    /// Returns true if the tool belongs to the share. Patterns know it with and without the prefix of its API.
+    pub(crate) fn has(&self, tool: &str, prefix: &str, operation: &Operation, enforcement: &Enforcement) -> bool {
+        self.selection
+            .admits([tool, tool.strip_prefix(prefix).unwrap_or(tool)], operation, enforcement)
+    }
+
+    /// Describes a pattern of it that matches no tool.
+    pub(crate) fn describe_idle(&self, key: &str, pattern: &Pattern) -> String {
+        format!(
+            "`{key}` of the token `{}`: `{pattern}` matches no tool of any API; write `?{pattern}` if it may match nothing",
+            self.name
+        )
+    }
+
+    /// Returns its patterns, each with the key that has it.
+    pub(crate) fn patterns(&self) -> impl Iterator<Item = (&'static str, &Pattern)> {
+        let Selection { include, exclude, .. } = &self.selection;
+        let included = include.iter().map(|pattern| ("tool_include", pattern));
+        included.chain(exclude.iter().map(|pattern| ("tool_exclude", pattern)))
+    }
+}
+
 impl Pattern {
     /// Reads a pattern.
     ///

@@ -47,7 +47,7 @@ pub(crate) struct BoundTool {
     pub(crate) keywords: Box<[String]>,
     /// The rules of `access` that a caller must meet, by their places.
     pub(crate) access: Box<[usize]>,
-    /// The tool as clients get it; empty where it is not finished.
+    /// The tool as clients get it; empty if it is not finished.
     pub(crate) json: ToolText,
     /// The known parts, if its input schema is made on first use.
     pub(crate) unfinished: Option<Box<UnfinishedTool>>,

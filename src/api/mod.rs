@@ -40,7 +40,7 @@ use self::rules::{explain_unmatched, rule_secrets};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};
 use crate::annotate::list::unfinished_tool::InputOptions;
 use crate::annotate::names::nearest_name;
-use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, ToolSummary, annotate};
+use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, ToolSummary, annotate};
 use crate::observe::call::note_outcome;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::observe::outcome::CallOutcome;
@@ -115,7 +115,7 @@ pub enum BuildError {
 pub(crate) struct ToolIndex(usize);
 
 impl ToolIndex {
-    /// Its place among the tools of its API.
+    /// Returns its place among the tools of its API.
     pub(crate) fn place(self) -> usize {
         self.0
     }
@@ -133,7 +133,7 @@ pub struct Api {
     /// Least number of bytes of its list, if it is too long.
     too_long: Option<usize>,
     left_out: Vec<(String, LeftOut)>,
-    /// What callers of operations need.
+    /// Demands on callers; each operation lists those that it has.
     access: Vec<AccessDemand>,
     warnings: Vec<String>,
     name: Option<ApiName>,
@@ -331,12 +331,21 @@ impl Api {
         self.by_name.get(name).copied()
     }
 
-    /// What callers of operations need: of each operation, those that it lists.
+    /// Returns true if the pattern matches a tool, with or without the prefix of its name.
+    pub(crate) fn has_match(&self, pattern: &Pattern) -> bool {
+        self.iter().any(|offered| {
+            let name = offered.tool.name.as_ref();
+            let bare = name.strip_prefix(self.prefix()).unwrap_or(name);
+            pattern.matches([bare, name], offered.operation)
+        })
+    }
+
+    /// Returns all demands on callers of operations.
     pub(crate) fn access_demands(&self) -> &[AccessDemand] {
         &self.access
     }
 
-    /// Which of [`Self::access_demands`] concern the tool at that place.
+    /// Returns those of [`Self::access_demands`] that concern the tool at that index.
     pub(crate) fn demands_of(&self, index: ToolIndex) -> impl Iterator<Item = (usize, &AccessDemand)> {
         let (_, bound) = self.at(index);
         bound.access.iter().filter_map(|place| Some((*place, self.access.get(*place)?)))

@@ -164,7 +164,7 @@ async fn serve_http(
         .transpose()
         .map_err(Failure::Outbound)?;
     let mut options = options.clone();
-    options.page.snippets = page_entries(!options.access.tokens.is_empty() || !options.access.token_files.is_empty());
+    options.page.snippets = page_entries(options.access.has_static_tokens());
     http::serve(listener, server.clone(), &options, keys, stop.clone())
         .await
         .map_err(serving_failed)

@@ -10,7 +10,7 @@ use super::load;
 use super::reload;
 use super::served::{self, Served};
 use crate::annotate::confirm::Confirm;
-use crate::api::Api;
+use crate::annotate::{Pattern, TokenShare};
 use crate::config::{ApiConfig, ConfigError, ProcessConfig};
 use crate::error::Failure;
 use crate::mcp::McpServer;
@@ -32,6 +32,7 @@ pub(crate) fn slot_of(config: &ApiConfig) -> ApiSlot {
         prefix: config.options.annotate.names.prefix.clone(),
         list: config.list.clone(),
         scopes: Arc::new(config.scopes.clone()),
+        shares: Arc::clone(&config.options.annotate.shares),
         access_scopes: config
             .options
             .annotate
@@ -48,6 +49,7 @@ pub(crate) struct LoadingApis {
     configs: Vec<Arc<ApiConfig>>,
     server: McpServer,
     confirm: Confirm,
+    shares: Arc<[TokenShare]>,
     require_all: bool,
 }
 
@@ -70,6 +72,7 @@ impl LoadingApis {
             configs,
             server: server.clone(),
             confirm: process.confirm.clone(),
+            shares: Arc::clone(&process.shares),
             require_all: process.require_all,
         }
     }
@@ -120,7 +123,7 @@ impl LoadingApis {
             let watch = tokio::spawn(watch.instrument(load::span_of(config)));
             watching.push(AbortOnDropHandle::new(watch));
         }
-        problems.extend(self.unmatched_confirmations(is_complete));
+        problems.extend(self.unmatched_patterns(is_complete));
         if !problems.is_empty() {
             return Err(Failure::Settings(ConfigError(problems)));
         }
@@ -139,34 +142,26 @@ impl LoadingApis {
         Ok(WatchedApis { _watching: watching })
     }
 
-    /// Returns a sentence for each pattern of `--confirm` that matches no tool of several APIs, if all of them could be read.
-    fn unmatched_confirmations(&self, is_complete: bool) -> Vec<String> {
-        if self.server.apis().is_single() {
-            // They were reported when the only document was read.
-            return Vec::new();
-        }
+    /// Returns a sentence for each pattern of `--confirm` and `auth_tokens` that matches no tool, if all APIs could be read.
+    fn unmatched_patterns(&self, is_complete: bool) -> Vec<String> {
         let served = self.server.apis().served();
-        let matches_any = |pattern: &crate::annotate::Pattern| {
-            let matches = |api: &Arc<Api>| {
-                api.iter().any(|offered| {
-                    let name = offered.tool.name.as_ref();
-                    let bare = name.strip_prefix(api.prefix()).unwrap_or(name);
-                    pattern.matches([bare, name], offered.operation)
-                })
-            };
-            served.iter().any(matches)
-        };
-        let idle = self
-            .confirm
-            .patterns
-            .iter()
-            .filter(|pattern| !pattern.is_optional() && !matches_any(pattern));
-        let told =
-            idle.map(|pattern| format!("--confirm `{pattern}` matches no tool of any API; write `?{pattern}` if it may match nothing"));
-        if is_complete {
-            return told.collect();
+        let is_idle = |pattern: &Pattern| !pattern.is_optional() && !served.iter().any(|api| api.has_match(pattern));
+        // Patterns of `--confirm` were compared with the only document already.
+        let confirmed = self.confirm.patterns.iter().filter(|_| !self.server.apis().is_single());
+        let confirmed = confirmed.filter(|pattern| is_idle(pattern));
+        let mut problems: Vec<String> = confirmed
+            .map(|pattern| format!("--confirm `{pattern}` matches no tool of any API; write `?{pattern}` if it may match nothing"))
+            .collect();
+        for share in self.shares.iter() {
+            let idle = share.patterns().filter(|(_, pattern)| is_idle(pattern));
+            problems.extend(idle.map(|(key, pattern)| share.describe_idle(key, pattern)));
         }
-        told.for_each(|problem| tracing::warn!("{problem} (not all APIs could be read)"));
+        if is_complete {
+            return problems;
+        }
+        for problem in problems {
+            tracing::warn!("{problem} (not all APIs could be read)");
+        }
         Vec::new()
     }
 }

@@ -118,6 +118,7 @@ pub(crate) fn resolve_api(
             Some(_) => process.confirm.of_one_of_several(),
             None => process.confirm.clone(),
         },
+        shares: Arc::clone(&process.shares),
         ..annotate::options(api, name, problems)
     };
     let list = annotate::list_options(api, name, problems);

@@ -12,7 +12,7 @@ use super::apis::file::read_apis;
 use super::apis::named::NamedSettings;
 use super::forward::ForwardSettings;
 use super::keys::wrong_value::FileProblems;
-use super::layer::keys;
+use super::layer::{FILE_ONLY_OF_PROCESS, keys};
 use super::settings::{ApiSettings, CommandSettings, CommonSettings, ServerSettings};
 
 /// The settings of a file.
@@ -39,7 +39,7 @@ pub(crate) fn parse(text: &str, problems: &mut FileProblems<'_>) -> FileSettings
         refuse_keys_beside_apis(&map, problems);
     }
     let mut apis = None;
-    let (mut settings, rules) = read_keys::<FileSettings>(map, &["apis"], problems, |key, value, problems| {
+    let (mut settings, rules) = read_keys::<FileSettings>(map, &["apis", FILE_ONLY_OF_PROCESS], problems, |key, value, problems| {
         let is_known = key == "apis";
         if is_known {
             apis = Some(read_apis(value, problems));
@@ -221,7 +221,11 @@ mod tests {
         let mut problems = Vec::new();
         parsed(text, &mut problems);
         assert_eq!(problems, Vec::<String>::new());
-        let keys: Vec<String> = keys::<FileSettings>().into_iter().chain(FILE_ONLY.map(str::to_owned)).collect();
+        let keys: Vec<String> = keys::<FileSettings>()
+            .into_iter()
+            .chain(FILE_ONLY.map(str::to_owned))
+            .chain([FILE_ONLY_OF_PROCESS.to_owned()])
+            .collect();
         // The same file with every key switched on must be read as well.
         let is_key = |line: &&str| {
             keys.iter().any(|key| {

@@ -6,6 +6,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+/// Key of the process that is not a flag, because no line could hold its value.
+pub(crate) const FILE_ONLY_OF_PROCESS: &str = "auth_tokens";
+
 /// Returns `over` for each setting that it has, else `under`.
 pub(crate) fn layer<T: Serialize + DeserializeOwned + Default + Clone>(over: &T, under: &T) -> T {
     let mut merged = to_map(under);
@@ -27,7 +30,11 @@ pub(crate) fn keys<T: Args>() -> Vec<String> {
 /// The flags of the settings that are given; a boolean that is false asks for nothing.
 pub(crate) fn given_flags<T: Serialize>(settings: &T) -> Vec<String> {
     let given = to_map(settings).into_iter().filter(|(_, value)| *value != Value::Bool(false));
-    given.map(|(key, _)| format!("--{}", key.replace('_', "-"))).collect()
+    let name = |key: String| match key.as_str() {
+        FILE_ONLY_OF_PROCESS => format!("`{key}`"),
+        _ => format!("--{}", key.replace('_', "-")),
+    };
+    given.map(|(key, _)| name(key)).collect()
 }
 
 fn to_map<T: Serialize>(settings: &T) -> Map<String, Value> {

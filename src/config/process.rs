@@ -5,11 +5,13 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use super::annotate;
+use super::clients::named_tokens::resolve_shares;
 use super::keys::path::ConfigPath;
 use super::observability::shared_state::{SharedStateConfig, resolve_shared_state};
 use super::observability::{ObservabilityConfig, resolve_observability};
 use super::settings::{ProcessSettings, ServerSettings};
 use super::transport::{Transport, resolve_transport};
+use crate::annotate::TokenShare;
 use crate::annotate::confirm::Confirm;
 use crate::proxy::MemoryBudget;
 use crate::proxy::response::sandbox::MAX_PARALLEL_FILTERS;
@@ -33,6 +35,8 @@ pub(crate) struct ProcessConfig {
     pub state_keys: Option<StateKeys>,
     /// Budget of memory for its requests and replies.
     pub memory: MemoryBudget,
+    /// Shares of the tools that tokens with a name may call.
+    pub shares: Arc<[TokenShare]>,
     /// Places for filters of replies.
     pub filters: Arc<Semaphore>,
 }
@@ -58,6 +62,7 @@ pub(crate) fn resolve_process(
     let is_stdio = matches!(transport, Transport::Stdio);
     ProcessConfig {
         observability: resolve_observability(&settings.observability, is_stdio, problems),
+        shares: resolve_shares(&settings.http.access.auth_tokens, problems),
         transport,
         confirm: annotate::confirm(&settings.confirm, problems),
         require_all: settings.require_all.unwrap_or(false),

@@ -14,7 +14,7 @@ use crate::proxy::MemoryBudget;
 use crate::transport::http::page::{PageKind, PageOptions};
 use crate::transport::http::{Allowed, HttpOptions};
 
-const TOKEN_PASSTHROUGH: &str = "--forward-authorization cannot be used with --auth-token-env, --auth-token-file or --oauth-issuer: the token that opens this server is not meant for the API (MCP, \"Token Passthrough\")";
+const TOKEN_PASSTHROUGH: &str = "--forward-authorization cannot be used with --auth-token-env, --auth-token-file, `auth_tokens` or --oauth-issuer: the token that opens this server is not meant for the API (MCP, \"Token Passthrough\")";
 
 /// Transport by which clients reach the server.
 #[derive(Debug, Clone)]

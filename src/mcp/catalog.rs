@@ -50,9 +50,9 @@ pub(crate) struct Lookup {
 #[derive(Clone)]
 pub(crate) struct ResolvedCall {
     of: CatalogApi,
-    /// What the endpoint shows at which the call was asked for.
+    /// View of the endpoint that received the call.
     view: View,
-    /// What the caller may do with the operations of the API; `None` if everything.
+    /// Rights of the caller at the API; `None` if it may do everything.
     rights: Option<Arc<Rights>>,
     tool: ToolIndex,
     arguments: Option<JsonObject>,
@@ -81,7 +81,7 @@ impl Catalog {
         Self { gates, ..self }
     }
 
-    /// What a caller may do here.
+    /// Returns the rights of a caller.
     pub(crate) fn rights(&self, granted: &ClientGrant) -> CallerRights {
         if !self.depends_on_caller() {
             return CallerRights::default();
@@ -89,12 +89,12 @@ impl Catalog {
         CallerRights::new(self.apis.iter().map(|api| api.access.as_deref()), granted)
     }
 
-    /// What a caller with these rights sees.
+    /// Returns the APIs and tools that a caller with these rights may list.
     pub(crate) fn visible<'c>(&'c self, rights: &'c CallerRights) -> VisibleApis<'c> {
         visible(&self.apis, &self.view, rights)
     }
 
-    /// The API at that place.
+    /// Returns the API at that index.
     pub(crate) fn api(&self, place: usize) -> Option<&Arc<Api>> {
         self.apis.get(place).map(|of| &of.api)
     }
@@ -119,12 +119,12 @@ impl Catalog {
         !self.awaited.is_empty() && self.apis.is_empty() || self.awaited.iter().any(|prefix| name.starts_with(prefix.as_str()))
     }
 
-    /// Whether an operation is served under that name as far as the caller can know.
+    /// Returns true if an operation exists for the caller under that name.
     pub(crate) fn has(&self, name: &str, granted: &ClientGrant) -> bool {
         self.find(name, Some(granted)).is_some()
     }
 
-    /// In search mode, the list for a client with these rights: gates and pinned tools, separated by commas.
+    /// Returns the list of search mode for a client with these rights: meta-tools and pinned tools, separated by commas.
     pub(crate) fn gate_list(&self, rights: &CallerRights) -> Option<String> {
         let gates = self.gates.as_ref()?;
         let seen = self.visible(rights);
@@ -155,18 +155,18 @@ impl Catalog {
         }
     }
 
-    /// Whether a client with these rights may list no tool.
+    /// Returns true if a client with these rights may list no tool.
     pub(crate) fn is_empty(&self, rights: &CallerRights) -> bool {
         self.visible(rights).operations().next().is_none()
     }
 
-    /// Whether the list depends on who asks for it.
+    /// Returns true if the list depends on the caller.
     pub(crate) fn depends_on_caller(&self) -> bool {
         self.apis.iter().any(|api| api.access.is_some())
     }
 
-    /// What a message asks for; `None` where no tool has that name, or none of which the caller may know. Without a caller, it is the
-    /// operator who asks. Whether the scopes of the caller suffice for a call is judged later.
+    /// Finds the target of a message; `None` if no tool of that name exists for the caller. Without `granted`, the operator asks. The
+    /// scopes of the caller are checked later. Only tools that the caller may list are suggested to it.
     pub(crate) fn resolve(
         self: &Arc<Self>,
         name: &str,
@@ -213,7 +213,7 @@ impl Catalog {
         Some(Resolution::Call(self.resolved(api, rights, tool, arguments)))
     }
 
-    /// Where the operation of that name is of which the caller may know. A call looks at one API after the other, without a list of all.
+    /// Finds the operation of that name, if it exists for the caller. A call looks at one API after the other, without a list of all.
     fn find(&self, name: &str, granted: Option<&ClientGrant>) -> Option<(&CatalogApi, Option<Arc<Rights>>, ToolIndex)> {
         let (place, of) = self.apis.iter().enumerate().find(|(_, of)| of.find(name).is_some())?;
         let rights = of.access.as_ref().zip(granted).and_then(|(access, granted)| access.rights(granted));
@@ -235,13 +235,13 @@ impl Catalog {
         }
     }
 
-    /// What can be said to a client with these rights of a name that no tool has.
+    /// Returns a suggestion for a client with these rights, for a name that no tool has.
     pub(crate) fn suggestion<'c>(&'c self, name: &str, rights: &'c CallerRights) -> Option<Suggestion<'c>> {
         self.visible(rights).suggestion(name)
     }
 }
 
-/// What a caller with these rights sees of the APIs of an endpoint.
+/// Returns the APIs of an endpoint and the tools that a caller with these rights may list.
 #[must_use]
 pub(crate) fn visible<'c>(apis: &'c [CatalogApi], view: &View, rights: &'c CallerRights) -> VisibleApis<'c> {
     let api = |(place, of)| VisibleApi::new(of, place, view, rights.of_api(place));
@@ -325,7 +325,7 @@ impl ResolvedCall {
         self.of.api.tool_label(self.tool)
     }
 
-    /// The scopes that the caller lacks for the operation, besides those that the whole server asks for.
+    /// Returns the scopes that the caller lacks for the operation, besides those that the whole server asks for.
     pub(crate) fn lacking_scopes(&self, caller: &Caller) -> Vec<&str> {
         let is_lacking = self
             .rights

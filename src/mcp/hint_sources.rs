@@ -11,10 +11,10 @@ use crate::proxy::caller::client_grant::ClientGrant;
 /// The method; its only parameter is `tool`, the name of a tool.
 pub(super) const METHOD: &str = "openapi-mcp/hint_sources";
 
-/// For each hint of a tool that a client to which this is granted may list, where it comes from.
+/// Returns the source of each hint of a tool that the client may list.
 ///
 /// # Errors
-/// There is no such tool.
+/// An error if there is no such tool.
 pub(super) fn answer_hint_sources(catalog: &Catalog, parameters: Option<&Value>, granted: &ClientGrant) -> Result<CustomResult, ErrorData> {
     let name = parameters.and_then(|parameters| parameters.get("tool")?.as_str());
     let rights = catalog.rights(granted);

@@ -1,62 +1,72 @@
-//! Which operations a caller may list and call. It is decided once for each set of rights, in [`Rights::decide`], and lists, searches,
-//! descriptions, suggestions and calls all read that one decision.
+//! The operations that a caller may list and call. [`Rights::decide`] decides once for each set of rights, and lists, searches,
+//! descriptions, suggestions and calls all read that decision.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
 
-use crate::api::{Api, ToolIndex};
+use crate::annotate::TokenShare;
+use crate::api::{Api, OfferedTool, ToolIndex};
 use crate::proxy::caller::client_grant::{ClientGrant, Permission};
 use crate::proxy::caller::scopes::ToolScopes;
 
-/// The sets of rights of which is kept what they decide, for each API.
+/// Number of sets of rights whose decisions are kept for each API.
 const MAX_KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
-/// What an API asks of those who call its operations.
+/// Demands of an API on its callers.
 pub(crate) struct AccessTable {
     api: Arc<Api>,
     /// Scopes that its calls need besides those of the whole server.
     scopes: Arc<ToolScopes>,
-    /// What sets of rights decide; nothing for one that may do everything.
+    /// Shares of tokens with a name, tool by tool; `None` for a share that has all.
+    shares: Vec<Option<Box<[bool]>>>,
+    /// Decisions by sets of rights; `None` for a set that may do everything.
     kept: Mutex<LruCache<RightsKey, Option<Arc<Rights>>>>,
 }
 
-/// What of a caller decides which operations of an API it may call: all callers with the same have the same list.
+/// Set of rights of a caller. All callers with the same set have the same list.
 #[derive(PartialEq, Eq, Hash)]
 struct RightsKey {
+    /// By the share of a token with a name, if it lacks tools.
+    share: Option<usize>,
     /// By the scopes of the API: for what reads, and for the rest.
     by_effect: [Permission; 2],
     /// By each rule of `access`.
     by_rule: Box<[Permission]>,
 }
 
-/// What a caller may do with each operation of an API.
+/// Permission of a caller for each operation of an API.
 pub(crate) struct Rights {
     of_tools: Box<[Permission]>,
 }
 
-/// What a caller may do with the operations of an endpoint, API by API.
+/// Rights of a caller at an endpoint, for each API.
 #[derive(Clone, Default)]
 pub(crate) struct CallerRights(Vec<Option<Arc<Rights>>>);
 
 impl AccessTable {
-    /// What the API asks for; `None` if that is nothing.
-    pub(crate) fn new(api: &Arc<Api>, scopes: &Arc<ToolScopes>) -> Option<Self> {
-        (!scopes.is_empty() || !api.access_demands().is_empty()).then(|| Self {
+    /// Creates the table of an API; `None` if it demands nothing.
+    pub(crate) fn new(api: &Arc<Api>, scopes: &Arc<ToolScopes>, shares: &[TokenShare]) -> Option<Self> {
+        let shares: Vec<Option<Box<[bool]>>> = shares.iter().map(|share| tools_of(share, api)).collect();
+        let demands = !scopes.is_empty() || !api.access_demands().is_empty() || shares.iter().any(Option::is_some);
+        demands.then(|| Self {
             api: Arc::clone(api),
             scopes: Arc::clone(scopes),
+            shares,
             kept: Mutex::new(LruCache::new(MAX_KEPT)),
         })
     }
 
-    /// The rights of a caller; `None` if it may do everything.
+    /// Returns the rights of a caller; `None` if it may do everything.
     pub(crate) fn rights(&self, granted: &ClientGrant) -> Option<Arc<Rights>> {
         let by_effect = |is_read_only| match self.scopes.lacking(&granted.scopes, is_read_only) {
             Some(_) => Permission::LacksScope,
             None => Permission::Granted,
         };
+        let share = granted.token.as_ref().map(|token| token.place);
         let key = RightsKey {
+            share: share.filter(|place| self.shares.get(*place).is_some_and(Option::is_some)),
             by_effect: [true, false].map(by_effect),
             by_rule: self.api.access_demands().iter().map(|demand| demand.judge(granted)).collect(),
         };
@@ -64,12 +74,12 @@ impl AccessTable {
         if let Some(known) = kept.get(&key) {
             return known.clone();
         }
-        let rights = Rights::decide(&self.api, &key);
+        let rights = Rights::decide(self, &key);
         kept.put(key, rights.clone());
         rights
     }
 
-    /// The scopes that a caller lacks for an operation: of each demand that it does not meet, the first.
+    /// Returns the scopes that a caller lacks for an operation: the first of each demand that it does not meet.
     pub(crate) fn lacking_scopes(&self, granted: &ClientGrant, tool: ToolIndex) -> Vec<&str> {
         let is_read_only = self.api.offered(tool).enforcement.is_read_only();
         let of_api = self.scopes.lacking(&granted.scopes, is_read_only);
@@ -83,9 +93,14 @@ impl AccessTable {
 }
 
 impl Rights {
-    /// What a caller may do with each operation; `None` if everything.
-    fn decide(api: &Api, key: &RightsKey) -> Option<Arc<Self>> {
+    /// Decides about each operation; returns `None` if the caller may do everything.
+    fn decide(table: &AccessTable, key: &RightsKey) -> Option<Arc<Self>> {
+        let api = &table.api;
+        let share = key.share.and_then(|place| table.shares.get(place)?.as_ref());
         let may = |index: ToolIndex| {
+            if share.is_some_and(|tools| tools.get(index.place()) != Some(&true)) {
+                return Permission::Denied;
+            }
             let [reads, writes] = key.by_effect;
             let of_effect = if api.offered(index).enforcement.is_read_only() {
                 reads
@@ -102,27 +117,34 @@ impl Rights {
         (!is_all).then(|| Arc::new(Self { of_tools }))
     }
 
-    /// What the caller may do with the operation.
+    /// Returns the permission for an operation.
     pub(crate) fn may(&self, index: ToolIndex) -> Permission {
         self.of_tools.get(index.place()).copied().unwrap_or(Permission::Denied)
     }
 }
 
-/// The rights of somebody who may do everything, as the operator.
+/// Returns for each tool whether it belongs to a share; `None` if all do.
+fn tools_of(share: &TokenShare, api: &Api) -> Option<Box<[bool]>> {
+    let has = |offered: OfferedTool<'_>| share.has(&offered.tool.name, api.prefix(), offered.operation, offered.enforcement);
+    let tools: Box<[bool]> = api.iter().map(has).collect();
+    (!tools.iter().all(|has| *has)).then_some(tools)
+}
+
+/// Rights of the operator, who may do everything.
 pub(crate) static ALL_RIGHTS: CallerRights = CallerRights(Vec::new());
 
 impl CallerRights {
-    /// Those of a caller at an endpoint with these APIs.
+    /// Returns the rights of a caller at an endpoint with these APIs.
     pub(crate) fn new<'t>(tables: impl Iterator<Item = Option<&'t AccessTable>>, granted: &ClientGrant) -> Self {
         Self(tables.map(|table| table?.rights(granted)).collect())
     }
 
-    /// As [`Self::of_api`], to be kept.
+    /// Returns the same as [`Self::of_api`], to be kept.
     pub(crate) fn shared(&self, place: usize) -> Option<Arc<Rights>> {
         self.0.get(place)?.clone()
     }
 
-    /// Those for the API at that place; `None` if it may do everything there.
+    /// Returns the rights at the API at that index; `None` if the caller may do everything there.
     pub(crate) fn of_api(&self, place: usize) -> Option<&Rights> {
         self.0.get(place)?.as_deref()
     }

@@ -32,12 +32,12 @@ pub(crate) struct EndpointState {
     pub(crate) ending: CancellationToken,
 }
 
-/// Notices when the list of tools changes that one client sees.
+/// Subscription of a client to changes of the list that it sees.
 pub(crate) struct Changes {
     counts: watch::Receiver<u64>,
     state: Arc<EndpointState>,
     granted: ClientGrant,
-    /// The digest of its list, if not every client has the same.
+    /// Digest of its list, if not every client has the same list.
     seen: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ impl Changes {
     /// Waits for the next change.
     ///
     /// # Errors
-    /// There will be none.
+    /// An error if there will be no more changes.
     pub(crate) async fn changed(&mut self) -> Result<(), watch::error::RecvError> {
         loop {
             self.counts.changed().await?;
@@ -144,9 +144,8 @@ impl EndpointState {
         Ok(catalog)
     }
 
-    /// The catalog in which a tool of that name is looked for: waits for an API that may have it, and for no other. What the caller may
-    /// not know of is not there. `arguments` may name
-    /// the operation of a gate.
+    /// Returns the catalog in which a tool of that name is looked for: waits for an API that may have it, and for no other. A tool that does
+    /// not exist for the caller is in none. `arguments` may name the operation of a meta-tool.
     pub(crate) async fn catalog_for(
         &self,
         name: &str,
@@ -201,7 +200,7 @@ impl EndpointState {
         }
     }
 
-    /// The digest of the list of a client; nothing if every client has the same list.
+    /// Returns a digest of the list of a client; `None` if every client has the same list.
     fn list_digest(&self, granted: &ClientGrant) -> Option<u64> {
         let catalog = self.served().filter(|catalog| catalog.depends_on_caller())?;
         let mut digest = foldhash::fast::FixedState::default().build_hasher();

@@ -18,7 +18,7 @@ const MAX_PIECE_BYTES: usize = 64 << 10;
 /// The list of an endpoint for one client: tools as JSON, separated by commas.
 pub(crate) struct ListPieces {
     catalog: Arc<Catalog>,
-    /// What is left of the part that is being given.
+    /// Rest of the part that is being given.
     current: Bytes,
     parts: vec::IntoIter<ListPart>,
     length: usize,
@@ -86,7 +86,7 @@ impl ListParts {
         self.length += length;
     }
 
-    /// What a caller is shown of an API.
+    /// Adds the tools of an API that a caller may list.
     fn add_api(&mut self, api: &VisibleApi<'_>) {
         if api.shows_all() {
             let list = api.api.list();

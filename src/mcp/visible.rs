@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::rights::{AccessTable, Rights};
+use crate::annotate::TokenShare;
 use crate::annotate::gate_names::GateKind;
 use crate::annotate::names::nearest_name;
 use crate::api::{Api, ApiName, OfferedTool, ToolIndex};
@@ -24,7 +25,7 @@ pub(crate) struct View {
 #[derive(Clone)]
 pub(crate) struct CatalogApi {
     pub(crate) api: Arc<Api>,
-    /// What it asks of callers; `None` if everybody may call all its operations.
+    /// Demands on its callers; `None` if there are none.
     pub(crate) access: Option<Arc<AccessTable>>,
 }
 
@@ -32,12 +33,12 @@ pub(crate) struct CatalogApi {
 #[derive(Clone, Copy)]
 pub(crate) struct VisibleApi<'c> {
     pub(crate) api: &'c Arc<Api>,
-    /// The same with what it asks of callers.
+    /// The same with its demands on callers.
     pub(crate) of: &'c CatalogApi,
-    /// Its place among the APIs of the endpoint.
+    /// Index among the APIs of the endpoint.
     pub(crate) place: usize,
     reads_only: bool,
-    /// What the caller may do with its operations; without, everything.
+    /// Rights of the caller; `None` if it may do everything.
     rights: Option<&'c Rights>,
 }
 
@@ -59,15 +60,15 @@ pub(crate) enum Suggestion<'c> {
 }
 
 impl CatalogApi {
-    /// An API, and what it asks of callers.
-    pub(crate) fn new(api: Arc<Api>, scopes: &Arc<ToolScopes>) -> Self {
+    /// Creates the entry of an API.
+    pub(crate) fn new(api: Arc<Api>, scopes: &Arc<ToolScopes>, shares: &[TokenShare]) -> Self {
         Self {
-            access: AccessTable::new(&api, scopes).map(Arc::new),
+            access: AccessTable::new(&api, scopes, shares).map(Arc::new),
             api,
         }
     }
 
-    /// Where its operation of that name is, whoever may call it.
+    /// Finds the operation of that name, independent of the caller.
     pub(crate) fn find(&self, name: &str) -> Option<ToolIndex> {
         // Names begin with the prefix, and looking at it is less work than looking for the name.
         name.starts_with(self.api.prefix()).then(|| self.api.find(name)).flatten()
@@ -75,7 +76,7 @@ impl CatalogApi {
 }
 
 impl<'c> VisibleApi<'c> {
-    /// The API at that place, as a caller with these rights sees it.
+    /// Returns the view of an API at that index for a caller with these rights.
     pub(crate) fn new(of: &'c CatalogApi, place: usize, view: &View, rights: Option<&'c Rights>) -> Self {
         Self {
             api: &of.api,
@@ -86,7 +87,7 @@ impl<'c> VisibleApi<'c> {
         }
     }
 
-    /// What the caller may do with the operation, if the endpoint has it.
+    /// Returns the permission of the caller for an operation, independent of the endpoint.
     fn may(&self, index: ToolIndex) -> Permission {
         self.rights.map_or(Permission::Granted, |rights| rights.may(index))
     }
@@ -95,12 +96,12 @@ impl<'c> VisibleApi<'c> {
         !self.reads_only || self.api.offered(index).enforcement.is_read_only()
     }
 
-    /// Whether the operation exists for the caller: it may list it, or would with other scopes.
+    /// Returns true if the operation exists for the caller: it may list it, or could with other scopes.
     pub(crate) fn has(&self, index: ToolIndex) -> bool {
         self.is_at_endpoint(index) && self.may(index) != Permission::Denied
     }
 
-    /// Whether the caller may list the operation.
+    /// Returns true if the caller may list the operation.
     pub(crate) fn shows(&self, index: ToolIndex) -> bool {
         self.is_at_endpoint(index) && self.may(index) == Permission::Granted
     }
@@ -128,7 +129,7 @@ impl<'c> VisibleApi<'c> {
         self.shows(index).then(|| self.api.offered(index))
     }
 
-    /// The operation of that name, if it exists for the caller.
+    /// Finds the operation of that name, if it exists for the caller.
     pub(crate) fn find(&self, name: &str) -> Option<ToolIndex> {
         self.of.find(name).filter(|index| self.has(*index))
     }
@@ -153,12 +154,12 @@ impl<'c> VisibleApis<'c> {
             .flat_map(|api| api.operations().map(move |(index, offered)| (api, index, offered)))
     }
 
-    /// Whether the caller may not list all operations of these APIs.
+    /// Returns true if the caller may not list all operations of these APIs.
     pub(crate) fn is_restricted(&self) -> bool {
         self.apis.iter().any(|api| api.rights.is_some())
     }
 
-    /// Whether a tool that stands for operations exists for the caller: one of these operations does.
+    /// Returns true if a meta-tool exists for the caller: one of its operations does.
     pub(crate) fn has_gate(&self, gate: GateKind) -> bool {
         let stands_for = |api: &VisibleApi<'_>, index| {
             let effect = api.api.offered(index).enforcement.effect();
@@ -168,7 +169,7 @@ impl<'c> VisibleApis<'c> {
         !self.is_restricted() || self.apis.iter().any(exists)
     }
 
-    /// Where the operation of that name is, if it exists for the caller.
+    /// Finds the operation of that name, if it exists for the caller.
     pub(crate) fn find(&self, name: &str) -> Option<(VisibleApi<'c>, ToolIndex)> {
         self.apis.iter().find_map(|api| Some((*api, api.find(name)?)))
     }

@@ -7,7 +7,8 @@ use crate::annotate::layers::Decision;
 use crate::annotate::overrides::arguments::{RuleFindings, rule_arguments, rules_name_arguments};
 use crate::annotate::overrides::unmatched::{self, NamedOperations};
 use crate::annotate::{
-    AccessRule, AnnotateOptions, DescriptionDetail, Enforcement, Hint, Hints, description_detail, descriptions, names, overrides,
+    AccessRule, AnnotateOptions, DescriptionDetail, Enforcement, Hint, Hints, TokenShare, description_detail, descriptions, names,
+    overrides,
 };
 use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
@@ -151,15 +152,23 @@ impl Candidate {
     }
 }
 
-/// For each tool the name of the one that replaces it, if it is deprecated and its description names one: one that everybody may list who
-/// may list the tool. Both change data or both only read, and the other needs nothing that the tool does not need.
+/// Returns for each deprecated tool the name of the one that replaces it, if its description names one. Both change data or both only read,
+/// and the other needs nothing that the tool does not need, so a client that may list the one may list the other.
 pub(crate) fn replacements(offered: &[(Candidate, Enforcement)], options: &AnnotateOptions) -> Vec<Option<String>> {
+    let has = |share: &TokenShare, candidate: &Candidate, enforcement: &Enforcement| {
+        share.has(&candidate.name, &options.names.prefix, &candidate.operation, enforcement)
+    };
     let replacement = |(candidate, enforcement): &(Candidate, Enforcement)| {
         if candidate.detail(options) == DescriptionDetail::Plain {
             return None;
         }
         let peers = offered.iter().filter(|(other, enforced)| {
-            enforced.is_read_only() == enforcement.is_read_only() && other.access.iter().all(|rule| candidate.access.contains(rule))
+            enforced.is_read_only() == enforcement.is_read_only()
+                && other.access.iter().all(|rule| candidate.access.contains(rule))
+                && options
+                    .shares
+                    .iter()
+                    .all(|share| !has(share, candidate, enforcement) || has(share, other, enforced))
         });
         let others = peers.map(|(other, _)| (other.operation.as_ref(), other.name.as_str()));
         description_detail::replacement(&candidate.operation, others).map(str::to_owned)

@@ -7,9 +7,10 @@ use serde_json::{Map, Value};
 use crate::annotate::{AccessRule, Rule};
 use crate::config::apis::tenants::settings::check_tenants;
 use crate::config::clients::access_rules::read_access;
+use crate::config::clients::named_tokens::check_tokens;
 use crate::config::credentials::check_schemes;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, expected_by};
-use crate::config::layer::{from_map, keys};
+use crate::config::layer::{FILE_ONLY_OF_PROCESS, from_map, keys};
 use crate::config::overrides::read_rules;
 
 /// Keys of the settings of an API that are not flags, because no line could hold their values.
@@ -41,6 +42,11 @@ pub(crate) fn read_keys<T: Args + DeserializeOwned + Default>(
             "access" => rules.access = read_access(&value, problems),
             "auth" if !check_schemes(&key, &value, problems) => {}
             "tenants" if !check_tenants(&value, problems) => {}
+            FILE_ONLY_OF_PROCESS if others.contains(&FILE_ONLY_OF_PROCESS) => {
+                if check_tokens(&value, problems) {
+                    settings.insert(key, value);
+                }
+            }
             "auth" | "tenants" => {
                 settings.insert(key, value);
             }

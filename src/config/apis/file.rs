@@ -6,7 +6,7 @@ use super::admission::read_keys;
 use super::named::{NamedSettings, add_api};
 use crate::api::name::ApiName;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems};
-use crate::config::layer::keys;
+use crate::config::layer::{FILE_ONLY_OF_PROCESS, keys};
 use crate::config::settings::{ProcessSettings, ServerSettings};
 
 /// The APIs of a file; what is wrong with them is pushed to `problems`, each with its key.
@@ -39,7 +39,7 @@ pub(crate) fn read_apis(value: &Value, problems: &mut FileProblems<'_>) -> Vec<N
             problems: problems.problems,
         };
         let is_of_process = |key: &str, _: &Value, problems: &mut FileProblems<'_>| {
-            let is_known = keys_of_process.iter().any(|known| known == key);
+            let is_known = keys_of_process.iter().any(|known| known == key) || key == FILE_ONLY_OF_PROCESS;
             if is_known {
                 problems.push(format!(
                     "`{key}` concerns the whole process, and not one API; put it at the top of the file"

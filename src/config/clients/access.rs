@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use url::Url;
 
+use super::claims::check_scopes;
+use super::named_tokens::{NamedTokenSettings, resolve_named_tokens};
 use super::scopes::ScopeSettings;
 use crate::config::credentials::describe_unset;
 use crate::config::keys::path::ConfigPath;
@@ -27,6 +29,11 @@ pub(crate) struct AccessSettings {
     #[arg(long, env = "OPENAPI_MCP_AUTH_TOKEN_FILE", value_delimiter = ',', value_name = "FILE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub auth_token_file: Vec<ConfigPath>,
+
+    /// Static tokens with a name and their own share of the tools. Only in the configuration file.
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub auth_tokens: Vec<NamedTokenSettings>,
 
     /// The URL that clients use for /mcp, if it differs from that of --bind
     #[arg(long, env = "OPENAPI_MCP_PUBLIC_URL", value_name = "URL")]
@@ -82,7 +89,7 @@ pub(crate) struct AccessSettings {
 impl AccessSettings {
     /// Returns true if clients need no credentials.
     pub(crate) fn is_open(&self) -> bool {
-        self.auth_token_env.is_empty() && self.auth_token_file.is_empty() && self.oauth_issuer.is_none()
+        self.auth_token_env.is_empty() && self.auth_token_file.is_empty() && self.auth_tokens.is_empty() && self.oauth_issuer.is_none()
     }
 }
 
@@ -112,6 +119,7 @@ pub(crate) fn access(settings: &AccessSettings, is_local: bool, problems: &mut V
             Err(wrong) => problems.extend(wrong.iter().map(|problem| format!("--auth-token-file: {problem}"))),
         }
     }
+    resolve_named_tokens(&settings.auth_tokens, &mut access, problems);
     access
 }
 
@@ -182,14 +190,6 @@ pub(crate) fn tool_scopes(settings: &ScopeSettings, problems: &mut Vec<String>) 
     ToolScopes {
         read: settings.oauth_read_scope.clone(),
         write: settings.oauth_write_scope.clone(),
-    }
-}
-
-/// RFC 6749 section 3.3; any other character would break the challenge that names them.
-pub(super) fn check_scopes<'s>(scopes: impl Iterator<Item = &'s String>, problems: &mut Vec<String>) {
-    let legal = |scope: &str| !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\');
-    for scope in scopes.filter(|scope| !legal(scope)) {
-        problems.push(format!("`{}` is not an OAuth scope", scope.escape_debug()));
     }
 }
 

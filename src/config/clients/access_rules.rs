@@ -1,16 +1,15 @@
-//! The rules of `access` in the configuration file: which callers may list and call which operations of an API.
+//! The rules of `access` in the configuration file, which decide who may list and call which operations of an API.
 
 use serde_json::Value;
 
-use super::access::check_scopes;
-use super::claims::read_wanted_claims;
+use super::claims::{check_scopes, read_wanted_claims};
 use crate::annotate::AccessRule;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::config::overrides::{read_match, read_optional};
 use crate::config::transport::Transport;
 use crate::spec::operation::rules::AccessDemand;
 
-/// The key `access`, for the published schema.
+/// Key `access`, for the published schema.
 #[cfg(test)]
 #[derive(schemars::JsonSchema)]
 #[expect(dead_code, reason = "only its shape counts")]
@@ -19,7 +18,7 @@ pub(crate) struct AccessSchema {
     access: Option<Vec<AccessRuleSchema>>,
 }
 
-/// What a rule of `access` looks like, for the published schema.
+/// Rule of `access`, for the published schema.
 #[cfg(test)]
 #[derive(schemars::JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -28,7 +27,7 @@ struct AccessRuleSchema {
     /// The operations that the rule applies to: all that match a glob of each key; without it, all operations
     #[schemars(rename = "match")]
     matches: Option<crate::config::overrides::MatchSchema>,
-    /// Whether the rule may match no operation; without it, that is an error
+    /// True if the rule may match no operation; otherwise that is an error
     optional: Option<bool>,
     /// The scopes of which the token must have one
     scopes: Option<crate::config::overrides::Globs>,
@@ -55,7 +54,7 @@ enum ClaimValue {
     Boolean(bool),
 }
 
-/// The rules of the key `access`; what is wrong with them is pushed to `problems`.
+/// Reads the rules of the key `access`; errors are pushed to `problems`.
 pub(crate) fn read_access(value: &Value, problems: &mut FileProblems<'_>) -> Vec<AccessRule> {
     let Value::Array(rules) = value else {
         problems.push_wrong_value("access", value, "a list of rules", Disclosure::Shown);
@@ -95,7 +94,7 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
     })
 }
 
-/// A list of scopes, or one.
+/// Reads a list of scopes, or one.
 pub(super) fn read_scopes(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Vec<String> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let read = match value {
@@ -112,7 +111,7 @@ pub(super) fn read_scopes(path: &str, value: &Value, problems: &mut FileProblems
     scopes
 }
 
-/// What keeps a server from applying rules of `access`: its clients show no tokens.
+/// Returns an error if clients of the transport show no token that rules of `access` could compare.
 pub(crate) fn check_access(rules: &[AccessRule], transport: &Transport) -> Option<String> {
     let why = match transport {
         _ if rules.is_empty() => return None,

@@ -1,4 +1,4 @@
-//! Claims of tokens as the configuration file names and compares them.
+//! Claims and scopes of tokens as the configuration file names and compares them.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 /// Checks the place of a claim in a token: its name, or its JSON Pointer (RFC 6901).
 ///
 /// # Errors
-/// What is wrong with it.
+/// A sentence that says why it is not valid.
 pub(crate) fn check_claim(place: &str) -> Result<(), String> {
     if place.is_empty() || place == "/" {
         return Err("the name of a claim is missing".into());
@@ -22,7 +22,15 @@ pub(crate) fn check_claim(place: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The claims of a rule, each with the values of which a token must have one.
+/// RFC 6749 section 3.3; any other character would break the challenge that names them.
+pub(super) fn check_scopes<'s>(scopes: impl Iterator<Item = &'s String>, problems: &mut Vec<String>) {
+    let legal = |scope: &str| !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\');
+    for scope in scopes.filter(|scope| !legal(scope)) {
+        problems.push(format!("`{}` is not an OAuth scope", scope.escape_debug()));
+    }
+}
+
+/// Reads the claims of a rule, each with the values of which a token must have one.
 pub(super) fn read_wanted_claims(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Vec<(String, Vec<Value>)> {
     let Some(claims) = mapping_of_claims(path, value, problems) else {
         return Vec::new();

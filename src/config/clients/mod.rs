@@ -1,6 +1,7 @@
-//! Which clients may call, and what.
+//! Settings of which clients may call, and what.
 
 pub(crate) mod access;
 pub(crate) mod access_rules;
 pub(crate) mod claims;
+pub(crate) mod named_tokens;
 pub(crate) mod scopes;

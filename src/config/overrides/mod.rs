@@ -219,7 +219,7 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
     })
 }
 
-/// Whether a rule may match nothing.
+/// Reads whether a rule may match nothing.
 pub(super) fn read_optional(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> bool {
     let read = value.as_bool();
     if read.is_none() {
@@ -228,7 +228,7 @@ pub(super) fn read_optional(path: &str, value: &Value, problems: &mut FileProble
     read.unwrap_or_default()
 }
 
-/// How much the description of a tool says.
+/// Reads the detail of a tool's description.
 fn read_detail(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<DescriptionDetail> {
     let read = serde_json::from_value::<DescribeName>(value.clone()).ok();
     if read.is_none() {

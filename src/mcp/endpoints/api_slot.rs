@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::annotate::TokenShare;
 use crate::api::name::ApiName;
 use crate::mcp::gates::ListOptions;
 use crate::proxy::caller::scopes::ToolScopes;
@@ -19,4 +20,6 @@ pub(crate) struct ApiSlot {
     pub(crate) scopes: Arc<ToolScopes>,
     /// Scopes that some of its operations need by rules of `access`.
     pub(crate) access_scopes: Vec<String>,
+    /// Shares of the tools that tokens with a name may call.
+    pub(crate) shares: Arc<[TokenShare]>,
 }

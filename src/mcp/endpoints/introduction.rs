@@ -62,7 +62,7 @@ impl Introduction<'_> {
         config.with_instructions(instructions)
     }
 
-    /// One API in a line. The count of its tools stands there only where it is the same for every caller.
+    /// Describes one API in a line. The number of its tools is given only if it is the same for every caller.
     fn line_of(&self, api: &CatalogApi) -> String {
         let name = api.api.name().map(ApiName::as_str).unwrap_or_default();
         let title = text::truncate(&text::one_line(api.api.document().title()), MAX_TITLE_BYTES);

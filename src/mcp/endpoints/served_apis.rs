@@ -37,7 +37,7 @@ enum ApiOutcome {
     /// Not loaded yet.
     Awaited,
     Served(CatalogApi),
-    /// It cannot be served, and why, in words for a model.
+    /// Failed, with the reason in words for a model.
     Failed(String),
 }
 
@@ -166,7 +166,11 @@ impl ServedApis {
             return Err(clashes);
         }
         let Some(slot) = self.slots.get(index) else { return Ok(()) };
-        let served = CatalogApi::new(api, &slot.scopes);
+        let served = CatalogApi::new(api, &slot.scopes, &slot.shares);
+        let idle = self.newly_idle_patterns(index, &served.api, &outcomes);
+        if !idle.is_empty() {
+            return Err(idle);
+        }
         self.settle(index, ApiOutcome::Served(served), &mut outcomes);
         Ok(())
     }
@@ -222,6 +226,30 @@ impl ServedApis {
             );
         }
         Some(gates)
+    }
+
+    /// Returns a sentence for each pattern of `auth_tokens` that matches no tool of any API any more if the document of one changes: a tool
+    /// that a token may not call could have got another name.
+    fn newly_idle_patterns(&self, index: usize, api: &Arc<Api>, outcomes: &[ApiOutcome]) -> Vec<String> {
+        let Some(ApiOutcome::Served(before)) = outcomes.get(index) else {
+            return Vec::new();
+        };
+        let others = outcomes.iter().enumerate().filter_map(|(other, outcome)| match outcome {
+            ApiOutcome::Served(of) if other != index => Some(&of.api),
+            _ => None,
+        });
+        let others: Vec<&Arc<Api>> = others.collect();
+        let was_matched = |pattern: &Pattern| before.api.has_match(pattern);
+        let is_matched = |pattern: &Pattern| others.iter().any(|other| other.has_match(pattern)) || api.has_match(pattern);
+        let shares = self.slots.first().map(|slot| slot.shares.iter());
+        let patterns = shares
+            .into_iter()
+            .flatten()
+            .flat_map(|share| share.patterns().map(move |(key, pattern)| (share, key, pattern)));
+        patterns
+            .filter(|(.., pattern)| !pattern.is_optional() && was_matched(pattern) && !is_matched(pattern))
+            .map(|(share, key, pattern)| share.describe_idle(key, pattern))
+            .collect()
     }
 
     fn outcomes(&self) -> MutexGuard<'_, Vec<ApiOutcome>> {

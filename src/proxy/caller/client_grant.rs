@@ -1,4 +1,4 @@
-//! What the token of a client grants, and whether that is what an operation asks for.
+//! The scopes and claims that the token of a client grants, compared with the demands of operations.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,27 +9,41 @@ use super::scopes::Scopes;
 use crate::json::{JsonObject, member_at};
 use crate::spec::operation::rules::AccessDemand;
 
-/// What the token of a client grants.
+/// Scopes and claims that the token of a client grants.
 #[derive(Clone)]
 pub(crate) struct ClientGrant {
     pub(crate) scopes: Scopes,
-    /// The claims of its verified access token.
+    /// Claims of its verified access token.
     pub(crate) claims: Option<Arc<JsonObject>>,
+    /// The token of `auth_tokens` that it is, if it is one.
+    pub(crate) token: Option<Arc<TokenClaims>>,
 }
 
-/// What is granted to somebody who has shown no token.
+/// Token of `auth_tokens`.
+pub(crate) struct TokenClaims {
+    /// Index among the tokens with names.
+    pub(crate) place: usize,
+    /// Claims for rules of `access` alone: nobody has signed them.
+    pub(crate) claims: JsonObject,
+}
+
+/// Grant of a caller without a token.
 pub(crate) static NO_TOKEN: ClientGrant = ClientGrant {
     scopes: Scopes::All,
     claims: None,
+    token: None,
 };
 
 impl ClientGrant {
-    /// The claims by which access is judged.
+    /// Returns the claims that rules of `access` compare.
     fn access_claims(&self) -> Option<&JsonObject> {
-        self.claims.as_deref()
+        match &self.token {
+            Some(token) => Some(&token.claims),
+            None => self.claims.as_deref(),
+        }
     }
 
-    /// The scopes by which access is judged: a static token without scopes has none.
+    /// Returns the scopes that rules of `access` compare; none for a static token without scopes.
     fn access_scopes(&self) -> Option<&BTreeSet<String>> {
         match &self.scopes {
             Scopes::All => None,
@@ -38,19 +52,19 @@ impl ClientGrant {
     }
 }
 
-/// What a caller may do with an operation, the most first.
+/// Permission of a caller for an operation, the widest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Permission {
-    /// List and call it.
+    /// The caller may list and call it.
     Granted,
-    /// Not call it, before it has got a token with another scope. It is not listed.
+    /// The caller needs a token with another scope. The operation is not listed.
     LacksScope,
-    /// Nothing: for this caller, it does not exist.
+    /// The operation does not exist for the caller.
     Denied,
 }
 
 impl AccessDemand {
-    /// What a caller may do with the operations that ask for this.
+    /// Returns the permission of a caller for operations with this demand.
     pub(crate) fn judge(&self, granted: &ClientGrant) -> Permission {
         let claims = granted.access_claims();
         let has_value = |(place, values): &(String, Vec<Value>)| {
@@ -70,7 +84,7 @@ impl AccessDemand {
     }
 }
 
-/// Whether a claim, or an element of it if it is a list, is one of the values: of the same type, and a number as it is written.
+/// Returns true if a claim, or an element of it if it is a list, is one of the values. Types must be the same, and numbers written alike.
 fn is_one_of(claim: &Value, values: &[Value]) -> bool {
     match claim {
         Value::Array(elements) => elements
@@ -94,6 +108,7 @@ mod tests {
         ClientGrant {
             scopes: Scopes::Granted(Arc::new(BTreeSet::from(["read".to_owned()]))),
             claims: Some(Arc::new(serde_json::from_str(claims).unwrap())),
+            token: None,
         }
     }
 

@@ -42,7 +42,7 @@ pub(crate) struct AuthenticatedClient {
     pub(crate) key: ClientKey,
     /// The name that was proved, if there is an audit log.
     pub(crate) name: Option<Arc<str>>,
-    /// What its token grants.
+    /// Scopes and claims of its token.
     pub(crate) granted: ClientGrant,
     /// Its token, if it is a user's and some API is called as the user.
     pub(crate) subject: Option<Arc<SubjectToken>>,
@@ -69,6 +69,7 @@ impl Caller {
             granted: ClientGrant {
                 scopes: Scopes::All,
                 claims: Some(Arc::new(claims)),
+                token: None,
             },
             subject: None,
         };
@@ -88,7 +89,7 @@ impl Caller {
         }
     }
 
-    /// What the client's token grants.
+    /// Returns the scopes and claims of the client's token.
     pub(crate) fn granted(&self) -> &ClientGrant {
         self.client.as_ref().map_or(&NO_TOKEN, |client| &client.granted)
     }

@@ -104,12 +104,12 @@ pub(crate) struct RuledProperty {
     pub(crate) schema: Value,
 }
 
-/// What an operation asks of the token of a client that calls it.
+/// Demand of an operation on the token of its caller.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct AccessDemand {
-    /// Of these scopes, one is needed; without any, none is.
+    /// Scopes of which one is needed; if there are none, none is.
     pub(crate) scopes: Vec<String>,
-    /// Claims, each by its name or its JSON Pointer, with the values of which it must have one.
+    /// Claims by name or JSON Pointer, each with the values of which one is needed.
     pub(crate) claims: Vec<(String, Vec<Value>)>,
 }
 

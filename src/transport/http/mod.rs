@@ -44,6 +44,7 @@ use crate::admission::ClientAdmission;
 pub(crate) use crate::admission::jwt::OauthOptions;
 pub(crate) use crate::admission::limits::Limits;
 use crate::admission::limits::RateLimit;
+pub(crate) use crate::admission::named_token::NamedToken;
 pub(crate) use crate::admission::static_token::StaticToken;
 pub(crate) use crate::admission::verify_once;
 use crate::fd_limit;

@@ -46,7 +46,7 @@ fn long_help_has_the_sections_of_the_configuration_file() {
     let help = flags_by_heading(&stdout(&run(&["serve", "--help"])));
     for (heading, mut keys) in keys_by_heading() {
         // These have no flags.
-        keys.retain(|key| !["access", "auth", "auth_tokens", "overrides", "tenants"].contains(&key.as_str()));
+        keys.retain(|key| !["access", "auth", "auth-tokens", "overrides", "tenants"].contains(&key.as_str()));
         // The file names all at once.
         if keys.remove("apis") {
             keys.insert("api".to_owned());

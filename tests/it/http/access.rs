@@ -24,7 +24,7 @@ const OPERATIONS: [[&str; 4]; 6] = [
 ];
 
 /// A document with those of the operations that are `kept`.
-fn document(kept: impl Fn(&str) -> bool) -> Value {
+pub fn document(kept: impl Fn(&str) -> bool) -> Value {
     let mut paths = json!({});
     for [name, method, path, tag] in OPERATIONS.into_iter().filter(|[name, ..]| kept(name)) {
         let id = json!([{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}]);
@@ -35,7 +35,7 @@ fn document(kept: impl Fn(&str) -> bool) -> Value {
     json!({"openapi": "3.1.0", "info": {"title": "Office", "version": "1"}, "paths": paths})
 }
 
-fn rules() -> Value {
+pub fn rules() -> Value {
     json!([
         {"match": {"tag": "admin"}, "scopes": ["admin", "root"], "claims": {"groups": ["ops", "sre"]}},
         {"match": {"method": ["PUT", "PATCH", "DELETE"]}, "claims": {"/realm_access/roles": ["billing"]}},
@@ -44,9 +44,9 @@ fn rules() -> Value {
 }
 
 /// A server, and what signs the tokens of its clients.
-struct Office {
-    server: HttpServer,
-    setup: Setup,
+pub struct Office {
+    pub server: HttpServer,
+    pub setup: Setup,
 }
 
 struct Keys {
@@ -85,20 +85,20 @@ impl Keys {
 }
 
 impl Office {
-    fn ask(&self, authorization: &str, method: &str, parameters: &Value) -> (u16, String, Value) {
+    pub fn ask(&self, authorization: &str, method: &str, parameters: &Value) -> (u16, String, Value) {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}).to_string();
         post_to(&self.server, "/mcp", &[authorization], &message)
     }
 
-    fn call(&self, authorization: &str, tool: &str, arguments: &Value) -> (u16, String, Value) {
+    pub fn call(&self, authorization: &str, tool: &str, arguments: &Value) -> (u16, String, Value) {
         post_to(&self.server, "/mcp", &[authorization], &call_message(tool, &arguments.to_string()))
     }
 
-    fn write(&self, document: &Value) {
+    pub fn write(&self, document: &Value) {
         self.setup.write("office.json", &document.to_string());
     }
 
-    fn listed(&self, authorization: &str) -> Vec<String> {
+    pub fn listed(&self, authorization: &str) -> Vec<String> {
         listed(&self.server, "/mcp", &[authorization])
     }
 }

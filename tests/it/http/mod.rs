@@ -6,6 +6,7 @@ mod audit;
 mod audit_outcomes;
 pub mod auth_oauth;
 mod auth_static;
+mod auth_tokens;
 mod health;
 mod host_and_origin;
 mod hostile_clients;
