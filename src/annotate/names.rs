@@ -7,8 +7,8 @@
 
 use foldhash::{HashMap, HashSet};
 
-use super::gate_names::GateKind;
 use super::layers::Decision;
+use super::meta_tool_names::MetaToolKind;
 use super::wording::lexicon::names_removal;
 use super::wording::operation_id::function_name;
 use crate::spec::{Diagnostic, Operation, argument_names};
@@ -57,7 +57,7 @@ fn name_operations<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) -> 
     let count = count_names(keys.iter());
     // Meta-tools have the prefix of the only API, and none if there are several.
     let prefixes = [options.prefix.as_str(), ""];
-    let reserved = GateKind::ALL.map(|kind| prefixes.map(|prefix| format!("{prefix}{}", kind.name()).to_ascii_lowercase()));
+    let reserved = MetaToolKind::ALL.map(|kind| prefixes.map(|prefix| format!("{prefix}{}", kind.name()).to_ascii_lowercase()));
     let reserved = reserved.as_flattened();
     if count.len() == keys.len() && !reserved.iter().any(|name| count.contains_key(name.as_str())) {
         return wanted;
@@ -128,7 +128,7 @@ fn wish(operation: &Operation) -> String {
 fn function_names(operations: &[Box<Operation>]) -> Vec<Option<String>> {
     let function = |operation: &Operation| {
         let name = legal(function_name(operation.id.as_deref()?, &operation.method, &operation.path)?);
-        let is_reserved = GateKind::ALL.iter().any(|kind| kind.name().eq_ignore_ascii_case(&name));
+        let is_reserved = MetaToolKind::ALL.iter().any(|kind| kind.name().eq_ignore_ascii_case(&name));
         Some(name).filter(|name| !name.is_empty() && !is_reserved)
     };
     let mut functions: Vec<Option<String>> = operations.iter().map(|operation| function(operation)).collect();
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_of_gates_are_reserved() {
+    fn the_names_of_meta_tools_are_reserved() {
         let names = names_of(&[("/a", "call_read"), ("/b", "Search_Operations"), ("/c", "call_reader")]);
         assert!(
             names[0].starts_with("call_read_") && names[1].starts_with("Search_Operations_"),

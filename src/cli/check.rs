@@ -16,7 +16,7 @@ use crate::config::ApiConfig;
 use crate::config::apis::tenants::resolve::describe_tenants;
 use crate::config::settings::{CommandSettings, LogLevel};
 use crate::error::Failure;
-use crate::mcp::gates::ListMode;
+use crate::mcp::meta_tools::ListMode;
 use crate::spec::operation::server::{self, ServerError};
 use crate::spec::{Diagnostic, Severity, Source};
 

@@ -13,7 +13,7 @@ use crate::api::{Api, ApiOptions, BuildError, Destination};
 use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, Config, ConfigError, LayeredSettings, ProcessConfig};
 use crate::error::Failure;
-use crate::mcp::gates::ListMode;
+use crate::mcp::meta_tools::ListMode;
 use crate::mock;
 use crate::outbound::{self, Clients, HttpClient, OutboundOptions};
 use crate::spec::document::source::{FetchedSource, redacted};

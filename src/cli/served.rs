@@ -9,7 +9,7 @@ use crate::check::cost;
 use crate::config::{ApiConfig, ConfigError};
 use crate::error::Failure;
 use crate::mcp::McpServer;
-use crate::mcp::gates::ListMode;
+use crate::mcp::meta_tools::ListMode;
 use crate::mock::Running;
 use crate::spec::{Revision, Severity};
 use crate::text::{TYPICAL_BYTES_PER_TOKEN, counted, one_line};

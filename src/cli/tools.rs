@@ -81,12 +81,12 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
         ToolsFormat::Html => listing::html(&shown),
     };
     output::print_result(&text)?;
-    if let Some(gates) = catalog.as_ref().and_then(|catalog| catalog.gates()) {
-        let pinned = match gates.pinned().len() {
+    if let Some(meta_tools) = catalog.as_ref().and_then(|catalog| catalog.meta_tools()) {
+        let pinned = match meta_tools.pinned().len() {
             0 => String::new(),
             pinned => format!(" and {pinned} with --pin"),
         };
-        let names: Vec<String> = gates.names().collect();
+        let names: Vec<String> = meta_tools.names().collect();
         output::print_remark(&format!(
             "note: in search mode, clients list {}{pinned} in place of these; `openapi-mcp call` takes them as well",
             names.join(", ")

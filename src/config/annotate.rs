@@ -7,7 +7,7 @@ use crate::annotate::{
     Pattern, Policy, Rule, Selection,
 };
 use crate::api::name::ApiName;
-use crate::mcp::gates::{ListMode, ListOptions};
+use crate::mcp::meta_tools::{ListMode, ListOptions};
 use crate::text::MIN_BYTES_PER_TOKEN;
 
 const MIN_NAME_LIMIT: usize = 16;

@@ -26,7 +26,7 @@ use super::{annotate, credentials, forward, headers, overrides, upstream};
 use crate::annotate::{AnnotateOptions, ClientProfile};
 use crate::api::name::ApiName;
 use crate::api::{ApiOptions, Destination};
-use crate::mcp::gates::ListOptions;
+use crate::mcp::meta_tools::ListOptions;
 use crate::outbound::OutboundOptions;
 use crate::proxy::auth::values::PREFIX;
 use crate::proxy::request::body::file_root::FileRoot;

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::annotate::{DescriptionDetail, HintTrust, KnownClient, OutputSchemas, Policy};
-use crate::mcp::gates::ListMode;
+use crate::mcp::meta_tools::ListMode;
 use crate::observe::metrics::ToolLabel;
 use crate::spec::ExternalReferences;
 use crate::transport::http::page::PageKind;

@@ -6,10 +6,10 @@ use rmcp::model::ServerConfig;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::gates::{Gates, InnerCall, describe_operations, read_inner_call, search_operations};
+use super::meta_tools::{InnerCall, MetaTools, describe_operations, read_inner_call, search_operations};
 use super::rights::{ALL_RIGHTS, CallerRights, Rights};
 use super::visible::{CatalogApi, Suggestion, View, VisibleApi, VisibleApis};
-use crate::annotate::gate_names::GateKind;
+use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::{Api, Caller, OfferedTool, OnMissingCredential, ToolIndex};
 use crate::json::JsonObject;
 use crate::observe::record::CalledOperation;
@@ -24,7 +24,7 @@ pub(crate) struct Catalog {
     awaited: Vec<String>,
     config: ServerConfig,
     /// The meta-tools, in search mode.
-    gates: Option<Gates>,
+    meta_tools: Option<MetaTools>,
 }
 
 /// Target of a message.
@@ -40,7 +40,7 @@ pub(crate) enum Resolution {
 /// A search among the operations, or their description.
 pub(crate) struct Lookup {
     catalog: Arc<Catalog>,
-    gate: GateKind,
+    meta_tool: MetaToolKind,
     arguments: Option<JsonObject>,
     rights: CallerRights,
 }
@@ -57,9 +57,9 @@ pub(crate) struct ResolvedCall {
     tool: ToolIndex,
     arguments: Option<JsonObject>,
     /// The meta-tool that calls the operation, and its name as it is listed.
-    gate: Option<(GateKind, String)>,
+    meta_tool: Option<(MetaToolKind, String)>,
     /// The prefix of the meta-tools, if the endpoint has some.
-    gate_prefix: Option<String>,
+    meta_tool_prefix: Option<String>,
     /// Remarks about values that were read differently from how they were written.
     remarks: Vec<String>,
 }
@@ -72,13 +72,13 @@ impl Catalog {
             view,
             awaited,
             config,
-            gates: None,
+            meta_tools: None,
         }
     }
 
     /// Puts the tools behind meta-tools.
-    pub(crate) fn with_gates(self, gates: Option<Gates>) -> Self {
-        Self { gates, ..self }
+    pub(crate) fn with_meta_tools(self, meta_tools: Option<MetaTools>) -> Self {
+        Self { meta_tools, ..self }
     }
 
     /// Returns the rights of a caller.
@@ -100,8 +100,8 @@ impl Catalog {
     }
 
     /// Returns the meta-tools, in search mode.
-    pub(crate) fn gates(&self) -> Option<&Gates> {
-        self.gates.as_ref()
+    pub(crate) fn meta_tools(&self) -> Option<&MetaTools> {
+        self.meta_tools.as_ref()
     }
 
     /// Returns the introduction of the server.
@@ -125,32 +125,32 @@ impl Catalog {
     }
 
     /// Returns the list of search mode for a client with these rights: meta-tools and pinned tools, separated by commas.
-    pub(crate) fn gate_list(&self, rights: &CallerRights) -> Option<String> {
-        let gates = self.gates.as_ref()?;
+    pub(crate) fn meta_tool_list(&self, rights: &CallerRights) -> Option<String> {
+        let meta_tools = self.meta_tools.as_ref()?;
         let seen = self.visible(rights);
         let mut texts: Vec<String> = if seen.is_restricted() {
-            gates.texts_for(&seen).into_iter().map(String::from).collect()
+            meta_tools.texts_for(&seen).into_iter().map(String::from).collect()
         } else {
-            gates.texts().map(str::to_owned).collect()
+            meta_tools.texts().map(str::to_owned).collect()
         };
-        texts.extend(pinned_texts(gates, &seen).map(str::to_owned));
+        texts.extend(pinned_texts(meta_tools, &seen).map(str::to_owned));
         Some(texts.join(","))
     }
 
     /// All tools that a client may list that may list all, in the order in which they are listed, as JSON.
     pub(crate) fn texts(&self) -> Vec<&str> {
         let seen = self.visible(&ALL_RIGHTS);
-        let Some(gates) = &self.gates else {
+        let Some(meta_tools) = &self.meta_tools else {
             return seen.operations().map(|(_, _, offered)| offered.text).collect();
         };
-        gates.texts().chain(pinned_texts(gates, &seen)).collect()
+        meta_tools.texts().chain(pinned_texts(meta_tools, &seen)).collect()
     }
 
     /// The names of all tools that are listed for a client that sees all.
     pub(crate) fn listed_names(&self) -> Vec<String> {
         let seen = self.visible(&ALL_RIGHTS);
-        match &self.gates {
-            Some(gates) => gates.listed_names(&seen),
+        match &self.meta_tools {
+            Some(meta_tools) => meta_tools.listed_names(&seen),
             None => seen.operations().map(|(api, index, _)| api.name_of(index).to_owned()).collect(),
         }
     }
@@ -173,36 +173,36 @@ impl Catalog {
         arguments: Option<JsonObject>,
         granted: Option<&ClientGrant>,
     ) -> Option<Resolution> {
-        if let Some(gates) = &self.gates
-            && let Some(gate) = gates.kind_of(name)
+        if let Some(meta_tools) = &self.meta_tools
+            && let Some(meta_tool) = meta_tools.kind_of(name)
         {
             let rights = granted.map(|granted| self.rights(granted)).unwrap_or_default();
             let seen = self.visible(&rights);
-            if !seen.has_gate(gate) {
+            if !seen.has_meta_tool(meta_tool) {
                 return None;
             }
-            let Some(effect) = gate.effect() else {
+            let Some(effect) = meta_tool.effect() else {
                 return Some(Resolution::Lookup(Lookup {
                     catalog: Arc::clone(self),
-                    gate,
+                    meta_tool,
                     arguments,
                     rights,
                 }));
             };
-            return Some(match read_inner_call(gates, effect, arguments, &seen) {
+            return Some(match read_inner_call(meta_tools, effect, arguments, &seen) {
                 Ok(InnerCall {
                     api,
                     tool,
                     arguments,
                     remarks,
                 }) => Resolution::Call(ResolvedCall {
-                    gate: Some((gate, gates.name_of(gate))),
+                    meta_tool: Some((meta_tool, meta_tools.name_of(meta_tool))),
                     remarks,
                     ..self.resolved(api.of, rights.shared(api.place), tool, Some(arguments))
                 }),
                 Err(refused) => {
                     let meant = refused.operation.map(|(api, tool)| ResolvedCall {
-                        gate: Some((gate, gates.name_of(gate))),
+                        meta_tool: Some((meta_tool, meta_tools.name_of(meta_tool))),
                         ..self.resolved(api.of, rights.shared(api.place), tool, Some(JsonObject::new()))
                     });
                     Resolution::Refused(refused.result, meant.map(Box::new))
@@ -229,8 +229,8 @@ impl Catalog {
             rights,
             tool,
             arguments,
-            gate: None,
-            gate_prefix: self.gates.as_ref().map(|gates| gates.prefix().to_owned()),
+            meta_tool: None,
+            meta_tool_prefix: self.meta_tools.as_ref().map(|meta_tools| meta_tools.prefix().to_owned()),
             remarks: Vec::new(),
         }
     }
@@ -252,8 +252,8 @@ pub(crate) fn visible<'c>(apis: &'c [CatalogApi], view: &View, rights: &'c Calle
 }
 
 /// The pinned tools that a caller may list, as JSON.
-fn pinned_texts<'c>(gates: &Gates, seen: &VisibleApis<'c>) -> impl Iterator<Item = &'c str> {
-    gates.pinned().iter().filter_map(|(place, index)| {
+fn pinned_texts<'c>(meta_tools: &MetaTools, seen: &VisibleApis<'c>) -> impl Iterator<Item = &'c str> {
+    meta_tools.pinned().iter().filter_map(|(place, index)| {
         let api = seen.apis.get(*place)?;
         api.shows(*index).then(|| api.api.offered(*index).text)
     })
@@ -261,32 +261,32 @@ fn pinned_texts<'c>(gates: &Gates, seen: &VisibleApis<'c>) -> impl Iterator<Item
 
 impl Lookup {
     /// The tool that is called.
-    pub(crate) fn gate(&self) -> GateKind {
-        self.gate
+    pub(crate) fn meta_tool(&self) -> MetaToolKind {
+        self.meta_tool
     }
 
     /// The answer. The first search of an API builds its index, which takes long for a large one: not on an asynchronous thread.
     pub(crate) fn answer(self) -> ToolResult {
         let Self {
             catalog,
-            gate,
+            meta_tool,
             arguments,
             rights,
         } = self;
         let seen = catalog.visible(&rights);
-        let Some(gates) = &catalog.gates else {
+        let Some(meta_tools) = &catalog.meta_tools else {
             return ToolResult::error("There is nothing to search.");
         };
-        let checked = match gates.check(gate, arguments) {
+        let checked = match meta_tools.check(meta_tool, arguments) {
             Ok(checked) => checked,
             Err(refused) => return *refused,
         };
-        let result = match gate {
-            GateKind::Search => read_arguments(checked.arguments).map(|request| search_operations(gates, &seen, request)),
-            _ => read_arguments(checked.arguments).map(|request| describe_operations(gates, &seen, &request)),
+        let result = match meta_tool {
+            MetaToolKind::Search => read_arguments(checked.arguments).map(|request| search_operations(meta_tools, &seen, request)),
+            _ => read_arguments(checked.arguments).map(|request| describe_operations(meta_tools, &seen, &request)),
         };
         let mut result = result.unwrap_or_else(|error| ToolResult::error(format!("The arguments are not valid: {error}.")));
-        if let Some(missing) = gates.missing_apis().filter(|_| gate == GateKind::Search) {
+        if let Some(missing) = meta_tools.missing_apis().filter(|_| meta_tool == MetaToolKind::Search) {
             result.note(NoteKind::Cut, missing);
         }
         checked.repairs.into_iter().for_each(|repair| result.note(NoteKind::Repair, repair));
@@ -301,8 +301,8 @@ fn read_arguments<T: DeserializeOwned>(arguments: JsonObject) -> serde_json::Res
 
 impl ResolvedCall {
     /// Returns the meta-tool that calls the operation; `None` for a call by its own name.
-    pub(crate) fn gate(&self) -> Option<GateKind> {
-        self.gate.as_ref().map(|(kind, _)| *kind)
+    pub(crate) fn meta_tool(&self) -> Option<MetaToolKind> {
+        self.meta_tool.as_ref().map(|(kind, _)| *kind)
     }
 
     /// The tool.
@@ -375,23 +375,23 @@ impl ResolvedCall {
 
     /// Makes the call. Dropping the future ends the request.
     pub(crate) async fn call(mut self, caller: Caller) -> ToolResult {
-        if let Some((_, gate)) = &self.gate {
-            tracing::debug!(tool = %self.offered().tool.name, gate, "called through a meta-tool");
+        if let Some((_, meta_tool)) = &self.meta_tool {
+            tracing::debug!(tool = %self.offered().tool.name, meta_tool, "called through a meta-tool");
         }
         let arguments = self.arguments.take();
         let visible = self.visible();
         let shown_tool = |name: &str| {
             let offered = visible.listed(name)?;
-            Some(match &self.gate_prefix {
+            Some(match &self.meta_tool_prefix {
                 None => name.to_owned(),
                 Some(prefix) => {
-                    let gate = GateKind::of_effect(offered.enforcement.effect()).name();
-                    format!("`{prefix}{gate}` with operation `{name}`")
+                    let meta_tool = MetaToolKind::of_effect(offered.enforcement.effect()).name();
+                    format!("`{prefix}{meta_tool}` with operation `{name}`")
                 }
             })
         };
         let mut result = self.of.api.call_at(self.tool, arguments, caller, &shown_tool).await;
-        if let Some((_, tool)) = &self.gate {
+        if let Some((_, tool)) = &self.meta_tool {
             result.note_called_through(tool, visible.name_of(self.tool));
         }
         self.remarks.into_iter().for_each(|remark| result.note(NoteKind::Repair, remark));

@@ -172,7 +172,7 @@ pub(crate) async fn ask(
 /// method and URL of the request.
 fn call_digest(prepared: &Request, tenant: Option<&str>, call: &ResolvedCall, client: ClientKey) -> Vec<u8> {
     let mut digest = Sha256::new();
-    digest.update(format!("{client:?}\n{tenant:?}\n{:?}\n", call.gate()));
+    digest.update(format!("{client:?}\n{tenant:?}\n{:?}\n", call.meta_tool()));
     digest.update(format!("{} {}\n", prepared.method, prepared.url));
     digest.update(call.endpoint().as_bytes());
     digest.update([0]);

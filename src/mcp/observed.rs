@@ -9,7 +9,7 @@ use super::connections::request_origin::RequestOrigin;
 use super::protocol::answer::{McpAnswer, McpRefusal};
 use super::protocol::message::{McpRequest, Method};
 use super::protocol::version::ProtocolVersion;
-use crate::annotate::gate_names::GateKind;
+use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::observe;
 use crate::observe::call::{CallObservation, note};
 use crate::observe::outcome::CallOutcome;
@@ -114,7 +114,7 @@ pub(crate) fn observe_refused_call(origin: &RequestOrigin, request: Option<&McpR
 /// Notes which operation the current call is of.
 pub(crate) fn note_operation(call: &ResolvedCall) {
     note(|record| {
-        record.gate = call.gate().map(GateKind::name);
+        record.meta_tool = call.meta_tool().map(MetaToolKind::name);
         record.resolve(call.called_operation(), call.arguments());
     });
 }

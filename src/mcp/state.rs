@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::catalog::Catalog;
 use super::tool_list_stream::ListPieces;
-use crate::annotate::gate_names;
+use crate::annotate::meta_tool_names;
 use crate::proxy::caller::client_grant::ClientGrant;
 
 /// Time for which a list waits for the last of several APIs. Clients give up after half a minute or more.
@@ -152,7 +152,7 @@ impl EndpointState {
         arguments: Option<&JsonObject>,
         granted: &ClientGrant,
     ) -> Result<Arc<Catalog>, ErrorData> {
-        if gate_names::kind_of(name).is_some() {
+        if meta_tool_names::kind_of(name).is_some() {
             let operation = arguments.and_then(|arguments| arguments.get("operation")?.as_str());
             let catalog = self.catalog().await?;
             if operation.is_some_and(|operation| catalog.has(operation, granted)) {

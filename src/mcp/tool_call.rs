@@ -13,7 +13,7 @@ use super::protocol::answer::{McpAnswer, McpRefusal, invalid_parameters};
 use super::protocol::message::{Arguments, RequestParameters};
 use super::protocol::version::ProtocolVersion;
 use super::visible::Suggestion;
-use crate::annotate::gate_names::{self, GateKind};
+use crate::annotate::meta_tool_names::{self, MetaToolKind};
 use crate::api::OnMissingCredential;
 use crate::observe::call::{note, note_outcome};
 use crate::observe::metrics::TOOLS_CALL;
@@ -40,13 +40,13 @@ impl McpServer {
             Resolution::Refused(refused, meant) => {
                 match &meant {
                     Some(meant) => observed::note_operation(meant),
-                    None => note(|record| record.gate = gate_names::kind_of(&name).map(GateKind::name)),
+                    None => note(|record| record.meta_tool = meta_tool_names::kind_of(&name).map(MetaToolKind::name)),
                 }
                 note_outcome(CallOutcome::InvalidArguments);
                 return Ok(McpAnswer::Tool(refused));
             }
             Resolution::Lookup(lookup) => {
-                note(|record| record.lookup = Some(lookup.gate().name()));
+                note(|record| record.lookup = Some(lookup.meta_tool().name()));
                 let answer = tokio::task::spawn_blocking(move || lookup.answer()).await;
                 let answer =
                     answer.map_err(|_| ErrorData::internal_error("the search failed because of an error inside this server", None))?;

@@ -46,7 +46,7 @@ impl ListPieces {
         let mut all = ListParts::default();
         if catalog.is_empty(&rights) {
             // Without operations, there is nothing to search either.
-        } else if let Some(list) = catalog.gate_list(&rights) {
+        } else if let Some(list) = catalog.meta_tool_list(&rights) {
             all.push(list.len(), ListPart::Text(list.into()));
         } else {
             catalog.visible(&rights).apis.iter().for_each(|api| all.add_api(api));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::rights::{AccessTable, Rights};
 use crate::annotate::TokenShare;
-use crate::annotate::gate_names::GateKind;
+use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::annotate::names::nearest_name;
 use crate::api::{Api, ApiName, OfferedTool, ToolIndex};
 use crate::proxy::caller::client_grant::Permission;
@@ -160,10 +160,10 @@ impl<'c> VisibleApis<'c> {
     }
 
     /// Returns true if a meta-tool exists for the caller: one of its operations does.
-    pub(crate) fn has_gate(&self, gate: GateKind) -> bool {
+    pub(crate) fn has_meta_tool(&self, meta_tool: MetaToolKind) -> bool {
         let stands_for = |api: &VisibleApi<'_>, index| {
             let effect = api.api.offered(index).enforcement.effect();
-            gate.effect().is_none_or(|of_gate| of_gate == effect)
+            meta_tool.effect().is_none_or(|of_meta_tool| of_meta_tool == effect)
         };
         let exists = |api: &VisibleApi<'_>| api.api.indexes().any(|index| api.has(index) && stands_for(api, index));
         !self.is_restricted() || self.apis.iter().any(exists)

@@ -240,7 +240,7 @@ impl OpenCall {
         line.text("client", record.arrival.client.as_deref(), 512);
         line.text("claimed", claimed.as_deref(), 512);
         line.text("tool", record.tool(), 256);
-        line.text("gate", record.gate, 32);
+        line.text("meta_tool", record.meta_tool, 32);
         if let Some(operation) = &record.operation {
             line.text("api", Some(&operation.api), 256);
             line.text("method", Some(&operation.method), 32);

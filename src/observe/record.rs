@@ -61,7 +61,7 @@ pub(crate) struct CallRecord {
     pub(crate) arrival: Arrival,
     pub(crate) operation: Option<Arc<CalledOperation>>,
     /// Meta-tool that calls the operation, in search mode.
-    pub(crate) gate: Option<&'static str>,
+    pub(crate) meta_tool: Option<&'static str>,
     /// Meta-tool that was called, if no operation was.
     pub(crate) lookup: Option<&'static str>,
     /// A keyed hash of what was asked for.

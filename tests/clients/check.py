@@ -298,8 +298,8 @@ def unwrap_objects(outcomes):
             result["content"][0]["text"] = text.removeprefix('{"result":').removesuffix("}")
 
 
-# In search mode: the hints of each gate, all four of them.
-GATES = {
+# In search mode: the hints of each meta_tool, all four of them.
+META_TOOLS = {
     "search_operations": {**hints(True, False, True), "openWorldHint": False},
     "describe_operations": {**hints(True, False, True), "openWorldHint": False},
     "call_read": hints(True, False, True),
@@ -318,7 +318,7 @@ GATE_CASES = [
 
 
 def gates_run(report, binary, client, transport, era):
-    """Search mode: the client sees the hints of the gates, and no gate lets through what its hints do not say."""
+    """Search mode: the client sees the hints of the meta-tools, and no meta-tool lets through what its hints do not say."""
     with Upstream() as upstream:
         options = ["--spec", str(HERE / "verbs.yaml"), "--base-url", upstream.url, "--tools", "search"]
         job = {"era": era, "calls": [[name, arguments] for _, name, arguments, _, _ in GATE_CASES]}
@@ -328,7 +328,7 @@ def gates_run(report, binary, client, transport, era):
             with serving(binary, *options) as url:
                 saw = ask(client, {**job, "url": url})
         tools = {tool["name"]: tool.get("annotations") for tool in saw["list"]["tools"]}
-        report.equal(tools, GATES, "the gates and their annotations")
+        report.equal(tools, META_TOOLS, "the meta-tools and their annotations")
         check_calls(report, GATE_CASES, saw["results"], upstream.seen)
         found = saw["results"][4].get("result", {}).get("_meta", {}).get("openapi-mcp/search", {}).get("results", [{}])[0]
         first = (found.get("hits") or [{}])[0]

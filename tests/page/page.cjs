@@ -195,7 +195,7 @@ async function main() {
     assert.deepEqual(messages, []);
   });
 
-  await check("in search mode the filter searches the operations, and a call goes through its gate", async () => {
+  await check("in search mode the filter searches the operations, and a call goes through its meta-tool", async () => {
     const searching = await serve(["--spec", petstore, "--mock", "--tools", "search"]);
     const { page, messages } = await open(browser, searching);
     await page.waitForFunction(() => document.getElementById("count").textContent === "5 tools");

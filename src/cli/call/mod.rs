@@ -15,7 +15,7 @@ use self::tenant::caller_of_tenant;
 use super::each_api::{LoadedApis, catalog_of, load_each};
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, help, output};
-use crate::annotate::gate_names;
+use crate::annotate::meta_tool_names;
 use crate::api::{Caller, OnMissingCredential, TenantSource, ToolResult};
 use crate::config::ApiConfig;
 use crate::config::settings::{CommandSettings, LogLevel};
@@ -138,8 +138,9 @@ async fn load_called(mut configs: Vec<ApiConfig>, tool: &str) -> Result<Vec<(Arc
         .map(ToString::to_string)
         .collect();
     // The tools of search mode serve all APIs.
-    let is_gate = gate_names::kind_of(tool).is_some();
-    configs.retain(|config| is_gate || config.options.name.is_none() || tool.starts_with(config.options.annotate.names.prefix.as_str()));
+    let is_meta_tool = meta_tool_names::kind_of(tool).is_some();
+    configs
+        .retain(|config| is_meta_tool || config.options.name.is_none() || tool.starts_with(config.options.annotate.names.prefix.as_str()));
     configs.iter().for_each(load::warn_about_insecure_upstream);
     let LoadedApis { apis, .. } = load_each(configs, LoadPurpose::Serve).await?;
     if apis.is_empty() {
@@ -156,7 +157,7 @@ fn unknown_tool(tool: &str, apis: &[(Arc<ApiConfig>, Loaded)]) -> Failure {
     if let Some(why) = apis.iter().find_map(|(_, loaded)| loaded.api.why_left_out(tool)) {
         return Failure::setting(format!("the tool `{tool}` is left out by {why}"));
     }
-    if gate_names::kind_of(tool).is_some() {
+    if meta_tool_names::kind_of(tool).is_some() {
         return Failure::setting(format!("`{tool}` is a tool of search mode, which --tools search turns on"));
     }
     let hint = apis.iter().find_map(|(_, loaded)| loaded.api.nearest(tool)).map_or_else(

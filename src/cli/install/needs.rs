@@ -18,7 +18,7 @@ use crate::config::overrides::variables_of_rules;
 use crate::config::settings::{ClientName, CommandSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, Config, ConfigError, LayeredSettings, Transport, variables};
 use crate::error::Failure;
-use crate::mcp::gates::ListMode;
+use crate::mcp::meta_tools::ListMode;
 use crate::spec::operation::parameter::Location;
 use crate::spec::{SecurityScheme, Severity};
 use crate::text::{counted, error_in_a_line, one_line};

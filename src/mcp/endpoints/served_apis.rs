@@ -15,7 +15,7 @@ use crate::api::Api;
 use crate::api::clashes::clashes_with;
 use crate::api::name::ApiName;
 use crate::mcp::catalog::{Catalog, visible};
-use crate::mcp::gates::{Gates, ListOptions, decide};
+use crate::mcp::meta_tools::{ListOptions, MetaTools, decide};
 use crate::mcp::rights::ALL_RIGHTS;
 use crate::mcp::state::EndpointState;
 use crate::mcp::visible::CatalogApi;
@@ -195,7 +195,7 @@ impl ServedApis {
 
     /// Returns the meta-tools of search mode, which replace all tools of an endpoint. The mode is decided when all its APIs are loaded and
     /// stays, because a client that is not notified of changes would call removed tools.
-    fn gates(&self, endpoint: &McpEndpoint, slots: &[&ApiSlot], apis: &[CatalogApi], is_decided: bool) -> Option<Gates> {
+    fn meta_tools(&self, endpoint: &McpEndpoint, slots: &[&ApiSlot], apis: &[CatalogApi], is_decided: bool) -> Option<MetaTools> {
         let all = visible(apis, &endpoint.view, &ALL_RIGHTS);
         let options: Vec<&ListOptions> = slots.iter().map(|slot| &slot.list).collect();
         let now = decide(&options, &all);
@@ -217,15 +217,15 @@ impl ServedApis {
             .filter(|_| self.is_single())
             .map_or("", |slot| slot.list.prefix.as_str());
         let pins: Vec<&[Pattern]> = slots.iter().map(|slot| slot.list.pins.as_slice()).collect();
-        let gates = Gates::new(&all, prefix, &pins);
+        let meta_tools = MetaTools::new(&all, prefix, &pins);
         let most = slots.iter().filter_map(|slot| slot.list.max_tools).min();
-        if let Some(most) = most.filter(|most| gates.count() > *most && is_first && !endpoint.view.reads_only) {
+        if let Some(most) = most.filter(|most| meta_tools.count() > *most && is_first && !endpoint.view.reads_only) {
             tracing::warn!(
                 "the client takes at most {most} tools, and with the pinned ones these are {}; pin fewer with --pin",
-                gates.count()
+                meta_tools.count()
             );
         }
-        Some(gates)
+        Some(meta_tools)
     }
 
     /// Returns a sentence for each pattern of `auth_tokens` that matches no tool of any API any more if the document of one changes: a tool
@@ -295,14 +295,15 @@ impl ServedApis {
                     failed: &failed,
                 };
                 let mut config = introduction.write();
-                let gates = self.gates(endpoint, &slots, &apis, awaited.is_empty());
-                let gates = gates.map(|gates| gates.lacking_apis(missing_apis(&[awaited.as_slice(), &failed].concat())));
+                let meta_tools = self.meta_tools(endpoint, &slots, &apis, awaited.is_empty());
+                let meta_tools =
+                    meta_tools.map(|meta_tools| meta_tools.lacking_apis(missing_apis(&[awaited.as_slice(), &failed].concat())));
                 let awaited = awaited.iter().map(|slot| slot.prefix.clone()).collect();
-                if let Some(gates) = &gates {
-                    config = config.with_instructions(gates.instructions(&visible(&apis, &endpoint.view, &ALL_RIGHTS)));
+                if let Some(meta_tools) = &meta_tools {
+                    config = config.with_instructions(meta_tools.instructions(&visible(&apis, &endpoint.view, &ALL_RIGHTS)));
                 }
                 let catalog = Catalog::new(apis, endpoint.view.clone(), awaited, config);
-                endpoint.state.ready(catalog.with_gates(gates));
+                endpoint.state.ready(catalog.with_meta_tools(meta_tools));
             }
         }
     }

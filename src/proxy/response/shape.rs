@@ -132,7 +132,7 @@ fn shaped_records(rule: &ResponseRule, framing: Framing, text: &str, response: &
         shape_record(rule, &mut event.data, is_success);
         let mut fields = json!({"event": event.name, "id": event.id});
         shape_value(rule, &mut fields, is_success);
-        let kept = |name: &str| fields[name].as_str().unwrap_or_default().to_owned();
+        let kept = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         (event.name, event.id) = (kept("event"), kept("id"));
         event.into_record()
     });

@@ -139,15 +139,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_queue_refuses_at_once_and_a_free_place_goes_to_who_waits() {
-        let gate = ConcurrencyLimit::new(1, 1);
+        let meta_tool = ConcurrencyLimit::new(1, 1);
         let soon = || Instant::now() + Duration::from_mins(1);
-        let first = gate.enter(soon()).await.unwrap();
-        let second = gate.enter(soon());
+        let first = meta_tool.enter(soon()).await.unwrap();
+        let second = meta_tool.enter(soon());
         tokio::pin!(second);
         assert!(futures_util::poll!(&mut second).is_pending());
-        assert!(matches!(gate.enter(soon()).await, Err(CallError::Busy(_))));
+        assert!(matches!(meta_tool.enter(soon()).await, Err(CallError::Busy(_))));
         drop(first);
         drop(second.await.unwrap());
-        assert_eq!(gate.waiting.load(Ordering::Relaxed), 0);
+        assert_eq!(meta_tool.waiting.load(Ordering::Relaxed), 0);
     }
 }

@@ -237,10 +237,10 @@ fn clients_with_a_session_over_http_are_told_and_list_anew() {
 
 #[test]
 fn a_call_in_flight_ends_where_it_began() {
-    let (release, gate) = std::sync::mpsc::channel::<()>();
-    let gate = Mutex::new(gate);
+    let (release, meta_tool) = std::sync::mpsc::channel::<()>();
+    let meta_tool = Mutex::new(meta_tool);
     let slow = Upstream::start(Box::new(move |_| {
-        let _ = gate.lock().unwrap().recv();
+        let _ = meta_tool.lock().unwrap().recv();
         reply(200, &["Content-Type: application/json"], b"{\"from\":\"the old one\"}")
     }));
     let new = Upstream::echo();

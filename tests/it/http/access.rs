@@ -221,7 +221,7 @@ fn p83_search_and_description_know_only_what_is_listed() {
         let mut answers = vec![office.ask(&ann, "initialize", &initialize_parameters(&json!({}))).2];
         assert_eq!(answers[0], told, "{claims}");
         answers.push(office.ask(&ann, "tools/list", &json!({})).2);
-        let gates = office.listed(&ann);
+        let meta_tools = office.listed(&ann);
         let effect_of = |name: &str| match OPERATIONS.into_iter().find(|[own, ..]| *own == name).unwrap()[1] {
             "get" => "read",
             "post" => "write",
@@ -229,7 +229,11 @@ fn p83_search_and_description_know_only_what_is_listed() {
         };
         for effect in ["read", "write", "destructive"] {
             let is_listed = may.iter().any(|name| effect_of(name) == effect);
-            assert_eq!(gates.contains(&format!("call_{effect}")), is_listed, "{claims} {effect}: {gates:?}");
+            assert_eq!(
+                meta_tools.contains(&format!("call_{effect}")),
+                is_listed,
+                "{claims} {effect}: {meta_tools:?}"
+            );
             let browsed = office.call(&ann, "search_operations", &json!({"effect": effect, "limit": 25})).2;
             let hits = may.iter().filter(|name| effect_of(name) == effect).count();
             let found = text(&browsed["result"]).lines().filter(|line| line.contains(" · ")).count();
@@ -260,9 +264,9 @@ fn p83_search_and_description_know_only_what_is_listed() {
                     "{claims} {name}: {described}"
                 );
             }
-            let gate = format!("call_{}", effect_of(name));
+            let meta_tool = format!("call_{}", effect_of(name));
             let arguments = if path.contains('{') { json!({"id": "1"}) } else { json!({}) };
-            let (status, _, called) = office.call(&ann, &gate, &json!({"operation": name, "arguments": arguments}));
+            let (status, _, called) = office.call(&ann, &meta_tool, &json!({"operation": name, "arguments": arguments}));
             let is_called = called["result"].is_object() && called["result"]["isError"] != json!(true);
             assert_eq!(
                 (status, is_called),

@@ -296,7 +296,7 @@ fn a_wrong_call_of_a_tool_that_stands_for_operations_is_none_of_the_api() {
     let seen: Vec<(&str, &str)> = lines
         .iter()
         .map(|line| {
-            let tool = line["tool"].as_str().or(line["gate"].as_str());
+            let tool = line["tool"].as_str().or(line["meta_tool"].as_str());
             (tool.unwrap_or_default(), line["outcome"].as_str().unwrap_or_default())
         })
         .collect();

@@ -33,7 +33,7 @@ fn names(tools: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn search_mode_lists_gates_whose_hints_are_true_of_what_they_call() {
+fn search_mode_lists_meta_tools_whose_hints_are_true_of_what_they_call() {
     let (spec, upstream) = (shop(), Upstream::echo());
     let mut session = searching(&spec, &upstream, &[]);
     let tools = session.tools();
@@ -224,7 +224,7 @@ fn questions_in_words_of_the_trade_find_their_operation() {
 fn nothing_is_deleted_through_call_read() {
     let (spec, upstream) = (shop(), Upstream::echo());
     let mut session = searching(&spec, &upstream, &[]);
-    for (gate, arguments, says) in [
+    for (meta_tool, arguments, says) in [
         (
             "call_read",
             json!({"operation": "deletePet", "arguments": {"petId": 1}}),
@@ -283,7 +283,7 @@ fn nothing_is_deleted_through_call_read() {
             "is not of type object",
         ),
     ] {
-        let refused = session.call(gate, &arguments);
+        let refused = session.call(meta_tool, &arguments);
         assert!(
             refused["isError"] == true && text(&refused).contains(says),
             "{arguments}: {refused}"
@@ -379,7 +379,7 @@ fn what_is_meant_is_repaired_and_told() {
 }
 
 #[test]
-fn an_operation_stays_callable_by_its_own_name_and_gates_exist_in_search_mode_only() {
+fn an_operation_stays_callable_by_its_own_name_and_meta_tools_exist_in_search_mode_only() {
     let (spec, upstream) = (shop(), Upstream::echo());
     let mut session = searching(&spec, &upstream, &[]);
     assert_eq!(session.call("getPet", &json!({"petId": 1}))["isError"], false);
@@ -419,7 +419,7 @@ fn auto_follows_the_length_of_the_list_and_the_client() {
 }
 
 #[test]
-fn a_reload_that_changes_hints_changes_the_gate() {
+fn a_reload_that_changes_hints_changes_the_meta_tool() {
     let spec = |safe: bool| {
         json!({"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": {"/a": {
             "get": {"operationId": "look", "x-mcp": {"annotations": {"destructiveHint": !safe, "readOnlyHint": safe}}},

@@ -126,7 +126,7 @@ fn p66_headers_of_a_client_go_to_the_api_whose_rule_names_them() {
 }
 
 #[test]
-fn p66_headers_of_a_client_go_through_gates_to_the_api_whose_rule_names_them() {
+fn p66_headers_of_a_client_go_through_meta_tools_to_the_api_whose_rule_names_them() {
     let (setup, pets, bills) = (Setup::new(), Upstream::echo(), Upstream::echo());
     setup.document("pets");
     setup.document("bills");

@@ -21,7 +21,7 @@ fn words(answer: &Value) -> &str {
 }
 
 #[test]
-fn several_apis_are_searched_and_called_through_one_set_of_gates() {
+fn several_apis_are_searched_and_called_through_one_set_of_meta_tools() {
     let (setup, pets, bills) = (Setup::new(), Upstream::echo(), Upstream::echo());
     setup.document("pets");
     setup.document("bills");
@@ -31,10 +31,10 @@ fn several_apis_are_searched_and_called_through_one_set_of_gates() {
     let variables = [&KEYS[..], &[("MCP_TOKEN", "a-token-of-sixteen-characters")]].concat();
     let server = HttpServer::start_with(&["--config", &config], &variables);
     server.logged("all 2 APIs are served");
-    let gates = ["search_operations", "describe_operations", "call_read", "call_write"];
+    let meta_tools = ["search_operations", "describe_operations", "call_read", "call_write"];
     let name = "pets_list_things";
     for (path, count) in [("/mcp", 4), ("/mcp/readonly", 3), ("/mcp/pets", 4), ("/mcp/pets/readonly", 3)] {
-        assert_eq!(listed(&server, path, &[]), gates[..count], "{path}");
+        assert_eq!(listed(&server, path, &[]), meta_tools[..count], "{path}");
         let mut question = json!({"queries": ["list things"]});
         if !path.contains("pets") {
             question["api"] = "pets".into();

@@ -24,7 +24,7 @@ pub struct Authority {
     /// Access tokens up to this one are refused.
     ended: Arc<AtomicUsize>,
     /// While it is held, the token endpoint does not answer.
-    gate: Arc<Mutex<()>>,
+    meta_tool: Arc<Mutex<()>>,
 }
 
 impl Authority {
@@ -34,11 +34,16 @@ impl Authority {
             Arc::new(AtomicBool::new(false)),
             Arc::new(AtomicUsize::new(0)),
         );
-        let gate = Arc::new(Mutex::new(()));
-        let shared = (Arc::clone(&given), Arc::clone(&is_revoked), Arc::clone(&ended), Arc::clone(&gate));
+        let meta_tool = Arc::new(Mutex::new(()));
+        let shared = (
+            Arc::clone(&given),
+            Arc::clone(&is_revoked),
+            Arc::clone(&ended),
+            Arc::clone(&meta_tool),
+        );
         let turn = Mutex::new(());
         let upstream = Upstream::start(Box::new(move |request| {
-            let (given, is_revoked, ended, gate) = &shared;
+            let (given, is_revoked, ended, meta_tool) = &shared;
             let json = |status, body: Value| reply(status, &["Content-Type: application/json"], body.to_string().as_bytes());
             if request.path() != "/token" {
                 let token = request
@@ -50,7 +55,7 @@ impl Authority {
                     .is_ok_and(|number: usize| number > ended.load(SeqCst) && !is_revoked.load(SeqCst));
                 return json(if is_good { 200 } else { 401 }, json!({"text": "the-reply-of-the-api"}));
             }
-            drop(gate.lock());
+            drop(meta_tool.lock());
             let _turn = turn.lock();
             let number = given.load(SeqCst);
             let expected = format!("refresh_token=refresh-s3cret-{number}&");
@@ -69,7 +74,7 @@ impl Authority {
             given,
             is_revoked,
             ended,
-            gate,
+            meta_tool,
         }
     }
 
@@ -212,7 +217,7 @@ fn the_lock_of_a_killed_replica_ends_by_itself() {
     let Some(redis) = Redis::start() else { return };
     let authority = Authority::start();
     let (mut holder, mut other) = (authority.replica(&redis), authority.replica(&redis));
-    let closed = authority.gate.lock().unwrap();
+    let closed = authority.meta_tool.lock().unwrap();
     holder.post("tools/call", &json!({"name": "pets", "arguments": {}}));
     wait_until("the holder does not ask", || authority.asked() == 1);
     let lock = redis.keys().into_iter().find(|key| key.ends_with(":lock")).expect("a lock");

@@ -35,7 +35,7 @@ fn every_rule_for_arguments_and_replies_does_what_its_cases_say() {
 }
 
 #[test]
-fn every_call_case_gets_the_same_reply_through_its_gate() {
+fn every_call_case_gets_the_same_reply_through_its_meta_tool() {
     let mut compared = 0;
     for (name, file) in files("tests/cases/call") {
         let next: Arc<Mutex<Vec<u8>>> = Arc::default();
@@ -67,10 +67,10 @@ fn every_call_case_gets_the_same_reply_through_its_gate() {
                 .collect();
             let described = session.call("describe_operations", &json!({"names": [tool]}));
             let words = described["content"][0]["text"].as_str().unwrap();
-            let gate = words.split("called through ").nth(1).and_then(|rest| rest.lines().next()).unwrap();
-            let through = session.call(gate, &json!({"operation": tool, "arguments": arguments}));
+            let meta_tool = words.split("called through ").nth(1).and_then(|rest| rest.lines().next()).unwrap();
+            let through = session.call(meta_tool, &json!({"operation": tool, "arguments": arguments}));
             // A note on the next page names the tool through which the operation is called.
-            let again = format!("call `{gate}` with operation `{tool}`, the same arguments and");
+            let again = format!("call `{meta_tool}` with operation `{tool}`, the same arguments and");
             let through = through.to_string().replace(&again, "call again with the same arguments and");
             assert_eq!(plain.to_string(), through, "{name}: {}", case["name"]);
             let sent: Vec<_> = upstream

@@ -68,7 +68,7 @@ fn is_refusal(answer: &str) -> bool {
 }
 
 #[test]
-fn no_attempt_deletes_through_a_gate_that_reads() {
+fn no_attempt_deletes_through_a_meta_tool_that_reads() {
     let (spec, upstream) = (pets(), Upstream::echo());
     let server = HttpServer::start(&[&["--spec", spec.path(), "--base-url", &upstream.url][..], &FLAGS].concat());
     let mut session = Session::serving(&spec, &upstream, &FLAGS);
@@ -119,7 +119,7 @@ fn no_attempt_deletes_through_a_gate_that_reads() {
 }
 
 #[test]
-fn a_header_that_names_another_gate_decides_nothing() {
+fn a_header_that_names_another_meta_tool_decides_nothing() {
     let (spec, upstream) = (pets(), Upstream::echo());
     let server = HttpServer::start(&[&["--spec", spec.path(), "--base-url", &upstream.url][..], &FLAGS].concat());
     let delete = r#""arguments":{"operation":"deletePet","arguments":{"petId":1}}"#;

@@ -1,10 +1,10 @@
-//! From the arguments of a gate to the operation and its own arguments: read once, here, and nowhere else.
+//! From the arguments of a meta-tool to the operation and its own arguments: read once, here, and nowhere else.
 
 use serde_json::Value;
 
-use super::gate_set::{Gates, show_keys};
+use super::meta_tool_set::{MetaTools, show_keys};
 use crate::annotate::Effect;
-use crate::annotate::gate_names::GateKind;
+use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::ToolIndex;
 use crate::json::JsonObject;
 use crate::mcp::visible::{Suggestion, VisibleApi, VisibleApis};
@@ -14,7 +14,7 @@ use crate::text::{one_line, truncate};
 /// More of a name that is not served is not repeated.
 const MAX_SHOWN_NAME_BYTES: usize = 100;
 
-/// A call of an operation through a gate.
+/// A call of an operation through a meta-tool.
 pub(crate) struct InnerCall<'c> {
     /// Its API as the caller sees it.
     pub(crate) api: VisibleApi<'c>,
@@ -24,7 +24,7 @@ pub(crate) struct InnerCall<'c> {
     pub(crate) remarks: Vec<String>,
 }
 
-/// A call through a gate that is not made.
+/// A call through a meta-tool that is not made.
 pub(crate) struct RefusedCall<'c> {
     /// The answer.
     pub(crate) result: Box<ToolResult>,
@@ -32,23 +32,23 @@ pub(crate) struct RefusedCall<'c> {
     pub(crate) operation: Option<(VisibleApi<'c>, ToolIndex)>,
 }
 
-/// The call that the arguments of a gate ask for.
+/// The call that the arguments of a meta-tool ask for.
 ///
 /// # Errors
 /// The result of a call that is not made: an unknown operation, one of another class, or malformed arguments.
 pub(crate) fn read_inner_call<'c>(
-    gates: &Gates,
+    meta_tools: &MetaTools,
     effect: Effect,
     arguments: Option<JsonObject>,
     seen: &VisibleApis<'c>,
 ) -> Result<InnerCall<'c>, Box<RefusedCall<'c>>> {
     let unnamed = |result| Box::new(RefusedCall { result, operation: None });
-    let checked = gates.check(GateKind::of_effect(effect), arguments).map_err(unnamed)?;
+    let checked = meta_tools.check(MetaToolKind::of_effect(effect), arguments).map_err(unnamed)?;
     let (mut arguments, mut remarks) = (checked.arguments, Vec::from_iter(checked.repairs));
     let name = arguments.remove("operation");
     let name = name.as_ref().and_then(Value::as_str).unwrap_or_default();
-    let (api, tool) = find_operation(gates, name, seen, &mut remarks).map_err(unnamed)?;
-    match read_named_call(gates, effect, (&api, tool), &mut arguments, &mut remarks) {
+    let (api, tool) = find_operation(meta_tools, name, seen, &mut remarks).map_err(unnamed)?;
+    match read_named_call(meta_tools, effect, (&api, tool), &mut arguments, &mut remarks) {
         Ok(arguments) => Ok(InnerCall {
             api,
             tool,
@@ -62,9 +62,9 @@ pub(crate) fn read_inner_call<'c>(
     }
 }
 
-/// The arguments of the operation, where this is its gate.
+/// The arguments of the operation, where this is its meta-tool.
 fn read_named_call(
-    gates: &Gates,
+    meta_tools: &MetaTools,
     effect: Effect,
     (of, tool): (&VisibleApi<'_>, ToolIndex),
     arguments: &mut JsonObject,
@@ -73,7 +73,7 @@ fn read_named_call(
     let (offered, served) = (of.api.offered(tool), of.name_of(tool));
     let actual = offered.enforcement.effect();
     if actual != effect {
-        let right = gates.name_of(GateKind::of_effect(actual));
+        let right = meta_tools.name_of(MetaToolKind::of_effect(actual));
         return Err(refuse(format!(
             "{served} was not called: its effect is `{}`, and it is called through {right} with the same arguments. Nothing was sent.",
             actual.word()
@@ -109,12 +109,12 @@ fn read_named_call(
 /// The operation of exactly that name, with its API; or the only one of that operationId, or of that method and path,
 /// which is told.
 pub(super) fn find_operation<'c>(
-    gates: &Gates,
+    meta_tools: &MetaTools,
     name: &str,
     seen: &VisibleApis<'c>,
     remarks: &mut Vec<String>,
 ) -> Result<(VisibleApi<'c>, ToolIndex), Box<ToolResult>> {
-    if gates.kind_of(name).is_some_and(|gate| seen.has_gate(gate)) {
+    if meta_tools.kind_of(name).is_some_and(|meta_tool| seen.has_meta_tool(meta_tool)) {
         return Err(refuse(format!(
             "`{}` is not an operation, but a tool of this server that is called by itself. Nothing was sent.",
             shown(name)
@@ -123,9 +123,9 @@ pub(super) fn find_operation<'c>(
     if let Some(found) = seen.find(name) {
         return Ok(found);
     }
-    if let Some(missing) = gates.missing_apis() {
+    if let Some(missing) = meta_tools.missing_apis() {
         let why = "Until it is there, an operation is found by its name alone.";
-        return Err(refuse(format!("{} {missing} {why}", unknown_operation(gates, name, seen))));
+        return Err(refuse(format!("{} {missing} {why}", unknown_operation(meta_tools, name, seen))));
     }
     // What a caller may not list is counted too: a narrower token must not choose among operations.
     let mut meant = Vec::new();
@@ -142,11 +142,11 @@ pub(super) fn find_operation<'c>(
         remarks.push(format!("`{}` is served as {}.", shown(name), api.name_of(*only)));
         return Ok((*api, *only));
     }
-    Err(refuse(unknown_operation(gates, name, seen)))
+    Err(refuse(unknown_operation(meta_tools, name, seen)))
 }
 
 /// What is said of a name that is not served, whatever the reason. Only what the caller may list is suggested.
-pub(super) fn unknown_operation(gates: &Gates, name: &str, seen: &VisibleApis<'_>) -> String {
+pub(super) fn unknown_operation(meta_tools: &MetaTools, name: &str, seen: &VisibleApis<'_>) -> String {
     let hint = match seen.suggestion(name) {
         Some(Suggestion::Nearest(near)) => format!(". Did you mean {near}?"),
         Some(Suggestion::LeftOut) => ": settings of this server leave it out.".to_owned(),
@@ -155,7 +155,7 @@ pub(super) fn unknown_operation(gates: &Gates, name: &str, seen: &VisibleApis<'_
     format!(
         "There is no operation `{}`{hint} {} finds operations. Nothing was sent.",
         shown(name),
-        gates.name_of(GateKind::Search)
+        meta_tools.name_of(MetaToolKind::Search)
     )
 }
 

@@ -23,7 +23,7 @@ fn asking<'a>(spec: &'a str, upstream: &'a Upstream) -> [&'a str; 10] {
 
 /// 2026-07-28, where a question comes back with the call.
 #[test]
-fn a_confirmation_of_a_gate_is_that_of_the_operation_and_of_this_gate_alone() {
+fn a_confirmation_of_a_meta_tool_is_that_of_the_operation_and_of_this_gate_alone() {
     let (spec, upstream) = (petstore(), Upstream::echo());
     let server = HttpServer::start(&asking(&spec, &upstream));
     let post = |tool: &str, arguments: &Value, state: Option<&Value>| -> Value {
@@ -40,15 +40,15 @@ fn a_confirmation_of_a_gate_is_that_of_the_operation_and_of_this_gate_alone() {
     let read = post("call_read", &json!({"operation": "list_pets"}), None);
     assert_eq!(read["isError"], false, "{read}");
     upstream.take_one();
-    for (gate, arguments) in [
+    for (meta_tool, arguments) in [
         ("call_read", inner.clone()),
         ("call_write", inner.clone()),
         ("call_destructive", json!({"operation": "delete_pet", "arguments": {"petId": "x"}})),
     ] {
-        let refused = post(gate, &arguments, None);
+        let refused = post(meta_tool, &arguments, None);
         assert!(
             refused["isError"] == true && refused["resultType"] != "input_required",
-            "{gate}: {refused}"
+            "{meta_tool}: {refused}"
         );
     }
     let asked = post("call_destructive", &inner, None);
@@ -83,7 +83,7 @@ fn a_confirmation_of_a_gate_is_that_of_the_operation_and_of_this_gate_alone() {
 
 /// 2025-11-25, where the server asks in between, over stdio.
 #[test]
-fn a_session_is_asked_before_a_gate_destroys_something() {
+fn a_session_is_asked_before_a_meta_tool_destroys_something() {
     let (spec, upstream) = (petstore(), Upstream::echo());
     let args = asking(&spec, &upstream);
     let mut session = Session::start_able(&[&["serve"][..], &args].concat(), &json!({"elicitation": {}}));
@@ -110,7 +110,7 @@ fn a_session_is_asked_before_a_gate_destroys_something() {
 }
 
 #[test]
-fn the_audit_log_has_the_operation_and_the_gate() {
+fn the_audit_log_has_the_operation_and_the_meta_tool() {
     let (spec, upstream) = (petstore(), Upstream::echo());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
@@ -136,7 +136,7 @@ fn the_audit_log_has_the_operation_and_the_gate() {
     };
     wait_until("the lines are written", || lines().len() >= 3);
     let lines = lines();
-    let fields = |line: &Value| (line["tool"].clone(), line["gate"].clone(), line["effect"].clone());
+    let fields = |line: &Value| (line["tool"].clone(), line["meta_tool"].clone(), line["effect"].clone());
     assert_eq!(
         fields(&lines[0]),
         (json!("delete_pet"), json!("call_destructive"), json!("destructive"))

@@ -1,10 +1,10 @@
-//! The gates as clients get them: names, hints, schemas, and the words that tell a model how to use them.
+//! The meta-tools as clients get them: names, hints, schemas, and the words that tell a model how to use them.
 
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use crate::annotate::gate_names::GateKind;
+use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::annotate::{Effect, ToolAnnotations};
 use crate::mcp::visible::{VisibleApi, VisibleApis};
 use crate::search::as_words;
@@ -26,23 +26,23 @@ pub(crate) fn effects_of(seen: &VisibleApis<'_>) -> Vec<Effect> {
     Effect::ALL.into_iter().filter(has).collect()
 }
 
-/// The gates that are listed, each as JSON: search, describe, and a call for each class that has operations.
-pub(crate) fn write_gates(seen: &VisibleApis<'_>, prefix: &str) -> impl Iterator<Item = (GateKind, Box<str>)> {
+/// The meta-tools that are listed, each as JSON: search, describe, and a call for each class that has operations.
+pub(crate) fn write_meta_tools(seen: &VisibleApis<'_>, prefix: &str) -> impl Iterator<Item = (MetaToolKind, Box<str>)> {
     let effects = effects_of(seen);
-    GateKind::ALL.into_iter().filter_map(move |kind| {
+    MetaToolKind::ALL.into_iter().filter_map(move |kind| {
         let is_listed = kind.effect().is_none_or(|effect| effects.contains(&effect));
-        is_listed.then(|| (kind, write_gate(kind, seen, prefix, &effects)))
+        is_listed.then(|| (kind, write_meta_tool(kind, seen, prefix, &effects)))
     })
 }
 
-fn write_gate(kind: GateKind, seen: &VisibleApis<'_>, prefix: &str, effects: &[Effect]) -> Box<str> {
-    // readOnly, destructive, idempotent, openWorld: true of every operation that the gate lets through.
+fn write_meta_tool(kind: MetaToolKind, seen: &VisibleApis<'_>, prefix: &str, effects: &[Effect]) -> Box<str> {
+    // readOnly, destructive, idempotent, openWorld: true of every operation that the meta-tool lets through.
     let (hints, title, schema) = match kind {
-        GateKind::Search => ([true, false, true, false], "Search operations", search_schema(seen)),
-        GateKind::Describe => ([true, false, true, false], "Describe operations", describe_schema()),
-        GateKind::CallRead => ([true, false, true, true], "Call an operation that reads", call_schema()),
-        GateKind::CallWrite => ([false, false, false, true], "Call an operation that adds", call_schema()),
-        GateKind::CallDestructive => (
+        MetaToolKind::Search => ([true, false, true, false], "Search operations", search_schema(seen)),
+        MetaToolKind::Describe => ([true, false, true, false], "Describe operations", describe_schema()),
+        MetaToolKind::CallRead => ([true, false, true, true], "Call an operation that reads", call_schema()),
+        MetaToolKind::CallWrite => ([false, false, false, true], "Call an operation that adds", call_schema()),
+        MetaToolKind::CallDestructive => (
             [false, true, false, true],
             "Call an operation that changes or removes",
             call_schema(),
@@ -59,7 +59,7 @@ fn write_gate(kind: GateKind, seen: &VisibleApis<'_>, prefix: &str, effects: &[E
     let mut tool = json!({
         "name": format!("{prefix}{}", kind.name()),
         "title": title,
-        "description": describe_gate(kind, seen, prefix, effects),
+        "description": describe_meta_tool(kind, seen, prefix, effects),
         "inputSchema": schema,
         "annotations": annotations,
     });
@@ -70,24 +70,24 @@ fn write_gate(kind: GateKind, seen: &VisibleApis<'_>, prefix: &str, effects: &[E
     tool.to_string().into_boxed_str()
 }
 
-fn describe_gate(kind: GateKind, seen: &VisibleApis<'_>, prefix: &str, effects: &[Effect]) -> String {
-    let [search, describe] = [GateKind::Search, GateKind::Describe].map(|kind| format!("{prefix}{}", kind.name()));
+fn describe_meta_tool(kind: MetaToolKind, seen: &VisibleApis<'_>, prefix: &str, effects: &[Effect]) -> String {
+    let [search, describe] = [MetaToolKind::Search, MetaToolKind::Describe].map(|kind| format!("{prefix}{}", kind.name()));
     match kind {
-        GateKind::Search => format!(
+        MetaToolKind::Search => format!(
             "Finds operations of {}. {} Ask once per step of the task, in the words of this API's reference; if nothing fits, ask again in \
              other words. In a hit, `needs: id <- operation` names the operation that yields an identifier. {}",
             title_of(seen),
             three_steps(prefix, effects),
             vocabulary(seen)
         ),
-        GateKind::Describe => {
+        MetaToolKind::Describe => {
             format!("Tells the arguments of operations that {search} has found, and through which tool each is called.")
         }
-        GateKind::CallRead => format!("Calls an operation whose effect is `read`: it changes nothing. {describe} tells its arguments."),
-        GateKind::CallWrite => {
+        MetaToolKind::CallRead => format!("Calls an operation whose effect is `read`: it changes nothing. {describe} tells its arguments."),
+        MetaToolKind::CallWrite => {
             format!("Calls an operation whose effect is `write`: it adds something, and removes nothing. {describe} tells its arguments.")
         }
-        GateKind::CallDestructive => {
+        MetaToolKind::CallDestructive => {
             format!(
                 "Calls an operation whose effect is `destructive`: it may change or remove what exists. {describe} tells its arguments."
             )
@@ -95,11 +95,11 @@ fn describe_gate(kind: GateKind, seen: &VisibleApis<'_>, prefix: &str, effects: 
     }
 }
 
-/// How to use the gates, in one sentence.
+/// How to use the meta-tools, in one sentence.
 fn three_steps(prefix: &str, effects: &[Effect]) -> String {
     let calls: Vec<String> = effects
         .iter()
-        .map(|effect| format!("{prefix}{}", GateKind::of_effect(*effect).name()))
+        .map(|effect| format!("{prefix}{}", MetaToolKind::of_effect(*effect).name()))
         .collect();
     let calls = match calls.split_last() {
         Some((last, [])) => last.clone(),
@@ -108,8 +108,8 @@ fn three_steps(prefix: &str, effects: &[Effect]) -> String {
     };
     format!(
         "Three steps: {prefix}{} finds operations, {prefix}{} tells their arguments, {calls} calls one, by the effect that its hit shows.",
-        GateKind::Search.name(),
-        GateKind::Describe.name()
+        MetaToolKind::Search.name(),
+        MetaToolKind::Describe.name()
     )
 }
 
@@ -130,7 +130,7 @@ fn title_of(seen: &VisibleApis<'_>) -> String {
 
 /// What the instructions of the server say in search mode: the steps and what is missing first, because some clients cut the rest.
 #[must_use]
-pub(crate) fn about_gates(seen: &VisibleApis<'_>, prefix: &str, missing: Option<&str>) -> String {
+pub(crate) fn about_meta_tools(seen: &VisibleApis<'_>, prefix: &str, missing: Option<&str>) -> String {
     // Of a list that depends on the caller, neither counts nor effects: they are the same text for every caller.
     let (count, effects, vocabulary) = if seen.apis.iter().all(|api| api.of.access.is_none()) {
         (counted(seen.operations().count(), "operation"), effects_of(seen), vocabulary(seen))

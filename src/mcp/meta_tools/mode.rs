@@ -1,4 +1,4 @@
-//! `--tools`: whether every operation is listed as a tool, or a few gates stand for all of them.
+//! `--tools`: whether every operation is listed as a tool, or a few meta-tools stand for all of them.
 
 use crate::annotate::Pattern;
 use crate::mcp::visible::VisibleApis;

@@ -1,38 +1,38 @@
-//! The gates of an endpoint: which are listed, under which names.
+//! The meta-tools of an endpoint: which are listed, under which names.
 
 use std::sync::OnceLock;
 
-use super::listing::{about_gates, write_gates};
+use super::listing::{about_meta_tools, write_meta_tools};
 use crate::annotate::Pattern;
-use crate::annotate::gate_names::{self, GateKind};
 use crate::annotate::list::unfinished_tool::is_pinned;
+use crate::annotate::meta_tool_names::{self, MetaToolKind};
 use crate::api::ToolIndex;
 use crate::json::JsonObject;
 use crate::mcp::visible::{VisibleApi, VisibleApis};
 use crate::proxy::{ArgumentChecks, CheckedArguments, EmptyArgument, ToolResult};
 use crate::text::{MAX_DESCRIPTION_BYTES, one_line, truncate};
 
-/// The gates of an endpoint.
-pub(crate) struct Gates {
+/// The meta-tools of an endpoint.
+pub(crate) struct MetaTools {
     prefix: String,
-    tools: Vec<GateTool>,
-    /// The operations that are listed beside the gates, each with the place of its API.
+    tools: Vec<MetaTool>,
+    /// The operations that are listed beside the meta-tools, each with the place of its API.
     pinned: Vec<(usize, ToolIndex)>,
     /// A sentence that names the APIs of the endpoint that are missing, one of which may have what a caller means.
     missing_apis: Option<String>,
 }
 
-/// A gate as clients get it that see everything.
-struct GateTool {
-    kind: GateKind,
+/// A meta-tool as clients get it that see everything.
+struct MetaTool {
+    kind: MetaToolKind,
     /// The tool as JSON.
     text: Box<str>,
     /// Compiled on first use.
     checks: OnceLock<Option<ArgumentChecks>>,
 }
 
-impl Gates {
-    /// The gates of what an endpoint serves; `pins` are the operations of each API that are listed as well.
+impl MetaTools {
+    /// The meta-tools of what an endpoint serves; `pins` are the operations of each API that are listed as well.
     #[must_use]
     pub(crate) fn new(all: &VisibleApis<'_>, prefix: &str, pins: &[&[Pattern]]) -> Self {
         let pinned_of = |(place, api): (usize, &VisibleApi<'_>)| {
@@ -45,8 +45,8 @@ impl Gates {
         };
         Self {
             prefix: prefix.to_owned(),
-            tools: write_gates(all, prefix)
-                .map(|(kind, text)| GateTool {
+            tools: write_meta_tools(all, prefix)
+                .map(|(kind, text)| MetaTool {
                     kind,
                     text,
                     checks: OnceLock::new(),
@@ -68,27 +68,27 @@ impl Gates {
         self.missing_apis.as_deref()
     }
 
-    /// The gates as clients get them that see everything.
+    /// The meta-tools as clients get them that see everything.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|tool| tool.text.as_ref())
     }
 
-    /// The names of the gates, in the order in which they are listed.
+    /// The names of the meta-tools, in the order in which they are listed.
     pub(crate) fn names(&self) -> impl Iterator<Item = String> {
         self.tools.iter().map(|tool| self.name_of(tool.kind))
     }
 
-    /// The gates as a client gets them that sees this.
+    /// The meta-tools as a client gets them that sees this.
     #[must_use]
     pub(crate) fn texts_for(&self, seen: &VisibleApis<'_>) -> Vec<Box<str>> {
-        write_gates(seen, &self.prefix).map(|(_, text)| text).collect()
+        write_meta_tools(seen, &self.prefix).map(|(_, text)| text).collect()
     }
 
-    /// The arguments of a gate, repaired where that makes them valid.
+    /// The arguments of a meta-tool, repaired where that makes them valid.
     ///
     /// # Errors
     /// The result that says what is wrong with them.
-    pub(crate) fn check(&self, kind: GateKind, arguments: Option<JsonObject>) -> Result<CheckedArguments, Box<ToolResult>> {
+    pub(crate) fn check(&self, kind: MetaToolKind, arguments: Option<JsonObject>) -> Result<CheckedArguments, Box<ToolResult>> {
         let (name, arguments) = (self.name_of(kind), arguments.unwrap_or_default());
         let tool = self.tools.iter().find(|tool| tool.kind == kind);
         let checks = tool.and_then(|tool| tool.checks.get_or_init(|| ArgumentChecks::of_tool(&name, &tool.text)).as_ref());
@@ -103,10 +103,10 @@ impl Gates {
     /// What a client is told of the server: the three steps, the APIs, the tags.
     #[must_use]
     pub(crate) fn instructions(&self, all: &VisibleApis<'_>) -> String {
-        truncate(&about_gates(all, &self.prefix, self.missing_apis()), MAX_DESCRIPTION_BYTES)
+        truncate(&about_meta_tools(all, &self.prefix, self.missing_apis()), MAX_DESCRIPTION_BYTES)
     }
 
-    /// The operations that are listed beside the gates, each with the place of its API.
+    /// The operations that are listed beside the meta-tools, each with the place of its API.
     pub(crate) fn pinned(&self) -> &[(usize, ToolIndex)] {
         &self.pinned
     }
@@ -124,22 +124,22 @@ impl Gates {
         self.tools.len() + self.pinned.len()
     }
 
-    /// The gate of that name, where the endpoint has it.
+    /// The meta-tool of that name, where the endpoint has it.
     #[must_use]
-    pub(crate) fn kind_of(&self, name: &str) -> Option<GateKind> {
-        let kind = gate_names::kind_of(name.strip_prefix(self.prefix.as_str())?)?;
+    pub(crate) fn kind_of(&self, name: &str) -> Option<MetaToolKind> {
+        let kind = meta_tool_names::kind_of(name.strip_prefix(self.prefix.as_str())?)?;
         self.tools.iter().any(|tool| tool.kind == kind).then_some(kind)
     }
 
-    /// What the names of the gates begin with.
+    /// What the names of the meta-tools begin with.
     #[must_use]
     pub(crate) fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// The name of a gate as it is listed.
+    /// The name of a meta-tool as it is listed.
     #[must_use]
-    pub(crate) fn name_of(&self, kind: GateKind) -> String {
+    pub(crate) fn name_of(&self, kind: MetaToolKind) -> String {
         format!("{}{}", self.prefix, kind.name())
     }
 }

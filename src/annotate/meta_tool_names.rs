@@ -4,7 +4,7 @@ use super::enforcement::Effect;
 
 /// A tool of search mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GateKind {
+pub(crate) enum MetaToolKind {
     /// Finds operations.
     Search,
     /// Describes the arguments of operations.
@@ -17,7 +17,7 @@ pub(crate) enum GateKind {
     CallDestructive,
 }
 
-impl GateKind {
+impl MetaToolKind {
     /// All of them, in the order in which they are listed.
     pub(crate) const ALL: [Self; 5] = [Self::Search, Self::Describe, Self::CallRead, Self::CallWrite, Self::CallDestructive];
 
@@ -57,6 +57,6 @@ impl GateKind {
 
 /// Returns the meta-tool of a name without prefix.
 #[must_use]
-pub(crate) fn kind_of(name: &str) -> Option<GateKind> {
-    GateKind::ALL.into_iter().find(|kind| kind.name() == name)
+pub(crate) fn kind_of(name: &str) -> Option<MetaToolKind> {
+    MetaToolKind::ALL.into_iter().find(|kind| kind.name() == name)
 }

@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::gate_set::Gates;
 use super::listing::{tag_counts, vocabulary};
+use super::meta_tool_set::MetaTools;
 use crate::annotate::Effect;
-use crate::annotate::gate_names::GateKind;
+use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::search::SearchedTools;
 use crate::api::{OfferedTool, ToolIndex};
 use crate::mcp::visible::{VisibleApi, VisibleApis};
@@ -44,7 +44,7 @@ type HitPlace = (usize, ToolIndex);
 
 /// Answers a search: which operations fit.
 #[must_use]
-pub(crate) fn search_operations(gates: &Gates, seen: &VisibleApis<'_>, mut request: SearchRequest) -> ToolResult {
+pub(crate) fn search_operations(meta_tools: &MetaTools, seen: &VisibleApis<'_>, mut request: SearchRequest) -> ToolResult {
     request.queries.retain(|query| !query.trim().is_empty());
     if request.offset > 0 && request.queries.len() > 1 {
         return ToolResult::error("The search was not made: `offset` goes with one query only.");
@@ -61,7 +61,7 @@ pub(crate) fn search_operations(gates: &Gates, seen: &VisibleApis<'_>, mut reque
     // `show all` asks for nothing in particular.
     let results = if answers.iter().all(|(_, answer)| answer.is_none()) {
         if request.tag.is_none() && request.effect.is_none() {
-            return list_tags(gates, seen);
+            return list_tags(meta_tools, seen);
         }
         vec![browse(seen, &request)]
     } else {
@@ -264,7 +264,7 @@ fn near_tags(seen: &VisibleApis<'_>, query: &str) -> String {
 }
 
 /// The answer to a search that asks for nothing: what there is.
-fn list_tags(gates: &Gates, seen: &VisibleApis<'_>) -> ToolResult {
+fn list_tags(meta_tools: &MetaTools, seen: &VisibleApis<'_>) -> ToolResult {
     let tags = tag_counts(seen);
     // Of several APIs, no document's words may speak about the tag of another one.
     let documents = seen.apis.iter().filter(|_| !seen.names_apis).map(|api| api.api.document());
@@ -304,7 +304,7 @@ fn list_tags(gates: &Gates, seen: &VisibleApis<'_>) -> ToolResult {
         }
         lines.push(format!(
             "Ask {} with words of what you want to do.",
-            gates.name_of(GateKind::Search)
+            meta_tools.name_of(MetaToolKind::Search)
         ));
         let json = json!({
             "results": [],

@@ -3,20 +3,20 @@
 //!
 //! # Adding a tool that is not an operation
 //!
-//! - A variant of `GateKind` in `annotate/gate_names.rs`, which reserves its name.
-//! - Its hints, description and input schema in `mcp/gates/listing.rs`.
+//! - A variant of `MetaToolKind` in `annotate/meta_tool_names.rs`, which reserves its name.
+//! - Its hints, description and input schema in `mcp/meta_tools/listing.rs`.
 //! - `resolve` in `mcp/catalog.rs` makes a `Resolution` of its name and arguments; scopes, confirmation and call use that value.
 //! - An arm of `call_tool` in `mcp/tool_call.rs`, if it is neither a call nor a lookup.
 
 mod describe;
-mod gate_set;
 mod inner_call;
 mod listing;
+mod meta_tool_set;
 mod mode;
 mod search_tool;
 
 pub(crate) use self::describe::describe_operations;
-pub(crate) use self::gate_set::Gates;
 pub(crate) use self::inner_call::{InnerCall, read_inner_call};
+pub(crate) use self::meta_tool_set::MetaTools;
 pub(crate) use self::mode::{ListMode, ListOptions, decide};
 pub(crate) use self::search_tool::search_operations;

@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::gate_set::Gates;
 use super::inner_call::{find_operation, unknown_operation};
-use crate::annotate::gate_names::GateKind;
+use super::meta_tool_set::MetaTools;
+use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::ToolIndex;
 use crate::mcp::visible::{VisibleApi, VisibleApis};
 use crate::proxy::{OutputContract, ToolResult};
@@ -34,23 +34,23 @@ enum Detail {
     Schema,
 }
 
-/// Describes the arguments of operations, and says through which gate each is called.
+/// Describes the arguments of operations, and says through which meta-tool each is called.
 #[must_use]
-pub(crate) fn describe_operations(gates: &Gates, seen: &VisibleApis<'_>, request: &DescribeRequest) -> ToolResult {
+pub(crate) fn describe_operations(meta_tools: &MetaTools, seen: &VisibleApis<'_>, request: &DescribeRequest) -> ToolResult {
     let max_bytes = seen.apis.iter().map(|api| api.api.max_result_bytes()).min().unwrap_or_default();
     let (mut blocks, mut unknown, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     let mut taken = 0;
     for name in &request.names {
         let mut remarks = Vec::new();
-        let found = find_operation(gates, name, seen, &mut remarks).ok();
+        let found = find_operation(meta_tools, name, seen, &mut remarks).ok();
         let Some((api, index)) = found.filter(|(api, index)| api.shows(*index)) else {
-            unknown.push(unknown_operation(gates, name, seen));
+            unknown.push(unknown_operation(meta_tools, name, seen));
             continue;
         };
         let mut block = if request.detail == Detail::Schema {
-            exact(gates, &api, index)
+            exact(meta_tools, &api, index)
         } else {
-            compact(gates, &api, index)
+            compact(meta_tools, &api, index)
         };
         for remark in remarks {
             block = format!("{remark}\n{block}");
@@ -75,8 +75,8 @@ pub(crate) fn describe_operations(gates: &Gates, seen: &VisibleApis<'_>, request
     ToolResult::of_text(blocks.join("\n\n"), OutputContract::None.text_form())
 }
 
-/// Name, request, gate and class of an operation, in one line.
-fn heading(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {
+/// Name, request, meta-tool and class of an operation, in one line.
+fn heading(meta_tools: &MetaTools, api: &VisibleApi<'_>, index: ToolIndex) -> String {
     let offered = api.api.offered(index);
     let effect = offered.enforcement.effect();
     format!(
@@ -85,7 +85,7 @@ fn heading(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {
         offered.operation.method,
         as_path(&offered.operation.path),
         effect.word(),
-        gates.name_of(GateKind::of_effect(effect))
+        meta_tools.name_of(MetaToolKind::of_effect(effect))
     )
 }
 
@@ -94,23 +94,23 @@ fn listed_tool(api: &VisibleApi<'_>, index: ToolIndex) -> Value {
     serde_json::from_str(&api.api.tool_json(index)).unwrap_or_default()
 }
 
-fn compact(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {
+fn compact(meta_tools: &MetaTools, api: &VisibleApi<'_>, index: ToolIndex) -> String {
     let tool = listed_tool(api, index);
     let description = tool.get("description").and_then(Value::as_str).map(clean).unwrap_or_default();
     let description = truncate(&one_line(&description), MAX_SHORT_DESCRIPTION_BYTES);
     let signature = tool.get("inputSchema").map(write_signature).unwrap_or_default();
     format!(
         "{}\nThe API says: {description}\narguments: {signature}",
-        heading(gates, api, index)
+        heading(meta_tools, api, index)
     )
 }
 
-fn exact(gates: &Gates, api: &VisibleApi<'_>, index: ToolIndex) -> String {
+fn exact(meta_tools: &MetaTools, api: &VisibleApi<'_>, index: ToolIndex) -> String {
     let tool = listed_tool(api, index);
     let mut described = json!({ "inputSchema": tool.get("inputSchema") });
     if let (Some(output), Some(members)) = (tool.get("outputSchema"), described.as_object_mut()) {
         members.insert("outputSchema".into(), output.clone());
     }
     let description = tool.get("description").and_then(Value::as_str).map(clean).unwrap_or_default();
-    format!("{}\nThe API says: {description}\n{described}", heading(gates, api, index))
+    format!("{}\nThe API says: {description}\n{described}", heading(meta_tools, api, index))
 }
