@@ -1,5 +1,10 @@
 //! Traces by OpenTelemetry's conventions for MCP and for HTTP: a span for each request of a client, and below it one for each
 //! request to the API.
+//!
+//! Sampler, queue and exporter are not those of `opentelemetry_sdk` and `opentelemetry-otlp`, which were measured behind the HTTP client
+//! of this program (`tests/perf`, 64 clients, every call traced): a call took 46,500 instructions more than one without traces,
+//! and takes 39,500 more with this code; the binary was 0.7 MB larger, and the sources only 155 lines shorter. With few traces there is no
+//! difference. The SDK also needs a thread of its own, and counts all tries of a batch towards one time limit.
 
 #![cfg_attr(not(feature = "otel"), expect(dead_code, reason = "without an exporter, no span is made"))]
 

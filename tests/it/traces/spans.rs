@@ -142,6 +142,10 @@ fn p71_nothing_that_a_span_says_is_a_value() {
         ("tools/call", &"-32602".to_owned())
     );
     assert_eq!(calls[2].attributes["rpc.response.status_code"], "-32602");
+    let resource = collector.resource();
+    let names: Vec<&str> = resource.keys().map(String::as_str).collect();
+    let of_sdk = ["telemetry.sdk.language", "telemetry.sdk.name", "telemetry.sdk.version"];
+    assert_eq!(names, [&["service.name", "service.version"][..], &of_sdk].concat());
     let sent = collector.everything();
     for secret in ["secret", "reply-itself", "url.full", "session.id", "baggage"] {
         assert!(!sent.contains(secret), "{secret}");
