@@ -4,29 +4,119 @@
 //! The `openapi-mcp` binary is the product. This library is what the binary is made of, for programs that want the same
 //! tools inside a process of their own: load a document, list its tools, call one, serve all of them.
 //!
+//! # Serving an API
+//!
 //! ```no_run
 //! use std::sync::Arc;
 //!
-//! use openapi_mcp::{Api, ApiOptions, Caller, Document, McpServer, OutboundOptions};
+//! use openapi_mcp::{Api, ApiOptions, Destination, Document, McpServer, OutboundOptions};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let document = Document::parse(std::fs::read("petstore.yaml")?, None)?;
 //! let client = openapi_mcp::http_client(&OutboundOptions::default())?;
+//! let options = ApiOptions {
+//!     destination: Destination::Fixed("https://petstore.example/api/v1".parse()?),
+//!     ..ApiOptions::default()
+//! };
 //! // Operations that cannot become tools are named in the diagnostics.
-//! let (api, diagnostics) = Api::build(document, ApiOptions::default(), client)?;
-//! let api = Arc::new(api);
+//! let (api, diagnostics) = Api::build(document, options, client)?;
 //! for tool in api.tools() {
 //!     println!("{}: {:?}", tool.name, tool.annotations);
 //! }
 //!
-//! let arguments = serde_json::json!({ "petId": 7 }).as_object().cloned();
-//! let result = api.call("getPetById", arguments, Caller::default()).await;
-//!
 //! let stop = tokio_util::sync::CancellationToken::new();
-//! openapi_mcp::serve_stdio(McpServer::new(api), stop).await?;
+//! openapi_mcp::serve_stdio(McpServer::new(Arc::new(api)), stop).await?;
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Calling an operation with a credential
+//!
+//! [`Credentials`] are given by the names of the document's security schemes. [`CallOptions`] limit a call, [`UpstreamOptions`] the calls
+//! to one origin, and [`Forwarding`] lists the headers of the caller that the API gets.
+//!
+//! ```no_run
+//! use std::collections::BTreeMap;
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use http::{HeaderMap, HeaderName, HeaderValue};
+//! use openapi_mcp::{
+//!     Api, ApiOptions, CallOptions, Caller, Credentials, Destination, Document, Forwarding, OutboundOptions, UpstreamOptions,
+//! };
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let document = Document::parse(std::fs::read("petstore.yaml")?, None)?;
+//! let key = std::env::var("PETSTORE_KEY")?;
+//! let language = HeaderName::from_static("accept-language");
+//! let options = ApiOptions {
+//!     destination: Destination::Fixed("https://petstore.example/api/v1".parse()?),
+//!     credentials: Some(Credentials {
+//!         variables: BTreeMap::from([(Credentials::suffix("apiKey"), key.into())]),
+//!         ..Credentials::default()
+//!     }),
+//!     forward: Forwarding {
+//!         headers: vec![(language.clone(), language.clone())],
+//!     },
+//!     call: CallOptions {
+//!         timeout: Duration::from_secs(10),
+//!         ..CallOptions::default()
+//!     },
+//!     upstream: UpstreamOptions {
+//!         rate: Some(5.0),
+//!         ..UpstreamOptions::default()
+//!     },
+//!     ..ApiOptions::default()
+//! };
+//! let client = openapi_mcp::http_client(&OutboundOptions::default())?;
+//! let (api, _) = Api::build(document, options, client)?;
+//!
+//! let caller = Caller::default().with_headers(HeaderMap::from_iter([(language, HeaderValue::from_static("fr"))]));
+//! let arguments = serde_json::json!({ "name": "Biscuit" }).as_object().cloned();
+//! let result = Arc::new(api).call("create_pet", arguments, caller).await.ok_or("there is no such tool")?;
+//! if result.is_error() {
+//!     eprintln!("{}", result.text());
+//! } else {
+//!     println!("{:?}", result.structured_content());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Serving several APIs
+//!
+//! The tools of all APIs are served at `/mcp`, and those of each one also at `/mcp/NAME`.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use openapi_mcp::{Api, ApiName, ApiOptions, Destination, Document, HttpOptions, McpServer, OutboundOptions};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = openapi_mcp::http_client(&OutboundOptions::default())?;
+//! let mut apis = Vec::new();
+//! for (name, url) in [("pets", "https://petstore.example/api/v1"), ("orders", "https://orders.example")] {
+//!     let mut options = ApiOptions {
+//!         destination: Destination::Fixed(url.parse()?),
+//!         name: Some(ApiName::parse(name)?),
+//!         ..ApiOptions::default()
+//!     };
+//!     // Tool names of different APIs must differ.
+//!     options.annotate.names.prefix = format!("{name}_");
+//!     let document = Document::parse(std::fs::read(format!("{name}.yaml"))?, None)?;
+//!     let (api, _) = Api::build(document, options, client.clone())?;
+//!     apis.push(Arc::new(api));
+//! }
+//! let server = McpServer::of_several(apis).map_err(|problems| problems.join("\n"))?;
+//!
+//! let listener = openapi_mcp::bind_http("127.0.0.1:8080".parse()?).await?;
+//! let stop = tokio_util::sync::CancellationToken::new();
+//! openapi_mcp::serve_http(listener, server, &HttpOptions::default(), None, stop).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Stages
 //!
 //! A [`Source`] is read, and [`Document::parse`] makes a document of its bytes; [`complete_document`] adds the files that its references
 //! lead to. [`Api::build`] reads the operations, makes a tool of each, and decides for each the destination and the credentials of its

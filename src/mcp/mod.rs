@@ -24,6 +24,7 @@ mod tool_call;
 mod tool_list_stream;
 pub(crate) mod visible;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +42,7 @@ use crate::api::{Api, Caller};
 use crate::observe;
 use crate::proxy::caller::client_key::ClientKey;
 use crate::shared_state::state::SharedState;
+use crate::text;
 
 /// Time for which calls in flight are waited for once no more can come.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(35);
@@ -116,6 +118,33 @@ impl McpServer {
         let server = Self::pending(None);
         server.ready(api);
         server
+    }
+
+    /// A server for the tools of several APIs, each with a [name](crate::ApiOptions::name) of its own.
+    ///
+    /// # Errors
+    /// A sentence for each API without such a name, or for each tool name that two APIs have.
+    pub fn of_several(apis: Vec<Arc<Api>>) -> Result<Self, Vec<String>> {
+        let mut names = HashSet::new();
+        let unnamed = apis
+            .iter()
+            .filter(|api| !api.name().is_some_and(|name| names.insert(name.in_variables())));
+        let unnamed: Vec<String> = unnamed
+            .map(|api| format!("the API `{}` needs a name that no other API has", text::one_line(api.label())))
+            .collect();
+        if !unnamed.is_empty() {
+            return Err(unnamed);
+        }
+        let slot = |api: &Arc<Api>| ApiSlot {
+            name: api.name().cloned(),
+            prefix: api.prefix().to_owned(),
+            ..ApiSlot::default()
+        };
+        let server = Self::awaiting(apis.iter().map(slot).collect(), None);
+        for (index, api) in apis.into_iter().enumerate() {
+            server.serve_api(index, api)?;
+        }
+        Ok(server)
     }
 
     /// Sets or replaces the API; calls in flight continue with the one that they began with. Clients are notified if the list of

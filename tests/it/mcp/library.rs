@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use openapi_mcp::{Api, ApiOptions, Destination, Document, McpServer, OutboundOptions, http_client};
+use openapi_mcp::{Api, ApiName, ApiOptions, Destination, Document, McpServer, OutboundOptions, http_client};
 use rmcp::RoleClient;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{CallToolRequestParams, ClientConfig, ProgressNotificationParam, ProtocolVersion};
@@ -78,4 +78,50 @@ async fn a_program_serves_over_a_pipe_in_memory_in_both_eras() {
         tokio::time::timeout(TIMEOUT, session).await.expect("every answer comes");
         serving.await.unwrap().unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_program_serves_several_apis_if_their_names_and_those_of_their_tools_differ() {
+    let spec = SpecFile::with_paths(&json!({"/items": {"get": {"operationId": "list_items"}}}));
+    let named = |name: Option<&str>, prefix: &str| {
+        let mut options = ApiOptions {
+            name: name.map(|name| ApiName::parse(name).unwrap()),
+            ..ApiOptions::default()
+        };
+        options.annotate.names.prefix = prefix.to_owned();
+        let document = Document::parse(std::fs::read(spec.path()).unwrap(), None).unwrap();
+        Arc::new(
+            Api::build(document, options, http_client(&OutboundOptions::default()).unwrap())
+                .unwrap()
+                .0,
+        )
+    };
+    for (apis, problem) in [
+        (
+            vec![named(Some("a"), "a_"), named(None, "b_")],
+            "needs a name that no other API has",
+        ),
+        (
+            vec![named(Some("a-b"), "a_"), named(Some("a_b"), "b_")],
+            "needs a name that no other API has",
+        ),
+        (vec![named(Some("a"), ""), named(Some("b"), "")], "list_items"),
+    ] {
+        let problems = McpServer::of_several(apis).err().unwrap();
+        assert!(problems.len() == 1 && problems[0].contains(problem), "{problems:?}");
+    }
+
+    let server = McpServer::of_several(vec![named(Some("a"), "a_"), named(Some("b"), "b_")]).unwrap();
+    assert!(server.is_ready());
+    let (ours, theirs) = tokio::io::duplex(64 << 10);
+    let serving = tokio::spawn(async move { server.serve(ours).await.unwrap().waiting().await });
+    let session = async {
+        let client = CountingClient::default().serve(theirs).await.unwrap();
+        let tools = client.list_all_tools().await.unwrap();
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
+        assert_eq!(names, ["a_list_items", "b_list_items"]);
+        client.cancel().await.unwrap();
+    };
+    tokio::time::timeout(TIMEOUT, session).await.expect("every answer comes");
+    serving.await.unwrap().unwrap();
 }
