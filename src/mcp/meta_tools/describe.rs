@@ -23,18 +23,18 @@ pub(crate) struct DescribeRequest {
     detail: Detail,
 }
 
-/// How operations are described.
+/// Detail of the description of operations.
 #[derive(Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 enum Detail {
-    /// In a compact form.
+    /// A compact form.
     #[default]
     Signature,
-    /// As JSON Schema.
+    /// JSON Schema.
     Schema,
 }
 
-/// Describes the arguments of operations, and says through which meta-tool each is called.
+/// Describes the arguments of operations, and names the meta-tool that calls each.
 #[must_use]
 pub(crate) fn describe_operations(meta_tools: &MetaTools, seen: &VisibleApis<'_>, request: &DescribeRequest) -> ToolResult {
     let max_bytes = seen.apis.iter().map(|api| api.api.max_result_bytes()).min().unwrap_or_default();
@@ -75,7 +75,7 @@ pub(crate) fn describe_operations(meta_tools: &MetaTools, seen: &VisibleApis<'_>
     ToolResult::of_text(blocks.join("\n\n"), OutputContract::None.text_form())
 }
 
-/// Name, request, meta-tool and class of an operation, in one line.
+/// Writes name, request, meta-tool and class of an operation, in one line.
 fn heading(meta_tools: &MetaTools, api: &VisibleApi<'_>, index: ToolIndex) -> String {
     let offered = api.api.offered(index);
     let effect = offered.enforcement.effect();

@@ -1,4 +1,4 @@
-//! From the arguments of a meta-tool to the operation and its own arguments: read once, here, and nowhere else.
+//! Reading of a meta-tool's arguments into the operation and its own arguments, only in this module.
 
 use serde_json::Value;
 
@@ -20,11 +20,11 @@ pub(crate) struct InnerCall<'c> {
     pub(crate) api: VisibleApi<'c>,
     pub(crate) tool: ToolIndex,
     pub(crate) arguments: JsonObject,
-    /// What was read otherwise than it was written, in sentences for the model.
+    /// Remarks about values that were read differently from how they were written, in sentences for the model.
     pub(crate) remarks: Vec<String>,
 }
 
-/// A call through a meta-tool that is not made.
+/// A refused call through a meta-tool.
 pub(crate) struct RefusedCall<'c> {
     /// The answer.
     pub(crate) result: Box<ToolResult>,
@@ -32,7 +32,7 @@ pub(crate) struct RefusedCall<'c> {
     pub(crate) operation: Option<(VisibleApi<'c>, ToolIndex)>,
 }
 
-/// The call that the arguments of a meta-tool ask for.
+/// Reads the call from the arguments of a meta-tool.
 ///
 /// # Errors
 /// The result of a call that is not made: an unknown operation, one of another class, or malformed arguments.
@@ -62,7 +62,7 @@ pub(crate) fn read_inner_call<'c>(
     }
 }
 
-/// The arguments of the operation, where this is its meta-tool.
+/// Reads the arguments of the operation, if this is its meta-tool.
 fn read_named_call(
     meta_tools: &MetaTools,
     effect: Effect,
@@ -106,8 +106,8 @@ fn read_named_call(
     )))
 }
 
-/// The operation of exactly that name, with its API; or the only one of that operationId, or of that method and path,
-/// which is told.
+/// Returns the operation of exactly that name, with its API; or the only one of that operationId, or of that method and path, with a
+/// remark.
 pub(super) fn find_operation<'c>(
     meta_tools: &MetaTools,
     name: &str,
@@ -145,7 +145,7 @@ pub(super) fn find_operation<'c>(
     Err(refuse(unknown_operation(meta_tools, name, seen)))
 }
 
-/// What is said of a name that is not served, whatever the reason. Only what the caller may list is suggested.
+/// Describes a name that is not served, for any reason. Only operations that the caller may list are suggested.
 pub(super) fn unknown_operation(meta_tools: &MetaTools, name: &str, seen: &VisibleApis<'_>) -> String {
     let hint = match seen.suggestion(name) {
         Some(Suggestion::Nearest(near)) => format!(". Did you mean {near}?"),

@@ -1,4 +1,4 @@
-//! The meta-tools as clients get them: names, hints, schemas, and the words that tell a model how to use them.
+//! The meta-tools as clients get them: names, hints, schemas, and the instructions for a model.
 
 use std::collections::HashMap;
 
@@ -12,9 +12,9 @@ use crate::text::{counted, truncate};
 
 /// The most characters of a query or a tag: the work of a search grows with its words.
 const MAX_QUERY_LENGTH: usize = 2000;
-/// How many words of tags or nouns a description has at the most, in bytes.
+/// Largest number of bytes of tags or nouns in a description.
 const MAX_TAGS_BYTES: usize = 700;
-/// How many segments of paths stand for the resources of an API without tags.
+/// Number of segments of paths that represent the resources of an API without tags.
 const MAX_NOUNS: usize = 60;
 /// The longest title of one of several APIs, in bytes.
 const MAX_TITLE_BYTES: usize = 60;
@@ -26,7 +26,7 @@ pub(crate) fn effects_of(seen: &VisibleApis<'_>) -> Vec<Effect> {
     Effect::ALL.into_iter().filter(has).collect()
 }
 
-/// The meta-tools that are listed, each as JSON: search, describe, and a call for each class that has operations.
+/// Writes the listed meta-tools, each as JSON: search, describe, and a call for each class that has operations.
 pub(crate) fn write_meta_tools(seen: &VisibleApis<'_>, prefix: &str) -> impl Iterator<Item = (MetaToolKind, Box<str>)> {
     let effects = effects_of(seen);
     MetaToolKind::ALL.into_iter().filter_map(move |kind| {
@@ -36,7 +36,7 @@ pub(crate) fn write_meta_tools(seen: &VisibleApis<'_>, prefix: &str) -> impl Ite
 }
 
 fn write_meta_tool(kind: MetaToolKind, seen: &VisibleApis<'_>, prefix: &str, effects: &[Effect]) -> Box<str> {
-    // readOnly, destructive, idempotent, openWorld: true of every operation that the meta-tool lets through.
+    // readOnly, destructive, idempotent, openWorld: true of every operation that the meta-tool calls.
     let (hints, title, schema) = match kind {
         MetaToolKind::Search => ([true, false, true, false], "Search operations", search_schema(seen)),
         MetaToolKind::Describe => ([true, false, true, false], "Describe operations", describe_schema()),
@@ -95,7 +95,7 @@ fn describe_meta_tool(kind: MetaToolKind, seen: &VisibleApis<'_>, prefix: &str, 
     }
 }
 
-/// How to use the meta-tools, in one sentence.
+/// Describes the use of the meta-tools in one sentence.
 fn three_steps(prefix: &str, effects: &[Effect]) -> String {
     let calls: Vec<String> = effects
         .iter()
@@ -128,7 +128,7 @@ fn title_of(seen: &VisibleApis<'_>) -> String {
     }
 }
 
-/// What the instructions of the server say in search mode: the steps and what is missing first, because some clients cut the rest.
+/// Writes the instructions of the server in search mode: the steps and missing APIs first, because some clients cut the rest.
 #[must_use]
 pub(crate) fn about_meta_tools(seen: &VisibleApis<'_>, prefix: &str, missing: Option<&str>) -> String {
     // Of a list that depends on the caller, neither counts nor effects: they are the same text for every caller.
@@ -148,7 +148,7 @@ pub(crate) fn about_meta_tools(seen: &VisibleApis<'_>, prefix: &str, missing: Op
     .to_owned()
 }
 
-/// The tags with counts, or the most frequent nouns of the paths where there are no tags.
+/// Returns the tags with counts, or the most frequent nouns of the paths if there are no tags.
 #[must_use]
 pub(crate) fn vocabulary(seen: &VisibleApis<'_>) -> String {
     let tags = tag_counts(seen);
@@ -159,7 +159,7 @@ pub(crate) fn vocabulary(seen: &VisibleApis<'_>) -> String {
     fitting("The paths speak of: ", frequent_nouns(seen).into_iter().map(as_words))
 }
 
-/// As many of the words as fit, after `head`.
+/// Returns as many of the words as fit, after `head`.
 fn fitting(head: &str, words: impl Iterator<Item = String>) -> String {
     let mut out = head.to_owned();
     let mut left_out = 0;
@@ -180,7 +180,7 @@ fn fitting(head: &str, words: impl Iterator<Item = String>) -> String {
     out
 }
 
-/// How many tools each tag has, the most frequent first, equals in the order of the document.
+/// Returns the number of tools of each tag, the most frequent first, equals in the order of the document.
 #[must_use]
 pub(crate) fn tag_counts<'c>(seen: &VisibleApis<'c>) -> Vec<(&'c str, usize)> {
     let tags = seen

@@ -1,4 +1,4 @@
-//! The meta-tools of an endpoint: which are listed, under which names.
+//! The meta-tools of an endpoint, and their names.
 
 use std::sync::OnceLock;
 
@@ -12,17 +12,17 @@ use crate::mcp::visible::{VisibleApi, VisibleApis};
 use crate::proxy::{ArgumentChecks, CheckedArguments, EmptyArgument, ToolResult};
 use crate::text::{MAX_DESCRIPTION_BYTES, one_line, truncate};
 
-/// The meta-tools of an endpoint.
+/// Meta-tools of an endpoint.
 pub(crate) struct MetaTools {
     prefix: String,
     tools: Vec<MetaTool>,
-    /// The operations that are listed beside the meta-tools, each with the place of its API.
+    /// The operations that are listed beside the meta-tools, each with the index of its API.
     pinned: Vec<(usize, ToolIndex)>,
     /// A sentence that names the APIs of the endpoint that are missing, one of which may have what a caller means.
     missing_apis: Option<String>,
 }
 
-/// A meta-tool as clients get it that see everything.
+/// A meta-tool as clients get it that may list all operations.
 struct MetaTool {
     kind: MetaToolKind,
     /// The tool as JSON.
@@ -32,7 +32,7 @@ struct MetaTool {
 }
 
 impl MetaTools {
-    /// The meta-tools of what an endpoint serves; `pins` are the operations of each API that are listed as well.
+    /// Makes the meta-tools of an endpoint; `pins` are the operations of each API that are listed as well.
     #[must_use]
     pub(crate) fn new(all: &VisibleApis<'_>, prefix: &str, pins: &[&[Pattern]]) -> Self {
         let pinned_of = |(place, api): (usize, &VisibleApi<'_>)| {
@@ -68,23 +68,23 @@ impl MetaTools {
         self.missing_apis.as_deref()
     }
 
-    /// The meta-tools as clients get them that see everything.
+    /// Returns the meta-tools for clients that may list all operations.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|tool| tool.text.as_ref())
     }
 
-    /// The names of the meta-tools, in the order in which they are listed.
+    /// Returns the names of the meta-tools, in the order in which they are listed.
     pub(crate) fn names(&self) -> impl Iterator<Item = String> {
         self.tools.iter().map(|tool| self.name_of(tool.kind))
     }
 
-    /// The meta-tools as a client gets them that sees this.
+    /// Returns the meta-tools for a client that may list these operations.
     #[must_use]
     pub(crate) fn texts_for(&self, seen: &VisibleApis<'_>) -> Vec<Box<str>> {
         write_meta_tools(seen, &self.prefix).map(|(_, text)| text).collect()
     }
 
-    /// The arguments of a meta-tool, repaired where that makes them valid.
+    /// Checks the arguments of a meta-tool, and repairs them if that makes them valid.
     ///
     /// # Errors
     /// The result that says what is wrong with them.
@@ -100,13 +100,13 @@ impl MetaTools {
         }
     }
 
-    /// What a client is told of the server: the three steps, the APIs, the tags.
+    /// Writes the instructions for clients: the three steps, the APIs, the tags.
     #[must_use]
     pub(crate) fn instructions(&self, all: &VisibleApis<'_>) -> String {
         truncate(&about_meta_tools(all, &self.prefix, self.missing_apis()), MAX_DESCRIPTION_BYTES)
     }
 
-    /// The operations that are listed beside the meta-tools, each with the place of its API.
+    /// Returns the operations that are listed beside the meta-tools, each with the index of its API.
     pub(crate) fn pinned(&self) -> &[(usize, ToolIndex)] {
         &self.pinned
     }
@@ -118,26 +118,26 @@ impl MetaTools {
         self.names().chain(self.pinned.iter().filter_map(name_of)).collect()
     }
 
-    /// How many tools a client is listed that sees everything.
+    /// Returns the number of listed tools for a client that may list all operations.
     #[must_use]
     pub(crate) fn count(&self) -> usize {
         self.tools.len() + self.pinned.len()
     }
 
-    /// The meta-tool of that name, where the endpoint has it.
+    /// Returns the meta-tool of that name, if the endpoint has it.
     #[must_use]
     pub(crate) fn kind_of(&self, name: &str) -> Option<MetaToolKind> {
         let kind = meta_tool_names::kind_of(name.strip_prefix(self.prefix.as_str())?)?;
         self.tools.iter().any(|tool| tool.kind == kind).then_some(kind)
     }
 
-    /// What the names of the meta-tools begin with.
+    /// Returns the prefix of the names of the meta-tools.
     #[must_use]
     pub(crate) fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// The name of a meta-tool as it is listed.
+    /// Returns the name of a meta-tool as it is listed.
     #[must_use]
     pub(crate) fn name_of(&self, kind: MetaToolKind) -> String {
         format!("{}{}", self.prefix, kind.name())

@@ -1,10 +1,10 @@
-//! `--tools`: whether every operation is listed as a tool, or a few meta-tools stand for all of them.
+//! `--tools`: the choice between a list of all operations and a few meta-tools for them.
 
 use crate::annotate::Pattern;
 use crate::mcp::visible::VisibleApis;
 use crate::text::TYPICAL_BYTES_PER_TOKEN;
 
-/// What the operator says about the list.
+/// The operator's choice of a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum ListMode {
     /// The operator chose none: every operation is a tool, unless the list is longer than any client takes.
@@ -18,25 +18,25 @@ pub(crate) enum ListMode {
     Auto,
 }
 
-/// From how many bytes on a list is too long: about 1.5 million tokens, more than any client takes.
+/// Number of bytes above which a list is too long: about 1.5 million tokens, more than any client takes.
 const MAX_LIST_BYTES: usize = 6 << 20;
-/// From how many tokens on `auto` means search.
+/// Number of tokens above which `auto` means search.
 const MAX_LIST_TOKENS: usize = 20_000;
 
-/// How the list of tools is made.
+/// Options of the list of tools.
 #[derive(Debug, Clone)]
 pub(crate) struct ListOptions {
-    /// Whether every operation is listed.
+    /// Choice of the list.
     pub(crate) mode: ListMode,
-    /// From how many tokens on `auto` means search.
+    /// Number of tokens above which `auto` means search.
     pub(crate) max_tokens: usize,
-    /// From how many bytes on a list is too long where no mode was chosen.
+    /// Number of bytes above which a list is too long if no mode was chosen.
     pub(crate) max_bytes: usize,
-    /// How many tools the client takes.
+    /// Number of tools that the client takes.
     pub(crate) max_tools: Option<usize>,
     /// Operations that are listed in search mode as well.
     pub(crate) pins: Vec<Pattern>,
-    /// What stands before every name.
+    /// Prefix of every name.
     pub(crate) prefix: String,
 }
 
@@ -54,7 +54,7 @@ impl Default for ListOptions {
 }
 
 impl ListOptions {
-    /// The longest list in which every operation is a tool, in bytes; `None` where there is no limit.
+    /// Returns the longest list in which every operation is a tool, in bytes; `None` if there is no limit.
     fn longest_list(&self) -> Option<usize> {
         match self.mode {
             ListMode::All => None,
@@ -65,8 +65,8 @@ impl ListOptions {
     }
 }
 
-/// Whether an endpoint is served in search mode, by what is said of each of its APIs: where one says so, all are. The list is only
-/// counted until it is too long.
+/// Returns true if an endpoint is served in search mode, by the choice for each of its APIs: if one is, all are. The list is only counted
+/// until it is too long.
 #[must_use]
 pub(crate) fn decide(options: &[&ListOptions], all: &VisibleApis<'_>) -> bool {
     let max_bytes = options.iter().filter_map(|options| options.longest_list()).min();

@@ -1,4 +1,4 @@
-//! `search_operations`: hits for each question, or the tags where there is none.
+//! `search_operations`: hits for each question, or the tags if there is none.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,11 +17,11 @@ use crate::text::{MAX_LIKENED_BYTES, counted, one_line};
 
 /// The most hits over all queries.
 const MAX_HITS: usize = 25;
-/// How many sources of identifiers a hit names.
+/// Number of sources of identifiers that a hit names.
 const MAX_NEEDS: usize = 2;
-/// How many tags are listed where nothing is asked.
+/// Number of tags that are listed without a query.
 const MAX_TAGS: usize = 60;
-/// How many of the nearest tags are named where nothing fits.
+/// Number of the most similar tags that are named if none fits.
 const NEAR_TAGS: usize = 5;
 
 /// The member of `_meta` with an answer for programs: hosts show a model the lines alone.
@@ -77,7 +77,7 @@ pub(crate) fn search_operations(meta_tools: &MetaTools, seen: &VisibleApis<'_>, 
 }
 
 impl SearchRequest {
-    /// How many hits each query gets.
+    /// Returns the number of hits for each query.
     fn limit(&self) -> usize {
         let count = self.queries.len().max(1);
         let usual = match count {
@@ -89,7 +89,7 @@ impl SearchRequest {
         self.limit.unwrap_or(usual).min(MAX_HITS / count)
     }
 
-    /// Whether an operation is among those that are asked about.
+    /// Returns true if the request admits an operation.
     fn admits(&self, offered: &OfferedTool<'_>) -> bool {
         self.effect.is_none_or(|effect| offered.enforcement.effect() == effect)
             && self.tag.as_deref().is_none_or(|tag| has_tag(offered, tag))
@@ -101,7 +101,7 @@ fn has_tag(offered: &OfferedTool<'_>, tag: &str) -> bool {
     tags.map(str::to_lowercase).any(|own| own == tag.to_lowercase())
 }
 
-/// What is said of a tag that no operation has; nothing where one has it.
+/// Describes a tag that no operation has; `None` if one has it.
 fn describe_unknown_tag(seen: &VisibleApis<'_>, request: &SearchRequest) -> Option<String> {
     let tag = request.tag.as_deref()?;
     let is_known = seen.operations().any(|(_, _, offered)| has_tag(&offered, tag));
@@ -124,7 +124,7 @@ fn result_of(text: String, json: Value) -> ToolResult {
     result
 }
 
-/// What is answered to a query that consists of stop words, beside others that do not.
+/// Answers a query that consists of stop words, beside others that do not.
 fn without_words(seen: &VisibleApis<'_>, query: &str) -> QueryAnswer {
     QueryAnswer {
         query: query.to_owned(),
@@ -134,7 +134,7 @@ fn without_words(seen: &VisibleApis<'_>, query: &str) -> QueryAnswer {
     }
 }
 
-/// What is answered to a query; nothing where it consists of stop words.
+/// Answers a query; `None` if it consists of stop words.
 fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Option<QueryAnswer> {
     let found: Vec<SearchedTools> = seen.apis.iter().map(|api| search_one(api, query, request)).collect();
     // The index knows the words of all operations, and a caller must not learn that one exists that it may not list.
@@ -213,7 +213,7 @@ fn browse(seen: &VisibleApis<'_>, request: &SearchRequest) -> QueryAnswer {
     }
 }
 
-/// What is said where the hits end before the offset.
+/// Describes an offset after the last hit.
 fn past_the_end(total: usize, offset: usize) -> String {
     format!("There are {}, none from {offset} on.", counted(total, "hit"))
 }

@@ -98,7 +98,7 @@ impl NamedSchemas {
         self.anchors.get(name).into_iter().flatten()
     }
 
-    /// How many resources begin before `from` or with it.
+    /// Returns the number of resources that begin before `from` or with it.
     fn count_until(&self, from: Span) -> usize {
         let begins = |span: Span| (span.file, span.start);
         self.resources.partition_point(|resource| begins(resource.span) <= begins(from))

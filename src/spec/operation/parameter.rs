@@ -106,7 +106,7 @@ impl Parameter {
         (self.location, name)
     }
 
-    /// Whether it goes there under that name; names of headers have no case (RFC 9110 section 5.1).
+    /// Returns true if the parameter has that location and name; names of headers are case-insensitive (RFC 9110 section 5.1).
     #[must_use]
     pub fn is(&self, location: Location, name: &str) -> bool {
         let same = if location == Location::Header {

@@ -50,7 +50,7 @@ pub fn operations(document: &Document) -> (Vec<Box<Operation>>, Vec<Diagnostic>)
 struct Reader<'a> {
     document: &'a Document,
     operations: Vec<Box<Operation>>,
-    /// Where each operation is among them, by its method and path.
+    /// Index of each operation by its method and path.
     indexes: HashMap<(Method, String), usize>,
     /// Those that a later one with the same method and path replaces.
     replaced: HashSet<usize>,
