@@ -6,7 +6,7 @@ const MAX_STATE_MEMBERS: usize = 32;
 /// Characters of a key of `tracestate`.
 const MAX_KEY_CHARS: usize = 256;
 
-/// A valid `traceparent`, with its `tracestate` where that is valid too.
+/// A valid `traceparent`, with its `tracestate` if that is valid too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TraceContext {
     pub(super) trace_id: u128,
@@ -19,7 +19,7 @@ pub(crate) struct TraceContext {
 }
 
 impl TraceContext {
-    /// The context of a `traceparent` and its `tracestate` (W3C Trace Context, sections 3.2 and 3.3); `None` where the first is not
+    /// Reads the context of a `traceparent` and its `tracestate` (W3C Trace Context, sections 3.2 and 3.3); `None` if the first is not
     /// valid. A `tracestate` that is not valid is left out.
     pub(crate) fn read(parent: &str, state: Option<&str>) -> Option<Self> {
         let mut parts = parent.split('-');
@@ -50,13 +50,13 @@ impl TraceContext {
         (&self.parent, self.state.as_deref())
     }
 
-    /// Whether both name the same span.
+    /// Returns true if both name the same span.
     pub(super) fn is_same_span(&self, other: &Self) -> bool {
         (self.trace_id, self.span_id) == (other.trace_id, other.span_id)
     }
 }
 
-/// Whether a text is a list of members with keys of their own, within the limits.
+/// Returns true if a text is a list of members with keys of their own, within the limits.
 fn is_trace_state(text: &str) -> bool {
     let members: Vec<&str> = text.split(',').map(|member| member.trim_matches([' ', '\t'])).collect();
     let keys: Vec<Option<&str>> = members
@@ -72,7 +72,7 @@ fn is_trace_state(text: &str) -> bool {
         && !keys.iter().copied().enumerate().any(is_repeated)
 }
 
-/// The key of a member `key=value`, where both are written as the grammar asks.
+/// Returns the key of a member `key=value`, if both follow the grammar.
 fn key_of(member: &str) -> Option<&str> {
     let (key, value) = member.split_once('=')?;
     let is_key = key

@@ -15,9 +15,9 @@ use crate::outbound::{self, HttpClient, OutboundOptions, http_client, is_loopbac
 
 /// Spans in one request.
 const MAX_BATCH: usize = 512;
-/// How often a batch is sent again.
+/// Number of times that a batch is sent again.
 const MAX_RETRIES: u32 = 3;
-/// How long the first pause is; each further one is twice as long.
+/// Length of the first pause; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// A collector that asks for a longer pause loses the batch.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
@@ -30,7 +30,7 @@ struct Exporter {
     queue: SpanQueue,
 }
 
-/// What became of a request.
+/// Outcome of a request.
 enum SendOutcome {
     Taken {
         refused: usize,
@@ -46,7 +46,7 @@ enum SendOutcome {
 /// Starts the task.
 ///
 /// # Errors
-/// A sentence where no client can be made.
+/// A sentence if no client can be made.
 pub(super) fn start(
     options: TraceOptions,
     outbound: &OutboundOptions,
@@ -93,7 +93,7 @@ impl Exporter {
         }
     }
 
-    /// Sends a batch, again where that may help; what cannot be sent is lost.
+    /// Sends a batch, again if that may help; spans that cannot be sent are lost.
     async fn send_batch(&self, batch: Vec<FinishedSpan>) {
         let count = batch.len();
         let mut body = otlp::write_request(&self.options.resource, batch);

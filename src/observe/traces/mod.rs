@@ -28,11 +28,11 @@ use crate::outbound::OutboundOptions;
 /// The contexts that a request of a client names.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ArrivedContexts {
-    /// Of `_meta` of the message.
+    /// Context in `_meta` of the message.
     pub(crate) message: Option<TraceContext>,
-    /// Of the headers of the HTTP request.
+    /// Context in the headers of the HTTP request.
     pub(crate) request: Option<TraceContext>,
-    /// Whether its trace may go on here: over stdio, and where the client has proved who it is.
+    /// True if its trace is continued: over stdio, and if the client is authenticated.
     pub(crate) is_trusted: bool,
 }
 
@@ -57,11 +57,11 @@ impl Tracer {
         Self(None)
     }
 
-    /// Starts the task that sends spans; `on_drop` is told how many are lost. `outbound` says how other servers than the API are
-    /// reached.
+    /// Starts the task that sends spans; `on_drop` is called with the number of lost ones. `outbound` has the settings of connections to
+    /// other servers than the API.
     ///
     /// # Errors
-    /// A sentence where nothing can be sent.
+    /// A sentence if spans cannot be sent.
     #[cfg(feature = "otel")]
     pub(crate) fn start(options: TraceOptions, outbound: &OutboundOptions, on_drop: fn(usize)) -> Result<Self, String> {
         let sampler = options.sampler;
@@ -77,8 +77,8 @@ impl Tracer {
         Err("this program was built without the feature `otel`".into())
     }
 
-    /// Begins the span of a request of a client; `None` where no spans are recorded. The context of a client that is not trusted is
-    /// a link, so that it cannot decide what is recorded.
+    /// Begins the span of a request of a client; `None` if no spans are recorded. The context of a client that is not trusted is a link, so
+    /// that it cannot decide what is recorded.
     pub(super) fn begin(&self, contexts: &ArrivedContexts) -> Option<OpenSpan> {
         let Recorder { sampler, .. } = self.0.as_ref()?;
         let parent = contexts.first().filter(|_| contexts.is_trusted);

@@ -42,7 +42,7 @@ pub(super) fn write_request(resource: &[(String, String)], spans: Vec<FinishedSp
     request.encode_to_vec()
 }
 
-/// How many of the spans the collector says that it has refused.
+/// Returns the number of spans that the collector reports as refused.
 pub(super) fn refused_spans(response: &[u8]) -> usize {
     let read = ExportTraceServiceResponse::decode(response).unwrap_or_default();
     let refused = read.partial_success.map_or(0, |partial| partial.rejected_spans);

@@ -11,10 +11,10 @@ use super::span::FinishedSpan;
 
 /// Spans that wait at the most.
 const MAX_QUEUED_SPANS: usize = 2048;
-/// How long the end of the process waits for the last spans.
+/// Time for which the end of the process waits for the last spans.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the exporter is told.
+/// Item for the exporter.
 pub(super) enum QueueItem {
     Span(Box<FinishedSpan>),
     /// Send what there is, and answer then.
@@ -44,7 +44,7 @@ impl SpanQueue {
         (queue, items)
     }
 
-    /// Takes a span, or drops it where there is no room: nobody waits for the exporter.
+    /// Takes a span, or drops it if there is no room, because calls do not wait for the exporter.
     pub(super) fn push(&self, span: FinishedSpan) {
         if self.sender.try_send(QueueItem::Span(Box::new(span))).is_err() {
             self.count_dropped(1, "the collector is slower than the calls");

@@ -1,16 +1,16 @@
-//! Which traces are recorded.
+//! Sampling of traces.
 
-/// Which traces are recorded: the samplers of OpenTelemetry's SDK by their names.
+/// Decision about the recorded traces: the samplers of OpenTelemetry's SDK by their names.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sampler {
-    /// Whether a parent that is recorded, or is not, decides.
+    /// True if a parent that is recorded, or is not, decides.
     pub(crate) follows_parent: bool,
-    /// Which share of the other traces is recorded, from 0 to 1.
+    /// Share of the other traces that is recorded, from 0 to 1.
     pub(crate) ratio: f64,
 }
 
 impl Sampler {
-    /// The sampler of `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`; `None` where there is none of that name.
+    /// Returns the sampler of `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`; `None` if there is none of that name.
     pub(crate) fn named(name: &str, argument: Option<f64>) -> Option<Self> {
         let (follows_parent, rest) = name.strip_prefix("parentbased_").map_or((false, name), |rest| (true, rest));
         let ratio = match rest {
@@ -22,8 +22,8 @@ impl Sampler {
         Some(Self { follows_parent, ratio })
     }
 
-    /// Whether a trace is recorded, whose parent is recorded or not. The lower half of the trace's identifier decides, so that
-    /// every process decides alike about one trace.
+    /// Returns true if a trace with that parent is recorded. The lower half of the trace's identifier decides, so all processes decide
+    /// alike about one trace.
     pub(super) fn records(self, trace_id: u128, parent: Option<bool>) -> bool {
         /// The lower 63 bits.
         const MASK: u128 = (1 << 63) - 1;

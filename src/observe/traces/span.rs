@@ -31,7 +31,7 @@ pub(crate) struct SpanPlace {
     pub(super) trace_id: u128,
     pub(super) span_id: u64,
     pub(super) parent: Option<u64>,
-    /// Whether the parent is a span of another process.
+    /// True if the parent is a span of another process.
     pub(super) has_remote_parent: bool,
     pub(super) is_sampled: bool,
     /// `tracestate` of the trace.
@@ -51,7 +51,7 @@ pub(crate) struct FinishedSpan {
     pub(super) has_failed: bool,
 }
 
-/// Where a span begins.
+/// A span that has begun.
 #[derive(Debug)]
 pub(crate) struct OpenSpan {
     place: SpanPlace,
@@ -89,7 +89,7 @@ impl OpenSpan {
         }
     }
 
-    /// Whether it is recorded.
+    /// Returns true if the span is recorded.
     pub(crate) fn is_sampled(&self) -> bool {
         self.place.is_sampled
     }
@@ -168,7 +168,7 @@ mod tests {
             (span.started, span.started + span.duration)
         };
         let parent = OpenSpan::new(place, SpanKind::Server);
-        // The thread may wait at any point, so also between the begin of the span and whatever else is begun with it.
+        // The thread may wait at any point, so also between the begin of the span and that of other measurements.
         sleep(Duration::from_millis(2));
         let child = parent.child(SpanKind::Client);
         let ((child_began, child_ended), (began, ended)) = (end(&child), end(&parent));
