@@ -36,21 +36,11 @@ pub(crate) struct ToolFacts {
     name: String,
     /// Method and path, by which a tool is known under another name.
     operation: String,
-    /// The hints that count: read-only, destructive, idempotent, open-world.
-    hints: [bool; 4],
+    /// The values of all hints, in the order of `Hint::ALL`.
+    hints: [bool; Hint::ALL.len()],
     input: Value,
     description: Value,
 }
-
-const HINTS: [(Hint, &str); 4] = [
-    (Hint::ReadOnly, "readOnly"),
-    (Hint::Destructive, "destructive"),
-    (Hint::Idempotent, "idempotent"),
-    (Hint::OpenWorld, "openWorld"),
-];
-
-/// For each hint, true if its careful value is true.
-const CAREFUL_WHEN_TRUE: [bool; 4] = [false, true, false, true];
 
 /// The facts of all tools of an API.
 pub(crate) fn facts_of(api: &Api) -> Vec<ToolFacts> {
@@ -59,7 +49,7 @@ pub(crate) fn facts_of(api: &Api) -> Vec<ToolFacts> {
         ToolFacts {
             name: offered.tool.name.to_string(),
             operation: offered.operation.label(),
-            hints: HINTS.map(|(hint, _)| offered.hints.effective(hint)),
+            hints: Hint::ALL.map(|hint| offered.hints.effective(hint)),
             input: whole.get("inputSchema").cloned().unwrap_or_default(),
             description: whole.get("description").cloned().unwrap_or_default(),
         }
@@ -147,13 +137,12 @@ fn compare_input(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolCh
 
 /// Clients have lists of tools that run without a question: a hint that became more careful takes a tool off such a list.
 fn compare_hints(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolChange>) {
-    let pairs = before.hints.iter().zip(after.hints).zip(HINTS).zip(CAREFUL_WHEN_TRUE);
-    for (((was, is), (hint, name)), careful) in pairs {
-        if *was == is {
+    for ((was, is), hint) in before.hints.into_iter().zip(after.hints).zip(Hint::ALL) {
+        if was == is {
             continue;
         }
-        let said = format!("{name} is {is} now");
-        if is == careful {
+        let said = format!("{} is {is} now", hint.word());
+        if is == hint.default_value() {
             push(changes, Impact::Breaking, &after.name, said.clone());
             if hint == Hint::ReadOnly {
                 push(changes, Impact::Risk, &after.name, "it writes now".into());

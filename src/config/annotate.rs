@@ -229,9 +229,8 @@ fn hint(text: &str, problems: &mut Vec<String>) -> Option<Rule> {
         match (Hint::parse(key), value.parse::<bool>()) {
             (Some(hint), Ok(value)) => hints.insert(0, (hint, value)),
             (None, _) => {
-                problems.push(format!(
-                    "--hint `{text}`: `{key}` is not one of readOnly, destructive, idempotent, openWorld"
-                ));
+                let known = Hint::ALL.map(Hint::word).join(", ");
+                problems.push(format!("--hint `{text}`: `{key}` is not one of {known}"));
                 return None;
             }
             (_, Err(_)) => {
