@@ -31,6 +31,22 @@ pub(crate) fn member_at<'v>(object: &'v JsonObject, place: &str) -> Option<&'v V
     object.get(&first.replace("~1", "/").replace("~0", "~"))?.pointer(rest)
 }
 
+/// Returns an object in which [`member_at`] finds that value at that place.
+#[must_use]
+pub(crate) fn object_with(place: &str, value: Value) -> JsonObject {
+    let Some(pointer) = place.strip_prefix('/') else {
+        return JsonObject::from_iter([(place.to_owned(), value)]);
+    };
+    let mut object = JsonObject::new();
+    let mut inner = Some(value);
+    for step in pointer.rsplit('/') {
+        let name = step.replace("~1", "/").replace("~0", "~");
+        let value = inner.take().unwrap_or_else(|| Value::Object(std::mem::take(&mut object)));
+        object.insert(name, value);
+    }
+    object
+}
+
 const RESERVED: &str = "$serde_json::private::";
 /// Prefix of all keys that `serde_json` may reserve.
 pub(crate) const RESERVED_KEYS: &str = "$serde_json::";

@@ -19,7 +19,7 @@ use crate::json as spec_json;
 use crate::observe;
 use crate::outbound::HttpClient;
 use crate::proxy::caller::AuthenticatedClient;
-use crate::proxy::caller::client_grant::ClientGrant;
+use crate::proxy::caller::client_grant::{ClientGrant, scopes_of};
 use crate::proxy::caller::client_key::ClientKey;
 use crate::proxy::caller::scopes::{Scopes, ToolScopes};
 use crate::proxy::caller::subject::SubjectToken;
@@ -204,7 +204,7 @@ impl Oauth {
             return Err(TokenError::Invalid("the token is from another issuer"));
         }
         let expires = check_times(&claims)?;
-        let granted = scopes(&claims);
+        let granted = scopes_of(&claims);
         if self.options.scopes.iter().any(|scope| !granted.contains(scope)) {
             return Err(TokenError::Scope(self.needed(&[], &granted, resource)));
         }
@@ -301,19 +301,6 @@ fn without_repeats<'s>(scopes: impl Iterator<Item = &'s String>) -> Vec<String> 
         }
     }
     once
-}
-
-/// `scope` is a string (RFC 8693 section 4.2); some issuers write `scp`, and some an array.
-fn scopes(claims: &Map<String, Value>) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for claim in ["scope", "scp"] {
-        match claims.get(claim) {
-            Some(Value::String(text)) => found.extend(text.split_ascii_whitespace().map(str::to_owned)),
-            Some(Value::Array(items)) => found.extend(items.iter().filter_map(Value::as_str).map(str::to_owned)),
-            _ => {}
-        }
-    }
-    found
 }
 
 const INCOMPLETE: &str = "the token lacks a valid exp, iss or aud";

@@ -190,6 +190,7 @@ Examples:
   openapi-mcp tools --spec petstore.yaml
   openapi-mcp tools --spec petstore.yaml --read-only --explain
   openapi-mcp tools --spec petstore.yaml --search 'order status'
+  openapi-mcp tools --config mcp.yaml --as claims.json
 
 Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
 

@@ -1,19 +1,23 @@
 //! `openapi-mcp tools`: the tools as a person wants to see them before an agent does.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use serde_json::Value;
 
 use super::each_api::{LoadedApis, UNREADABLE, catalog_of, load_each, title_of};
 use super::listing::{self, Shown};
 use super::load::{self, LoadPurpose};
 use super::log::spinner::Spinner;
 use super::{ConfigFile, Failure, help, output};
-use crate::api::{Api, OfferedTool};
+use crate::api::{Api, Caller, OfferedTool, ToolIndex};
 use crate::config::ApiConfig;
 use crate::config::apis::tenants::resolve::describe_tenants;
 use crate::config::settings::{CommandSettings, LogLevel};
+use crate::json;
+use crate::mcp::rights::ALL_RIGHTS;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = help::TOOLS_EXAMPLES)]
@@ -27,6 +31,9 @@ pub(crate) struct ToolsCommand {
     /// Show the source of each hint
     #[arg(long)]
     explain: bool,
+    /// Show the tools that a user with these claims may list: a file with the claims of an access token, as JSON
+    #[arg(long = "as", value_name = "FILE", hide_short_help = true)]
+    claims: Option<PathBuf>,
     /// The format of the list
     #[arg(long, value_enum, default_value = "table")]
     format: ToolsFormat,
@@ -66,7 +73,19 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     let catalog = catalog_of(&apis)?;
     let configs: Vec<Arc<ApiConfig>> = apis.iter().map(|(config, _)| Arc::clone(config)).collect();
     let apis = apis.iter().map(|(_, loaded)| loaded.api.as_ref());
-    let tools = command.filter.apply(apis.clone());
+    let user = command.claims.as_deref().map(user_of_claims).transpose()?;
+    let rights = catalog
+        .as_ref()
+        .zip(user.as_ref())
+        .map(|(catalog, user)| catalog.rights(user.granted()));
+    let seen = catalog
+        .as_ref()
+        .map(|catalog| catalog.visible(rights.as_ref().unwrap_or(&ALL_RIGHTS)));
+    let is_listed = |place: usize, index: ToolIndex| {
+        let api = seen.as_ref().and_then(|seen| seen.apis.get(place));
+        user.is_none() || api.is_some_and(|api| api.shows(index))
+    };
+    let tools = command.filter.apply(apis.clone(), &is_listed);
     let shown = Shown {
         title: title_of(apis),
         tools: &tools,
@@ -116,14 +135,27 @@ fn terminal_columns() -> Option<usize> {
     Some(usize::from(columns))
 }
 
+/// Returns the user whose access token has the claims of a file.
+fn user_of_claims(path: &Path) -> Result<Caller, Failure> {
+    let wrong = |why: String| Failure::setting(format!("--as: `{}` {why}", path.display()));
+    let text = std::fs::read(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    match json::parse_value(&text) {
+        Ok(Value::Object(claims)) => Ok(Caller::default().with_claims(claims)),
+        Ok(_) => Err(wrong("is not a JSON object of claims".into())),
+        Err(error) => Err(wrong(format!("is not valid JSON: {error}"))),
+    }
+}
+
 impl Filter {
-    fn apply<'a>(&self, apis: impl Iterator<Item = &'a Api>) -> Vec<OfferedTool<'a>> {
-        let Some(question) = &self.search else {
-            return apis.flat_map(Api::iter).filter(|offered| self.admits(offered)).collect();
-        };
-        let found = apis.flat_map(|api| {
-            let found = api.search(question, &|index| self.admits(&api.offered(index)));
-            found.hits.into_iter().map(|index| api.offered(index)).collect::<Vec<_>>()
+    /// Returns the tools of all APIs that it admits. `is_listed` decides by the index of the API and of the tool.
+    fn apply<'a>(&self, apis: impl Iterator<Item = &'a Api>, is_listed: &dyn Fn(usize, ToolIndex) -> bool) -> Vec<OfferedTool<'a>> {
+        let found = apis.enumerate().flat_map(|(place, api)| {
+            let admits = |index: ToolIndex| is_listed(place, index) && self.admits(&api.offered(index));
+            let found: Vec<ToolIndex> = match &self.search {
+                Some(question) => api.search(question, &admits).hits,
+                None => api.indexes().filter(|index| admits(*index)).collect(),
+            };
+            found.into_iter().map(|index| api.offered(index)).collect::<Vec<_>>()
         });
         found.collect()
     }

@@ -155,7 +155,6 @@ impl LayeredSettings {
         };
         for api in &mut self.apis {
             api.forward = ForwardSettings::default();
-            api.scopes = ScopeSettings::default();
         }
     }
 

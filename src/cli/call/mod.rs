@@ -63,7 +63,8 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     };
     // What the calls of a mock go to lives as long as this.
     let apis = load_called(config.apis, &command.tool).await?;
-    let resolution = catalog_of(&apis)?.and_then(|catalog| catalog.resolve(&command.tool, Some(arguments), None));
+    let resolution =
+        catalog_of(&apis)?.and_then(|catalog| catalog.resolve(&command.tool, Some(arguments), user.as_ref().map(Caller::granted)));
     match resolution {
         Some(Resolution::Call(call)) => run_call(command, call, &apis, user).await,
         Some(Resolution::Lookup(lookup)) => print_result(command, &lookup.answer()),
@@ -79,6 +80,13 @@ async fn run_call(
     apis: &[(Arc<ApiConfig>, Loaded)],
     user: Option<Caller>,
 ) -> Result<ExitCode, Failure> {
+    if let Some(user) = &user {
+        let lacking = call.lacking_scopes(user);
+        if !lacking.is_empty() {
+            let needs = format!("--as-token-env: the token lacks a scope that this needs: {}", lacking.join(" "));
+            return Err(Failure::setting(needs));
+        }
+    }
     let is_of = |loaded: &Loaded| loaded.api.find(&call.offered().tool.name).is_some();
     let config = apis.iter().find(|(_, loaded)| is_of(loaded)).map(|(config, _)| config);
     let tenants = config

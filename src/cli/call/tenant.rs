@@ -1,9 +1,9 @@
 //! A call for one tenant of an API: made as a client of that tenant would make it.
 
-use crate::json::JsonObject;
 use http::{HeaderMap, HeaderValue};
 
 use crate::api::{Caller, TenantOptions, TenantSource};
+use crate::json::object_with;
 use crate::text::nearest;
 
 /// More tenants than this are counted, not named.
@@ -37,7 +37,7 @@ pub(super) fn caller_of_tenant(tenants: Option<&TenantOptions>, value: Option<&s
             let value = HeaderValue::from_str(value).map_err(|_| "--tenant: no header can hold this value".to_owned())?;
             Ok(Caller::default().with_headers(HeaderMap::from_iter([(name.clone(), value)])))
         }
-        TenantSource::Claim(name) => Ok(Caller::default().with_claims(JsonObject::from_iter([(name.clone(), value.into())]))),
+        TenantSource::Claim(name) => Ok(Caller::default().with_claims(object_with(name, value.into()))),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Keys of the configuration file: their paths, their forms, and what is wrong with their values.
 
+pub(crate) mod claim;
 pub(crate) mod path;
 pub(crate) mod text_list;
 pub(crate) mod wrong_value;

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::read_validate;
 use crate::config::forward::read_client_header;
+use crate::config::keys::claim::check_claim;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::spec::Location;
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, ValueSource};
@@ -188,10 +189,7 @@ fn read_source(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Op
             value,
         }),
         "forward" => read_client_header(name).map(ValueSource::Forward),
-        _ => Some(name.trim().to_owned())
-            .filter(|name| !name.is_empty())
-            .map(ValueSource::Claim)
-            .ok_or_else(|| "the name of a claim is missing".to_owned()),
+        _ => check_claim(name.trim()).map(|()| ValueSource::Claim(name.trim().to_owned())),
     };
     read.map_err(|problem| problems.push(format!("`{path}`: {problem}"))).ok()
 }

@@ -35,6 +35,15 @@ pub(crate) static NO_TOKEN: ClientGrant = ClientGrant {
 };
 
 impl ClientGrant {
+    /// Returns what an access token with these claims grants.
+    pub(crate) fn of_claims(claims: JsonObject) -> Self {
+        Self {
+            scopes: Scopes::Granted(Arc::new(scopes_of(&claims))),
+            claims: Some(Arc::new(claims)),
+            token: None,
+        }
+    }
+
     /// Returns the claims that rules of `access` compare.
     fn access_claims(&self) -> Option<&JsonObject> {
         match &self.token {
@@ -82,6 +91,19 @@ impl AccessDemand {
             Permission::LacksScope
         }
     }
+}
+
+/// `scope` is a string (RFC 8693 section 4.2); some issuers write `scp`, and some an array.
+pub(crate) fn scopes_of(claims: &JsonObject) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for claim in ["scope", "scp"] {
+        match claims.get(claim) {
+            Some(Value::String(text)) => found.extend(text.split_ascii_whitespace().map(str::to_owned)),
+            Some(Value::Array(items)) => found.extend(items.iter().filter_map(Value::as_str).map(str::to_owned)),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Returns true if a claim, or an element of it if it is a list, is one of the values. Types must be the same, and numbers written alike.

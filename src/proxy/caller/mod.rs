@@ -15,7 +15,6 @@ use http::header::HeaderMap;
 
 use self::client_grant::{ClientGrant, NO_TOKEN};
 use self::client_key::ClientKey;
-use self::scopes::Scopes;
 use self::subject::SubjectToken;
 use crate::json::JsonObject;
 
@@ -66,11 +65,7 @@ impl Caller {
         let client = AuthenticatedClient {
             key: self.key(),
             name: None,
-            granted: ClientGrant {
-                scopes: Scopes::All,
-                claims: Some(Arc::new(claims)),
-                token: None,
-            },
+            granted: ClientGrant::of_claims(claims),
             subject: None,
         };
         Self {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::auth_oauth::{Issuer, Signer, now, wait_for_keys};
 use crate::several::{Setup, listed, post_to};
 use crate::support::http_server::{answer_header, http_request};
-use crate::support::{HttpServer, LIST, call_message, command, initialize_parameters, stateless_meta, stderr, text, wait_until};
+use crate::support::{HttpServer, LIST, Upstream, call_message, command, initialize_parameters, stateless_meta, stderr, text, wait_until};
 
 const PUBLIC: &str = "https://mcp.example/mcp";
 
@@ -470,4 +470,196 @@ fn what_keeps_access_from_working_ends_the_start() {
     .output()
     .unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+fn tools_shows_the_list_of_a_user_and_a_claim_may_be_a_pointer() {
+    let setup = Setup::new();
+    setup.write("office.json", &document(|_| true).to_string());
+    let config =
+        setup.config(&json!({"spec": "office.json", "transport": "http", "oauth_issuer": "https://login.example", "access": rules()}));
+    let tools = |more: &[&str]| {
+        let output = command(&[&["tools", "--config", &config, "--format", "json"], more].concat())
+            .output()
+            .unwrap();
+        let listed: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let names = listed.iter().map(|one| one["tool"]["name"].as_str().unwrap().to_owned());
+        (names.collect::<Vec<_>>(), stderr(&output))
+    };
+    assert_eq!(tools(&[]).0.len(), 6);
+    for (claims, may, _) in callers() {
+        let file = setup.write("claims.json", &claims.to_string());
+        assert_eq!(tools(&["--as", &file]).0, may, "{claims}");
+    }
+    let searched = tools(&["--as", &setup.write("claims.json", "{}"), "--search", "list vaults"]).0;
+    assert!(!searched.contains(&"list_vaults".to_owned()), "{searched:?}");
+    for (text, words) in [("[]", "is not a JSON object of claims"), ("{", "is not valid JSON")] {
+        let told = tools(&["--as", &setup.write("claims.json", text)]).1;
+        assert!(told.contains("--as: `") && told.contains(words), "{told}");
+    }
+    let tenants = json!({"claim": "/org/id", "entries": {"acme": {"base_url": "http://127.0.0.1:9/acme"}}});
+    let config = setup.config(&json!({"spec": "office.json", "tenants": tenants}));
+    let args = ["call", "--config", &config, "--tenant", "acme", "--dry-run", "list_users"];
+    let output = command(&args).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("GET /acme/users"), "{output:?}");
+    for (keys, words) in [
+        (
+            json!({"tenants": {"claim": "/a~", "entries": {}}}),
+            "`tenants.claim`: `/a~` is not a JSON Pointer",
+        ),
+        (
+            json!({"overrides": [{"match": {"operation": "delete_user"}, "arguments": {"path:id": {"value": {"claim": "/~2"}}}}]}),
+            "`/~2` is not a JSON Pointer",
+        ),
+    ] {
+        let mut all = json!({"spec": "office.json"});
+        all.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+        let told = stderr(&command(&["tools", "--config", &setup.config(&all)]).output().unwrap());
+        assert!(told.contains(words), "{told}");
+    }
+}
+
+#[test]
+fn a_value_may_come_from_a_claim_at_a_pointer() {
+    let keys = Keys::new();
+    let upstream = Upstream::echo();
+    let rules = json!([{"match": {"operation": "delete_user"}, "arguments": {"path:id": {"value": {"claim": "/org/user ids/0"}}}}]);
+    let setup = Setup::new();
+    setup.write("office.json", &document(|_| true).to_string());
+    let config = setup.config(
+        &json!({"spec": "office.json", "base_url": upstream.url, "oauth_issuer": keys.issuer.name(), "public_url": PUBLIC,
+        "overrides": rules}),
+    );
+    let server = HttpServer::start(&["--config", &config]);
+    wait_for_keys(&keys.issuer);
+    for (claims, id) in [
+        (json!({"org": {"user ids": ["u7"]}}), Some("u7")),
+        (json!({"/org/user ids/0": "u8"}), None),
+        (json!({"org": {"user ids": [{}]}}), None),
+    ] {
+        let answer = post_to(&server, "/mcp", &[&keys.authorization(&claims)], &call_message("delete_user", "{}")).2;
+        let path = upstream.received().pop().map(|request| request.path().to_owned());
+        match id {
+            Some(id) => assert_eq!(path, Some(format!("/users/{id}")), "{answer}"),
+            None => assert!(text(&answer["result"]).contains("nothing was sent"), "{answer}"),
+        }
+    }
+    assert_eq!(upstream.received().len(), 1);
+}
+
+/// The next number below `bound` of a sequence that is the same in each run.
+fn next(seed: &mut u64, bound: usize) -> usize {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    usize::try_from((*seed >> 33) % bound as u64).unwrap()
+}
+
+/// A rule of `access`: scopes, and values of the claims `g` and `/a/b`.
+type RandomRule = (Value, Vec<usize>, Option<&'static str>, Vec<(&'static str, Vec<Value>)>);
+
+fn random_rule(seed: &mut u64) -> RandomRule {
+    let all: Vec<usize> = (0..OPERATIONS.len()).collect();
+    let (matches, of) = match next(seed, 4) {
+        0 => (json!({}), all),
+        1 => {
+            let tag = ["users", "admin", "audit"][next(seed, 3)];
+            (
+                json!({"tag": tag}),
+                all.into_iter().filter(|place| OPERATIONS[*place][3] == tag).collect(),
+            )
+        }
+        2 => {
+            let method = ["get", "post", "put", "delete"][next(seed, 4)];
+            (
+                json!({"method": method.to_uppercase()}),
+                all.into_iter().filter(|place| OPERATIONS[*place][1] == method).collect(),
+            )
+        }
+        _ => {
+            let place = next(seed, OPERATIONS.len());
+            (json!({"operation": OPERATIONS[place][0]}), vec![place])
+        }
+    };
+    let scope = (next(seed, 3) == 0).then(|| ["s", "t"][next(seed, 2)]);
+    let mut claims = Vec::new();
+    for claim in ["g", "/a/b"] {
+        if next(seed, 2) == 0 || (scope.is_none() && claims.is_empty() && claim == "/a/b") {
+            let values = [json!("x"), json!(1), json!(true), json!("1")];
+            let first = next(seed, 4);
+            claims.push((claim, vec![values[first].clone(), values[(first + next(seed, 3)) % 4].clone()]));
+        }
+    }
+    let mut rule = json!({"match": matches});
+    if let Some(scope) = scope {
+        rule["scopes"] = json!([scope]);
+    }
+    if !claims.is_empty() {
+        rule["claims"] = claims.iter().map(|(claim, values)| ((*claim).to_owned(), json!(values))).collect();
+    }
+    (rule, of, scope, claims)
+}
+
+#[test]
+fn p83_all_doors_agree_for_random_rules_and_claims() {
+    let keys = Keys::new();
+    let mut seed = 7;
+    for _ in 0..6 {
+        let rules: Vec<RandomRule> = (0..=next(&mut seed, 4)).map(|_| random_rule(&mut seed)).collect();
+        let access: Vec<&Value> = rules.iter().map(|(rule, ..)| rule).collect();
+        let office = keys.serve(&document(|_| true), &json!({"access": access}), &[]);
+        let searching = keys.serve(&document(|_| true), &json!({"access": access}), &["--tools", "search"]);
+        for _ in 0..8 {
+            let values = [
+                json!("x"),
+                json!(1),
+                json!(true),
+                json!("1"),
+                json!(["x", 1]),
+                json!([true]),
+                json!(null),
+                json!({"x": 1}),
+                json!(1.0),
+            ];
+            let (g, b) = (values[next(&mut seed, 9)].clone(), values[next(&mut seed, 9)].clone());
+            let scope = ["", "s", "t", "s t"][next(&mut seed, 4)];
+            let claims = json!({"g": g, "a": {"b": b}, "scope": scope});
+            let has = |claim: &str, wanted: &[Value]| {
+                let found = if claim == "g" { &g } else { &b };
+                let elements = found.as_array().cloned().unwrap_or_else(|| vec![found.clone()]);
+                elements.iter().any(|element| wanted.contains(element))
+            };
+            let ann = keys.authorization(&claims);
+            let listed = office.listed(&ann);
+            for (place, [name, method, path, _]) in OPERATIONS.into_iter().enumerate() {
+                let of = || rules.iter().filter(|(_, of, ..)| of.contains(&place));
+                let exists = of().all(|(_, _, _, claims)| claims.iter().all(|(claim, values)| has(claim, values)));
+                let may = exists && of().all(|(_, _, wanted, _)| wanted.is_none_or(|wanted| scope.split(' ').any(|scope| scope == wanted)));
+                let told = format!("{access:?} {claims} {name}");
+                assert_eq!(listed.contains(&name.to_owned()), may, "{told}");
+                let arguments = if path.contains('{') { json!({"id": "1"}) } else { json!({}) };
+                let effect = match method {
+                    "get" => "read",
+                    "post" => "write",
+                    _ => "destructive",
+                };
+                let gate = format!("call_{effect}");
+                for (status, _, answer) in [
+                    office.call(&ann, name, &arguments),
+                    searching.call(&ann, name, &arguments),
+                    searching.call(&ann, &gate, &json!({"operation": name, "arguments": arguments})),
+                ] {
+                    assert_eq!(status == 403, exists && !may, "{told}: {answer}");
+                    assert_eq!(answer["result"]["isError"] == json!(false), may, "{told}: {answer}");
+                }
+                let described = searching.call(&ann, "describe_operations", &json!({"names": [name]})).2;
+                assert_eq!(described["result"]["isError"] == json!(false), may, "{told}: {described}");
+                let found = searching
+                    .call(&ann, "search_operations", &json!({"queries": [name], "limit": 25}))
+                    .2;
+                let is_found = text(&found["result"]).lines().any(|line| line.starts_with(&format!("{name} ·")));
+                assert_eq!(is_found, may, "{told}: {found}");
+                let sources = office.ask(&ann, "openapi-mcp/hint_sources", &json!({"tool": name})).2;
+                assert_eq!(sources["error"].is_null(), may, "{told}: {sources}");
+            }
+        }
+    }
 }

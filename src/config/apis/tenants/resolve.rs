@@ -8,6 +8,7 @@ use super::settings::TenantSettings;
 use crate::config::apis::oauth_client::resolve_oauth_clients;
 use crate::config::credentials::resolve_schemes;
 use crate::config::forward::read_client_header;
+use crate::config::keys::claim::check_claim;
 use crate::config::keys::wrong_value::join_path;
 use crate::config::settings::ApiSettings;
 use crate::config::transport::Transport;
@@ -65,11 +66,10 @@ pub(crate) fn resolve_tenants(api: &ApiSettings, headers: &HeaderMap, problems: 
 fn resolve_source(settings: &TenantSettings, problems: &mut Vec<String>) -> Option<TenantSource> {
     let claim = settings.claim.as_deref().map(str::trim);
     match (claim, &settings.header) {
-        (Some(""), None) => {
-            problems.push("`tenants.claim`: the name of a claim is missing".into());
-            None
+        (Some(claim), None) => {
+            let read = check_claim(claim).map_err(|problem| problems.push(format!("`tenants.claim`: {problem}")));
+            read.ok().map(|()| TenantSource::Claim(claim.to_owned()))
         }
-        (Some(claim), None) => Some(TenantSource::Claim(claim.to_owned())),
         (None, Some(header)) => {
             let read = read_client_header(header).map_err(|problem| problems.push(format!("`tenants.header`: {problem}")));
             read.ok().map(TenantSource::Header)

@@ -14,7 +14,7 @@ use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct TenantSettings {
-    /// The claim of the client's verified access token that names its tenant
+    /// The claim of the client's verified access token that names its tenant, by its name or its JSON Pointer
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
     /// The header of the client's HTTP request that names its tenant; it proves nothing, so that only one tenant may have
