@@ -93,6 +93,8 @@ pub(crate) struct AccessResolver<'a> {
     bare: Arc<Credential>,
     /// Operations that need a credential and go elsewhere.
     cross_origin_operations: usize,
+    /// Schemes that operations need together although both are sent in the same header.
+    clashes: BTreeSet<String>,
 }
 
 impl<'a> AccessResolver<'a> {
@@ -117,6 +119,7 @@ impl<'a> AccessResolver<'a> {
                 ..Credential::default()
             }),
             cross_origin_operations: 0,
+            clashes: BTreeSet::new(),
         }
     }
 
@@ -228,6 +231,7 @@ impl<'a> AccessResolver<'a> {
         warnings.extend(at_risk.map(|scheme| {
             format!("if the token endpoint of `{scheme}` replaces the refresh token, the new one is lost with this process; --token-store FILE keeps it")
         }));
+        warnings.extend(self.clashes.iter().cloned());
         let unmatched_settings = self.given.credentials.unmatched_settings(self.given.schemes);
         if !unmatched_settings.is_empty() {
             const MAX_LISTED_SCHEMES: usize = 20;
@@ -281,11 +285,25 @@ impl<'a> AccessResolver<'a> {
         )
     }
 
-    fn credential(&self, requirement: &SecurityRequirement, applied: Vec<Applied>) -> Credential {
+    fn credential(&mut self, requirement: &SecurityRequirement, applied: Vec<Applied>) -> Credential {
         let mut fixed = self.bare.fixed.clone();
         let mut authenticator = None;
         let mut of_client = Vec::new();
-        for ((_, scopes), applied) in requirement.iter().zip(applied) {
+        let mut senders: HashMap<HeaderName, &str> = HashMap::new();
+        for ((scheme, scopes), applied) in requirement.iter().zip(applied) {
+            let header = match &applied {
+                Applied::Header(name, _) => Some(name.clone()),
+                Applied::Authenticator(_) => Some(AUTHORIZATION),
+                _ => None,
+            };
+            if let Some(header) = header
+                && let Some(other) = senders.insert(header.clone(), scheme)
+            {
+                let [other, scheme] = [other, scheme].map(text::one_line);
+                self.clashes.insert(format!(
+                    "operations need `{other}` and `{scheme}` together, and both are sent in the header `{header}`: one of them is not sent"
+                ));
+            }
             match applied {
                 Applied::AlreadyProvided => {}
                 Applied::Header(name, value) => {

@@ -522,3 +522,31 @@ fn p9_p15_no_redirect_takes_a_credential_along_and_no_cookie_replaces_one() {
     assert!(text(&refused).contains("the token endpoint answered 307"), "{refused}");
     assert!(thief.received().is_empty(), "{:?}", thief.received());
 }
+
+/// Only one of them can be sent, and the operator must know.
+#[test]
+fn two_schemes_that_an_operation_needs_together_in_one_header_are_reported() {
+    let document = json!({"openapi": "3.1.0", "servers": [{"url": "https://api.example"}],
+        "components": {"securitySchemes": {
+            "user": {"type": "http", "scheme": "bearer"},
+            "gateway": {"type": "http", "scheme": "basic"},
+            "key": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
+        "paths": {
+            "/both": {"get": {"operationId": "both", "security": [{"user": [], "gateway": []}]}},
+            "/apart": {"get": {"operationId": "apart", "security": [{"user": [], "key": []}]}}}});
+    let spec = SpecFile::new(&document.to_string());
+    let variables = [
+        ("OPENAPI_MCP_AUTH_USER", "s3cret-of-user"),
+        ("OPENAPI_MCP_AUTH_GATEWAY", "ann:s3cret-pass"),
+        ("OPENAPI_MCP_AUTH_KEY", "s3cret-key"),
+    ];
+    let mut session = Session::start_with(&["serve", "--spec", spec.path()], &variables);
+    session.tools();
+    let logs = session.logs();
+    let clash = "operations need `gateway` and `user` together, and both are sent in the header `authorization`: one of them is not sent";
+    assert_eq!(logs.matches("together").count(), 1, "{logs}");
+    assert!(
+        logs.contains(clash) || logs.contains(&clash.replace("`gateway` and `user`", "`user` and `gateway`")),
+        "{logs}"
+    );
+}
