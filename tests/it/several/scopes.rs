@@ -152,3 +152,36 @@ fn with_one_audience_for_all_the_start_says_what_readonly_is_worth() {
         assert_eq!(post_to(&served.server, path, &[&token], LIST).0, 200, "{path}");
     }
 }
+
+#[test]
+fn p83_rules_of_one_api_leave_the_others_alone() {
+    let bills = json!({"spec": "bills.json", "access": [
+        {"match": {"method": "POST"}, "scopes": ["bills:admin"]}, {"match": {"method": "GET"}, "claims": {"sub": ["bob"]}}]});
+    let served = serve_with(&[], &json!({"apis": {"pets": {"spec": "pets.json"}, "bills": bills}}));
+    for (scope, at_bills, status) in [("mcp", &[][..], 403), ("mcp bills:admin", &["bills_create_thing"], 200)] {
+        let whole = served.token(PUBLIC, scope);
+        let expected = [at_bills, &["pets_list_things", "pets_create_thing"]].concat();
+        assert_eq!(listed(&served.server, "/mcp", &[&whole]), expected, "{scope}");
+        let own = served.token(&format!("{PUBLIC}/bills"), scope);
+        assert_eq!(listed(&served.server, "/mcp/bills", &[&own]), at_bills, "{scope}");
+        let readonly = served.token(&format!("{PUBLIC}/readonly"), scope);
+        assert_eq!(
+            listed(&served.server, "/mcp/readonly", &[&readonly]),
+            ["pets_list_things"],
+            "{scope}"
+        );
+        let call = |tool: &str| post_to(&served.server, "/mcp", &[&whole], &call_message(tool, "{}"));
+        let (got, head, _) = call("bills_create_thing");
+        assert_eq!(got, status, "{head}");
+        if status == 403 {
+            let challenge = answer_header(&head, "www-authenticate").unwrap();
+            assert!(challenge.contains(r#"scope="mcp bills:admin""#), "{challenge}");
+        }
+        let [hidden, unknown] = ["bills_list_things", "bills_xist_things"].map(|tool| call(tool).2["error"]["message"].to_string());
+        assert_eq!(
+            hidden.replace("bills_list_things", ""),
+            unknown.replace("bills_xist_things", ""),
+            "{scope}"
+        );
+    }
+}
