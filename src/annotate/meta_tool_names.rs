@@ -1,8 +1,8 @@
-//! The names of the tools of search mode. They are reserved in every mode, so that a change of mode renames nothing.
+//! The names of the meta-tools. They are reserved in every mode, so that a change of mode renames nothing.
 
 use super::enforcement::Effect;
 
-/// A tool of search mode.
+/// A meta-tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MetaToolKind {
     /// Finds operations.

@@ -1,6 +1,6 @@
 //! Tool names: legal for every client, unique, readable, and independent of the order of operations.
 //!
-//! # Changing how names are shortened
+//! # Changing how names are made unique and short
 //!
 //! - `shorten_name` in `annotate/names.rs`, for tools.
 //! - `shorten_with_hash` in `spec/argument_names.rs`, which it calls, also shortens the names of arguments.

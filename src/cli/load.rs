@@ -1,4 +1,4 @@
-//! Loading of an API from settings, for `serve`, `tools` and `call`.
+//! Loading of an API from settings, for all commands.
 
 use std::sync::{Arc, LazyLock};
 

@@ -43,7 +43,7 @@ use crate::error::Failure;
     version,
     about,
     max_term_width = 120,
-    after_help = "Exit codes: 0 success, 1 a call failed, 2 invalid settings, 3 a document that cannot be served."
+    after_help = "Exit codes: 0 success, 1 a call or something else failed, 2 invalid settings, 3 a document that cannot be served."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

@@ -218,8 +218,7 @@ fn read_member(key: &str, value: &Value) -> serde_json::Result<SchemeSettings> {
 }
 
 /// The credentials with their values, those of `variables` by what follows the fixed part of their names. `keys` encrypt tokens that
-/// are stored. Everything wrong with
-/// them is pushed to `problems`, and no value is.
+/// are stored. Problems are pushed to `problems`, without values.
 pub(crate) fn resolve_credentials(
     settings: &CredentialSettings,
     variables: BTreeMap<String, SecretString>,

@@ -1,4 +1,5 @@
-//! Every setting, once: its flag, its variable and its key in the configuration file have the same name.
+//! The groups of settings: the flag, the variable and the key of each setting in the configuration file have the same name. What only the
+//! file can hold is in `apis`, `clients` and `overrides`.
 
 use clap::Args;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -56,7 +57,7 @@ pub(crate) struct ApiSettings {
         long,
         env = "OPENAPI_MCP_SPEC_HEADER_ENV",
         value_delimiter = ',',
-        value_name = "NAME=[SCHEME ]VARIABLE"
+        value_name = "NAME=VARIABLE"
     )]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub spec_header_env: Vec<String>,
@@ -116,7 +117,7 @@ pub(crate) struct ApiSettings {
     pub header: Vec<String>,
 
     /// A header of every request to the API, with its value in an environment variable (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_HEADER_ENV", value_delimiter = ',', value_name = "NAME=[SCHEME ]VARIABLE")]
+    #[arg(long, env = "OPENAPI_MCP_HEADER_ENV", value_delimiter = ',', value_name = "NAME=VARIABLE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub header_env: Vec<String>,
 

@@ -109,7 +109,7 @@ impl McpServer {
         }
     }
 
-    /// Answers what is not the work of this server: the SDK knows which version has which method, and what its result looks like.
+    /// Answers what this server leaves to rmcp, which knows which version has which method, and what its result looks like.
     fn answer_by_rmcp<'a>(
         &'a self,
         id: RequestId,

@@ -1,4 +1,4 @@
-//! The server as rmcp sees it. Every request of our own transports that is not the work of this server comes here; and a program that uses
+//! The server as rmcp sees it. Every request of our own transports that this server leaves to rmcp comes here; and a program that uses
 //! this library can serve an [`McpServer`] over any transport of rmcp.
 
 use std::borrow::Cow;

@@ -66,7 +66,7 @@ pub struct McpServer {
     scope_check: Option<ScopeCheck>,
 }
 
-/// The scopes that a client needs for a call, if it lacks one of them, of which the last argument are those of the API.
+/// Returns the scopes that a client needs for a call; none if it lacks none. The last argument lists those that the API misses.
 pub(crate) type ScopeCheck = Arc<dyn Fn(&Caller, &ResolvedCall, &[&str]) -> Vec<String> + Send + Sync>;
 
 impl McpServer {

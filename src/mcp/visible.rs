@@ -10,7 +10,7 @@ use crate::api::{Api, ApiName, OfferedTool, ToolIndex};
 use crate::proxy::caller::client_grant::Permission;
 use crate::proxy::caller::scopes::ToolScopes;
 
-/// View of an endpoint of its APIs.
+/// Part of the APIs that an endpoint shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct View {
     /// The path of the endpoint.

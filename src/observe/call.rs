@@ -1,4 +1,4 @@
-//! A request of a client from its arrival to its end. Every way of making calls wraps them here, so that each call is measured and recorded
+//! A request of a client from its arrival to its end. Every request of a client is wrapped here, so that each call is measured and recorded
 //! exactly once, however it ends: with a result, with an error, cancelled, or cut off by the end of the process.
 
 use foldhash::HashMap;

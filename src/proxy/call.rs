@@ -212,7 +212,7 @@ impl ApiProxy {
         }
     }
 
-    /// The request of a call with everything but the `Authorization` that is made for each request anew.
+    /// The request of a call with everything but the `Authorization` that is made anew for each request.
     fn outgoing_request(&self, call: &PreparedCall<'_>) -> Result<Request, CallError> {
         let mut request = self.request(call.target, call.base, &call.arguments, &call.credential.fixed)?;
         if let Some((headers, _)) = &call.forwarded {

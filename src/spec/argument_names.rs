@@ -68,7 +68,7 @@ pub(crate) fn spell_argument_name(name: &str) -> String {
 }
 
 /// Returns true if `key` does not show the name of the parameter: letters or comparisons of its `name` are gone, or the key had to give way
-///   to a parameter of nearly the same name.
+/// to a parameter of nearly the same name.
 #[must_use]
 pub(crate) fn loses_information(name: &str, key: &str) -> bool {
     let is_lost = |character: char| (character.is_alphanumeric() && !character.is_ascii()) || "<>=!~".contains(character);

@@ -1,4 +1,4 @@
-//! Findings: problems at one place of a document, collected for the operator.
+//! Diagnostics: problems at one place of a document, collected for the operator.
 
 use std::fmt;
 

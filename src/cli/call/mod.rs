@@ -1,4 +1,4 @@
-//! `openapi-mcp call`: one call through the very path that a client's call takes.
+//! `openapi-mcp call`: one call that is resolved and sent like a client's, without confirmation and observation.
 
 mod dry_run;
 mod tenant;

@@ -1,4 +1,4 @@
-//! Reading of a meta-tool's arguments into the operation and its own arguments, only in this module.
+//! Reading of a meta-tool's arguments into the operation and its own arguments. No other module does it.
 
 use serde_json::Value;
 

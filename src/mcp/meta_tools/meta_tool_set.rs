@@ -22,7 +22,7 @@ pub(crate) struct MetaTools {
     missing_apis: Option<String>,
 }
 
-/// A meta-tool as clients get it that may list all operations.
+/// A meta-tool, as clients get it that may list all operations.
 struct MetaTool {
     kind: MetaToolKind,
     /// The tool as JSON.
@@ -144,7 +144,7 @@ impl MetaTools {
     }
 }
 
-/// The most keys that a message of a tool of search mode repeats.
+/// The most keys that a message of a meta-tool repeats.
 const MAX_SHOWN_KEYS: usize = 5;
 
 /// The keys of some arguments in backticks, the first of many.

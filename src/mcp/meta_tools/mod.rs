@@ -1,12 +1,12 @@
 //! Search mode: a few tools that find, describe and call all operations, so that the list of an API with thousands of operations takes a
 //! few thousand tokens. There is one calling tool for each effect, so that its hints are true of all operations that it calls.
 //!
-//! # Adding a tool that is not an operation
+//! # Adding a meta-tool
 //!
 //! - A variant of `MetaToolKind` in `annotate/meta_tool_names.rs`, which reserves its name.
 //! - Its hints, description and input schema in `mcp/meta_tools/listing.rs`.
 //! - `resolve` in `mcp/catalog.rs` makes a `Resolution` of its name and arguments; scopes, confirmation and call use that value.
-//! - An arm of `call_tool` in `mcp/tool_call.rs`, if it is neither a call nor a lookup.
+//! - An arm of `call_tool` in `mcp/tool_call.rs`, and of the command in `cli/call/mod.rs`, if it is neither a call nor a lookup.
 
 mod describe;
 mod inner_call;

@@ -1,4 +1,5 @@
-//! The versions of MCP. Everything in which they differ for this server is a method here.
+//! The versions of MCP. Most of their differences are methods here; `message.rs` reads the keys that requests need, and
+//! `transport/http/rules.rs` has the status of HTTP answers.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;

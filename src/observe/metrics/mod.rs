@@ -1,5 +1,5 @@
 //! Metrics for Prometheus. The names are those of OpenTelemetry's semantic conventions for MCP and HTTP in Prometheus' form, and
-//! ours begin with `openapi_mcp_`. Every label comes from a closed set; what is not in it is `_other`.
+//! ours begin with `openapi_mcp_`. The values of every label are limited.
 //!
 //! # Adding a metric
 //!
@@ -154,7 +154,7 @@ impl Metrics {
         registry.register("openapi_mcp_results_cut", "Results that were shortened", self.results_cut.clone());
         registry.register(
             "openapi_mcp_rejected",
-            "Requests that were refused before their body was read",
+            "Requests that were refused before their message was read",
             self.rejected.clone(),
         );
         registry.register("openapi_mcp_spec_reload", "Changed documents that were read", self.reloads.clone());
@@ -321,7 +321,7 @@ impl Metrics {
         self.results_cut.inc();
     }
 
-    /// A request was refused before its body was read.
+    /// Counts a request that was refused before its message was read.
     pub(super) fn rejected(&self, reason: &'static str) {
         self.rejected.get_or_create(&ReasonLabel { reason }).inc();
     }

@@ -1,4 +1,5 @@
-//! Grants by which access tokens are requested (RFC 6749 sections 4.3, 4.4 and 6).
+//! OAuth clients, their token endpoints, and the values of the grants by which access tokens are requested (RFC 6749 sections 4.3, 4.4
+//! and 6, RFC 8693, RFC 7523).
 
 use std::fmt;
 use std::sync::Arc;

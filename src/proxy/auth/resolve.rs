@@ -36,9 +36,9 @@ pub(crate) struct Credential {
     pub authenticator: Option<Authenticator>,
     /// Headers that the client must send for it: the client's name of each, and the API's.
     pub of_client: Vec<(HeaderName, HeaderName)>,
-    /// True if headers of the client may be sent there.
+    /// True if headers of the client may be sent with it.
     pub forwards: bool,
-    /// Advice of an error about the credential if the API refuses it.
+    /// Advice for the error if the API refuses the credential.
     pub advice: Option<Advice>,
 }
 

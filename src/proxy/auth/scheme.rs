@@ -39,7 +39,7 @@ pub(crate) enum Applied {
     Query(String, String),
     /// A cookie pair, encoded.
     Cookie(String),
-    /// An `Authorization` header that is made for each request anew.
+    /// An `Authorization` header that is made anew for each request.
     Authenticator(Authenticator),
     /// A header of the client's, and what the API calls it.
     Client(HeaderName, HeaderName),
@@ -54,7 +54,7 @@ pub(crate) struct MissingCredential {
     pub(crate) cause: Option<String>,
 }
 
-/// Reason for which a scheme adds nothing; `None` if nothing was set.
+/// Cause without its setting; `None` if nothing was set.
 type MissingCause = Option<&'static str>;
 
 const UNSENDABLE: &str = "no header can hold its value";

@@ -21,7 +21,7 @@ pub(super) struct Granted {
     pub(super) issued_token_type: Option<String>,
 }
 
-/// Known error codes of token endpoints (RFC 6749 section 5.2, RFC 8707 section 2, RFC 8628 section 3.5, `OpenID` Connect Core 1.0
+/// Known error codes of token endpoints (RFC 6749 section 5.2, RFC 8707 section 2, `slow_down` of RFC 8628 section 3.5, `OpenID` Connect Core 1.0
 /// section 3.1.2.6, and common others).
 const CODES: [&str; 14] = [
     "invalid_request",

@@ -41,7 +41,7 @@ pub(crate) struct TokenSource {
     follows: AtomicBool,
 }
 
-/// State that the task that fetches a token keeps for the next one.
+/// State kept from one fetch of a token to the next.
 #[derive(Debug, Default)]
 struct RenewalState {
     refresh_token: Option<SecretString>,

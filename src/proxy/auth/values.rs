@@ -131,7 +131,7 @@ pub struct Credentials {
     pub optional: bool,
     /// Storage of replaced tokens.
     pub token_store: Option<TokenStore>,
-    /// State in which replicas share them.
+    /// State in which replicas share replaced tokens.
     pub shared: Option<SharedApiState>,
     /// The tenant that they belong to, if there are several.
     pub tenant: Option<String>,

@@ -85,7 +85,7 @@ pub(crate) async fn send_with_timeout(
 /// Sends like [`send_with_timeout`], but without the deadline.
 ///
 /// # Errors
-/// As [`send_with_timeout`].
+/// As [`send_with_timeout`], but never [`CallError::Timeout`].
 pub(crate) async fn exchange(
     client: &HttpClient,
     request: Request,

@@ -55,7 +55,7 @@ pub struct Rendering<'a> {
     pub promise: OutputContract,
     /// Number of bytes that a result may have; 0 is no limit.
     pub max_bytes: usize,
-    /// The client, if it does not show a model images.
+    /// The client's name, if it shows no images to the model.
     pub hides_images: Option<&'static str>,
     /// Advice if the API refuses the call.
     pub advice: Option<&'a Advice>,
