@@ -15,16 +15,16 @@ use crate::outbound::{self, HttpClient};
 use crate::spec::document::source::redacted;
 use crate::text;
 
-/// How often the keys are read again.
+/// Interval at which the keys are read again.
 const REFRESH_INTERVAL: Duration = Duration::from_mins(10);
-/// How often the issuer is asked while no key is known.
+/// Interval of requests to the issuer while no key is known.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
-/// How often tokens that name unknown keys may cause a request to the issuer: a key may have been replaced, but anybody can send
+/// Shortest interval of requests to the issuer because of unknown keys in tokens: a key may have been replaced, but any client can send
 /// such a token.
 const UNKNOWN_INTERVAL: Duration = Duration::from_secs(5);
 /// Keys that could not be read again for this long are discarded.
 const MAX_KEY_AGE: Duration = Duration::from_hours(24);
-/// How long one request to the issuer may take.
+/// Time limit of one request to the issuer.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest document that is read from the issuer, in bytes.
 const MAX_KEY_SET_BYTES: usize = 1 << 20;
@@ -46,7 +46,7 @@ pub(crate) struct IssuerKey {
 }
 
 impl IssuerKey {
-    /// Reads a JWK; `None` where it cannot verify signatures: symmetric keys, keys for encryption, unknown types.
+    /// Reads a JWK; `None` if it cannot verify signatures: symmetric keys, keys for encryption, unknown types.
     fn new(jwk: &Value) -> Option<Self> {
         let jwk: Jwk = serde_json::from_value(jwk.clone()).ok()?;
         let common = &jwk.common;
@@ -97,7 +97,7 @@ pub(crate) struct Keys {
     issuer: String,
     url: Option<Url>,
     current: RwLock<Option<Arc<KeySet>>>,
-    /// When an unknown key last caused a request. The lock is held during requests to the issuer.
+    /// Time at which an unknown key last caused a request. The lock is held during requests to the issuer.
     flight: Mutex<Option<Instant>>,
 }
 
@@ -146,10 +146,10 @@ impl Keys {
         }
     }
 
-    /// The keys that may have signed a token with this header; empty where the issuer has no such key.
+    /// Returns the keys that may have signed a token with this header; empty if the issuer has no such key.
     ///
     /// # Errors
-    /// [`Unavailable`] where no keys are known, or where the issuer was asked too recently to be asked again: the token may be valid.
+    /// [`Unavailable`] if no keys are known, or if the issuer was asked too recently to be asked again: the token may be valid.
     pub(crate) async fn find(self: &Arc<Self>, id: Option<&str>, algorithm: Algorithm) -> Result<Vec<Arc<IssuerKey>>, Unavailable> {
         let suitable = |set: &KeySet| -> Vec<Arc<IssuerKey>> { set.keys.iter().filter(|key| key.suits(id, algorithm)).cloned().collect() };
         let seen = self.current();
@@ -186,7 +186,7 @@ impl Keys {
         }
     }
 
-    /// Whether the issuer has given its keys once.
+    /// Returns true if the issuer has given its keys once.
     pub(crate) fn were_read(&self) -> bool {
         self.current.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }

@@ -31,7 +31,7 @@ const LEEWAY: f64 = 30.0;
 /// The longest token that is read, in bytes.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
 
-/// What an operator sets about tokens of an issuer.
+/// The operator's settings for tokens of an issuer.
 #[derive(Debug, Clone)]
 pub struct OauthOptions {
     /// The issuer, exactly as its tokens name it in `iss`.
@@ -48,13 +48,13 @@ pub struct OauthOptions {
     pub keeps_tokens: bool,
 }
 
-/// What a verified token says.
+/// Contents of a verified token.
 pub(crate) struct VerifiedToken {
     /// The client that it was issued to.
     pub(crate) client: ClientKey,
-    /// The name that was proved, for the audit log; only where there is one.
+    /// The authenticated name, for the audit log, if there is one.
     pub(crate) name: Option<Arc<str>>,
-    /// What the client may do.
+    /// Scopes of the client.
     pub(crate) scopes: Scopes,
     /// All of its claims.
     pub(crate) claims: Map<String, Value>,
@@ -77,7 +77,7 @@ impl From<VerifiedToken> for AuthenticatedClient {
     }
 }
 
-/// Why a token is refused.
+/// Reason for which a token is refused.
 pub(crate) enum TokenError {
     /// The token is invalid.
     Invalid(&'static str),
@@ -143,7 +143,7 @@ impl ProtectedResource {
         format!("{WELL_KNOWN}{}", self.url.path().trim_end_matches('/'))
     }
 
-    /// Where a client finds the metadata.
+    /// Returns the URL of the metadata.
     pub(crate) fn metadata_url(&self) -> String {
         let mut url = self.url.clone();
         url.set_path(&self.metadata_path());
@@ -231,7 +231,7 @@ impl Oauth {
         })
     }
 
-    /// Whether scopes depend on the tool that is called.
+    /// Returns true if the needed scopes depend on the called tool.
     pub(crate) fn depends_on_tool(&self) -> bool {
         !self.options.tool_scopes.is_empty()
     }

@@ -46,15 +46,16 @@ pub(crate) struct RateLimit {
     interval: Duration,
     burst: Duration,
     clients: Mutex<ClientTable>,
-    /// Where the limit of all replicas is counted. That of this process stays in force, so that there is one without it as well.
+    /// State in which the limit of all replicas is counted. That of this process stays in force, so there is a limit without the shared one
+    /// too.
     shared: Option<Arc<SharedState>>,
 }
 
 #[derive(Default)]
 struct ClientTable {
-    /// For each client, when its requests so far would have been sent at the even rate.
+    /// For each client, the time at which its requests so far would have been sent at the even rate.
     due: HashMap<ClientKey, Instant>,
-    /// When idle clients were last removed.
+    /// Time at which idle clients were last removed.
     swept: Option<Instant>,
 }
 

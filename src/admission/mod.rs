@@ -45,10 +45,10 @@ use crate::proxy::error::SignInChallenge;
 
 /// The users of whom it is known when they were asked to sign in again.
 const MAX_ASKED: NonZeroUsize = NonZeroUsize::new(8192).unwrap();
-/// How often the files of tokens and certificates are checked for changes.
+/// Interval at which the files of tokens and certificates are checked for changes.
 pub(crate) const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How clients authenticate.
+/// Authentication of clients.
 #[derive(Debug, Clone, Default)]
 pub struct AccessOptions {
     /// Tokens from the settings.
@@ -64,7 +64,7 @@ pub struct AccessOptions {
 }
 
 impl AccessOptions {
-    /// Whether clients need no authentication.
+    /// Returns true if clients need no authentication.
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.has_static_tokens() && self.oauth.is_none()
@@ -92,21 +92,21 @@ impl AccessOptions {
     }
 }
 
-/// Which clients may send requests: authenticates each of them and counts its requests.
+/// Admission of clients: authenticates each of them and counts its requests.
 pub(crate) struct ClientAdmission {
     tokens: watch::Receiver<Arc<[KnownToken]>>,
     named: Vec<NamedToken>,
     oauth: Option<Oauth>,
     resources: Resources,
-    /// Whether an API needs scopes of its own.
+    /// True if an API needs scopes of its own.
     has_own_scopes: bool,
     is_open: bool,
     rate: Option<RateLimit>,
-    /// When users were asked to sign in again, without and with claims.
+    /// Times at which users were asked to sign in again, without and with claims.
     asked: Mutex<LruCache<(ClientKey, bool), Instant>>,
 }
 
-/// Why a request is refused.
+/// Reason for which a request is refused.
 enum Refusal {
     /// No bearer token.
     NoToken,
@@ -123,7 +123,7 @@ enum Refusal {
 }
 
 impl Refusal {
-    /// As metrics and the audit log name it.
+    /// Returns its name in metrics and the audit log.
     fn reason(&self) -> &'static str {
         match self {
             Self::NoToken => "no_token",
@@ -146,7 +146,7 @@ impl From<TokenError> for Refusal {
 }
 
 impl ClientAdmission {
-    /// `None` where there is neither authentication nor a rate limit. `client` fetches the keys of an issuer.
+    /// Makes it; `None` if there is neither authentication nor a rate limit. `client` fetches the keys of an issuer.
     pub(crate) fn new(
         access: &AccessOptions,
         rate: Option<RateLimit>,
@@ -215,7 +215,7 @@ impl ClientAdmission {
         }
     }
 
-    /// Whether no client can be let in yet, because the issuer's keys were never read and there are no other tokens.
+    /// Returns true if no client can be admitted yet, because the issuer's keys were never read and there are no other tokens.
     pub(crate) fn awaits_keys(&self) -> bool {
         let oauth = self.oauth.as_ref().filter(|_| self.tokens.borrow().is_empty());
         oauth.is_some_and(|oauth| !oauth.keys().were_read())
@@ -287,7 +287,7 @@ impl ClientAdmission {
         })
     }
 
-    /// Whether the scope that a call needs depends on its tool.
+    /// Returns true if the needed scope of a call depends on its tool.
     fn depends_on_tool(&self) -> bool {
         self.oauth
             .as_ref()
@@ -340,7 +340,7 @@ impl ClientAdmission {
     }
 }
 
-/// The value of `WWW-Authenticate`; `resource` is the endpoint where tokens of an issuer are taken.
+/// Returns the value of `WWW-Authenticate`; `resource` is the endpoint that accepts tokens of an issuer.
 fn challenge(resource: Option<&ProtectedResource>, error: &str, why: &str, scopes: &[String], claims: &str) -> HeaderValue {
     let mut parts = Vec::new();
     let mut part = |name: &str, value: &str| {

@@ -15,8 +15,8 @@ pub(crate) struct Resources {
 }
 
 impl Resources {
-    /// Those of a server whose endpoint with all APIs has the URL `whole`. The URL of each other endpoint is that one with the
-    /// rest of its path behind it, also where a proxy puts something before the path.
+    /// Makes the resources of a server whose endpoint with all APIs has the URL `whole`. The URL of each other endpoint is that one with
+    /// the rest of its path behind it, also if a proxy adds a prefix to the path.
     pub(crate) fn new(whole: &Url, options: &OauthOptions, apis: &ServedApis) -> Self {
         let resource = |endpoint: &McpEndpoint| {
             let mut url = whole.clone();
