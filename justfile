@@ -52,6 +52,10 @@ operations: build
 conformance: build
     tests/conformance/run target/debug/openapi-mcp
 
+# Drive test suites of others; their data is in the folder OPENAPI_MCP_NEUTRAL, and in npm.
+scores: build
+    tests/scores/run target/debug/openapi-mcp
+
 # Build the book into target/book/site.
 book:
     tests/book/run
