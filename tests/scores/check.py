@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import autorest
 import built_requests
 import caching
 import examples
@@ -37,6 +38,12 @@ def neutral(options, name, driver, file):
     return scores
 
 
+def npm(options, name, driver):
+    if options.without_node:
+        return []  # the caller has said so
+    return driver.run(options)
+
+
 def compare(expected, score):
     """What is worse than expected, and whether anything differs."""
     now, before = score.figures(), expected.get(score.suite)
@@ -62,6 +69,7 @@ def main():
     options.add_argument("suites", nargs="*")
     options = options.parse_args()
     drivers = [(name, lambda name=name, driver=driver, file=file: neutral(options, name, driver, file)) for name, driver, file in FILES]
+    drivers.append(("autorest", lambda: npm(options, "AutoRest", autorest)))
     if unknown := set(options.suites) - {name for name, _ in drivers}:
         sys.exit(f"there is no suite {', '.join(sorted(unknown))}; there are {', '.join(name for name, _ in drivers)}")
     figures = HERE / "expected.json"

@@ -25,6 +25,10 @@ SUITES = {
         "swagger-js: requests that it builds",
         "Its tests say which request an operation and its values make: method, target, headers and body are compared.",
     ),
+    "autorest": (
+        "AutoRest: its test server",
+        "The server's own Swagger files are served, and each operation is called. The figure is that of its coverage keys (general, Azure's, optional) that a request reached.",
+    ),
     "http-cache": (
         "HTTP cache tests (cache-tests.fyi)",
         "`--cache` on each test's replies; the figure is that of the required tests, those whose failure is a violation of RFC 9111.",
