@@ -53,12 +53,7 @@ pub(crate) struct ApiSettings {
     pub spec_header: Vec<String>,
 
     /// A header for fetching the document, with its value in an environment variable (repeatable)
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_SPEC_HEADER_ENV",
-        value_delimiter = ',',
-        value_name = "NAME=VARIABLE"
-    )]
+    #[arg(long, env = "OPENAPI_MCP_SPEC_HEADER_ENV", value_delimiter = ',', value_name = "NAME=VARIABLE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub spec_header_env: Vec<String>,
 
