@@ -174,7 +174,7 @@ impl Api {
             return Err(BuildError::CredentialSettings(wrong));
         }
         let mut binder = Binder::new(&document, &schemes, &binding, &credentials, clients.into());
-        let known = known_paths(&document, &operations, &options.annotate.layers);
+        let known = known_paths(&document, &operations, &options.annotate);
         let annotated = annotate_operations(&document, operations, &mut binder, &options.annotate);
         let BoundTools {
             tools,
@@ -186,7 +186,7 @@ impl Api {
         let tenants = options.tenants.as_ref();
         let (tenants, of_tenants) = tenants.map(|tenants| binder.bind_tenants(tenants, options.cache)).unzip();
         link_etags(bound.iter_mut().map(|tool| &mut tool.target));
-        reserve_paths(&mut bound, &known);
+        reserve_paths(&mut bound, &known, &options.annotate);
         let found = binder.finish();
         diagnostics.extend(found.diagnostics);
         diagnostics.extend(annotated.diagnostics);

@@ -1,13 +1,15 @@
-//! Paths that a value with slashes must not reach: those of other operations, in particular hidden ones.
+//! Paths that a value must not reach: those of other operations, in particular hidden ones. A value with slashes must reach none; if callers
+//! have different tools, a value without slashes must not either: servers prefer `/reports/payroll` to `/reports/{id}`.
 
 use std::collections::HashSet;
 
 use http::Method;
 
 use super::bound_tool::BoundTool;
-use crate::annotate::Layers;
+use crate::annotate::AnnotateOptions;
 use crate::proxy::PathPattern;
 use crate::spec::node::Node;
+use crate::spec::operation::template::TemplatePart;
 use crate::spec::{Document, Operation, PathTemplate, pointer};
 
 /// An operation of the document, whether or not there is a tool for it.
@@ -23,9 +25,10 @@ pub(crate) struct KnownPath {
 const METHODS: [&str; 9] = ["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
 
 /// Returns the paths of all operations of the document, before any is hidden, and those that could not be read; none if no rule lets values
-/// hold slashes.
-pub(crate) fn known_paths(document: &Document, operations: &[Box<Operation>], layers: &Layers) -> Vec<KnownPath> {
-    if layers.rules.iter().all(|rule| rule.says.slashes.is_empty()) {
+/// hold slashes, and all callers have the same tools.
+pub(crate) fn known_paths(document: &Document, operations: &[Box<Operation>], options: &AnnotateOptions) -> Vec<KnownPath> {
+    let mut rules = options.layers.rules.iter();
+    if rules.all(|rule| rule.says.slashes.is_empty()) && !depends_on_caller(options) {
         return Vec::new();
     }
     let known = |operation: &Operation| KnownPath {
@@ -67,27 +70,61 @@ fn unread_paths(document: &Document, operations: &[Box<Operation>]) -> Vec<Known
     unread
 }
 
-/// Gives each tool whose values may hold slashes the paths of other operations of its method. The variables of an operation without a tool
-/// may span segments, because their values are unknown; those of a tool span one segment, unless the operator says otherwise.
-pub(crate) fn reserve_paths(tools: &mut [BoundTool], known: &[KnownPath]) {
+/// Returns true if callers have different tools.
+fn depends_on_caller(options: &AnnotateOptions) -> bool {
+    !options.access.is_empty() || !options.shares.is_empty()
+}
+
+/// Gives each tool whose values may hold slashes the paths of other operations of its method; if callers have different tools, also each
+/// other tool with variables. The variables of an operation without a tool may span segments, because their values are unknown; those of a
+/// tool span one segment, unless the operator says otherwise.
+pub(crate) fn reserve_paths(tools: &mut [BoundTool], known: &[KnownPath], options: &AnnotateOptions) {
+    let guards_all = depends_on_caller(options);
     let offered: Vec<(String, Vec<String>)> = tools.iter().map(|tool| spanning(&tool.target.operation)).collect();
     for (tool, (own, spans)) in tools.iter_mut().zip(&offered) {
         let operation = &tool.target.operation;
-        if spans.is_empty() {
+        if spans.is_empty() && !guards_all {
             continue;
         }
         let others = known
             .iter()
-            .filter(|other| is_same_to_servers(&other.method, &operation.method) && other.pointer != *own);
+            .filter(|other| is_same_to_servers(&other.method, &operation.method) && other.pointer != *own)
+            .filter(|other| !spans.is_empty() || may_meet(&operation.template, &other.template));
         let patterns = others.map(|other| {
             let shown = offered.iter().find(|(pointer, _)| *pointer == other.pointer);
             let pattern = PathPattern::of(&other.template, |name| {
                 shown.is_none_or(|(_, spans)| spans.iter().any(|spanning| spanning == name))
             });
-            if other.has_own_base { pattern.behind_any_base() } else { pattern }
+            let pattern = if other.has_own_base { pattern.behind_any_base() } else { pattern };
+            if guards_all { pattern.from_any_value() } else { pattern }
         });
         let reserved = patterns.filter(|pattern| !pattern.covers(&operation.template)).collect();
         tool.target.reserved_paths = reserved;
+    }
+}
+
+/// Returns true if a path can have both templates, although they differ: as many segments, of which none is another text in each.
+fn may_meet(ours: &PathTemplate, theirs: &PathTemplate) -> bool {
+    let is_variable = |segment: &[TemplatePart]| segment.iter().any(|part| matches!(part, TemplatePart::Variable(_)));
+    let is_same = |ours: &[TemplatePart], theirs: &[TemplatePart]| {
+        is_variable(ours) || is_variable(theirs) || {
+            let text = |segment: &[TemplatePart]| -> String { segment.iter().map(literal).collect::<String>().to_lowercase() };
+            text(ours) == text(theirs)
+        }
+    };
+    ours.segments.len() == theirs.segments.len()
+        && ours.segments.iter().any(|segment| is_variable(segment))
+        && ours
+            .segments
+            .iter()
+            .zip(&theirs.segments)
+            .all(|(ours, theirs)| is_same(ours, theirs))
+}
+
+fn literal(part: &TemplatePart) -> &str {
+    match part {
+        TemplatePart::Literal(literal) => literal,
+        TemplatePart::Variable(_) => "",
     }
 }
 

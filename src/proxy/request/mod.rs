@@ -190,14 +190,18 @@ fn refuse_injected_names(operation: &Operation, query: &[(String, String)], inje
     Ok(())
 }
 
-/// A value with slashes must not reach the path of another operation.
+/// A value with slashes must not reach the path of another operation, and no value the path of one that its caller may not call.
 fn refuse_reserved_paths(template: &RequestTemplate<'_>, path: &[PathValue], url: &Url) -> Result<(), TargetError> {
-    let Some(value) = path.iter().find(|value| value.segments > 1 || value.encoded.is_empty()) else {
+    let spanning = path.iter().find(|value| value.segments > 1 || value.encoded.is_empty());
+    let Some(value) = spanning.or(path.last()).filter(|_| !template.reserved_paths.is_empty()) else {
         return Ok(());
     };
     let base = template.base.url().path().trim_end_matches('/');
     let finished = url.path().strip_prefix(base).ok_or(TargetError::Assertion)?;
-    let mut reserved = template.reserved_paths.iter();
+    let mut reserved = template
+        .reserved_paths
+        .iter()
+        .filter(|reserved| reserved.concerns(spanning.is_some()));
     // Many servers answer a path and the same path with a slash at its end alike.
     let bare = |path: &'_ str| {
         path.strip_suffix('/')

@@ -12,6 +12,8 @@ pub(crate) struct PathPattern {
     pieces: Vec<PathPiece>,
     /// True if its operation has its own servers; it may then follow any other base path.
     has_own_base: bool,
+    /// True if values without slashes must not reach it either.
+    from_any_value: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -39,7 +41,21 @@ impl PathPattern {
         Self {
             pieces,
             has_own_base: false,
+            from_any_value: false,
         }
+    }
+
+    /// The same, which no value may reach, with slashes or without.
+    #[must_use]
+    pub(crate) fn from_any_value(mut self) -> Self {
+        self.from_any_value = true;
+        self
+    }
+
+    /// Returns true if it concerns a value: one that spans segments, or any.
+    #[must_use]
+    pub(crate) fn concerns(&self, is_spanning: bool) -> bool {
+        is_spanning || self.from_any_value
     }
 
     /// The same for an operation with servers of its own, whose base path is not compared.

@@ -71,13 +71,17 @@ impl Keys {
     }
 
     fn serve(&self, document: &Value, more: &Value, args: &[&str]) -> Office {
+        self.serve_with(document, more, args, &[])
+    }
+
+    fn serve_with(&self, document: &Value, more: &Value, args: &[&str], variables: &[(&str, &str)]) -> Office {
         let setup = Setup::new();
         setup.write("office.json", &document.to_string());
         let mut config =
             json!({"spec": "office.json", "mock": true, "oauth_issuer": self.issuer.name(), "public_url": PUBLIC, "page": "full"});
         config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let config = setup.config(&config);
-        let server = HttpServer::start(&[&["--config", &config][..], args].concat());
+        let server = HttpServer::start_with(&[&["--config", &config][..], args].concat(), variables);
         server.logged("tool");
         wait_for_keys(&self.issuer);
         Office { server, setup }
@@ -360,6 +364,48 @@ fn p83_no_description_names_a_replacement_that_not_everybody_sees_who_reads_it()
         [false, true, true],
         "{list}"
     );
+}
+
+#[test]
+fn p83_no_value_reaches_the_path_of_an_operation_that_is_hidden() {
+    let get = |id: &str, tag: &str, names: &[&str]| {
+        let parameters: Vec<Value> = names
+            .iter()
+            .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
+            .collect();
+        json!({"get": {"operationId": id, "tags": [tag], "parameters": parameters, "responses": {"200": {"description": "Done."}}}})
+    };
+    let document = json!({"openapi": "3.1.0", "info": {"title": "Office", "version": "1"}, "paths": {
+        "/reports/{id}": get("get_report", "open", &["id"]),
+        "/reports/payroll": get("get_payroll", "secret", &[]),
+        "/{kind}/{id}": get("get_any", "open", &["kind", "id"]),
+        "/audit/log": get("read_log", "secret", &[])}});
+    let keys = Keys::new();
+    let rules = json!([{"match": {"tag": "secret"}, "claims": {"groups": "ops"}}]);
+    let share = json!([{"name": "nightly", "env": "NIGHTLY", "tool_exclude": ["get_payroll", "read_log"]}]);
+    let of_rules = keys.serve(&document, &json!({"access": rules}), &[]);
+    let of_shares = keys.serve_with(
+        &document,
+        &json!({"auth_tokens": share}),
+        &[],
+        &[("NIGHTLY", "a-token-of-the-night-00000")],
+    );
+    for (office, authorization) in [
+        (of_rules, keys.authorization(&json!({"groups": []}))),
+        (of_shares, "Authorization: Bearer a-token-of-the-night-00000".to_owned()),
+    ] {
+        for (tool, arguments, is_sent) in [
+            ("get_report", json!({"id": "7"}), true),
+            ("get_report", json!({"id": "payroll"}), false),
+            ("get_report", json!({"id": "PAYROLL"}), false),
+            ("get_any", json!({"kind": "audit", "id": "8"}), true),
+            ("get_any", json!({"kind": "audit", "id": "log"}), false),
+            ("get_any", json!({"kind": "reports", "id": "payroll"}), false),
+        ] {
+            let (_, _, answer) = office.call(&authorization, tool, &arguments);
+            assert_eq!(answer["result"]["isError"], !is_sent, "{tool} {arguments}: {answer}");
+        }
+    }
 }
 
 #[test]
