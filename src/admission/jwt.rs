@@ -2,18 +2,18 @@
 //! (RFC 9728). Tokens for other audiences are refused, and no token is passed on (MCP, basic/authorization).
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
-use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use super::claims::{Claims, INCOMPLETE, TokenError, check_times, since_epoch};
+use super::introspection::{Introspection, IntrospectionOptions};
 use super::jwks::{Keys, Unavailable};
 use crate::json as spec_json;
 use crate::observe;
@@ -26,8 +26,6 @@ use crate::proxy::caller::subject::SubjectToken;
 
 /// The well-known path of RFC 9728 section 3, inserted between the host and the path of the resource.
 pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
-/// The tolerated clock difference, in seconds.
-const LEEWAY: f64 = 30.0;
 /// The longest token that is read, in bytes.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
 
@@ -44,6 +42,8 @@ pub struct OauthOptions {
     pub scopes: Vec<String>,
     /// Scopes that calls need by what their tools do.
     pub tool_scopes: ToolScopes,
+    /// Introspection of tokens that are not JWTs.
+    pub introspection: Option<IntrospectionOptions>,
     /// Keeps the token of a user for the time of its request, because an API is called as the user.
     pub keeps_tokens: bool,
 }
@@ -77,20 +77,11 @@ impl From<VerifiedToken> for AuthenticatedClient {
     }
 }
 
-/// Reason for which a token is refused.
-pub(crate) enum TokenError {
-    /// The token is invalid.
-    Invalid(&'static str),
-    /// The token lacks one of these scopes.
-    Scope(Vec<String>),
-    /// The keys of the issuer are unavailable.
-    Unavailable,
-}
-
 /// Verifies tokens.
 pub(crate) struct Oauth {
     options: OauthOptions,
     keys: Arc<Keys>,
+    introspection: Option<Arc<Introspection>>,
 }
 
 /// An endpoint as tokens and clients know it.
@@ -154,7 +145,9 @@ impl ProtectedResource {
 impl Oauth {
     /// The keys are asked for with `client`.
     pub(crate) fn new(options: OauthOptions, client: HttpClient) -> Self {
+        let introspection = options.introspection.clone();
         Self {
+            introspection: introspection.map(|options| Introspection::new(options, client.clone())),
             keys: Arc::new(Keys::new(client, options.issuer.clone(), options.jwks_url.clone())),
             options,
         }
@@ -169,6 +162,11 @@ impl Oauth {
     pub(crate) async fn verify(&self, token: &[u8], resource: &ProtectedResource) -> Result<VerifiedToken, TokenError> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(TokenError::Invalid("the token is too long"));
+        }
+        if let Some(introspection) = &self.introspection
+            && !is_jwt(token)
+        {
+            return self.introspected(introspection, token, resource).await;
         }
         // The library parses the parts into trees.
         let plain = |part: &[u8]| URL_SAFE_NO_PAD.decode(part).is_ok_and(|text| spec_json::is_plain(&text));
@@ -203,7 +201,55 @@ impl Oauth {
         if claims.get("iss").and_then(Value::as_str) != Some(&self.options.issuer) {
             return Err(TokenError::Invalid("the token is from another issuer"));
         }
-        let expires = check_times(&claims)?;
+        let expires = check_times(&claims)?.ok_or(TokenError::Invalid(INCOMPLETE))?;
+        self.admitted(token, claims, expires, resource)
+    }
+
+    /// Asks the issuer about a token that is not a JWT. Its claims are judged like those of a JWT, but `iss` and `exp` may be missing.
+    async fn introspected(
+        &self,
+        introspection: &Arc<Introspection>,
+        token: &[u8],
+        resource: &ProtectedResource,
+    ) -> Result<VerifiedToken, TokenError> {
+        // RFC 6750 section 2.1, `b64token`.
+        let text = std::str::from_utf8(token)
+            .ok()
+            .filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()));
+        let Some(text) = text.filter(|text| !text.is_empty()) else {
+            return Err(TokenError::Invalid("the token has characters that no token has"));
+        };
+        let claims = introspection.claims(text).await?;
+        if claims
+            .get("iss")
+            .is_some_and(|issuer| issuer.as_str() != Some(&self.options.issuer))
+        {
+            return Err(TokenError::Invalid("the token is from another issuer"));
+        }
+        let is_ours = |audience: &Value| {
+            let ours = resource.validation.aud.as_ref();
+            audience
+                .as_str()
+                .is_some_and(|audience| ours.is_some_and(|ours| ours.contains(audience)))
+        };
+        match claims.get("aud") {
+            Some(Value::Array(audiences)) if audiences.iter().any(is_ours) => {}
+            Some(audience) if is_ours(audience) => {}
+            Some(_) => return Err(TokenError::Invalid("the token is for another audience")),
+            None => return Err(TokenError::Invalid("the issuer does not say for which audience the token is")),
+        }
+        let expires = check_times(&claims)?.unwrap_or_else(|| Duration::from_secs_f64(since_epoch() + 60.0));
+        self.admitted(token, claims, expires, resource)
+    }
+
+    /// Admits a client whose token was verified.
+    fn admitted(
+        &self,
+        token: &[u8],
+        claims: Map<String, Value>,
+        expires: Duration,
+        resource: &ProtectedResource,
+    ) -> Result<VerifiedToken, TokenError> {
         let granted = scopes_of(&claims);
         if self.options.scopes.iter().any(|scope| !granted.contains(scope)) {
             return Err(TokenError::Scope(self.needed(&[], &granted, resource)));
@@ -229,6 +275,11 @@ impl Oauth {
             subject: subject(),
             claims,
         })
+    }
+
+    /// Returns true if no client can be admitted before the issuer's keys are read.
+    pub(crate) fn awaits_keys(&self) -> bool {
+        self.introspection.is_none() && !self.keys.were_read()
     }
 
     /// Returns true if the needed scopes depend on the called tool.
@@ -303,55 +354,9 @@ fn without_repeats<'s>(scopes: impl Iterator<Item = &'s String>) -> Vec<String> 
     once
 }
 
-const INCOMPLETE: &str = "the token lacks a valid exp, iss or aud";
-
-/// Checks `exp`, which must be there, and `nbf`. Returns the former, since 1970.
-fn check_times(claims: &Map<String, Value>) -> Result<Duration, TokenError> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-    let seconds = |name: &str| {
-        claims
-            .get(name)
-            .map(|value| value.as_f64().ok_or(TokenError::Invalid(INCOMPLETE)))
-            .transpose()
-    };
-    let expires = seconds("exp")?.ok_or(TokenError::Invalid(INCOMPLETE))?;
-    if expires + LEEWAY < now {
-        return Err(TokenError::Invalid("the token has expired"));
-    }
-    if seconds("nbf")?.is_some_and(|begins| begins > now + LEEWAY) {
-        return Err(TokenError::Invalid("the token is not valid yet"));
-    }
-    Ok(Duration::try_from_secs_f64(expires.max(0.0)).unwrap_or(Duration::MAX / 4))
-}
-
-/// The claims of a token, each of which is there once (RFC 7519 section 4): of two, this server and another one could take different
-/// ones.
-struct Claims(Map<String, Value>);
-
-impl<'de> Deserialize<'de> for Claims {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct UniqueClaims;
-
-        impl<'de> Visitor<'de> for UniqueClaims {
-            type Value = Claims;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Claims, A::Error> {
-                let mut claims = Map::new();
-                while let Some((name, value)) = members.next_entry::<String, Value>()? {
-                    if claims.insert(name, value).is_some() {
-                        return Err(A::Error::custom("a claim is there twice"));
-                    }
-                }
-                Ok(Claims(claims))
-            }
-        }
-
-        deserializer.deserialize_map(UniqueClaims)
-    }
+/// Returns true if a token has the form of a JWT: three parts, of which the first is the header of one.
+fn is_jwt(token: &[u8]) -> bool {
+    token.split(|byte| *byte == b'.').count() == 3 && decode_header(token).is_ok()
 }
 
 fn explain(kind: &ErrorKind) -> &'static str {

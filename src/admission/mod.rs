@@ -3,6 +3,8 @@
 //!
 //! This layer removes the `Authorization` header, so that no later layer can pass it on or log it (MCP forbids token passthrough).
 
+mod claims;
+pub(crate) mod introspection;
 pub(crate) mod jwks;
 pub(crate) mod jwt;
 pub(crate) mod limits;
@@ -29,7 +31,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use self::jwt::{Oauth, OauthOptions, ProtectedResource, ResourceScopes, TokenError};
+use self::claims::TokenError;
+use self::jwt::{Oauth, OauthOptions, ProtectedResource, ResourceScopes};
 use self::limits::RateLimit;
 use self::named_token::{KnownToken, NamedToken};
 use self::resources::Resources;
@@ -218,7 +221,7 @@ impl ClientAdmission {
     /// Returns true if no client can be admitted yet, because the issuer's keys were never read and there are no other tokens.
     pub(crate) fn awaits_keys(&self) -> bool {
         let oauth = self.oauth.as_ref().filter(|_| self.tokens.borrow().is_empty());
-        oauth.is_some_and(|oauth| !oauth.keys().were_read())
+        oauth.is_some_and(Oauth::awaits_keys)
     }
 
     /// Lets a request in and counts it, or refuses it: the client, if clients authenticate. What proves who it is goes no further.
@@ -324,7 +327,7 @@ impl ClientAdmission {
                 first(),
             ),
             Refusal::Unavailable => {
-                let text = "the keys of the token's issuer are unavailable; try again later\n";
+                let text = "the token cannot be verified, because its issuer cannot be asked; try again later\n";
                 return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")], text).into_response();
             }
         };
@@ -388,7 +391,7 @@ pub(crate) async fn verify_once(token: &SecretString, options: &OauthOptions, cl
         }),
         Err(TokenError::Invalid(why)) => Err(why.into()),
         Err(TokenError::Scope(scopes)) => Err(format!("the token lacks the scopes {}", scopes.join(" "))),
-        Err(TokenError::Unavailable) => Err("the keys of the token's issuer cannot be read".into()),
+        Err(TokenError::Unavailable) => Err("the token cannot be verified, because its issuer cannot be asked".into()),
     }
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::claims::check_scopes;
+use super::introspection::{IntrospectionSettings, introspection};
 use super::named_tokens::{NamedTokenSettings, resolve_named_tokens};
 use super::scopes::ScopeSettings;
 use crate::config::credentials::describe_unset;
@@ -59,6 +60,11 @@ pub(crate) struct AccessSettings {
     #[arg(long, env = "OPENAPI_MCP_OAUTH_SCOPE", value_delimiter = ',', value_name = "SCOPE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub oauth_scope: Vec<String>,
+
+    /// Introspection of tokens.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub introspection: IntrospectionSettings,
 
     /// Scopes that calls require.
     #[command(flatten)]
@@ -171,6 +177,7 @@ fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) 
     }
     check_scopes(settings.oauth_scope.iter(), problems);
     let tool_scopes = tool_scopes(&settings.scopes, problems);
+    let introspection = introspection(&settings.introspection, problems);
     for audience in settings.oauth_audience.iter().filter(|audience| audience.trim().is_empty()) {
         problems.push(format!("--oauth-audience: `{audience}` is empty"));
     }
@@ -180,6 +187,7 @@ fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) 
         jwks_url,
         scopes: settings.oauth_scope.clone(),
         tool_scopes,
+        introspection,
         keeps_tokens: false,
     })
 }

@@ -1,7 +1,7 @@
 //! Settings of what a server shows of itself in production: metrics, traces and the audit log.
 
 pub(crate) mod cache;
-mod secret_settings;
+pub(crate) mod secret_settings;
 pub(crate) mod shared_state;
 mod trace_variables;
 pub(crate) mod traces;

@@ -5,7 +5,7 @@ use crate::config::keys::path::ConfigPath;
 
 /// Parses by `parse` the secret that one of the two settings names; `None` if neither is given. Faults are pushed to `problems`, including
 /// the end of a sentence about the variable or the file that `parse` returns.
-pub(super) fn resolve_secret<T>(
+pub(crate) fn resolve_secret<T>(
     name: &str,
     variable: Option<&str>,
     file: Option<&ConfigPath>,

@@ -20,7 +20,7 @@ pub(crate) mod refused_tokens;
 pub(crate) mod resolve;
 pub(crate) mod scheme;
 pub(crate) mod stored_token;
-mod token_endpoint;
+pub(crate) mod token_endpoint;
 pub(crate) mod token_exchange;
 pub(crate) mod token_keeper;
 mod token_reply;

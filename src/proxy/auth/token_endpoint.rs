@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -94,7 +95,7 @@ impl TokenRefusal {
 
 impl TokenEndpoint {
     /// An endpoint that was not asked yet.
-    pub(super) fn new(client: OauthClient, http: HttpClient) -> Self {
+    pub(crate) fn new(client: OauthClient, http: HttpClient) -> Self {
         Self {
             client,
             http,
@@ -125,6 +126,21 @@ impl TokenEndpoint {
         }
         let reply = self.ask_as_accepted(&parameters, doubts_client).await?;
         self.read_grant(&reply, &parameters)
+    }
+
+    /// Asks an endpoint of introspection (RFC 7662) with these parameters, with the client's credentials as the endpoint takes them. Returns
+    /// its answer; `None` if it does not answer with a success, which is logged.
+    pub(crate) async fn introspect(&self, parameters: &[(&str, &str)]) -> Option<Bytes> {
+        let doubts_client = |code: Option<&str>| code.is_none_or(|code| code == "invalid_client");
+        let reply = self.ask_as_accepted(parameters, doubts_client).await.ok()?;
+        if reply.status.is_success() {
+            return Some(reply.body);
+        }
+        if self.may_log() {
+            let status = reply.status.as_u16();
+            tracing::warn!("the introspection endpoint answered {status}; check --oauth-client-id and its secret");
+        }
+        None
     }
 
     /// The error of a call that gets no token.
@@ -226,15 +242,10 @@ impl TokenEndpoint {
     fn log_refusal(&self, reply: &Response, parameters: &[(&str, &str)]) {
         const MAX_REASON_BYTES: usize = 500;
         const PUBLIC: [&str; 6] = ["grant_type", "scope", "audience", "resource", "username", "client_assertion_type"];
-        const INTERVAL: Duration = Duration::from_mins(1);
         let Some(mut reason) = refusal_reason(reply) else { return };
-        let mut learned = self.learned();
-        // Clients cause refusals, and must not be able to fill the log.
-        if learned.logged.is_some_and(|at| at.elapsed() < INTERVAL) {
+        if !self.may_log() {
             return;
         }
-        learned.logged = Some(Instant::now());
-        drop(learned);
         let sent = parameters.iter().filter(|(name, _)| !PUBLIC.contains(name));
         let pair = self.client_pair();
         let secret = self.client.secret.as_ref().map(SecretString::expose_secret);
@@ -244,6 +255,17 @@ impl TokenEndpoint {
         let scheme = text::one_line(&self.client.scheme);
         let reason = text::truncate(&text::one_line(&reason), MAX_REASON_BYTES);
         tracing::warn!("the token endpoint of `{scheme}` answered {}: {reason}", reply.status.as_u16());
+    }
+
+    /// Returns true if a failure may be logged now: clients cause them, and must not be able to fill the log.
+    fn may_log(&self) -> bool {
+        const INTERVAL: Duration = Duration::from_mins(1);
+        let mut learned = self.learned();
+        let is_due = learned.logged.is_none_or(|at| at.elapsed() >= INTERVAL);
+        if is_due {
+            learned.logged = Some(Instant::now());
+        }
+        is_due
     }
 
     fn token_request(&self, url: &Url, parameters: &[(&str, &str)], in_body: bool) -> Result<Request, TokenRefusal> {
@@ -318,7 +340,9 @@ impl TokenEndpoint {
         sent.map_err(|error| {
             let scheme = text::one_line(&self.client.scheme);
             let cause = error.cause().map(|cause| format!(" ({cause})")).unwrap_or_default();
-            tracing::warn!("the token endpoint of `{scheme}` did not answer: {error}{cause}");
+            if self.may_log() {
+                tracing::warn!("the token endpoint of `{scheme}` did not answer: {error}{cause}");
+            }
             TokenRefusal::Unreachable("the token endpoint cannot be reached, or did not answer as it should")
         })
     }

@@ -41,6 +41,7 @@ use self::page::{PageOptions, ServedPage, SignIn};
 pub(crate) use self::tls::Tls;
 pub(crate) use crate::admission::AccessOptions;
 use crate::admission::ClientAdmission;
+pub(crate) use crate::admission::introspection::IntrospectionOptions;
 pub(crate) use crate::admission::jwt::OauthOptions;
 pub(crate) use crate::admission::limits::Limits;
 use crate::admission::limits::RateLimit;

@@ -10,6 +10,7 @@ mod auth_tokens;
 mod health;
 mod host_and_origin;
 mod hostile_clients;
+mod introspection;
 pub mod metrics;
 mod page;
 mod sessions;

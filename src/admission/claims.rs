@@ -1,0 +1,76 @@
+//! The claims of a token: reading, the times of their validity, and why a token is refused.
+
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// The tolerated clock difference, in seconds.
+const LEEWAY: f64 = 30.0;
+
+pub(super) const INCOMPLETE: &str = "the token lacks a valid exp, iss or aud";
+
+/// Reason for which a token is refused.
+pub(crate) enum TokenError {
+    /// The token is invalid.
+    Invalid(&'static str),
+    /// The token lacks one of these scopes.
+    Scope(Vec<String>),
+    /// The keys of the issuer are unavailable.
+    Unavailable,
+}
+
+/// The seconds since 1970.
+pub(super) fn since_epoch() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+/// Checks `exp` and `nbf`. Returns the former, since 1970.
+pub(super) fn check_times(claims: &Map<String, Value>) -> Result<Option<Duration>, TokenError> {
+    let now = since_epoch();
+    let seconds = |name: &str| {
+        claims
+            .get(name)
+            .map(|value| value.as_f64().ok_or(TokenError::Invalid(INCOMPLETE)))
+            .transpose()
+    };
+    let expires = seconds("exp")?;
+    if expires.is_some_and(|expires| expires + LEEWAY < now) {
+        return Err(TokenError::Invalid("the token has expired"));
+    }
+    if seconds("nbf")?.is_some_and(|begins| begins > now + LEEWAY) {
+        return Err(TokenError::Invalid("the token is not valid yet"));
+    }
+    Ok(expires.map(|expires| Duration::try_from_secs_f64(expires.max(0.0)).unwrap_or(Duration::MAX / 4)))
+}
+
+/// The claims of a token, each of which is there once (RFC 7519 section 4): of two, this server and another one could take different
+/// ones.
+pub(super) struct Claims(pub(super) Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Claims {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct UniqueClaims;
+
+        impl<'de> Visitor<'de> for UniqueClaims {
+            type Value = Claims;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Claims, A::Error> {
+                let mut claims = Map::new();
+                while let Some((name, value)) = members.next_entry::<String, Value>()? {
+                    if claims.insert(name, value).is_some() {
+                        return Err(A::Error::custom("a claim is there twice"));
+                    }
+                }
+                Ok(Claims(claims))
+            }
+        }
+
+        deserializer.deserialize_map(UniqueClaims)
+    }
+}

@@ -1,0 +1,234 @@
+//! HTTP clients with access tokens that are not JWTs, about which the issuer is asked (RFC 7662).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+use url::form_urlencoded;
+
+use super::auth_oauth::{Signer, now};
+use crate::support::http_server::answer_header;
+use crate::support::{HttpServer, LIST, SpecFile, Upstream, call_message, petstore, reply, run, stderr};
+
+const SECRET: &str = "s3cret-of-the-gateway";
+const AUDIENCE: &str = "https://mcp.example/mcp";
+
+/// An issuer without keys that knows tokens by their text.
+struct Issuer {
+    server: Upstream,
+    answers: Arc<Mutex<Value>>,
+    is_down: Arc<AtomicBool>,
+}
+
+impl Issuer {
+    fn start(answers: Value, takes_header: bool) -> Self {
+        let answers = Arc::new(Mutex::new(answers));
+        let is_down = Arc::new(AtomicBool::new(false));
+        let (known, down) = (Arc::clone(&answers), Arc::clone(&is_down));
+        let server = Upstream::start(Box::new(move |request| {
+            if request.path() != "/introspect" {
+                return reply(404, &[], b"");
+            }
+            if down.load(Ordering::SeqCst) {
+                return reply(503, &[], b"");
+            }
+            let form: std::collections::HashMap<String, String> = form_urlencoded::parse(&request.body).into_owned().collect();
+            let basic = format!("Basic {}", BASE64_STANDARD.encode(format!("gateway:{SECRET}")));
+            let in_body = form.get("client_secret").is_some_and(|secret| secret == SECRET);
+            let is_client = if takes_header {
+                request.header("authorization") == Some(&basic)
+            } else {
+                in_body
+            };
+            if !is_client {
+                return reply(401, &["Content-Type: application/json"], br#"{"error":"invalid_client"}"#);
+            }
+            assert_eq!(form["token_type_hint"], "access_token");
+            let answer = known.lock().unwrap().get(&form["token"]).cloned();
+            let answer = answer.unwrap_or_else(|| json!({"active": false}));
+            let text = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
+            reply(200, &["Content-Type: application/json"], text.as_bytes())
+        }));
+        Self { server, answers, is_down }
+    }
+
+    fn serve(&self, spec: &str, more: &[&str]) -> HttpServer {
+        let endpoint = format!("{}/introspect", self.server.url);
+        let args = [
+            "--spec",
+            spec,
+            "--mock",
+            "--public-url",
+            AUDIENCE,
+            "--oauth-issuer",
+            &self.server.url,
+            "--oauth-introspection-url",
+            &endpoint,
+            "--oauth-client-id",
+            "gateway",
+            "--oauth-client-secret-env",
+            "GATEWAY_SECRET",
+        ];
+        HttpServer::start_with(&[&args[..], more].concat(), &[("GATEWAY_SECRET", SECRET)])
+    }
+
+    fn questions(&self) -> usize {
+        let received = self.server.received();
+        received.iter().filter(|request| request.path() == "/introspect").count()
+    }
+}
+
+fn post(server: &HttpServer, token: &str, body: &str) -> (u16, String) {
+    let authorization = format!("Authorization: Bearer {token}");
+    server.send("POST", &["Host: mcp.example", &authorization], body)
+}
+
+fn claims(more: &Value) -> Value {
+    let mut claims = json!({"active": true, "aud": AUDIENCE, "exp": now() + 300, "sub": "alice"});
+    for (name, value) in more.as_object().unwrap() {
+        claims[name] = value.clone();
+    }
+    claims
+}
+
+#[test]
+fn p55_a_token_that_is_not_a_jwt_is_good_if_the_issuer_says_so() {
+    let without_audience = json!({"active": true, "exp": now() + 300, "sub": "alice"});
+    let answers = json!({
+        "good": claims(&json!({})),
+        "list": claims(&json!({"aud": ["other", AUDIENCE]})),
+        "endless": {"active": true, "aud": AUDIENCE, "client_id": "robot"},
+        "text": claims(&json!({"active": "true"})),
+        "stranger": claims(&json!({"iss": "https://other.example"})),
+        "elsewhere": claims(&json!({"aud": "https://other.example"})),
+        "nowhere": without_audience,
+        "old": claims(&json!({"exp": now() - 60})),
+        "early": claims(&json!({"nbf": now() + 600})),
+    });
+    for takes_header in [true, false] {
+        let issuer = Issuer::start(answers.clone(), takes_header);
+        let server = issuer.serve(&petstore(), &[]);
+        for (token, expected, why) in [
+            ("good", 200, ""),
+            ("list", 200, ""),
+            ("endless", 200, ""),
+            ("text", 401, "the token is not active"),
+            ("unknown", 401, "the token is not active"),
+            ("stranger", 401, "another issuer"),
+            ("elsewhere", 401, "another audience"),
+            ("nowhere", 401, "for which audience"),
+            ("old", 401, "expired"),
+            ("early", 401, "not valid yet"),
+        ] {
+            let (status, answer) = post(&server, token, LIST);
+            assert_eq!(status, expected, "{token}: {answer}");
+            assert!(answer.contains(why), "{token}: {answer}");
+        }
+        // Answers are kept: none of the same tokens is asked about again.
+        let asked = issuer.questions();
+        (0..5).for_each(|_| assert_eq!(post(&server, "good", LIST).0, 200));
+        assert_eq!(post(&server, "unknown", LIST).0, 401);
+        assert_eq!(issuer.questions(), asked);
+        assert!(!server.logs().contains(SECRET));
+    }
+}
+
+#[test]
+fn p55_no_jwt_is_asked_about_and_no_answer_lets_nobody_in() {
+    let twice = r#"{"active":true,"active":true,"aud":"https://mcp.example/mcp"}"#;
+    let issuer = Issuer::start(
+        json!({"good": claims(&json!({})), "twice": twice, "later": claims(&json!({}))}),
+        true,
+    );
+    let server = issuer.serve(&petstore(), &[]);
+    // The issuer has no keys, so that no JWT can be verified; it is not asked about one either.
+    let jwt = Signer::rsa().token(&json!({"alg": "RS256"}), &claims(&json!({"iss": issuer.server.url})));
+    issuer.answers.lock().unwrap()[&jwt] = claims(&json!({}));
+    assert_eq!(post(&server, &jwt, LIST).0, 503);
+    assert_eq!(issuer.questions(), 0);
+    assert_eq!(post(&server, "good", LIST).0, 200);
+    assert_eq!(post(&server, "twice", LIST).0, 503);
+    issuer.is_down.store(true, Ordering::SeqCst);
+    assert_eq!(post(&server, "good", LIST).0, 200, "what is kept counts until its end");
+    let (status, answer) = post(&server, "later", LIST);
+    assert_eq!(status, 503, "{answer}");
+    assert_eq!(answer_header(&answer, "retry-after"), Some("5"), "{answer}");
+    for number in 0..5 {
+        assert_eq!(post(&server, &format!("stranger-{number}"), LIST).0, 503);
+    }
+    assert_eq!(server.logs().matches("the introspection endpoint answered 503").count(), 1);
+}
+
+#[test]
+fn scopes_and_claims_of_an_introspected_token_count_like_those_of_a_jwt() {
+    let issuer = Issuer::start(
+        json!({
+            "reader": claims(&json!({"scope": "read"})),
+            "writer": claims(&json!({"scope": "read write", "groups": ["ops"]})),
+        }),
+        true,
+    );
+    let config = SpecFile::new(&json!({"access": [{"match": {"operation": "delete_pet"}, "claims": {"groups": ["ops"]}}]}).to_string());
+    let server = issuer.serve(
+        &petstore(),
+        &[
+            "--oauth-read-scope",
+            "read",
+            "--oauth-write-scope",
+            "write",
+            "--config",
+            config.path(),
+            "--allow-missing-credentials",
+        ],
+    );
+    let delete = call_message("delete_pet", r#"{"petId":1}"#);
+    let create = call_message("create_pet", r#"{"body":{"name":"x","photoUrls":[]}}"#);
+    assert!(post(&server, "writer", LIST).1.contains("delete_pet"));
+    assert!(!post(&server, "reader", LIST).1.contains("delete_pet"));
+    assert_eq!(post(&server, "writer", &delete).0, 200);
+    assert!(post(&server, "reader", &delete).1.contains("Unknown tool"));
+    let (status, answer) = post(&server, "reader", &create);
+    assert_eq!(status, 403, "{answer}");
+    assert!(answer.contains("insufficient_scope"), "{answer}");
+}
+
+#[test]
+fn p55_settings_of_an_introspection_that_cannot_be_safe_are_all_reported_at_start() {
+    let spec = petstore();
+    let start = [
+        "serve",
+        "--spec",
+        &spec,
+        "--mock",
+        "--transport",
+        "http",
+        "--oauth-issuer",
+        "https://login.example",
+    ];
+    let url = ["--oauth-introspection-url", "http://me:s3cret@login.example/introspect"];
+    for (more, expected) in [
+        (
+            &url[..],
+            &[
+                "not an https URL without user",
+                "needs --oauth-client-id",
+                "needs --oauth-client-secret-env",
+            ][..],
+        ),
+        (&["--oauth-client-id", "gateway"], &["need --oauth-introspection-url"]),
+        (
+            &["--oauth-client-secret-env", "NOT_SET_ANYWHERE"],
+            &["need --oauth-introspection-url", "NOT_SET_ANYWHERE"],
+        ),
+    ] {
+        let output = run(&[&start[..], more].concat());
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        for words in expected {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+        assert!(!said.contains("s3cret"), "{said}");
+    }
+}
