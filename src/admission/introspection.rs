@@ -94,16 +94,15 @@ impl Introspection {
             let useful = kept
                 .get(&key)
                 .filter(|flight| flight.peek().is_none_or(|answer| Instant::now() < answer.until));
-            match useful {
-                Some(flight) => flight.clone(),
-                None => {
-                    let (this, token) = (Arc::clone(self), SecretString::from(token));
-                    // In a task of its own, so that it continues when the client that caused it disconnects.
-                    let task = tokio::spawn(async move { this.ask(&token).await });
-                    let flight = async { task.await.unwrap_or_else(|_| Introspected::unknown()) }.boxed().shared();
-                    kept.put(key, flight.clone());
-                    flight
-                }
+            if let Some(flight) = useful {
+                flight.clone()
+            } else {
+                let (this, token) = (Arc::clone(self), SecretString::from(token));
+                // In a task of its own, so that it continues when the client that caused it disconnects.
+                let task = tokio::spawn(async move { this.ask(&token).await });
+                let flight = async { task.await.unwrap_or_else(|_| Introspected::unknown()) }.boxed().shared();
+                kept.put(key, flight.clone());
+                flight
             }
         };
         match flight.await.state {

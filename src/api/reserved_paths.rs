@@ -96,7 +96,7 @@ pub(crate) fn reserve_paths(tools: &mut [BoundTool], known: &[KnownPath], option
                 shown.is_none_or(|(_, spans)| spans.iter().any(|spanning| spanning == name))
             });
             let pattern = if other.has_own_base { pattern.behind_any_base() } else { pattern };
-            if guards_all { pattern.from_any_value() } else { pattern }
+            if guards_all { pattern.against_any_value() } else { pattern }
         });
         let reserved = patterns.filter(|pattern| !pattern.covers(&operation.template)).collect();
         tool.target.reserved_paths = reserved;

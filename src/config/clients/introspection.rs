@@ -14,6 +14,7 @@ use crate::transport::http::IntrospectionOptions;
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
+#[expect(clippy::struct_field_names, reason = "they are the names of the settings")]
 pub(crate) struct IntrospectionSettings {
     /// The issuer's introspection endpoint (RFC 7662), which is asked about tokens that are not JWTs
     #[arg(long, env = "OPENAPI_MCP_OAUTH_INTROSPECTION_URL", value_name = "URL")]

@@ -47,7 +47,7 @@ impl PathPattern {
 
     /// The same, which no value may reach, with slashes or without.
     #[must_use]
-    pub(crate) fn from_any_value(mut self) -> Self {
+    pub(crate) fn against_any_value(mut self) -> Self {
         self.from_any_value = true;
         self
     }
