@@ -24,8 +24,15 @@ impl Api {
     }
 
     /// The tools among the `admitted` that answer a question, best first. A tool whose name, operationId, path, or method and path
-    /// the question is to the letter comes first.
-    pub(crate) fn search(&self, question: &str, admitted: &dyn Fn(ToolIndex) -> bool) -> SearchedTools {
+    /// the question is to the letter comes first. Words count as if the API had only the tools that are `listed`; `None` means all.
+    pub(crate) fn search(
+        &self,
+        question: &str,
+        listed: Option<&dyn Fn(ToolIndex) -> bool>,
+        admitted: &dyn Fn(ToolIndex) -> bool,
+    ) -> SearchedTools {
+        let is_listed = |operation| listed.is_none_or(|is_listed| is_listed(ToolIndex(operation)));
+        let index = self.search_index();
         let exact: Vec<ToolIndex> = self
             .indexes()
             .filter(|index| {
@@ -39,7 +46,9 @@ impl Api {
             is_known,
             has_words,
             fit,
-        } = self.search_index().rank(question, &|operation| admitted(ToolIndex(operation)));
+        } = index.rank(question, listed.is_some().then_some(&is_listed as _), &|operation| {
+            admitted(ToolIndex(operation))
+        });
         let others = hits.into_iter().map(ToolIndex).filter(|hit| !exact.contains(hit));
         let mut others: Vec<ToolIndex> = others.collect();
         let nearest = others.len().min(NEAREST);

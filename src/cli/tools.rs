@@ -152,7 +152,7 @@ impl Filter {
         let found = apis.enumerate().flat_map(|(place, api)| {
             let admits = |index: ToolIndex| is_listed(place, index) && self.admits(&api.offered(index));
             let found: Vec<ToolIndex> = match &self.search {
-                Some(question) => api.search(question, &admits).hits,
+                Some(question) => api.search(question, None, &admits).hits,
                 None => api.indexes().filter(|index| admits(*index)).collect(),
             };
             found.into_iter().map(|index| api.offered(index)).collect::<Vec<_>>()

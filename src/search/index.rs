@@ -25,6 +25,9 @@ pub(crate) struct SearchIndex {
     text_bytes: usize,
 }
 
+/// Judges which operations a caller may list; `None` if all.
+pub(crate) type Listed<'a> = Option<&'a dyn Fn(usize) -> bool>;
+
 /// An operation that has a term.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Posting {
@@ -146,10 +149,19 @@ impl SearchIndex {
         self.needs.get(operation).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the number of a stem, if any operation has it.
+    /// Returns the number of a stem, if any operation that is `listed` has it.
     #[must_use]
-    pub(crate) fn term(&self, stem: &str) -> Option<Term> {
-        self.terms.get(stem).copied()
+    pub(crate) fn term(&self, stem: &str, listed: Listed<'_>) -> Option<Term> {
+        let term = self.terms.get(stem).copied()?;
+        (listed.is_none() || self.count(term, listed) > 0).then_some(term)
+    }
+
+    /// Returns the number of operations that have a term and are `listed`.
+    fn count(&self, term: Term, listed: Listed<'_>) -> usize {
+        let postings = self.postings(term);
+        listed.map_or(postings.len(), |is_listed| {
+            postings.iter().filter(|posting| is_listed(posting.operation as usize)).count()
+        })
     }
 
     /// The operations that have a term, in the order of the document.
@@ -158,10 +170,10 @@ impl SearchIndex {
         self.postings.get(term as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// The rarity of a term: the fewer operations have it, the more it counts (BM25).
+    /// The rarity of a term among the `listed` operations, which are `count`: the fewer of them have it, the more it counts (BM25).
     #[must_use]
-    pub(crate) fn rarity(&self, term: Term) -> f32 {
-        let (count, having) = (to_f32(self.entries.len()), to_f32(self.postings(term).len()));
+    pub(crate) fn rarity(&self, term: Term, count: usize, listed: Listed<'_>) -> f32 {
+        let (count, having) = (to_f32(count), to_f32(self.count(term, listed)));
         (1.0 + (count - having + 0.5) / (having + 0.5)).ln()
     }
 

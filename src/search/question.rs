@@ -1,6 +1,6 @@
 //! A question: its words, what they may also mean, and what it wants to do.
 
-use super::index::SearchIndex;
+use super::index::{Listed, SearchIndex};
 use super::synonyms::synonyms_of;
 use super::verbs::Verb;
 use super::vocabulary::Term;
@@ -42,7 +42,7 @@ pub(crate) struct WordMeaning {
 impl Question {
     /// Reads a question by the rules by which documents are read.
     #[must_use]
-    pub(crate) fn read(text: &str, index: &SearchIndex) -> Self {
+    pub(crate) fn read(text: &str, index: &SearchIndex, listed: Listed<'_>) -> Self {
         let mut folded: Vec<String> = Vec::new();
         each_word(text, Writing::Prose, |word| folded.push(word.to_owned()));
         let stems: Vec<String> = folded.iter().map(|word| stem(word).into_owned()).collect();
@@ -65,7 +65,7 @@ impl Question {
                 Some(verb) => format!("{verb}_{stemmed}"),
                 None => format!("{stemmed}_{}", stems.get(at + 1).map_or("", String::as_str)),
             };
-            let meanings = meanings_of(stemmed, &pair, index);
+            let meanings = meanings_of(stemmed, &pair, index, listed);
             let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
             if is_number || (meanings.is_empty() && likely_values.contains(word)) {
                 continue;
@@ -90,13 +90,13 @@ impl Question {
 }
 
 /// The meanings of a stem, alone and in a pair of stems such as `turn_off`, as far as any operation has them.
-fn meanings_of(stem: &str, pair: &str, index: &SearchIndex) -> Vec<WordMeaning> {
+fn meanings_of(stem: &str, pair: &str, index: &SearchIndex, listed: Listed<'_>) -> Vec<WordMeaning> {
     let synonyms = synonyms_of(stem).iter().chain(synonyms_of(pair));
     std::iter::once((stem, false))
         .chain(synonyms.map(|synonym| (synonym.as_str(), true)))
         .filter_map(|(stem, is_synonym)| {
             Some(WordMeaning {
-                term: index.term(stem)?,
+                term: index.term(stem, listed)?,
                 is_synonym,
             })
         })

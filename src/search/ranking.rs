@@ -2,7 +2,7 @@
 
 use http::Method;
 
-use super::index::{SearchIndex, to_f32};
+use super::index::{Listed, SearchIndex, to_f32};
 use super::question::{MAX_QUESTION_CHARACTERS, Question, QuestionWord, WordMeaning};
 use super::vocabulary::Term;
 use super::words::{Writing, each_word, is_stop_word};
@@ -60,12 +60,13 @@ struct Tally {
 }
 
 impl SearchIndex {
-    /// Returns the operations among the `admitted` that answer a question; none if the best of them leave most of it open.
+    /// Returns the operations among the `admitted` that answer a question; none if the best of them leave most of it open. Words count as if
+    /// the API had only the operations that are `listed`.
     #[must_use]
-    pub(crate) fn rank(&self, text: &str, admitted: &dyn Fn(usize) -> bool) -> Ranking {
+    pub(crate) fn rank(&self, text: &str, listed: Listed<'_>, admitted: &dyn Fn(usize) -> bool) -> Ranking {
         let end = text.char_indices().nth(MAX_QUESTION_CHARACTERS).map_or(text.len(), |(at, _)| at);
-        let question = Question::read(text.get(..end).unwrap_or_default(), self);
-        let scored = self.score(&question, admitted);
+        let question = Question::read(text.get(..end).unwrap_or_default(), self, listed);
+        let scored = self.score(&question, listed, admitted);
         let fit = scored.iter().take(ASKED).map(|scored| scored.fit).fold(0.0, f32::max);
         let mut hits = Vec::new();
         if fit >= LEAST_FIT {
@@ -95,14 +96,17 @@ impl SearchIndex {
     }
 
     /// All operations that have a word of the question, best first; equals in the order of the document.
-    fn score(&self, question: &Question, admitted: &dyn Fn(usize) -> bool) -> Vec<Scored> {
+    fn score(&self, question: &Question, listed: Listed<'_>, admitted: &dyn Fn(usize) -> bool) -> Vec<Scored> {
+        let count = listed.map_or(self.len(), |is_listed| {
+            (0..self.len()).filter(|operation| is_listed(*operation)).count()
+        });
         let mut tallies = vec![Tally::default(); self.len()];
         let mut all_weights = 0.0;
         for word in &question.words {
             let counts = if word.is_verb { VERB } else { 1.0 };
             let weight = counts * if word.meanings.is_empty() { UNKNOWN } else { 1.0 };
             all_weights += weight;
-            for (tally, found) in tallies.iter_mut().zip(self.find(word)) {
+            for (tally, found) in tallies.iter_mut().zip(self.find(word, count, listed)) {
                 tally.score += counts * found.score;
                 tally.covered += weight * found.covered;
             }
@@ -131,10 +135,10 @@ impl SearchIndex {
     }
 
     /// Finds the strength of a word, or the best of its synonyms, in each operation.
-    fn find(&self, word: &QuestionWord) -> Vec<Tally> {
+    fn find(&self, word: &QuestionWord, count: usize, listed: Listed<'_>) -> Vec<Tally> {
         let mut found = vec![Tally::default(); self.len()];
         for meaning in &word.meanings {
-            let rarity = self.rarity(meaning.term);
+            let rarity = self.rarity(meaning.term, count, listed);
             for posting in self.postings(meaning.term) {
                 if let Some(known) = found.get_mut(posting.operation as usize) {
                     let covered = (posting.strength / COVERS).min(1.0);

@@ -137,8 +137,7 @@ fn without_words(seen: &VisibleApis<'_>, query: &str) -> QueryAnswer {
 /// Answers a query; `None` if it consists of stop words.
 fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Option<QueryAnswer> {
     let found: Vec<SearchedTools> = seen.apis.iter().map(|api| search_one(api, query, request)).collect();
-    // The index knows the words of all operations, and a caller must not learn that one exists that it may not list.
-    let is_known = seen.is_restricted() || found.iter().any(|found| found.is_known);
+    let is_known = found.iter().any(|found| found.is_known);
     if !found.iter().any(|found| found.has_words) {
         return None;
     }
@@ -172,8 +171,11 @@ fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Optio
 }
 
 fn search_one(api: &VisibleApi<'_>, query: &str, request: &SearchRequest) -> SearchedTools {
+    let shows = |index| api.shows(index);
+    // A caller must not learn that an operation exists that it may not list.
+    let listed = api.is_restricted().then_some(&shows as _);
     api.api
-        .search(query, &|index| api.shows(index) && request.admits(&api.api.offered(index)))
+        .search(query, listed, &|index| api.shows(index) && request.admits(&api.api.offered(index)))
 }
 
 /// The hits of all APIs in one order: by their rank in their API, and by how far the best hit of that API fits.
