@@ -87,6 +87,11 @@ impl<'c> VisibleApi<'c> {
         }
     }
 
+    /// Returns true if the caller may not list all operations of the API.
+    pub(crate) fn is_restricted(&self) -> bool {
+        self.rights.is_some()
+    }
+
     /// Returns the permission of the caller for an operation, independent of the endpoint.
     fn may(&self, index: ToolIndex) -> Permission {
         self.rights.map_or(Permission::Granted, |rights| rights.may(index))
@@ -137,7 +142,9 @@ impl<'c> VisibleApi<'c> {
     /// Returns true if the document has an operation of that name, but the settings or the endpoint leave it out.
     fn leaves_out(&self, name: &str) -> bool {
         let is_elsewhere = |index| !self.is_at_endpoint(index) && self.may(index) != Permission::Denied;
-        self.api.why_left_out(name).is_some() || self.api.find(name).is_some_and(is_elsewhere)
+        // A rule of `access` may hide what the settings leave out as well, so that no caller learns of it.
+        let is_left_out = self.of.access.is_none() && self.api.why_left_out(name).is_some();
+        is_left_out || self.api.find(name).is_some_and(is_elsewhere)
     }
 
     /// The name that its operator gave the API.
@@ -156,7 +163,7 @@ impl<'c> VisibleApis<'c> {
 
     /// Returns true if the caller may not list all operations of these APIs.
     pub(crate) fn is_restricted(&self) -> bool {
-        self.apis.iter().any(|api| api.rights.is_some())
+        self.apis.iter().any(VisibleApi::is_restricted)
     }
 
     /// Returns true if a meta-tool exists for the caller: one of its operations does.
@@ -178,7 +185,7 @@ impl<'c> VisibleApis<'c> {
     pub(crate) fn suggestion(&self, name: &str) -> Option<Suggestion<'c>> {
         let is_left_out = self.apis.iter().any(|api| api.leaves_out(name));
         if is_left_out {
-            return (!self.is_restricted()).then_some(Suggestion::LeftOut);
+            return Some(Suggestion::LeftOut);
         }
         let names = || self.operations().map(|(api, index, _)| api.name_of(index));
         nearest_name(name, names).map(Suggestion::Nearest)

@@ -72,6 +72,9 @@ pub(crate) fn check_tokens(value: &Value, problems: &mut FileProblems<'_>) -> bo
         );
         return false;
     };
+    if entries.is_empty() {
+        problems.push("`auth_tokens` is an empty list; list a token, or leave the key out");
+    }
     for (index, entry) in entries.iter().enumerate() {
         let place = format!("auth_tokens[{index}]");
         let Value::Object(members) = entry else {
@@ -81,7 +84,12 @@ pub(crate) fn check_tokens(value: &Value, problems: &mut FileProblems<'_>) -> bo
         for (key, value) in members {
             let (is_right, expected) = match key.as_str() {
                 "name" | "env" | "file" => (value.is_string(), "a text"),
-                "tool_include" | "tool_exclude" | "scopes" => (is_texts(value), "a text or a list of texts"),
+                "tool_exclude" => (is_texts(value), "a text or a list of texts"),
+                // Without any, a token may call everything: an empty list would be read as the opposite.
+                "tool_include" | "scopes" => (
+                    is_texts(value) && value.as_array().is_none_or(|texts| !texts.is_empty()),
+                    "a text or a list of texts that is not empty",
+                ),
                 "read_only" => (value.is_boolean(), "true or false"),
                 "claims" => (value.is_object(), "a mapping of claims to values"),
                 "token" | "value" => {

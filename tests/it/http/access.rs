@@ -292,12 +292,15 @@ fn p83_search_and_description_know_only_what_is_listed() {
         }
         // Neither does a word that only hidden operations have sound otherwise than one that none has.
         if !may.contains(&"list_vaults") {
-            let [known, unknown] = ["vaults", "zzzzzz"].map(|word| {
-                let found = office.call(&ann, "search_operations", &json!({"queries": [word]})).2;
-                found.to_string().replace(word, "")
-            });
-            let tail = |said: &str| said.split("The nearest tags").next().unwrap().to_owned();
-            assert_eq!(tail(&known), tail(&unknown), "{claims}");
+            for beside in ["", "users ", "list the users of "] {
+                let [known, unknown] = ["vaults", "zzzzzz"].map(|word| {
+                    let query = format!("{beside}{word}");
+                    let found = office.call(&ann, "search_operations", &json!({"queries": [query]})).2;
+                    found.to_string().replace(word, "")
+                });
+                let tail = |said: &str| said.split("The nearest tags").next().unwrap().to_owned();
+                assert_eq!(tail(&known), tail(&unknown), "{claims} {beside}");
+            }
         }
     }
 }
@@ -364,6 +367,18 @@ fn p83_no_description_names_a_replacement_that_not_everybody_sees_who_reads_it()
         [false, true, true],
         "{list}"
     );
+}
+
+#[test]
+fn p83_what_settings_leave_out_sounds_like_an_unknown_name_where_rules_hide_operations() {
+    let keys = Keys::new();
+    let office = keys.serve(&document(|_| true), &json!({"access": rules()}), &["--read-only"]);
+    let ann = keys.authorization(&json!({}));
+    let [left_out, unknown] = ["delete_user", "delete_usex"].map(|name| {
+        let answer = office.call(&ann, name, &json!({"id": "1"})).2;
+        answer.to_string().replace(name, "")
+    });
+    assert_eq!(left_out, unknown);
 }
 
 #[test]

@@ -235,6 +235,15 @@ fn all_wrong_tokens_are_reported_at_start() {
             ],
         ),
         (
+            json!([{"name": "a", "env": "ALL", "scopes": []}, {"name": "b", "env": "OPS", "tool_include": [], "tool_exclude": []}]),
+            &[],
+            &[
+                "`auth_tokens[0].scopes` is a list; expected a text or a list of texts that is not empty",
+                "`auth_tokens[1].tool_include` is a list; expected a text or a list of texts that is not empty",
+            ],
+        ),
+        (json!([]), &[], &["`auth_tokens` is an empty list"]),
+        (
             json!([{"name": "a", "env": "ALL", "tool_exclude": ["delete_usr"], "tool_include": ["tag:none", "?tag:nothing"]}]),
             &[],
             &[
