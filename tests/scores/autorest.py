@@ -14,7 +14,8 @@ from drive import Score, Session, words
 
 KNOWN = [
     (r"LRO|CustomHeader(Put|Post)", "long-running operations: what a reply points to is not polled"),
-    (r"HttpRetry|PagingMultipleRetry", "repeated only if the API is busy (429, 503) and the method allows it; these are 408, 500, 502, 504, or a POST"),
+    (r"HttpRetry(408|500|503Post|504Patch)|PagingMultipleRetry", "not repeated: 408, 500, and after 503 and 504 a POST or PATCH"),
+    (r"HttpRetry", "repeated, but the server knows a repetition by its cookie, and calls keep no cookies"),
     (r"(Path|Query)UrlEncoding", "`x-ms-skip-url-encoding`, an extension: values are always encoded"),
     (r"PagingCustomUrlPartial|PagingReturnModelWithXMSClientName|PagingFragment|PagingFirstResponseEmpty", "pages by `x-ms-pageable` and `x-ms-paths`, extensions"),
     (r"MultiapiDifferentCalls|ApiVersionThreePDF", "keys that the server never counts"),
@@ -57,6 +58,8 @@ def resolved(document, part):
 def sample(document, schema, depth=0):
     """The smallest value that a schema accepts, with its constants and defaults."""
     schema = resolved(document, schema) or {}
+    if "const" in schema:
+        return schema["const"]
     if "default" in schema:
         return schema["default"]
     if schema.get("enum"):

@@ -14,6 +14,7 @@ import examples
 import page
 import schemas
 import styles
+import typespec
 
 HERE = Path(__file__).parent
 # Drivers of the suites whose data is in files: name, driver, file.
@@ -36,12 +37,6 @@ def neutral(options, name, driver, file):
     for score in scores:
         score.facts = {"source": data["source"], "version": data["commit"], "licence": data["licence"], **score.facts}
     return scores
-
-
-def npm(options, name, driver):
-    if options.without_node:
-        return []  # the caller has said so
-    return driver.run(options)
 
 
 def compare(expected, score):
@@ -69,7 +64,7 @@ def main():
     options.add_argument("suites", nargs="*")
     options = options.parse_args()
     drivers = [(name, lambda name=name, driver=driver, file=file: neutral(options, name, driver, file)) for name, driver, file in FILES]
-    drivers.append(("autorest", lambda: npm(options, "AutoRest", autorest)))
+    drivers += [(name, lambda driver=driver: [] if options.without_node else driver.run(options)) for name, driver in (("autorest", autorest), ("typespec", typespec))]
     if unknown := set(options.suites) - {name for name, _ in drivers}:
         sys.exit(f"there is no suite {', '.join(sorted(unknown))}; there are {', '.join(name for name, _ in drivers)}")
     figures = HERE / "expected.json"

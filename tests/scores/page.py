@@ -29,6 +29,13 @@ SUITES = {
         "AutoRest: its test server",
         "The server's own Swagger files are served, and each operation is called. The figure is that of its coverage keys (general, Azure's, optional) that a request reached.",
     ),
+    **{
+        f"typespec-{version}": (
+            f"TypeSpec: http-specs, as OpenAPI {version}",
+            "What TypeSpec's compiler emits is served, each operation is called with the values of each scenario, and the suite's mock server judges.",
+        )
+        for version in ("3.0.0", "3.1.0", "3.2.0")
+    },
     "http-cache": (
         "HTTP cache tests (cache-tests.fyi)",
         "`--cache` on each test's replies; the figure is that of the required tests, those whose failure is a violation of RFC 9111.",

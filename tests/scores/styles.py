@@ -13,7 +13,7 @@ KNOWN = [
     (r"must not be empty: it is part of the path", "an empty value in a path is refused: it would name another resource"),
     (r"got '[^']*%2F", "a slash in a path stays encoded unless a rule (`slashes`) allows it"),
     (r"got '[^']*%3B", "a semicolon in a path stays encoded: it would begin a matrix parameter"),
-    (r"Straße", "an argument's name that is not ASCII is only taken as the schema writes it"),
+    (r"Straße", "a defect: an argument's name that is not ASCII is only taken as the schema writes it"),
     (r" (map|)\?\{x,", "a query without a name, inside of the path template"),
 ]
 
