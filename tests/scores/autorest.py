@@ -17,14 +17,20 @@ KNOWN = [
     (r"HttpRetry(408|500|503Post|504Patch)|PagingMultipleRetry", "not repeated: 408, 500, and after 503 and 504 a POST or PATCH"),
     (r"HttpRetry", "repeated, but the server knows a repetition by its cookie, and calls keep no cookies"),
     (r"(Path|Query)UrlEncoding", "`x-ms-skip-url-encoding`, an extension: values are always encoded"),
-    (r"PagingCustomUrlPartial|PagingReturnModelWithXMSClientName|PagingFragment|PagingFirstResponseEmpty", "pages by `x-ms-pageable` and `x-ms-paths`, extensions"),
+    (
+        r"PagingCustomUrlPartial|PagingReturnModelWithXMSClientName|PagingFragment|PagingFirstResponseEmpty",
+        "pages by `x-ms-pageable` and `x-ms-paths`, extensions",
+    ),
     (r"MultiapiDifferentCalls|ApiVersionThreePDF", "keys that the server never counts"),
     (r"UrlPaths(Byte|String)Empty", "an empty value in a path is refused: it would name another resource"),
     (r"UrlQueriesArrayCsvEmpty", "an empty list is left out of a query"),
     (r"putComplex(Array|Dictionary)Valid", "`null` where the document allows only text is refused"),
     (r"HeaderParameterProtectedKey", "a header parameter named `Content-Type`, which OpenAPI ignores"),
     (r"MediaTypePdf", "a PDF for a body whose schema is an object"),
-    (r"RequestWithSecrets|ConstantsInBody|PassMergePatchObject|AzureRequestClientIdInError", "arguments that the document does not declare"),
+    (
+        r"RequestWithSecrets|ConstantsInBody|PassMergePatchObject|AzureRequestClientIdInError",
+        "arguments that the document does not declare",
+    ),
 ]
 PACKAGE = "node_modules/@microsoft.azure/autorest.testserver"
 METHODS = ("get", "head", "put", "patch", "post", "delete", "options")
@@ -137,7 +143,10 @@ def asked(result):
 def drive(options, file, base, log, settings=()):
     document = json.loads(file.read_text(encoding="utf-8-sig"))
     operations = [
-        (path, method, item, item[method]) for path, item in document.get("paths", {}).items() for method in METHODS if isinstance(item.get(method), dict) and "operationId" in item[method]
+        (path, method, item, item[method])
+        for path, item in document.get("paths", {}).items()
+        for method in METHODS
+        if isinstance(item.get(method), dict) and "operationId" in item[method]
     ]
     operations += [
         (path, method, item, item[method])
@@ -150,7 +159,19 @@ def drive(options, file, base, log, settings=()):
     replies = {}
     keys = {"OPENAPI_MCP_AUTH_AZUREKEY": "123456789", "OPENAPI_MCP_AUTH_AADTOKEN": "https://security.microsoft.com/.default"}
     base += document.get("x-ms-parameterized-host", {}).get("hostTemplate", "").rpartition("}")[2]
-    extra = ["--base-url", base, "--allow-missing-credentials", "--external-refs", "any", "--breaker-failures", "0", "--max-tool-name-length", "128", "--timeout", "5"]
+    extra = [
+        "--base-url",
+        base,
+        "--allow-missing-credentials",
+        "--external-refs",
+        "any",
+        "--breaker-failures",
+        "0",
+        "--max-tool-name-length",
+        "128",
+        "--timeout",
+        "5",
+    ]
     with Session(options.binary, file, *extra, *settings, env={**os.environ, **keys}) as session:
         if not session.started:
             log.append(f"{file.name}: {session.why()}")
@@ -172,7 +193,9 @@ def drive(options, file, base, log, settings=()):
                     result = session.call(tool, given)
                 if method == "get" and not result.get("isError"):
                     replies.setdefault(path, content(result))
-                log.append(f"{file.name} {key} {json.dumps(given)[:300]}: {'FAILED ' if result.get('isError') else ''}{words(result)[:300]!r}")
+                log.append(
+                    f"{file.name} {key} {json.dumps(given)[:300]}: {'FAILED ' if result.get('isError') else ''}{words(result)[:300]!r}"
+                )
 
 
 def run(options):
@@ -207,5 +230,9 @@ def run(options):
         else:
             score.failed[key] = "not reached"
     score.explain(KNOWN)
-    score.facts = {"source": "npm @microsoft.azure/autorest.testserver", "version": json.loads((package / "package.json").read_text())["version"], "licence": "MIT"}
+    score.facts = {
+        "source": "npm @microsoft.azure/autorest.testserver",
+        "version": json.loads((package / "package.json").read_text())["version"],
+        "licence": "MIT",
+    }
     return [score]

@@ -23,7 +23,9 @@ VALUES = {
     "*": {"subscriptionId": "1234-5678-9012-3456", "foo-client-request-id": CLIENT, "x-ms-client-request-id": CLIENT},
 }
 for kind, scenarios in HEADERS.items():
-    VALUES[f"header_param{kind}[]"] = [{"scenario": name, **({} if value is None else {"value": value})} for name, value in scenarios.items()]
+    VALUES[f"header_param{kind}[]"] = [
+        {"scenario": name, **({} if value is None else {"value": value})} for name, value in scenarios.items()
+    ]
     VALUES[f"header_response{kind}[]"] = [{"scenario": name} for name in scenarios]
 VALUES["header_paramExistingKey"] = {"User-Agent": "overwrite"}
 VALUES["header_paramProtectedKey"] = {"Content-Type": "text/html"}
@@ -31,9 +33,16 @@ VALUES["header_paramProtectedKey"] = {"Content-Type": "text/html"}
 FLAT = {
     "base_product_id": "123",
     "base_product_description": "product description",
-    "details": {"max_product_display_name": "max name", "max_product_capacity": "Large", "max_product_image": {"@odata.value": "http://foo"}},
+    "details": {
+        "max_product_display_name": "max name",
+        "max_product_capacity": "Large",
+        "max_product_image": {"@odata.value": "http://foo"},
+    },
 }
-INHERITED = {**FLAT, "details": {**FLAT["details"], "max_product_image": {"@odata.value": "http://foo", "generic_value": "https://generic"}}}
+INHERITED = {
+    **FLAT,
+    "details": {**FLAT["details"], "max_product_image": {"@odata.value": "http://foo", "generic_value": "https://generic"}},
+}
 ONE = {"location": "West US", "tags": {"tag1": "value1", "tag2": "value3"}, "properties": {"p.name": "Product1", "type": "Flat"}}
 TWO = {"location": "Building 44", "properties": {"p.name": "Product2", "type": "Flat"}}
 DICTIONARY = {"Resource1": ONE, "Resource2": TWO}
@@ -54,7 +63,6 @@ BODIES = {
     "putFeline": {"meows": False, "hisses": True},
     "putCat": {"name": "Boots", "likesMilk": False, "meows": True, "hisses": False},
     "putKitten": {"name": "Kitty", "likesMilk": False, "meows": True, "hisses": False, "eatsMiceYet": True},
-
     "time_put": "08:07:56",
     "duration_putPositiveDuration": "P123DT22H14M12.011S",
     "int_putMax32": 2147483647,
@@ -94,8 +102,23 @@ BODIES = {
         **{"fishtype": "salmon", "location": "alaska", "iswild": True, "species": "king", "length": 1.0},
         "siblings": [
             {"fishtype": "shark", "age": 6, "birthday": "2012-01-05T01:00:00Z", "length": 20.0, "species": "predator"},
-            {"fishtype": "sawshark", "age": 105, "birthday": "1900-01-05T01:00:00Z", "length": 10.0, "picture": "//////4=", "species": "dangerous"},
-            {"fishtype": "goblin", "age": 1, "birthday": "2015-08-08T00:00:00Z", "length": 30.0, "species": "scary", "jawsize": 5, "color": "pinkish-gray"},
+            {
+                "fishtype": "sawshark",
+                "age": 105,
+                "birthday": "1900-01-05T01:00:00Z",
+                "length": 10.0,
+                "picture": "//////4=",
+                "species": "dangerous",
+            },
+            {
+                "fishtype": "goblin",
+                "age": 1,
+                "birthday": "2015-08-08T00:00:00Z",
+                "length": 30.0,
+                "species": "scary",
+                "jawsize": 5,
+                "color": "pinkish-gray",
+            },
         ],
     },
 }
@@ -105,7 +128,10 @@ VALUES |= {
     "put[]": [{"body": {"foo": "bar"}}, {"body": {"other": 1}}],
     "AnalyzeBody[]": [{"body": {"source": "foo"}}],
     "AnalyzeBodyNoAcceptHeader[]": [{"body": {"source": "foo"}}],
-    "binaryBodyWithTwoContentTypes[]": [{"body": {"hello": "world"}, "contentType": "application/json"}, {"body": {"data": "AP8B"}, "contentType": "application/octet-stream"}],
+    "binaryBodyWithTwoContentTypes[]": [
+        {"body": {"hello": "world"}, "contentType": "application/json"},
+        {"body": {"data": "AP8B"}, "contentType": "application/octet-stream"},
+    ],
     "OperationGroupTwo_testFour[]": [
         {"api-version": "2.0.0", "parameterOne": True},
         {"api-version": "3.0.0", "body": {"source": "foo"}},

@@ -76,7 +76,10 @@ def arguments(options, item, found):
 def wanted(expected, whole):
     """Target, method, the headers that the test names, and the body."""
     url = urlsplit(expected["url"])
-    made = {"method": expected["method"], "target": (url.path or "/") + (f"?{url.query}" if url.query else "") + (f"#{url.fragment}" if url.fragment else "")}
+    made = {
+        "method": expected["method"],
+        "target": (url.path or "/") + (f"?{url.query}" if url.query else "") + (f"#{url.fragment}" if url.fragment else ""),
+    }
     for name, value in expected.get("headers", {}).items():
         made[name.lower()] = str(value)
     if whole and expected.get("body", UNDEFINED) != UNDEFINED:
@@ -111,8 +114,18 @@ def run(options, data):
         upstream = Upstream()
         made = wanted(expected, True)
         prefix = base_path(given["spec"], given)
-        with Session(options.binary, complete(given["spec"], item, found, given.get("parameters") or {}), "--base-url", upstream.url + prefix, "--allow-missing-credentials") as session:
-            name = next(iter(session.tools), None) if len(session.tools) < 2 else next((name for name in session.tools if name == given["operationId"]), None)
+        with Session(
+            options.binary,
+            complete(given["spec"], item, found, given.get("parameters") or {}),
+            "--base-url",
+            upstream.url + prefix,
+            "--allow-missing-credentials",
+        ) as session:
+            name = (
+                next(iter(session.tools), None)
+                if len(session.tools) < 2
+                else next((name for name in session.tools if name == given["operationId"]), None)
+            )
             if name is None:
                 score.failed[case] = f"no tool among {list(session.tools)}: {session.why()}"
                 return

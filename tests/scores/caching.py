@@ -12,7 +12,17 @@ DATES = {"date", "expires", "last-modified", "if-modified-since", "if-unmodified
 LOCATIONS = {"location", "content-location"}
 # Headers that a call cannot choose or a result does not show.
 OWN = {"content-type", "accept", "host", "connection", "content-length", "transfer-encoding", "cookie"}
-SHOWN_NEVER = {"age", "content-encoding", "content-length", "content-type", "transfer-encoding", "set-cookie", "www-authenticate", "proxy-authenticate", "authentication-info"}
+SHOWN_NEVER = {
+    "age",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+    "set-cookie",
+    "www-authenticate",
+    "proxy-authenticate",
+    "authentication-info",
+}
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 SUCCESS = ("pass", "optimal", "yes")
 
@@ -171,11 +181,21 @@ def judge(case, number, step, result, came):
             value = header[1]
             if isinstance(value, (int, float)) and header[0].lower() in DATES:
                 continue  # a date that was counted from a moment which only the upstream knows
-            expect(shown.get(header[0].lower()) == str(value), f"{header[0]} is {shown.get(header[0].lower())!r}, wanted {value!r}", "expected_response_headers")
+            expect(
+                shown.get(header[0].lower()) == str(value),
+                f"{header[0]} is {shown.get(header[0].lower())!r}, wanted {value!r}",
+                "expected_response_headers",
+            )
         elif header[1] == "=":
-            expect(shown.get(header[0].lower()) == shown.get(header[2].lower()), f"{header[0]} differs from {header[2]}", "expected_response_headers")
+            expect(
+                shown.get(header[0].lower()) == shown.get(header[2].lower()),
+                f"{header[0]} differs from {header[2]}",
+                "expected_response_headers",
+            )
         else:
-            expect(float(shown.get(header[0].lower()) or -1) > header[2], f"{header[0]} is not above {header[2]}", "expected_response_headers")
+            expect(
+                float(shown.get(header[0].lower()) or -1) > header[2], f"{header[0]} is not above {header[2]}", "expected_response_headers"
+            )
     for header in step.get("expected_response_headers_missing", []):
         name, forbidden = (header, None) if isinstance(header, str) else header
         got = shown.get(name.lower())
@@ -188,7 +208,12 @@ def judge(case, number, step, result, came):
         expect(came and came[-1][1].method == step["expected_method"], "another method was sent", "expected_method")
     if step.get("expected_response_text") is not None:
         expect(step["expected_response_text"] in text, f"the text is {text[:80]!r}", "expected_response_text")
-    elif step.get("check_body", True) and not result.get("isError") and step.get("request_method") != "HEAD" and (step.get("response_status") or [200])[0] not in (204, 304):
+    elif (
+        step.get("check_body", True)
+        and not result.get("isError")
+        and step.get("request_method") != "HEAD"
+        and (step.get("response_status") or [200])[0] not in (204, 304)
+    ):
         # A reply that was kept is that of any step before.
         bodies = [case.steps[sent].get("response_body") or case.body for sent, _ in (came or case.came)]
         expect(any(body in text for body in bodies), f"the body is {text[:80]!r}", "response_body")
@@ -233,7 +258,18 @@ def run(options, data):
     by_path = {f"/{case.key}": case for case in cases.values()}
     upstream = Upstream(lambda request: by_path[request.target.split("?")[0]].answer(request))
     results = {}
-    with Session(options.binary, document(paths, "3.2.0"), "--base-url", upstream.url, "--cache", "50000000", "--retries", "0", "--breaker-failures", "0") as session:
+    with Session(
+        options.binary,
+        document(paths, "3.2.0"),
+        "--base-url",
+        upstream.url,
+        "--cache",
+        "50000000",
+        "--retries",
+        "0",
+        "--breaker-failures",
+        "0",
+    ) as session:
 
         def one(item):
             name, case = item
@@ -259,8 +295,11 @@ def run(options, data):
     score.facts["optimal"] = sum(made[name] == "optimal" for name in optimal)
     score.facts["optimal of"] = len(optimal)
     score.facts["required failed by others"] = {
-        other: sum(verdict == "fail" for name, verdict in verdicts(tests, others).items() if name in cases) for other, others in data["results"].items()
+        other: sum(verdict == "fail" for name, verdict in verdicts(tests, others).items() if name in cases)
+        for other, others in data["results"].items()
     }
-    lines = [f"{name}\t{tests[name].get('kind', 'required')}\t{made[name]}\t{'' if results[name] is True else results[name]}" for name in cases]
+    lines = [
+        f"{name}\t{tests[name].get('kind', 'required')}\t{made[name]}\t{'' if results[name] is True else results[name]}" for name in cases
+    ]
     (options.cache / "http-cache-all.txt").write_text("\n".join(lines) + "\n")
     return [score]

@@ -64,7 +64,10 @@ def main():
     options.add_argument("suites", nargs="*")
     options = options.parse_args()
     drivers = [(name, lambda name=name, driver=driver, file=file: neutral(options, name, driver, file)) for name, driver, file in FILES]
-    drivers += [(name, lambda driver=driver: [] if options.without_node else driver.run(options)) for name, driver in (("autorest", autorest), ("typespec", typespec))]
+    drivers += [
+        (name, lambda driver=driver: [] if options.without_node else driver.run(options))
+        for name, driver in (("autorest", autorest), ("typespec", typespec))
+    ]
     if unknown := set(options.suites) - {name for name, _ in drivers}:
         sys.exit(f"there is no suite {', '.join(sorted(unknown))}; there are {', '.join(name for name, _ in drivers)}")
     figures = HERE / "expected.json"

@@ -95,7 +95,9 @@ class Session:
             document = self.file.name
         self.log = tempfile.TemporaryFile("w+")
         command = [binary, "serve", "--spec", str(document), "--tools", "all", "--log-level", "error", "--max-list-bytes", "1000000000"]
-        self.child = subprocess.Popen([*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, env=env)
+        self.child = subprocess.Popen(
+            [*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, env=env
+        )
         self.ids = itertools.count(1)
         self.lock = threading.Lock()
         self.waiting = {}

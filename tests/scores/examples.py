@@ -24,7 +24,12 @@ def styles(text):
         for (kind, value), cell in zip(VALUES.items(), cells, strict=True):
             if cell == "_n/a_":
                 continue
-            parameter = {"name": "color", "in": PLACES.get(style, "query"), "style": style, "explode": explode == "true" or style == "deepObject"}
+            parameter = {
+                "name": "color",
+                "in": PLACES.get(style, "query"),
+                "style": style,
+                "explode": explode == "true" or style == "deepObject",
+            }
             parameter["schema"] = schema_of("" if value is None else value)
             yield f"style {style}, explode {explode}, {kind}", parameter, "" if value is None else value, "" if cell == "_empty_" else cell
 
@@ -33,7 +38,11 @@ def blocks(text):
     """Each example of XML: case, media type object, components, data, text of XML."""
     section = text.split("#### XML Object Examples")[1].split("\n### ")[0]
     fence = re.compile(r"^```(yaml|xml)\n(.*?)^```", re.M | re.S)
-    found = [(kind, body, section[: match.start()].rsplit("\n##### ", 1)[-1].split("\n")[0]) for match in fence.finditer(section) for kind, body in [match.groups()]]
+    found = [
+        (kind, body, section[: match.start()].rsplit("\n##### ", 1)[-1].split("\n")[0])
+        for match in fence.finditer(section)
+        for kind, body in [match.groups()]
+    ]
     number = 0
     while found:
         kind, body, title = found.pop(0)
@@ -82,7 +91,7 @@ def run(options, data):
 
 def specification(options, text):
     score = Score("openapi-examples")
-    cases, paths, all_components = [], {}, {"schemas": {}}
+    cases, paths = [], {}
     for case, parameter, value, wanted in styles(text):
         key = f"c{len(cases)}"
         path = "{color}" if parameter["in"] == "path" else ""
@@ -100,7 +109,11 @@ def specification(options, text):
             continue
         schemas = {f"{name}": schema for name, schema in components.get("schemas", {}).items()}
         body = {"required": True, "content": {"application/xml": {"schema": media["schema"]}}}
-        one = document({f"/{key}_": {"post": {"operationId": key, "requestBody": body, "responses": {"200": {"description": "OK"}}}}}, "3.2.0", components={"schemas": schemas})
+        one = document(
+            {f"/{key}_": {"post": {"operationId": key, "requestBody": body, "responses": {"200": {"description": "OK"}}}}},
+            "3.2.0",
+            components={"schemas": schemas},
+        )
         cases.append((case, key, {"body": value}, wanted, one))
     upstream = Upstream()
     with Session(options.binary, document(paths, "3.2.0"), "--base-url", upstream.url) as session:
@@ -152,11 +165,22 @@ def documents(options, files):
                 continue
             distinct[text] = name
             methods = {"get", "put", "post", "delete", "options", "head", "patch", "trace", "query"}
-            count = sum(len(methods & set(item or {})) + len((item or {}).get("additionalOperations") or {}) for item in (parsed.get("paths") or {}).values())
+            count = sum(
+                len(methods & set(item or {})) + len((item or {}).get("additionalOperations") or {})
+                for item in (parsed.get("paths") or {}).values()
+            )
             if not count:
                 score.leave_out(name, "documents without operations")
                 continue
-            with Session(options.binary, Path(folder) / name, "--base-url", "http://127.0.0.1:9", "--external-refs", "any", "--allow-missing-credentials") as session:
+            with Session(
+                options.binary,
+                Path(folder) / name,
+                "--base-url",
+                "http://127.0.0.1:9",
+                "--external-refs",
+                "any",
+                "--allow-missing-credentials",
+            ) as session:
                 got = len(session.tools) if session.started else session.why()
             score.check(name, got, [count])
     return score

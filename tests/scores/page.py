@@ -19,7 +19,8 @@ SUITES = {
     ),
     "json-schema": (
         "JSON Schema: the test suite",
-        "Each schema is that of a body, of 2020-12 in OpenAPI 3.1 and of draft 4 in 3.0. What it refuses must not reach the API; the rest must arrive unchanged.",
+        "Each schema is that of a body, of 2020-12 in OpenAPI 3.1 and of draft 4 in 3.0. What it refuses must not reach the API; "
+        "the rest must arrive unchanged.",
     ),
     "swagger-js": (
         "swagger-js: requests that it builds",
@@ -27,12 +28,14 @@ SUITES = {
     ),
     "autorest": (
         "AutoRest: its test server",
-        "The server's own Swagger files are served, and each operation is called. The figure is that of its coverage keys (general, Azure's, optional) that a request reached.",
+        "The server's own Swagger files are served, and each operation is called. The figure is that of its coverage keys "
+        "(general, Azure's, optional) that a request reached.",
     ),
     **{
         f"typespec-{version}": (
             f"TypeSpec: http-specs, as OpenAPI {version}",
-            "What TypeSpec's compiler emits is served, each operation is called with the values of each scenario, and the suite's mock server judges.",
+            "What TypeSpec's compiler emits is served, each operation is called with the values of each scenario, and the suite's "
+            "mock server judges.",
         )
         for version in ("3.0.0", "3.1.0", "3.2.0")
     },
@@ -68,10 +71,22 @@ def section(suite, figures):
         failed["not explained yet"] = figures["unexplained"]
     if failed:
         text += f"\nThe {figures['of'] - figures['passed']} that do not pass:\n\n"
-        text += table([("Cases", "Reason"), ("---:", "---"), *((count(number), reason) for reason, number in sorted(failed.items(), key=lambda item: -item[1]))])
+        text += table(
+            [
+                ("Cases", "Reason"),
+                ("---:", "---"),
+                *((count(number), reason) for reason, number in sorted(failed.items(), key=lambda item: -item[1])),
+            ]
+        )
     if figures["apart"]:
         text += "\nCounted apart:\n\n"
-        text += table([("Cases", "Reason"), ("---:", "---"), *((count(number), reason) for reason, number in sorted(figures["apart"].items(), key=lambda item: -item[1]))])
+        text += table(
+            [
+                ("Cases", "Reason"),
+                ("---:", "---"),
+                *((count(number), reason) for reason, number in sorted(figures["apart"].items(), key=lambda item: -item[1])),
+            ]
+        )
     return text
 
 
@@ -91,7 +106,15 @@ def made(expected):
     known = [(suite, expected[suite]) for suite in SUITES if suite in expected]
     for suite, figures in known:
         name = SUITES[suite][0]
-        short = figures["version"][:12]
+        short = figures["version"][:12] if len(figures["version"]) == 40 else figures["version"]
         licence = figures["licence"].split(",")[0].split(";")[0]
-        rows.append((name, short, licence, f"`tests/scores/run BINARY {figures.get('driver', suite)}`", f"{count(figures['passed'])} of {count(figures['of'])}"))
+        rows.append(
+            (
+                name,
+                short,
+                licence,
+                f"`tests/scores/run BINARY {figures.get('driver', suite)}`",
+                f"{count(figures['passed'])} of {count(figures['of'])}",
+            )
+        )
     return START + table(rows) + "".join(section(suite, figures) for suite, figures in known)

@@ -6,7 +6,14 @@ from urllib.parse import unquote
 
 from drive import Score, Session, Upstream, document, schema_of, words
 
-OPERATORS = {"": ("path", "simple"), "+": ("path", "simple"), ".": ("path", "label"), ";": ("path", "matrix"), "?": ("query", "form"), "&": ("query", "form")}
+OPERATORS = {
+    "": ("path", "simple"),
+    "+": ("path", "simple"),
+    ".": ("path", "label"),
+    ";": ("path", "matrix"),
+    "?": ("query", "form"),
+    "&": ("query", "form"),
+}
 
 FIRST = "?first=1"  # what an expression that continues a query continues, if its template begins with it
 KNOWN = [

@@ -63,7 +63,12 @@ for (const entry of (await readdir(specifications, { recursive: true })).sort())
           query: text(request?.query),
           path: text(request?.pathParams),
           headers: text(request?.headers),
-          body: request?.body && { ...request.body, rawContent: text(request.body.rawContent), parts: text(request.body.parts), files: text(request.body.files) },
+          body: request?.body && {
+            ...request.body,
+            rawContent: text(request.body.rawContent),
+            parts: text(request.body.parts),
+            files: text(request.body.files),
+          },
         })),
       };
     }

@@ -15,12 +15,19 @@ from drive import Score, Session, words
 VERSIONS = ("3.0.0", "3.1.0", "3.2.0")
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
 # Bodies that a mock judges by itself, and does not name.
-FILES = {"uploadFileSpecificContentType": ("file", False), "uploadFileRequiredFilename": ("file", False), "uploadFileArray": ("files", True)}
+FILES = {
+    "uploadFileSpecificContentType": ("file", False),
+    "uploadFileRequiredFilename": ("file", False),
+    "uploadFileArray": ("files", True),
+}
 KNOWN = [
     (r"ContentNegotiation|StringBody_getAs", "`Accept` names every type of the replies with weights, and calls cannot choose one"),
     (r"nextPage: no operation", "a page's link is not in the document as an operation"),
     (r"QueryContinuation", "TypeSpec's compiler writes no such path: OpenAPI does not allow a query in it"),
-    (r"PathExpansion|ReservedExpansion", "a slash in a path stays encoded unless a rule (`slashes`) allows it; TypeSpec's compiler loses the expansion"),
+    (
+        r"PathExpansion|ReservedExpansion",
+        "a slash in a path stays encoded unless a rule (`slashes`) allows it; TypeSpec's compiler loses the expansion",
+    ),
     (r"Type_Enum_Fixed_String_putUnknownValue", "a value that the enum does not have is refused"),
     (r"SpecialWords_Parameters_constructor", "TypeSpec's compiler fails on this name, so it is another one here"),
     (r"Parameters_Path_optional", "an empty value in a path is refused: it would name another resource"),
@@ -112,8 +119,14 @@ def body_of(document, operation, request, image):
         fields = resolved(document, content[chosen].get("schema", {})).get("properties", {})
         body = {name: typed(kind_of(document, fields.get(name, {})), value) for name, value in (wanted.get("parts") or {}).items()}
         for file in wanted.get("files") or []:
-            one = {"data": file["buffer"]["base64"] if "base64" in file["buffer"] else file["buffer"], "filename": file["originalname"], "mediaType": file["mimetype"]}
-            field = resolved(document, resolved(document, content[chosen].get("schema", {})).get("properties", {}).get(file["fieldname"], {}))
+            one = {
+                "data": file["buffer"]["base64"] if "base64" in file["buffer"] else file["buffer"],
+                "filename": file["originalname"],
+                "mediaType": file["mimetype"],
+            }
+            field = resolved(
+                document, resolved(document, content[chosen].get("schema", {})).get("properties", {}).get(file["fieldname"], {})
+            )
             if kind_of(document, field) == "array":
                 body.setdefault(file["fieldname"], []).append(one)
             else:
@@ -135,9 +148,9 @@ def body_of(document, operation, request, image):
 def template(path):
     """A pattern of the path, without its query."""
     parts = re.split(r"(\{[^}]*\})", path.split("?")[0])
-    return re.compile("".join(f"(?P<p{number}>.*)" if part.startswith("{") else re.escape(part) for number, part in enumerate(parts)) + "$"), {
-        f"p{number}": part[1:-1] for number, part in enumerate(parts) if part.startswith("{")
-    }
+    return re.compile(
+        "".join(f"(?P<p{number}>.*)" if part.startswith("{") else re.escape(part) for number, part in enumerate(parts)) + "$"
+    ), {f"p{number}": part[1:-1] for number, part in enumerate(parts) if part.startswith("{")}
 
 
 def prefix(document):
@@ -237,7 +250,17 @@ def call(options, documents, sessions, name, api, base, log):
             keys = credentials(document, api)
             session_of = (number, str(keys))
             if session_of not in sessions:
-                extra = ["--base-url", base + prefix(document), "--allow-missing-credentials", "--breaker-failures", "0", "--max-tool-name-length", "128", "--timeout", "10"]
+                extra = [
+                    "--base-url",
+                    base + prefix(document),
+                    "--allow-missing-credentials",
+                    "--breaker-failures",
+                    "0",
+                    "--max-tool-name-length",
+                    "128",
+                    "--timeout",
+                    "10",
+                ]
                 sessions[session_of] = Session(options.binary, document, *extra, env={**os.environ, **keys})
             session = sessions[session_of]
             tool = next((tool for tool in session.tools if tool.lower() == operation["operationId"].replace(".", "_").lower()), None)
@@ -249,7 +272,9 @@ def call(options, documents, sessions, name, api, base, log):
                 log.append(f"{name} {api['method']} {path}: no arguments: {error!r}")
                 continue
             result = session.call(tool, given)
-            log.append(f"{name} {api['method']} {path} {json.dumps(given)[:300]}: {'FAILED ' if result.get('isError') else ''}{words(result)[:400]!r}")
+            log.append(
+                f"{name} {api['method']} {path} {json.dumps(given)[:300]}: {'FAILED ' if result.get('isError') else ''}{words(result)[:400]!r}"
+            )
             return
     log.append(f"{name} {api['method']} {api['uri']}: no operation")
 
@@ -273,7 +298,16 @@ def score(options, folder, specifications, output, scenarios, version):
     base = f"http://127.0.0.1:{port}"
     log = []
     with open(options.cache / f"typespec-{version}-server.txt", "w") as written:
-        command = ["node", folder / "node_modules/@typespec/spector/dist/src/cli/cli.js", "serve", specifications, "--port", str(port), "--coverageFile", options.cache / "typespec-coverage.json"]
+        command = [
+            "node",
+            folder / "node_modules/@typespec/spector/dist/src/cli/cli.js",
+            "serve",
+            specifications,
+            "--port",
+            str(port),
+            "--coverageFile",
+            options.cache / "typespec-coverage.json",
+        ]
         server = subprocess.Popen(command, stdout=written, stderr=written, cwd=folder)
         try:
             for _ in range(600):
@@ -296,7 +330,9 @@ def score(options, folder, specifications, output, scenarios, version):
         if result == "pass":
             made.passed.append(name)
         else:
-            made.failed[name] = next((line for line in log if line.startswith(f"{name} ") and ("FAILED" in line or ": no " in line)), result)[:500]
+            made.failed[name] = next(
+                (line for line in log if line.startswith(f"{name} ") and ("FAILED" in line or ": no " in line)), result
+            )[:500]
     made.explain(KNOWN)
     package = json.loads((folder / "node_modules/@typespec/http-specs/package.json").read_text())
     made.facts = {"source": "npm @typespec/http-specs", "version": package["version"], "licence": package["license"], "driver": "typespec"}
