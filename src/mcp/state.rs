@@ -42,6 +42,15 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
+    /// Continues for the same client with another token, which may grant other tools.
+    pub(crate) fn continue_with(&mut self, granted: ClientGrant) {
+        let now = self.state.list_digest(&granted);
+        if now != self.state.list_digest(&self.granted) {
+            self.seen = now;
+        }
+        self.granted = granted;
+    }
+
     /// Waits for the next change.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ use crate::mcp::protocol::answer::{McpAnswer, McpRefusal, write_message};
 use crate::mcp::protocol::message::RequestParameters;
 use crate::mcp::protocol::version::ProtocolVersion;
 use crate::mcp::state::EndpointState;
+use crate::proxy::caller::client_grant::ClientGrant;
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
 const SUBSCRIPTION_ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";
@@ -71,9 +72,13 @@ fn send(outbox: &Outbox, method: &str, parameters: &Value) {
     outbox.send(OutMessage::Text(write_message(None, method, parameters)));
 }
 
-/// Reports changes to the client of a connection, from its beginning on, until it or the server ends. One task at a time does so.
-pub(crate) async fn report_changes(state: Arc<EndpointState>, connection: Arc<Connection>, outbox: Outbox) {
+/// Reports changes to the client of a connection, from its beginning on, until it or the server ends. One task at a time does so. `granted` is
+/// what the token grants that the client has now, if it has one.
+pub(crate) async fn report_changes(state: Arc<EndpointState>, connection: Arc<Connection>, granted: Option<ClientGrant>, outbox: Outbox) {
     let mut changes = connection.changes.lock().await;
+    if let Some(granted) = granted {
+        changes.continue_with(granted);
+    }
     loop {
         tokio::select! {
             () = state.ending.cancelled() => return,

@@ -307,10 +307,11 @@ impl McpFront {
             let why = "Not Acceptable: Client must accept text/event-stream";
             return Err(refused((StatusCode::NOT_ACCEPTABLE, why)));
         }
+        let granted = client.as_ref().map(|client| client.granted.clone());
         let session = session_of_head(sessions, parts, client)?;
         let (outbox, messages) = Outbox::new();
         let newest = session.begin_stream(&self.streams);
-        let reporting = report_changes(Arc::clone(server.state()), Arc::clone(session.connection()), outbox);
+        let reporting = report_changes(Arc::clone(server.state()), Arc::clone(session.connection()), granted, outbox);
         let task = tokio::spawn(newest.clone().run_until_cancelled_owned(reporting));
         Ok(event_stream::respond(messages, task, newest, Some(session)))
     }

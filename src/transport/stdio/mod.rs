@@ -168,7 +168,7 @@ impl StdioClient {
                 self.connection.note(&notification);
                 if notification.method == "notifications/initialized" && self.connection.begin_reporting() {
                     let (state, connection) = (Arc::clone(self.server.state()), Arc::clone(&self.connection));
-                    tokio::spawn(report_changes(state, connection, self.outbox.clone()));
+                    tokio::spawn(report_changes(state, connection, None, self.outbox.clone()));
                 }
             }
             Message::Answer(answer) => self.connection.take_answer(answer, self.server.calls().token()),

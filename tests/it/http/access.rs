@@ -347,6 +347,44 @@ fn p83_only_who_sees_a_change_of_the_list_is_told_and_a_rule_does_not_lose_its_o
 }
 
 #[test]
+fn p83_a_session_is_told_of_what_the_token_of_its_stream_may_list() {
+    let keys = Keys::new();
+    let office = keys.serve(
+        &document(|_| true),
+        &json!({"access": rules(), "reload": 0.2, "confirm": "destructive"}),
+        &[],
+    );
+    let (wide, narrow) = (keys.authorization(&callers().pop().unwrap().0), keys.authorization(&json!({})));
+    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_parameters(&json!({}))});
+    let (_, begun) = office.server.send("POST", &[&wide], &initialize.to_string());
+    let session = format!("Mcp-Session-Id: {}", answer_header(&begun, "mcp-session-id").unwrap());
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+    office.server.send("POST", &[&wide, &session], &ready);
+    let mut stream = office.server.connect();
+    let headers = ["Accept: text/event-stream", &narrow, &session];
+    let request = http_request(&office.server.address, "GET", &headers, "");
+    stream.write_all(request.as_bytes()).unwrap();
+    let heard = Arc::new(Mutex::new(String::new()));
+    let told = Arc::clone(&heard);
+    std::thread::spawn(move || {
+        let mut piece = [0; 4096];
+        while let Ok(length @ 1..) = stream.read(&mut piece) {
+            told.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..length]));
+        }
+    });
+    wait_until("the stream is open", || heard.lock().unwrap().contains("200 OK"));
+    let mut changed = document(|_| true);
+    changed["paths"]["/vaults"]["get"]["summary"] = "Another summary.".into();
+    office.write(&changed);
+    office.server.logged("the document changed; the new version is served");
+    changed["paths"]["/users"]["get"]["summary"] = "Another summary.".into();
+    office.write(&changed);
+    let times = || heard.lock().unwrap().matches("list_changed").count();
+    wait_until("the change of a listed tool is reported", || times() > 0);
+    assert_eq!(times(), 1, "{}", heard.lock().unwrap());
+}
+
+#[test]
 fn p83_no_description_names_a_replacement_that_not_everybody_sees_who_reads_it() {
     let mut document = document(|_| true);
     for (path, other) in [("/users", "list_vaults"), ("/audit", "list_users"), ("/vaults", "list_users")] {
