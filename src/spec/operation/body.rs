@@ -31,6 +31,13 @@ pub(crate) fn read_request_body(document: &Document, declared: Node<'_>, method:
     }))
 }
 
+/// Returns true if a body is a file of JSON: a text with `format: binary`.
+fn is_json_file(document: &Document, name: &str, schema: Option<Node<'_>>) -> bool {
+    let object = || document.resolve_object(schema?).ok().flatten();
+    let has = |key: &str, value: &str| object().is_some_and(|object| object.text(key).is_some_and(|text| text == value));
+    !name.contains('*') && MediaKind::of(name) == MediaKind::Json && has("type", "string") && has("format", "binary")
+}
+
 fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
     let object = document.resolve(node).unwrap_or(node).object().unwrap_or_default();
     let schema = object.get("schema");
@@ -43,6 +50,8 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
         None if is_unknown_type(name) && is_plain_text(document, schema) => MediaKind::Text,
         // A schema of bytes decides, independent of the media type.
         None if is_any_type(name) && schema.is_some_and(|schema| is_binary(document, schema)) => MediaKind::Binary,
+        // OAS 3.0 "Considerations for File Uploads": `format: binary` is the file itself, not a JSON text that holds it.
+        None if is_json_file(document, name, schema) => MediaKind::Binary,
         None => MediaKind::of(name),
     };
     let mut encoding = BTreeMap::new();
