@@ -87,7 +87,7 @@ impl Introspection {
     ///
     /// # Errors
     /// [`TokenError::Invalid`] if it is not active, [`TokenError::Unavailable`] if that is not known now.
-    pub(crate) async fn claims(self: &Arc<Self>, token: &str) -> Result<Map<String, Value>, TokenError> {
+    pub(crate) async fn claims(self: &Arc<Self>, token: &str) -> Result<Arc<Map<String, Value>>, TokenError> {
         let key = PartsDigest::default().with(Some(token)).finish();
         let flight = {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +106,7 @@ impl Introspection {
             }
         };
         match flight.await.state {
-            TokenState::Active(claims) => Ok(Map::clone(&claims)),
+            TokenState::Active(claims) => Ok(claims),
             TokenState::Inactive => Err(TokenError::Invalid("the token is not active")),
             TokenState::Unknown => Err(TokenError::Unavailable),
         }

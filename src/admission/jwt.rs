@@ -57,7 +57,7 @@ pub(crate) struct VerifiedToken {
     /// Scopes of the client.
     pub(crate) scopes: Scopes,
     /// All of its claims.
-    pub(crate) claims: Map<String, Value>,
+    pub(crate) claims: Arc<Map<String, Value>>,
     /// The token itself, if it is a user's and is exchanged.
     pub(crate) subject: Option<Arc<SubjectToken>>,
 }
@@ -69,7 +69,7 @@ impl From<VerifiedToken> for AuthenticatedClient {
             name: token.name,
             granted: ClientGrant {
                 scopes: token.scopes,
-                claims: Some(Arc::new(token.claims)),
+                claims: Some(token.claims),
                 token: None,
             },
             subject: token.subject,
@@ -163,17 +163,15 @@ impl Oauth {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(TokenError::Invalid("the token is too long"));
         }
-        if let Some(introspection) = &self.introspection
-            && !is_jwt(token)
-        {
-            return self.introspected(introspection, token, resource).await;
-        }
         // The library parses the parts into trees.
         let plain = |part: &[u8]| URL_SAFE_NO_PAD.decode(part).is_ok_and(|text| spec_json::is_plain(&text));
-        if !token.split(|byte| *byte == b'.').take(2).all(plain) {
-            return Err(TokenError::Invalid("the token is not a JWT"));
-        }
-        let header = decode_header(token).map_err(|_| TokenError::Invalid("the token is not a JWT"))?;
+        let is_plain = token.split(|byte| *byte == b'.').take(2).all(plain);
+        let Some(header) = is_plain.then(|| decode_header(token).ok()).flatten() else {
+            return match &self.introspection {
+                Some(introspection) => self.introspected(introspection, token, resource).await,
+                None => Err(TokenError::Invalid("the token is not a JWT")),
+            };
+        };
         // RFC 8725 section 3.11: a JWT of another `typ` is not an access token. RFC 7515 section 4.1.11: an unknown critical header
         // parameter makes the token invalid.
         let kind = header.typ.as_deref().unwrap_or("JWT").to_ascii_lowercase();
@@ -202,7 +200,7 @@ impl Oauth {
             return Err(TokenError::Invalid("the token is from another issuer"));
         }
         let expires = check_times(&claims)?.ok_or(TokenError::Invalid(INCOMPLETE))?;
-        self.admitted(token, claims, expires, resource)
+        self.admitted(token, Arc::new(claims), expires, resource)
     }
 
     /// Asks the issuer about a token that is not a JWT. Its claims are judged like those of a JWT, but `iss` and `exp` may be missing.
@@ -246,7 +244,7 @@ impl Oauth {
     fn admitted(
         &self,
         token: &[u8],
-        claims: Map<String, Value>,
+        claims: Arc<Map<String, Value>>,
         expires: Duration,
         resource: &ProtectedResource,
     ) -> Result<VerifiedToken, TokenError> {
@@ -352,11 +350,6 @@ fn without_repeats<'s>(scopes: impl Iterator<Item = &'s String>) -> Vec<String> 
         }
     }
     once
-}
-
-/// Returns true if a token has the form of a JWT: three parts, of which the first is the header of one.
-fn is_jwt(token: &[u8]) -> bool {
-    token.split(|byte| *byte == b'.').count() == 3 && decode_header(token).is_ok()
 }
 
 fn explain(kind: &ErrorKind) -> &'static str {
