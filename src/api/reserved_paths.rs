@@ -8,6 +8,7 @@ use http::Method;
 use super::bound_tool::BoundTool;
 use crate::annotate::AnnotateOptions;
 use crate::proxy::PathPattern;
+use crate::proxy::request::reserved_path::normalized;
 use crate::spec::node::Node;
 use crate::spec::operation::template::TemplatePart;
 use crate::spec::{Document, Operation, PathTemplate, pointer};
@@ -106,12 +107,8 @@ pub(crate) fn reserve_paths(tools: &mut [BoundTool], known: &[KnownPath], option
 /// Returns true if a path can have both templates, although they differ: as many segments, of which none is another text in each.
 fn may_meet(ours: &PathTemplate, theirs: &PathTemplate) -> bool {
     let is_variable = |segment: &[TemplatePart]| segment.iter().any(|part| matches!(part, TemplatePart::Variable(_)));
-    let is_same = |ours: &[TemplatePart], theirs: &[TemplatePart]| {
-        is_variable(ours) || is_variable(theirs) || {
-            let text = |segment: &[TemplatePart]| -> String { segment.iter().map(literal).collect::<String>().to_lowercase() };
-            text(ours) == text(theirs)
-        }
-    };
+    let text = |segment: &[TemplatePart]| normalized(&segment.iter().map(literal).collect::<String>());
+    let is_same = |ours: &[TemplatePart], theirs: &[TemplatePart]| is_variable(ours) || is_variable(theirs) || text(ours) == text(theirs);
     ours.segments.len() == theirs.segments.len()
         && ours.segments.iter().any(|segment| is_variable(segment))
         && ours

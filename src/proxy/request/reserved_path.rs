@@ -119,7 +119,8 @@ impl PathPattern {
     }
 }
 
-fn normalized(text: &str) -> String {
+/// Decodes a text of a path and folds its case: paths that are equal so may be the same to a server.
+pub(crate) fn normalized(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().to_lowercase()
 }
 
