@@ -14,7 +14,7 @@ use crate::support::{HttpServer, LIST, Upstream, call_message, command, initiali
 const PUBLIC: &str = "https://mcp.example/mcp";
 
 /// Each operation: name, method, path, tag.
-const OPERATIONS: [[&str; 4]; 6] = [
+pub const OPERATIONS: [[&str; 4]; 6] = [
     ["list_users", "get", "/users", "users"],
     ["create_user", "post", "/users", "users"],
     ["delete_user", "delete", "/users/{id}", "users"],
@@ -305,6 +305,19 @@ fn p83_search_and_description_know_only_what_is_listed() {
     }
 }
 
+/// What comes over a stream, as it comes.
+fn hear(mut stream: std::net::TcpStream) -> Arc<Mutex<String>> {
+    let heard = Arc::new(Mutex::new(String::new()));
+    let told = Arc::clone(&heard);
+    std::thread::spawn(move || {
+        let mut piece = [0; 4096];
+        while let Ok(length @ 1..) = stream.read(&mut piece) {
+            told.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..length]));
+        }
+    });
+    heard
+}
+
 #[test]
 fn p83_only_who_sees_a_change_of_the_list_is_told_and_a_rule_does_not_lose_its_operations() {
     let keys = Keys::new();
@@ -317,14 +330,7 @@ fn p83_only_who_sees_a_change_of_the_list_is_told_and_a_rule_does_not_lose_its_o
         let mut stream = office.server.connect();
         let request = http_request(&office.server.address, "POST", &headers, &body);
         stream.write_all(request.as_bytes()).unwrap();
-        let heard = Arc::new(Mutex::new(String::new()));
-        let told = Arc::clone(&heard);
-        std::thread::spawn(move || {
-            let mut piece = [0; 4096];
-            while let Ok(length @ 1..) = stream.read(&mut piece) {
-                told.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..length]));
-            }
-        });
+        let heard = hear(stream);
         wait_until("the subscription stands", || heard.lock().unwrap().contains("acknowledged"));
         heard
     };
@@ -364,14 +370,7 @@ fn p83_a_session_is_told_of_what_the_token_of_its_stream_may_list() {
     let headers = ["Accept: text/event-stream", &narrow, &session];
     let request = http_request(&office.server.address, "GET", &headers, "");
     stream.write_all(request.as_bytes()).unwrap();
-    let heard = Arc::new(Mutex::new(String::new()));
-    let told = Arc::clone(&heard);
-    std::thread::spawn(move || {
-        let mut piece = [0; 4096];
-        while let Ok(length @ 1..) = stream.read(&mut piece) {
-            told.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..length]));
-        }
-    });
+    let heard = hear(stream);
     wait_until("the stream is open", || heard.lock().unwrap().contains("200 OK"));
     let mut changed = document(|_| true);
     changed["paths"]["/vaults"]["get"]["summary"] = "Another summary.".into();

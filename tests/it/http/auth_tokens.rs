@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::access::{Office, document, rules};
+use super::access::{OPERATIONS, Office, document, rules};
 use super::audit::Log;
 use crate::several::Setup;
 use crate::support::http_server::answer_header;
@@ -49,14 +49,7 @@ fn p84_a_token_has_its_own_share_of_the_tools() {
     let log = Log::new();
     let args = ["--auth-token-env", "PLAIN", "--audit-log", log.name()];
     let office = serve(&document(|_| true), &json!({"auth_tokens": tokens()}), &args);
-    let all = [
-        "list_users",
-        "create_user",
-        "delete_user",
-        "list_vaults",
-        "rotate_vault",
-        "read_audit",
-    ];
+    let all = OPERATIONS.map(|[name, ..]| name);
     for (name, may) in [
         ("PLAIN", &all[..]),
         ("ALL", &all),
@@ -67,7 +60,7 @@ fn p84_a_token_has_its_own_share_of_the_tools() {
     ] {
         let token = authorization(name);
         assert_eq!(office.listed(&token), may, "{name}");
-        for tool in all {
+        for [tool, ..] in OPERATIONS {
             let arguments = if ["delete_user", "rotate_vault"].contains(&tool) {
                 json!({"id": "1"})
             } else {
@@ -102,14 +95,7 @@ fn p84_claims_and_scopes_of_a_token_count_for_access() {
     ] {
         let token = authorization(name);
         assert_eq!(office.listed(&token), may, "{name}");
-        for tool in [
-            "list_users",
-            "create_user",
-            "delete_user",
-            "list_vaults",
-            "rotate_vault",
-            "read_audit",
-        ] {
+        for [tool, ..] in OPERATIONS {
             let arguments = if ["delete_user", "rotate_vault"].contains(&tool) {
                 json!({"id": "1"})
             } else {
