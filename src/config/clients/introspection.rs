@@ -16,7 +16,7 @@ use crate::transport::http::IntrospectionOptions;
 #[serde(default)]
 #[expect(clippy::struct_field_names, reason = "they are the names of the settings")]
 pub(crate) struct IntrospectionSettings {
-    /// The issuer's introspection endpoint (RFC 7662), which is asked about tokens that are not JWTs
+    /// The issuer's introspection endpoint (RFC 7662) for tokens that are not JWTs
     #[arg(long, env = "OPENAPI_MCP_OAUTH_INTROSPECTION_URL", value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth_introspection_url: Option<String>,

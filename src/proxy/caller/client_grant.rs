@@ -23,7 +23,7 @@ pub(crate) struct ClientGrant {
 pub(crate) struct TokenClaims {
     /// Index among the tokens with names.
     pub(crate) place: usize,
-    /// Claims for rules of `access` alone: nobody has signed them.
+    /// Claims for rules of `access` alone, because they are not signed.
     pub(crate) claims: JsonObject,
 }
 
