@@ -126,7 +126,7 @@ VALUES |= {operation: {"body": body} for operation, body in BODIES.items()}
 VALUES |= {
     "putSimpleProductWithGrouping": {"name": "groupproduct", "body": FLAT},
     "put[]": [{"body": {"foo": "bar"}}, {"body": {"other": 1}}],
-    "AnalyzeBody[]": [{"body": {"source": "foo"}}],
+    "AnalyzeBody[]": [{"body": {"source": "foo"}}, {"body": {"data": "UERG"}, "contentType": "application/pdf"}],
     "AnalyzeBodyNoAcceptHeader[]": [{"body": {"source": "foo"}}],
     "binaryBodyWithTwoContentTypes[]": [
         {"body": {"hello": "world"}, "contentType": "application/json"},

@@ -11,7 +11,7 @@ use super::repair_notes::{RepairNotes, quote_name};
 use super::spelling::{declared_properties, letters, respell};
 use crate::json;
 use crate::spec::operation::request_body::BODY;
-use crate::spec::{Location, Operation};
+use crate::spec::{Location, Operation, Parameter};
 
 /// Depth to which arguments may be wrapped: `{"arguments": {"path": {…}}}`.
 const MAX_WRAPPERS: usize = 3;
@@ -122,6 +122,11 @@ impl<'s> Placer<'s> {
 
     /// All that a name can mean which is not the name of an argument.
     fn readings(&self, name: &str) -> Vec<ArgumentPlace<'s>> {
+        let own = self.parameters().filter(|parameter| parameter.name == name);
+        let own: Vec<ArgumentPlace<'s>> = own.map(|parameter| ArgumentPlace::Argument(&parameter.key)).collect();
+        if !own.is_empty() && !self.body.contains(&name) {
+            return own;
+        }
         let spelling = letters(name);
         if spelling.is_empty() {
             return Vec::new();
@@ -142,13 +147,18 @@ impl<'s> Placer<'s> {
         places
     }
 
+    /// The parameters that are arguments.
+    fn parameters(&self) -> impl Iterator<Item = &'s Parameter> {
+        let parameters = self.operation.parameters.iter().map(AsRef::as_ref);
+        parameters.filter(|parameter| self.arguments.contains(&parameter.key.as_str()))
+    }
+
     /// The argument of the only parameter there with the letters of that name.
     fn parameter(&self, location: Location, name: &str) -> Option<&'s str> {
         let spelling = letters(name);
-        let offered =
-            self.operation.parameters.iter().filter(|parameter| {
-                parameter.location == location && self.arguments.contains(&parameter.key.as_str()) && !spelling.is_empty()
-            });
+        let offered = self
+            .parameters()
+            .filter(|parameter| parameter.location == location && !spelling.is_empty());
         let mut meant = offered.filter(|parameter| letters(&parameter.name) == spelling || letters(&parameter.key) == spelling);
         meant
             .next()

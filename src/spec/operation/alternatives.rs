@@ -99,6 +99,14 @@ fn is_raw(media_type: &MediaType) -> bool {
     matches!(media_type.kind, MediaKind::Text | MediaKind::Binary)
 }
 
+/// Returns true for types whose content no JSON value can be, such as that of a picture: a schema that JSON shares with it describes JSON
+/// alone.
+fn is_media(name: &str) -> bool {
+    let essence = essence(name);
+    let is_of = |kind: &str| essence.starts_with(kind) && !essence.ends_with("+xml");
+    ["image/", "audio/", "video/"].into_iter().any(is_of) || essence == "application/pdf"
+}
+
 /// Returns true if the schema is that of one text, which JSON writes in quotes.
 fn takes_text(document: &Document, media_type: &MediaType) -> bool {
     matches!(&media_type.schema, BodySchema::At(span) if is_text(document, document.node(*span)))
@@ -121,8 +129,10 @@ fn differs(document: &Document, candidate: &MediaType, known: &MediaType, method
     };
     let is_known = candidate.name == known.name;
     let is_text_in_quotes = is_json(candidate) && is_raw(known) || is_raw(candidate) && is_json(known);
+    let is_media_beside_json = is_json(known) && is_media(&candidate.name);
     let makes_a_difference = !is_same
         || (is_text_in_quotes && takes_text(document, candidate))
+        || is_media_beside_json
         || (is_other_patch && essence(&candidate.name) != essence(&known.name))
         || (candidate.kind == MediaKind::Multipart && known.kind != MediaKind::Multipart && has_files(candidate));
     makes_a_difference && !is_known
