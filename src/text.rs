@@ -145,20 +145,50 @@ fn may_be_emoji(character: char) -> bool {
     matches!(character, '#' | '*' | '0'..='9' | '\u{a9}' | '\u{ae}' | '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Makes a name of a title: lower-case ASCII letters and digits, at most `max_bytes`, with `-` for everything between them; `api` if the
-/// title has none.
+/// Words of a title that say nothing about an API; a number behind one is its version.
+const WORDS_OF_NO_API: [&str; 10] = [
+    "official",
+    "openapi",
+    "swagger",
+    "spec",
+    "specification",
+    "api",
+    "apis",
+    "rest",
+    "the",
+    "s",
+];
+
+/// Returns a name of lower-case ASCII words from a title, joined by `-` and cut between words, at most `max_bytes` bytes long: `github-v3`
+/// for `GitHub v3 REST API`. Only a first word that is longer by itself is cut.
 pub(crate) fn name_from_title(title: &str, max_bytes: usize) -> String {
+    let title = title.to_ascii_lowercase();
+    let words = || {
+        title
+            .split(|character: char| !character.is_ascii_alphanumeric())
+            .filter(|word| !word.is_empty())
+    };
+    let mut is_behind_dropped = false;
+    let named = words().filter(|word| {
+        let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
+        is_behind_dropped = WORDS_OF_NO_API.contains(word) || (is_behind_dropped && is_number);
+        !is_behind_dropped
+    });
+    let mut kept: Vec<&str> = named.collect();
+    if kept.is_empty() {
+        kept.extend(words().next());
+    }
     let mut name = String::new();
-    for character in title.to_ascii_lowercase().chars() {
-        if character.is_ascii_alphanumeric() {
-            name.push(character);
-        } else if !name.is_empty() && !name.ends_with('-') {
-            name.push('-');
+    for word in kept {
+        if name.is_empty() {
+            name.push_str(word.get(..max_bytes).unwrap_or(word));
+        } else if name.len() + 1 + word.len() <= max_bytes {
+            name.extend(["-", word]);
+        } else {
+            break;
         }
     }
-    name.truncate(max_bytes);
-    let name = name.trim_end_matches('-');
-    if name.is_empty() { "api".to_owned() } else { name.to_owned() }
+    if name.is_empty() { "api".to_owned() } else { name }
 }
 
 /// Hexadecimal digits, in lower case.
@@ -189,6 +219,27 @@ mod tests {
         assert_eq!(clean("\u{2764}\u{fe0f}\u{fe0f}\u{fe01} a\u{fe0f}\u{e0101}b"), "\u{2764}\u{fe0f} ab");
         assert_eq!(clean("a\u{2028}b\u{3164}c\u{ffa0}\u{1160}"), "a\nbc");
         assert_eq!(one_line("a\u{2029}b"), "a b");
+    }
+
+    #[test]
+    fn names_are_made_of_the_words_of_a_title_that_name_the_api() {
+        for (title, max_bytes, name) in [
+            ("GitHub v3 REST API", 32, "github-v3"),
+            ("GitHub v3 REST API", 8, "github"),
+            ("Swagger Petstore - OpenAPI 3.0", 32, "petstore"),
+            ("Kubernetes", 9, "kubernete"),
+            (
+                "The Stripe API: payments, refunds and subscriptions",
+                32,
+                "stripe-payments-refunds-and",
+            ),
+            ("OpenAPI", 32, "openapi"),
+            ("Petstore 3", 32, "petstore-3"),
+            ("Größe", 32, "gr"),
+            ("宠物", 32, "api"),
+        ] {
+            assert_eq!(name_from_title(title, max_bytes), name, "{title}");
+        }
     }
 
     #[test]

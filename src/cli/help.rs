@@ -222,10 +222,7 @@ const SHORT_HELP_MARK: &str = "(see more with '--help')";
 /// The help that was asked for, with the settings in sections.
 pub(crate) fn arranged_help(command: &Command) -> Option<clap::Error> {
     let arranged = |arrange: fn(&str, Arg) -> Arg| {
-        let command = command.clone().mut_subcommands(|command| {
-            let name = command.get_name().to_owned();
-            command.mut_args(|argument| arrange(&name, argument))
-        });
+        let command = command.clone().mut_subcommands(|command| arranged_by(&command, arrange));
         command.try_get_matches().err()
     };
     let long = arranged(arrange_for_long_help)?;
@@ -236,6 +233,16 @@ pub(crate) fn arranged_help(command: &Command) -> Option<clap::Error> {
     }
 }
 
+/// A command with its settings in the sections of `--help`.
+pub(crate) fn with_sections(command: &Command) -> Command {
+    arranged_by(command, arrange_for_long_help)
+}
+
+fn arranged_by(command: &Command, arrange: fn(&str, Arg) -> Arg) -> Command {
+    let name = command.get_name().to_owned();
+    command.clone().mut_args(|argument| arrange(&name, argument))
+}
+
 /// The section of a setting in `-h`.
 fn short_section_of(setting: &str) -> &'static str {
     let section = SHORT_SECTIONS.iter().find(|(_, settings)| settings.contains(&setting));
@@ -243,7 +250,7 @@ fn short_section_of(setting: &str) -> &'static str {
 }
 
 /// An argument without a variable is not a setting, and stays as it is.
-fn arrange_for_long_help(_: &str, argument: Arg) -> Arg {
+fn arrange_for_long_help(command: &str, argument: Arg) -> Arg {
     let Some(variable) = argument.get_env().map(|name| name.to_string_lossy().into_owned()) else {
         return argument;
     };
@@ -256,10 +263,10 @@ fn arrange_for_long_help(_: &str, argument: Arg) -> Arg {
         .get_value_names()
         .is_some_and(|names| names.iter().any(|name| name == "BOOL"));
     let argument = argument.hide_possible_values(is_switch);
-    if id == "config" {
-        argument
-    } else {
-        argument.help_heading(section_of(&id))
+    match id.as_str() {
+        "config" => argument,
+        "client" if command == "install" => argument.help_heading("Entry").display_order(0),
+        _ => argument.help_heading(section_of(&id)),
     }
 }
 

@@ -61,6 +61,8 @@ enum Command {
     /// Make one call, as a client would, and show the result
     Call(call::CallCommand),
     /// Write an entry for an MCP client: into its file, as text to paste, or as a link
+    ///
+    /// The flags of the entry come first. All settings of `openapi-mcp serve` follow: the server that the client starts has them.
     Install(Box<install::InstallCommand>),
     /// Remove the entry that `install` wrote
     Uninstall(install::UninstallCommand),
@@ -70,8 +72,8 @@ enum Command {
     Diff(Box<diff::DiffCommand>),
     /// Print the completions of a shell
     Completions(manual::shell::CompletionsCommand),
-    /// Print the manual page
-    Man,
+    /// Print a manual page: that of the program, or of a command
+    Man(manual::manual_page::ManCommand),
     /// Show the tools of an example API, and one call; nothing needs to be set up
     Demo,
     /// Run one filter over one reply, within limits
@@ -114,6 +116,16 @@ pub fn run() -> ExitCode {
     code
 }
 
+/// The command line without the commands that nobody calls by hand.
+fn visible_command() -> clap::Command {
+    let all = Cli::command();
+    let visible = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    clap::Command::new("openapi-mcp")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(all.get_about().cloned().unwrap_or_default())
+        .subcommands(visible)
+}
+
 /// The help is arranged only if it is asked for.
 fn print_help(error: clap::Error) -> Result<ExitCode, Failure> {
     output::print_usage(&help::arranged_help(&Cli::command()).unwrap_or(error))
@@ -130,7 +142,7 @@ fn run_command() -> Result<ExitCode, Failure> {
         // The limits of a filter leave no room for a runtime.
         Command::Filter => filter::run(),
         Command::Completions(command) => manual::shell::print_completions(&command),
-        Command::Man => manual::shell::print_manual(),
+        Command::Man(command) => manual::manual_page::print_manual(&command),
         Command::Uninstall(command) => install::uninstall(&command),
         Command::Serve(command) => on_runtime(serve::run(&command)),
         Command::Tools(command) => on_runtime(tools::run(&command)),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::entry::ClientEntry;
+use super::own_entry::is_own_entry;
 use super::place::{ClientPlace, FileFormat};
 use super::{json_file, toml_file};
 use crate::config::settings::ClientName;
@@ -57,6 +58,20 @@ impl<'p> ClientFile<'p> {
     /// The file cannot be parsed; it stays untouched.
     pub(super) fn find(&self, name: &str) -> Result<Option<Value>, Failure> {
         find_in(self.text(), self.place.format, self.keys(), name).map_err(|why| self.untouched(&why))
+    }
+
+    /// The names of the entries that `install` wrote.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub(super) fn own_names(&self) -> Result<Vec<String>, Failure> {
+        let (last, keys) = self.keys().split_last().unwrap_or((&"", &[]));
+        let found = find_in(self.text(), self.place.format, keys, last).map_err(|why| self.untouched(&why))?;
+        let Some(Value::Object(entries)) = found else {
+            return Ok(Vec::new());
+        };
+        let own = entries.into_iter().filter(|(name, entry)| is_own_entry(self.client, name, entry));
+        Ok(own.map(|(name, _)| name).collect())
     }
 
     /// The text of the file with the entry.

@@ -25,6 +25,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory as _};
 
+use self::client_file::ClientFile;
 use self::edit::{EntryChange, InstallMode, edit, mode};
 use self::entry::{ClientEntry, EntryTarget};
 use self::needs::EntryNeeds;
@@ -40,13 +41,12 @@ use crate::text::name_from_title;
 #[command(after_help = super::help::INSTALL_EXAMPLES)]
 pub(crate) struct InstallCommand {
     #[command(flatten)]
-    settings: CommandSettings,
-    #[command(flatten)]
-    server: ServerSettings,
-    #[command(flatten)]
-    config: ConfigFile,
-    #[command(flatten)]
     target: TargetFile,
+    /// The server's name [default: words of the title]
+    ///
+    /// The client shows it, and puts it before the names of tools.
+    #[arg(long, value_name = "NAME", help_heading = "Entry")]
+    name: Option<String>,
     /// The address of a server that runs already
     ///
     /// It replaces the settings of a server that the client starts.
@@ -68,6 +68,12 @@ pub(crate) struct InstallCommand {
     /// Show the clients found on this machine
     #[arg(long, help_heading = "Entry")]
     list: bool,
+    #[command(flatten)]
+    settings: CommandSettings,
+    #[command(flatten)]
+    server: ServerSettings,
+    #[command(flatten)]
+    config: ConfigFile,
 }
 
 #[derive(Debug, clap::Args)]
@@ -75,6 +81,9 @@ pub(crate) struct UninstallCommand {
     /// The client
     #[arg(long, value_name = "CLIENT", value_enum)]
     client: ClientName,
+    /// The server's name [default: that of the only entry of `install`]
+    #[arg(long, value_name = "NAME", help_heading = "Entry")]
+    name: Option<String>,
     #[command(flatten)]
     target: TargetFile,
 }
@@ -174,7 +183,7 @@ fn url_entry(command: &InstallCommand, client: ClientName, url: &str, matches: &
     if command.url_token_env.is_some() && client != ClientName::Vscode {
         remarks.push(needs::DOCK_REMARK.into());
     }
-    let name = entry_name(command.target.name.as_deref(), parsed.host_str().unwrap_or_default())?;
+    let name = entry_name(command.name.as_deref(), parsed.host_str().unwrap_or_default(), MAX_NAME_LEN)?;
     let target = EntryTarget::Url {
         url: url.to_owned(),
         token: command.url_token_env.clone(),
@@ -196,7 +205,7 @@ async fn command_entry(
         return Err(Failure::Settings(crate::config::ConfigError(problems)));
     }
     let needs = EntryNeeds::find(&command.settings, &command.server, &command.config, &settings).await?;
-    let name = entry_name(command.target.name.as_deref(), &needs.title)?;
+    let name = entry_name(command.name.as_deref(), &needs.title, needs.max_server_name(client))?;
     let mut remarks = needs.check(client, &name, command.target.force)?;
     let system = OperatingSystem::current();
     let program = flags::program(rules.scope, system).map_err(Failure::setting)?;
@@ -227,9 +236,11 @@ async fn command_entry(
     Ok((ClientEntry { name, target }, remarks))
 }
 
-/// The name of the server: the one that was given, else made of a title.
-fn entry_name(given: Option<&str>, title: &str) -> Result<String, Failure> {
-    const MAX_NAME_LEN: usize = 32;
+/// The maximum length of a server's name, in bytes.
+const MAX_NAME_LEN: usize = 32;
+
+/// The name of the server: the one that was given, else one of at most `max_bytes` bytes that is made of a title.
+fn entry_name(given: Option<&str>, title: &str, max_bytes: usize) -> Result<String, Failure> {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if let Some(name) = given {
         if name.is_empty() || name.len() > MAX_NAME_LEN || !name.bytes().all(legal) {
@@ -239,7 +250,7 @@ fn entry_name(given: Option<&str>, title: &str) -> Result<String, Failure> {
         }
         return Ok(name.to_owned());
     }
-    Ok(name_from_title(title, MAX_NAME_LEN))
+    Ok(name_from_title(title, max_bytes.clamp(1, MAX_NAME_LEN)))
 }
 
 fn print_entry(entry: &ClientEntry, client: ClientName, place: &ClientPlace, target: &TargetFile) -> Result<ExitCode, Failure> {
@@ -266,9 +277,11 @@ pub(crate) fn uninstall(command: &UninstallCommand) -> Result<ExitCode, Failure>
     let (client, target) = (command.client, &command.target);
     let folder = variables::current_folder().map_err(Failure::setting)?;
     let place = target.place(client, &folder)?;
-    let Some(name) = target.name.as_deref() else {
-        return Err(Failure::setting("name the entry to remove with --name".into()));
+    let name = match &command.name {
+        Some(name) => name.clone(),
+        None => only_own_entry(&place, client)?,
     };
+    let name = name.as_str();
     let mode = mode(false, target.write);
     if target.is_state_file_of_claude_code(client) {
         return vendor::run_claude(&vendor::remove_arguments(name), mode);
@@ -280,6 +293,22 @@ pub(crate) fn uninstall(command: &UninstallCommand) -> Result<ExitCode, Failure>
         )));
     }
     edit(&place, client, EntryChange::Uninstall(name), mode, target.force)
+}
+
+/// The name of the only entry of a client's file that `install` wrote.
+fn only_own_entry(place: &ClientPlace, client: ClientName) -> Result<String, Failure> {
+    let shown = place.file.display();
+    let mut names = ClientFile::read(place, client)?.own_names()?;
+    match names.len() {
+        0 => Err(Failure::setting(format!(
+            "{shown} has no entry that install wrote; --name takes the name of another one"
+        ))),
+        1 => Ok(names.remove(0)),
+        _ => Err(Failure::setting(format!(
+            "{shown} has several entries that install wrote: {}; --name says which",
+            names.join(", ")
+        ))),
+    }
 }
 
 /// A line for each client, with its file.

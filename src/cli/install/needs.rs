@@ -204,6 +204,11 @@ impl EntryNeeds {
         Ok(())
     }
 
+    /// The maximum length of the server's name with which the client takes the longest name of a tool, in bytes.
+    pub(super) fn max_server_name(&self, client: ClientName) -> usize {
+        name_limit(client, "", &self.longest_tool).map_or(usize::MAX, |(whole, limit)| limit.saturating_sub(whole))
+    }
+
     /// Refuses what the client cannot use, and returns remarks for the user.
     ///
     /// # Errors

@@ -11,11 +11,6 @@ use crate::error::Failure;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Entry")]
 pub(super) struct TargetFile {
-    /// The server's name [default: from the title]
-    ///
-    /// The client shows it, and puts it before the names of tools.
-    #[arg(long, value_name = "NAME")]
-    pub(super) name: Option<String>,
     /// `user` or `project`
     ///
     /// Whose configuration: your own, for all projects, or that of the current folder, which a team shares.

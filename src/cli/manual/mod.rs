@@ -1,6 +1,7 @@
-//! Help for users: a demonstration, completions for shells, the manual page.
+//! Help for users: a demonstration, completions for shells, the manual pages.
 
 pub(crate) mod demo;
+pub(crate) mod manual_page;
 pub(crate) mod shell;
 
 #[cfg(test)]

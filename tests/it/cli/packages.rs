@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::support::{SpecFile, Upstream, command, petstore, project, reply, run, stderr, stdout};
+use crate::support::{SpecFile, Upstream, binary, command, petstore, project, reply, run, stderr, stdout};
 
 /// The header of a program for Windows on x64: its own header begins at byte 16.
 const WINDOWS_PROGRAM: &[u8] = b"MZ\0\0\0\0\0\0\0\0\0\0\0\0\0\0PE\0\0\x64\x86\0\0____________________________________\x10\0\0\0";
@@ -479,15 +479,70 @@ fn completions_and_the_manual_name_every_command_and_no_value() {
             "{shell}"
         );
     }
-    let output = command(&["man"])
-        .env("OPENAPI_MCP_HEADER", "X: hunter2")
-        .env("OPENAPI_MCP_TIMEOUT", "hunter2")
-        .output()
-        .unwrap();
-    let text = stdout(&output);
+}
+
+#[test]
+fn every_command_has_a_manual_page_with_its_examples_files_variables_and_exit_codes() {
+    let page = |args: &[&str]| {
+        let output = command(&[&["man"], args].concat())
+            .env("OPENAPI_MCP_HEADER", "X: hunter2")
+            .env("OPENAPI_MCP_TIMEOUT", "hunter2")
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let text = stdout(&output);
+        assert!(!text.contains("hunter2"), "{text}");
+        for section in [
+            "NAME",
+            "SYNOPSIS",
+            "DESCRIPTION",
+            "EXAMPLES",
+            "ENVIRONMENT",
+            "FILES",
+            "\"EXIT STATUS\"",
+            "\"SEE ALSO\"",
+        ] {
+            assert!(
+                args == ["diff"] || text.contains(&format!(".SH {section}\n")),
+                "{args:?}, {section}: {text}"
+            );
+        }
+        text
+    };
+    let program = page(&[]);
     assert!(
-        text.starts_with(".ie") && text.contains("uninstall") && text.contains("\\-\\-tool\\-include"),
-        "{text}"
+        program.contains("openapi\\-mcp\\-uninstall(1)") && !program.contains("filter"),
+        "{program}"
     );
-    assert!(!text.contains("hunter2"));
+    let serve = page(&["serve"]);
+    assert!(
+        serve.contains("\\-\\-tool\\-include") && serve.contains("openapi\\-mcp serve"),
+        "{serve}"
+    );
+    for command in ["tools", "check", "call", "install", "diff"] {
+        page(&[command]);
+    }
+    assert!(stderr(&command(&["man", "filter"]).output().unwrap()).contains("there is no command `filter`"));
+}
+
+/// Asks the completions of bash for the words before the cursor.
+fn complete_in_bash(words: &[&str]) -> String {
+    let script = r#"
+        source <("$BINARY" completions bash)
+        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+        _openapi__mcp openapi-mcp "${COMP_WORDS[$COMP_CWORD]}" "${COMP_WORDS[$((COMP_CWORD - 1))]}"
+        echo "${COMPREPLY[@]}"
+    "#;
+    let mut bash = std::process::Command::new("bash");
+    let bash = bash.args(["-c", script, "bash", "openapi-mcp"]).args(words).env("BINARY", binary());
+    stdout(&bash.output().unwrap()).trim().to_owned()
+}
+
+#[test]
+fn bash_completes_commands_their_flags_and_the_values_of_flags() {
+    assert_eq!(complete_in_bash(&["ser"]), "serve");
+    assert_eq!(complete_in_bash(&["fil"]), "");
+    assert_eq!(complete_in_bash(&["serve", "--read"]), "--read-only");
+    assert_eq!(complete_in_bash(&["install", "--client", "cur"]), "cursor");
+    assert_eq!(complete_in_bash(&["man", "--he"]), "--help");
 }

@@ -516,6 +516,52 @@ fn a_name_that_the_client_would_cut_is_refused() {
 }
 
 #[test]
+fn a_name_is_made_of_words_of_the_title_that_fit_with_the_longest_tool() {
+    let home = Home::new();
+    let spec = |title: &str, tool: usize| {
+        let tool = "a".repeat(tool);
+        SpecFile::new(&format!(
+            r#"{{"openapi":"3.1.0","info":{{"title":"{title}","version":"1"}},"servers":[{{"url":"https://h.example"}}],"paths":{{"/a":{{"get":{{"operationId":"{tool}"}}}}}}}}"#
+        ))
+    };
+    for (client, title, tool, name) in [
+        ("claude-desktop", "GitHub v3 REST API", 40, "github-v3"),
+        ("claude-desktop", "GitHub Enterprise Cloud", 48, "github"),
+        ("cursor", "The official Widget API of Acme, for everybody", 40, "widget-of-acme-for"),
+        ("gemini", "Swagger Petstore - OpenAPI 3.0", 10, "petstore"),
+        ("zed", "Stripe's API", 48, "stripe"),
+    ] {
+        let spec = spec(title, tool);
+        let output = home.run(&["install", "--client", client, "--spec", spec.path(), "--print"], &[]);
+        assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
+        assert!(stdout(&output).contains(&format!("\"{name}\"")), "{client}: {}", stdout(&output));
+    }
+    let spec = spec("Widgets", 57);
+    let install = ["install", "--client", "claude-desktop", "--spec", spec.path(), "--print"];
+    let output = home.run(&[&install[..], &["--max-tool-name-length", "60"]].concat(), &[]);
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    assert!(stderr(&output).contains("--max-tool-name-length"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_only_entry_of_a_file_needs_no_name_to_be_removed() {
+    let home = Home::new();
+    for name in ["one", "two"] {
+        assert_eq!(
+            home.install("cursor", &["--name", name, "--write", "--force"]).status.code(),
+            Some(0)
+        );
+    }
+    let uninstall = ["uninstall", "--client", "cursor", "--write"];
+    let output = home.run(&uninstall, &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("one, two; --name says which"), "{}", stderr(&output));
+    assert_eq!(home.uninstall("cursor", "one").status.code(), Some(0));
+    assert_eq!(home.run(&uninstall, &[]).status.code(), Some(0));
+    assert!(!read(&home.path(".cursor/mcp.json")).contains("two"));
+}
+
+#[test]
 fn entries_of_other_programs_whose_names_hold_ours_are_not_taken_for_ours() {
     for command in [
         r#""command": "uvx", "args": ["awslabs.openapi-mcp-server@latest"]"#,
