@@ -284,7 +284,7 @@ mod tests {
     fn the_documentation_has_the_table_of_clients() {
         const BEGIN: &str = "<!-- The table of clients is generated: run the tests once with UPDATE=1. -->\n";
         const END: &str = "<!-- The end of the table. -->";
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/clients.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guides/clients.md");
         let text = std::fs::read_to_string(path).unwrap();
         let (before, rest) = text.split_once(BEGIN).unwrap();
         let (_, after) = rest.split_once(END).unwrap();
@@ -296,7 +296,7 @@ mod tests {
         }
         assert!(
             text == fresh || std::env::var_os("UPDATE").is_some(),
-            "docs/clients.md is stale: run the tests once with UPDATE=1"
+            "docs/guides/clients.md is stale: run the tests once with UPDATE=1"
         );
     }
 }

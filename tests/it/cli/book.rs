@@ -1,6 +1,7 @@
 //! Every command that the documentation shows runs, and the authentication recipes give the credential that the API demands.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,28 +19,34 @@ const ADDRESSES: [(&str, &str); 6] = [
     ("0.0.0.0:8443", "127.0.0.1:0"),
 ];
 
-/// The pages of the documentation with their texts.
-fn pages() -> Vec<(String, String)> {
-    let mut paths = vec![project("README.md")];
-    let docs = std::fs::read_dir(project("docs")).unwrap().map(|entry| entry.unwrap().path());
-    paths.extend(docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
-    paths.sort();
-    paths
-        .into_iter()
-        .map(|path| {
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            (name, std::fs::read_to_string(path).unwrap())
-        })
-        .collect()
+/// Adds the Markdown files of a folder, and of those below it.
+fn add_pages(folder: &Path, pages: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            add_pages(&path, pages);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            pages.push(path);
+        }
+    }
+}
+
+/// The files of the book, sorted.
+pub(super) fn pages() -> Vec<PathBuf> {
+    let mut pages = Vec::new();
+    add_pages(&project("docs"), &mut pages);
+    pages.sort();
+    pages
 }
 
 #[test]
 fn every_command_of_the_documentation_runs() {
     let mut count = 0;
-    for (name, text) in pages() {
-        if name == "authentication.md" {
+    for path in [vec![project("README.md")], pages()].concat() {
+        if path.ends_with("guides/authentication.md") {
             continue;
         }
+        let text = std::fs::read_to_string(&path).unwrap();
         let page = ADDRESSES
             .iter()
             .fold(text, |page, (address, instead)| page.replace(address, instead));
@@ -55,7 +62,13 @@ fn every_command_of_the_documentation_runs() {
             &scripts.join("\n"),
             &[("OPENAPI_MCP_MOCK", "true"), ("PETS_KEY", "k"), ("PETS_TOKEN", "t")],
         );
-        assert!(output.status.success(), "{name}: {}\n{}", stdout(&output), stderr(&output));
+        assert!(
+            output.status.success(),
+            "{}: {}\n{}",
+            path.display(),
+            stdout(&output),
+            stderr(&output)
+        );
     }
     assert!(count > 25, "{count}");
 }
@@ -127,7 +140,7 @@ fn strict_upstream(recipe: &Recipe) -> Upstream {
 
 #[test]
 fn every_authentication_recipe_gives_the_credential_that_the_api_demands() {
-    let page = std::fs::read_to_string(project("docs/authentication.md")).unwrap();
+    let page = std::fs::read_to_string(project("docs/guides/authentication.md")).unwrap();
     let cases = std::fs::read_to_string(project("tests/cases/docs/authentication.yaml")).unwrap();
     let recipes: Vec<Recipe> = serde_yaml::from_str(&cases).unwrap();
     assert_eq!(recipes.len(), page.matches("\n## ").count(), "a recipe has no case");

@@ -19,11 +19,7 @@ fn every_link_of_the_documentation_leads_to_a_file() {
         project("SECURITY.md"),
         project("CONTRIBUTING.md"),
     ];
-    let docs = std::fs::read_dir(project("docs")).unwrap();
-    let found = docs
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "md"));
-    pages.extend(found);
+    pages.extend(super::book::pages());
     let mut count = 0;
     for page in pages {
         let text = std::fs::read_to_string(&page).unwrap();
@@ -56,7 +52,7 @@ fn sources(folder: &Path, text: &mut String) {
 fn every_message_of_the_troubleshooting_page_is_one_of_the_program() {
     let mut text = String::new();
     sources(&project("src"), &mut text);
-    let page = std::fs::read_to_string(project("docs/troubleshooting.md")).unwrap();
+    let page = std::fs::read_to_string(project("docs/reference/troubleshooting.md")).unwrap();
     let messages = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let mut count = 0;
     for message in messages {

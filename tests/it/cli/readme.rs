@@ -31,8 +31,8 @@ fn words(line: &str) -> Vec<String> {
 fn every_example_prints_what_it_shows() {
     let mut count = 0;
     for file in [
-        "docs/start.md",
-        "docs/annotations.md",
+        "docs/get-started/first-chat.md",
+        "docs/concepts/hints.md",
         "docs/index.md",
         "examples/petstore/README.md",
     ] {

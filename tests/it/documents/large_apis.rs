@@ -1,4 +1,4 @@
-//! docs/large-apis.md on GitHub's document, and what search mode costs on it; without the corpus there is nothing to test.
+//! docs/guides/large-apis.md on GitHub's document, and what search mode costs on it; without the corpus there is nothing to test.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -107,7 +107,7 @@ fn answer_tokens(result: &Value) -> usize {
 #[test]
 fn the_guide_to_large_apis_works_as_written() {
     let Some(mut session) = github() else { return };
-    let guide = std::fs::read_to_string(project("docs/large-apis.md")).unwrap();
+    let guide = std::fs::read_to_string(project("docs/guides/large-apis.md")).unwrap();
     let mut blocks = guide.split("```").skip(1).step_by(2).peekable();
     let mut calls = 0;
     while let Some(block) = blocks.next() {

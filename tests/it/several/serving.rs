@@ -184,7 +184,7 @@ fn twenty_real_documents_are_served_at_once() {
 
 #[test]
 fn the_example_of_the_documentation_is_understood() {
-    let page = std::fs::read_to_string(project("docs/several-apis.md")).unwrap();
+    let page = std::fs::read_to_string(project("docs/guides/several-apis.md")).unwrap();
     let example = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let setup = Setup::new();
     let config = setup.write("mcp.yaml", &example.replace("https://bills.example/openapi.json", "bills.json"));

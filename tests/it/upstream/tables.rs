@@ -103,9 +103,9 @@ fn a_table_saves_what_the_documentation_says() {
         shares.iter().max().unwrap()
     );
     let whole = format!("nested objects, {} %", percent(sum("whole_table"), sum("whole_json")));
-    let page = std::fs::read_to_string(project("docs/overrides.md")).unwrap();
+    let page = std::fs::read_to_string(project("docs/reference/overrides.md")).unwrap();
     let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
     for figure in [chosen, whole] {
-        assert!(page.contains(&figure), "docs/overrides.md does not say: {figure}");
+        assert!(page.contains(&figure), "docs/reference/overrides.md does not say: {figure}");
     }
 }
