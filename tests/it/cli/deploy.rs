@@ -167,6 +167,23 @@ fn the_manifests_use_flags_that_exist_and_probe_the_right_pages() {
 }
 
 #[test]
+fn the_ingress_and_the_gateway_lead_to_the_service() {
+    let manifests = read_yaml("deploy/kubernetes.yaml");
+    let service = manifests.iter().find(|manifest| manifest["kind"] == "Service").unwrap();
+    let (name, port) = (&service["metadata"]["name"], &service["spec"]["ports"][0]);
+    let ingress = read_yaml("deploy/ingress.yaml").remove(0);
+    let backend = &ingress["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"];
+    assert_eq!((&backend["name"], &backend["port"]["name"]), (name, &port["name"]));
+    let gateway = read_yaml("deploy/gateway.yaml");
+    let [gateway, route] = gateway.as_slice() else {
+        panic!("{gateway:?}")
+    };
+    assert_eq!(route["spec"]["parentRefs"][0]["name"], gateway["metadata"]["name"]);
+    let backend = &route["spec"]["rules"][0]["backendRefs"][0];
+    assert_eq!((&backend["name"], &backend["port"]), (name, &port["port"]));
+}
+
+#[test]
 fn what_is_deployed_may_do_and_take_no_more_than_it_needs() {
     let deployment = read_yaml("deploy/kubernetes.yaml").remove(0);
     let pod = &deployment["spec"]["template"]["spec"];
