@@ -245,29 +245,6 @@ mod tests {
         KnownClient::Opencode,
     ];
 
-    fn row(client: KnownClient) -> String {
-        let profile = client.profile();
-        let known = |fact: Option<bool>| match fact {
-            Some(true) => "yes",
-            Some(false) => "no",
-            None => "not known",
-        };
-        let found = if profile.source.is_empty() {
-            "–".to_owned()
-        } else {
-            format!("{} ({})", profile.source, profile.checked)
-        };
-        format!(
-            "| {} | {} | {} | {} | {} | {} |\n",
-            profile.name,
-            profile.shows.words(),
-            profile.result_tokens,
-            known(profile.shows_images),
-            known(profile.asks),
-            found
-        )
-    }
-
     /// Names facts that are older than a year and should be checked again, without failing.
     #[test]
     fn facts_that_are_old_are_named() {
@@ -278,25 +255,5 @@ mod tests {
                 println!("the facts about {} are of {}: check them again", profile.name, profile.checked);
             }
         }
-    }
-
-    #[test]
-    fn the_documentation_has_the_table_of_clients() {
-        const BEGIN: &str = "<!-- The table of clients is generated: run the tests once with UPDATE=1. -->\n";
-        const END: &str = "<!-- The end of the table. -->";
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guides/clients.md");
-        let text = std::fs::read_to_string(path).unwrap();
-        let (before, rest) = text.split_once(BEGIN).unwrap();
-        let (_, after) = rest.split_once(END).unwrap();
-        let head = "| client | shows of JSON | tokens of a result | images | asks its user | source |\n|---|---|---|---|---|---|\n";
-        let rows: String = ALL.into_iter().map(row).collect();
-        let fresh = format!("{before}{BEGIN}{head}{rows}{END}{after}");
-        if std::env::var_os("UPDATE").is_some() {
-            std::fs::write(path, &fresh).unwrap();
-        }
-        assert!(
-            text == fresh || std::env::var_os("UPDATE").is_some(),
-            "docs/guides/clients.md is stale: run the tests once with UPDATE=1"
-        );
     }
 }

@@ -48,6 +48,8 @@ use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
 
 pub use self::annotations::{Hint, Hints, Reason, ToolAnnotations};
+#[cfg(test)]
+pub(crate) use self::client_profile::ShownForm;
 pub(crate) use self::client_profile::{ClientProfile, KnownClient};
 pub(crate) use self::description_detail::DescriptionDetail;
 pub(crate) use self::enforcement::Effect;

@@ -1,5 +1,5 @@
 """What calls cost the server: seconds of CPU for 1,000 calls, and memory, without and with what an operator may turn on. The figures
-of docs/guides/production.md are made with it. Usage: sizing.py BINARY [CALLS]; needs Linux, and redis-server for the last row."""
+of docs/guides/sizing.md are made with it. Usage: sizing.py BINARY [CALLS]; needs Linux, and redis-server for the last row."""
 
 import asyncio
 import json

@@ -34,7 +34,7 @@ pub(crate) enum EntryTarget {
 }
 
 /// The clients that can resolve a variable, and how they write it.
-fn placeholder(client: ClientName, server: &str, variable: &str) -> Option<String> {
+pub(super) fn placeholder(client: ClientName, server: &str, variable: &str) -> Option<String> {
     Some(match client {
         ClientName::ClaudeCode => format!("${{{variable}}}"),
         ClientName::Vscode => format!("${{input:{}}}", input_id(server, variable)),

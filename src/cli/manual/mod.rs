@@ -4,67 +4,177 @@ pub(crate) mod demo;
 pub(crate) mod manual_page;
 pub(crate) mod shell;
 
+/// The pages of the book that are made from the command line: the settings, and the commands. `UPDATE=1` writes them.
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
+    use clap::{Arg, Command, CommandFactory as _};
 
     use crate::cli::{Cli, help};
 
-    /// The page: a section for each heading of `--help`, and a part for each setting.
-    fn reference() -> String {
-        let cli = Cli::command();
-        let serve = cli.find_subcommand("serve").unwrap();
-        let mut sections: Vec<(&str, String)> = Vec::new();
-        for argument in serve.get_arguments() {
-            let (Some(flag), Some(variable)) = (argument.get_long(), argument.get_env()) else {
-                continue;
-            };
-            let id = argument.get_id().as_str();
-            let section = if id == "config" {
-                "Configuration file"
-            } else {
-                help::section_of(id)
-            };
-            let value = argument.get_value_names().unwrap_or_default().join(" ");
-            let is_switch = value == "BOOL";
-            let text = argument.get_help().map(ToString::to_string).unwrap_or_default();
-            let mut part = format!("### `--{flag}{}`\n\n", if is_switch { String::new() } else { format!(" {value}") });
-            part.push_str(&format!("{}.\n\n", text.trim_end_matches('.').replace('<', "&lt;")));
-            for choice in argument.get_possible_values().iter().filter(|_| !is_switch) {
+    /// The pages of settings: the file, the title, and the sections of `--help` that each has.
+    const PAGES: [(&str, &str, &[&str]); 4] = [
+        ("settings-api", "Settings of the API", &["Document", "Upstream", "Credentials"]),
+        ("settings-tools", "Settings of the tools", &["Tools", "Calls", "Clients"]),
+        (
+            "settings-server",
+            "Settings of the server",
+            &["HTTP", "Authentication", "Log", "Configuration file"],
+        ),
+        ("settings-operations", "Settings of operations", &["Operations"]),
+    ];
+
+    const GENERATED: &str = "This page is generated from the program: `UPDATE=1 cargo test --locked --lib` writes it.";
+
+    const EXIT_CODES: &str = "## Exit codes
+
+| exit code | meaning |
+|---|---|
+| 0 | success |
+| 1 | a call failed, the server is unhealthy, or a change was declined; `check` found that an operation was lost or that there is no tool (with `--strict`: or anything read loosely); `diff` found that a client could break |
+| 2 | the settings are wrong, a rule matches no operation, no server of the API is usable, or the address to listen on cannot be used |
+| 3 | the document cannot be read or served |
+
+";
+
+    fn write_or_compare(name: &str, text: &str) {
+        let path = format!("{}/docs/reference/{name}.md", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, text).unwrap();
+        }
+        assert!(
+            std::fs::read_to_string(&path).unwrap_or_default() == text,
+            "docs/reference/{name}.md is stale: run the tests once with UPDATE=1"
+        );
+    }
+
+    fn is_switch(argument: &Arg) -> bool {
+        !argument.get_action().takes_values() || argument.get_value_names().is_some_and(|names| names == ["BOOL"])
+    }
+
+    /// The value of an argument as `--help` shows it; empty for a switch.
+    fn value_of(argument: &Arg) -> String {
+        if is_switch(argument) {
+            String::new()
+        } else {
+            argument.get_value_names().unwrap_or_default().join(" ")
+        }
+    }
+
+    fn meaning_of(argument: &Arg) -> String {
+        let text = argument.get_help().map(ToString::to_string).unwrap_or_default();
+        text.trim_end_matches('.').replace('<', "&lt;")
+    }
+
+    /// A part for one setting.
+    fn setting(argument: &Arg) -> Option<String> {
+        let (flag, variable) = (argument.get_long()?, argument.get_env()?);
+        let mut part = format!("### `{}`\n\n", format!("--{flag} {}", value_of(argument)).trim());
+        part.push_str(&format!("{}.\n\n", meaning_of(argument)));
+        let choices = argument.get_possible_values();
+        if !is_switch(argument) && !choices.is_empty() {
+            for choice in choices {
                 let about = choice.get_help().map(ToString::to_string).unwrap_or_default();
                 part.push_str(&format!("- `{}`: {about}\n", choice.get_name()));
             }
-            if !is_switch && !argument.get_possible_values().is_empty() {
-                part.push('\n');
-            }
-            let key = if matches!(id, "config" | "api") {
-                String::new()
-            } else {
-                format!(", key `{id}`")
-            };
-            part.push_str(&format!("Variable `{}`{key}\n\n", variable.to_string_lossy()));
-            match sections.iter_mut().find(|(name, _)| *name == section) {
-                Some((_, parts)) => parts.push_str(&part),
-                None => sections.push((section, part)),
-            }
+            part.push('\n');
         }
-        let mut page = "# Reference of settings\n\nEvery setting of `openapi-mcp serve`, as `openapi-mcp serve --help` describes it. This page is generated from\nthe program. [settings.md](settings.md) explains how settings work together.\n\n".to_owned();
-        for (name, parts) in sections {
-            page.push_str(&format!("## {name}\n\n{parts}"));
+        let key = match argument.get_id().as_str() {
+            "config" | "api" => String::new(),
+            key => format!(", key `{key}`"),
+        };
+        part.push_str(&format!("Variable `{}`{key}\n\n", variable.to_string_lossy()));
+        Some(part)
+    }
+
+    fn settings_page(title: &str, sections: &[&str]) -> String {
+        let cli = Cli::command();
+        let serve = cli.find_subcommand("serve").unwrap();
+        let mut page = format!(
+            "# {title}\n\n[How settings work](settings.md) explains flags, variables and the configuration file.\n\n{GENERATED}\n\n"
+        );
+        for section in sections {
+            page.push_str(&format!("## {section}\n\n"));
+            let of_section = serve.get_arguments().filter(|argument| match argument.get_id().as_str() {
+                "config" => *section == "Configuration file",
+                id => help::section_of(id) == *section,
+            });
+            page.extend(of_section.filter_map(setting));
         }
         page.trim_end().to_owned() + "\n"
     }
 
-    #[test]
-    fn the_reference_is_as_fresh_as_the_schema() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/flags.md");
-        let text = reference();
-        if std::env::var_os("UPDATE").is_some() {
-            std::fs::write(path, &text).unwrap();
+    /// A row for an option or a value that is no setting.
+    fn option(argument: &Arg) -> String {
+        let value = value_of(argument);
+        let name = argument.get_long().map_or(value.clone(), |flag| format!("--{flag} {value}"));
+        let mut text = meaning_of(argument);
+        if !is_switch(argument) {
+            let choices = argument.get_possible_values();
+            let choices: Vec<String> = choices.iter().map(|choice| format!("`{}`", choice.get_name())).collect();
+            if !choices.is_empty() {
+                text.push_str(&format!(": {}", choices.join(", ")));
+            }
+            let defaults = argument.get_default_values().iter().map(|value| value.to_string_lossy());
+            for default in defaults {
+                text.push_str(&format!(" (default: `{default}`)"));
+            }
         }
-        assert!(
-            std::fs::read_to_string(path).unwrap_or_default() == text,
-            "docs/reference/flags.md is stale: run the tests once with UPDATE=1"
+        format!("| `{}` | {} |\n", name.trim(), text.replace('|', " or "))
+    }
+
+    fn command(command: &mut Command) -> String {
+        let usage = command.render_usage().to_string();
+        let mut part = format!(
+            "## `openapi-mcp {}`\n\n`{}`\n\n",
+            command.get_name(),
+            usage.trim_start_matches("Usage: ")
         );
+        let is_own = |argument: &&Arg| argument.get_env().is_none() && !argument.is_hide_set() && argument.get_id() != "help";
+        let rows: String = command.get_arguments().filter(is_own).map(option).collect();
+        if !rows.is_empty() {
+            part.push_str(&format!("| option | meaning |\n|---|---|\n{rows}\n"));
+        }
+        if command.get_arguments().any(|argument| argument.get_id() == "spec") {
+            part.push_str("It also takes [settings](settings.md).\n\n");
+        }
+        if let Some(text) = command.get_after_help() {
+            part.push_str(&format!("```text\n{}\n```\n\n", text.to_string().trim()));
+        }
+        part
+    }
+
+    fn commands_page() -> String {
+        let mut cli = Cli::command();
+        cli.build();
+        let mut page = format!("# Commands\n\n{GENERATED}\n\n| command | what it does |\n|---|---|\n");
+        let mut parts = String::new();
+        for listed in cli.get_subcommands_mut().filter(|listed| !listed.is_hide_set()) {
+            let name = listed.get_name().to_owned();
+            if name != "help" {
+                let about = listed.get_about().map(ToString::to_string).unwrap_or_default();
+                page.push_str(&format!("| [`{name}`](#openapi-mcp-{name}) | {about} |\n"));
+                parts.push_str(&command(listed));
+            }
+        }
+        format!("{page}\n{EXIT_CODES}{parts}").trim_end().to_owned() + "\n"
+    }
+
+    #[test]
+    fn the_pages_of_settings_are_as_fresh_as_the_schema() {
+        let sections: Vec<&str> = PAGES.iter().flat_map(|(_, _, sections)| sections.iter().copied()).collect();
+        let cli = Cli::command();
+        let serve = cli.find_subcommand("serve").unwrap();
+        for argument in serve.get_arguments().filter(|argument| argument.get_env().is_some()) {
+            let section = help::section_of(argument.get_id().as_str());
+            assert!(sections.contains(&section), "{section} is on no page");
+        }
+        for (name, title, sections) in PAGES {
+            write_or_compare(name, &settings_page(title, sections));
+        }
+    }
+
+    #[test]
+    fn the_page_of_commands_is_as_fresh_as_the_command_line() {
+        write_or_compare("commands", &commands_page());
     }
 }

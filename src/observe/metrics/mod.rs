@@ -6,7 +6,7 @@
 //! - A field of `Metrics` in `observe/metrics/mod.rs`, its name in `register` and a method, which is called where the event happens.
 //!   A gauge of an upstream is in `observe/metrics/gauges.rs`.
 //! - `begin_at_zero` lists the label values that exist from the start.
-//! - A row in `docs/guides/production.md`, and in `METRICS` in `tests/it/http/metrics.rs`.
+//! - A row in `docs/reference/metrics.md`, and in `METRICS` in `tests/it/http/metrics.rs`.
 
 pub(crate) mod exposition;
 pub(crate) mod gauges;

@@ -73,6 +73,16 @@ fn every_command_of_the_documentation_runs() {
     assert!(count > 25, "{count}");
 }
 
+#[test]
+fn every_page_is_short_and_every_table_can_be_read_as_text() {
+    // Of the test suites of others, there are as many rows as there are.
+    for path in pages().into_iter().filter(|path| !path.ends_with("scores.md")) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.lines().count() < 250, "{} has 250 lines or more", path.display());
+        assert!(!text.contains("\\|"), "{} has an escaped bar in a table", path.display());
+    }
+}
+
 #[derive(Deserialize)]
 struct Recipe {
     #[serde(rename = "recipe")]

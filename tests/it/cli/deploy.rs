@@ -25,7 +25,7 @@ fn metrics_of(query: &str) -> Vec<&str> {
 }
 
 fn assert_documented(query: &str) {
-    let documented = std::fs::read_to_string(project("docs/guides/production.md")).unwrap();
+    let documented = std::fs::read_to_string(project("docs/reference/metrics.md")).unwrap();
     let names = metrics_of(query);
     assert!(!names.is_empty(), "{query}");
     for name in names {
@@ -62,7 +62,7 @@ fn every_query_of_the_dashboard_and_of_the_alerts_names_a_metric_that_exists() {
         }
     }
     // What is exported is shown.
-    let documented = std::fs::read_to_string(project("docs/guides/production.md")).unwrap();
+    let documented = std::fs::read_to_string(project("docs/reference/metrics.md")).unwrap();
     let names = documented.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     for name in names.filter(|name| !metrics_of(name).is_empty()) {
         assert!(shown.contains(name), "{name} is on no panel");

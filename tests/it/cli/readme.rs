@@ -1,4 +1,4 @@
-//! The console examples of the README are run, and print what the README shows.
+//! The console examples of the documentation are run, and print what they show.
 
 use crate::support::{command, project, stderr, stdout};
 
@@ -14,7 +14,7 @@ fn examples(text: &str) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// Splits a command line as a shell does, as far as the README goes: blanks and single quotes.
+/// Splits a command line as a shell does, as far as the examples go: blanks and single quotes.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (index, part) in line.split('\'').enumerate() {
@@ -30,13 +30,9 @@ fn words(line: &str) -> Vec<String> {
 #[test]
 fn every_example_prints_what_it_shows() {
     let mut count = 0;
-    for file in [
-        "docs/get-started/first-chat.md",
-        "docs/concepts/hints.md",
-        "docs/index.md",
-        "examples/petstore/README.md",
-    ] {
-        for (line, expected) in examples(&std::fs::read_to_string(project(file)).unwrap()) {
+    for path in [vec![project("examples/petstore/README.md")], super::book::pages()].concat() {
+        let file = path.display();
+        for (line, expected) in examples(&std::fs::read_to_string(&path).unwrap()) {
             let words = words(&line);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let output = command(&words).current_dir(project("")).output().unwrap();

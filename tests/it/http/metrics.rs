@@ -106,7 +106,7 @@ fn every_metric_and_label_is_exported_and_documented() {
         .into_iter()
         .for_each(|tool| call(&server, tool));
     let text = scrape(&address);
-    let documented = std::fs::read_to_string(project("docs/guides/production.md")).unwrap();
+    let documented = std::fs::read_to_string(project("docs/reference/metrics.md")).unwrap();
     for (name, labels) in METRICS {
         assert!(documented.contains(&format!("`{name}`")), "{name} is not documented");
         for label in labels {
