@@ -10,10 +10,11 @@ use super::shell::{Shell, blocks};
 use crate::support::{Received, Upstream, certificates, project, reply, stderr, stdout};
 
 /// Replacements of addresses that a test must not use.
-const ADDRESSES: [(&str, &str); 6] = [
+const ADDRESSES: [(&str, &str); 7] = [
     ("https://bills.example/openapi.json", "bills.json"),
     ("http://127.0.0.1:8000/openapi.json", "shop-api.json"),
     ("https://login.example/", "http://127.0.0.1:9/"),
+    ("redis.example:6379", "127.0.0.1:9"),
     ("127.0.0.1:8080", "127.0.0.1:0"),
     ("0.0.0.0:8080", "127.0.0.1:0"),
     ("0.0.0.0:8443", "127.0.0.1:0"),

@@ -72,6 +72,7 @@ impl Shell {
             ("podman", NOTHING),
             ("buildah", NOTHING),
             ("cargo", NOTHING),
+            ("helm", NOTHING),
         ];
         for (name, text) in commands {
             shell.write_command(&format!("bin/{name}"), text);
