@@ -10,9 +10,14 @@ from pathlib import Path
 import autorest
 import built_requests
 import caching
+import conformance
+import effects
 import examples
 import page
+import prism
 import schemas
+import search
+import speed
 import styles
 import typespec
 
@@ -25,6 +30,10 @@ FILES = [
     ("swagger-js", built_requests, "swaggerjs"),
     ("http-cache", caching, "cache-tests"),
 ]
+# Drivers of suites that npm has.
+NODE = [("autorest", autorest), ("typespec", typespec), ("prism", prism), ("conformance", conformance)]
+# Drivers of what was made for this project.
+OWN = [("effects", effects), ("search", search), ("speed", speed)]
 
 
 def neutral(options, name, driver, file):
@@ -51,6 +60,9 @@ def compare(expected, score):
         worse.append(f"{now['unexplained']} failures without a known reason, {before['unexplained']} before")
     if sum(now["apart"].values()) > sum(before["apart"].values()):
         worse.append("more is counted apart than before")
+    for figure, number in now.get("fewer", {}).items():
+        if number > before.get("fewer", {}).get(figure, number):
+            worse.append(f"{figure}: {number}, {before['fewer'][figure]} before")
     return worse, now != before
 
 
@@ -58,18 +70,18 @@ def main():
     options = argparse.ArgumentParser()
     options.add_argument("--binary", required=True)
     options.add_argument("--cache", required=True, type=Path)
-    options.add_argument("--neutral", type=Path)
+    for folder in ("neutral", "corpus", "effects", "search", "bench"):
+        options.add_argument(f"--{folder}", type=Path)
     options.add_argument("--without-node", action="store_true")
     options.add_argument("--update", action="store_true")
     options.add_argument("suites", nargs="*")
     options = options.parse_args()
     drivers = [(name, lambda name=name, driver=driver, file=file: neutral(options, name, driver, file)) for name, driver, file in FILES]
-    drivers += [
-        (name, lambda driver=driver: [] if options.without_node else driver.run(options))
-        for name, driver in (("autorest", autorest), ("typespec", typespec))
-    ]
-    if unknown := set(options.suites) - {name for name, _ in drivers}:
-        sys.exit(f"there is no suite {', '.join(sorted(unknown))}; there are {', '.join(name for name, _ in drivers)}")
+    node = [] if options.without_node else NODE
+    drivers += [(name, lambda driver=driver: driver.run(options)) for name, driver in [*node, *OWN]]
+    names = [name for name, *_ in [*FILES, *NODE, *OWN]]
+    if unknown := set(options.suites) - set(names):
+        sys.exit(f"there is no suite {', '.join(sorted(unknown))}; there are {', '.join(names)}")
     figures = HERE / "expected.json"
     expected = json.loads(figures.read_text()) if figures.exists() else {}
     failed = False
@@ -81,7 +93,7 @@ def main():
             score.write(options.cache)
             now = score.figures()
             worse, differs = compare(expected, score)
-            print(f"{score.suite}: {now['passed']} of {now['of']} passed, in {time.monotonic() - started:.0f} s", flush=True)
+            print(f"{score.suite}: {page.own(now)}, in {time.monotonic() - started:.0f} s", flush=True)
             if options.update:
                 expected[score.suite] = now
             elif worse:
@@ -89,13 +101,14 @@ def main():
                 print(f"FAILED {score.suite}: {'; '.join(worse)}; details in {options.cache / score.suite}.txt")
             elif differs:
                 print(f"  differs from {figures.name}, and is no worse: UPDATE=1 takes it over")
-    text = page.made(expected)
     if options.update:
         figures.write_text(json.dumps(expected, indent=2, ensure_ascii=False) + "\n")
-        page.FILE.write_text(text)
-    elif page.FILE.read_text() != text:
-        failed = True
-        print(f"FAILED {page.FILE.name} is not what {figures.name} says: UPDATE=1 writes it")
+    for file, text in page.files(expected).items():
+        if options.update:
+            file.write_text(text)
+        elif file.read_text() != text:
+            failed = True
+            print(f"FAILED {file.name} is not what {figures.name} says: UPDATE=1 writes it")
     return failed
 
 

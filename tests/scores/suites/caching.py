@@ -294,8 +294,9 @@ def run(options, data):
     score.facts["tests"] = len(cases)
     score.facts["optimal"] = sum(made[name] == "optimal" for name in optimal)
     score.facts["optimal of"] = len(optimal)
+    judged = {*score.passed, *score.failed}
     score.facts["required failed by others"] = {
-        other: sum(verdict == "fail" for name, verdict in verdicts(tests, others).items() if name in cases)
+        other: sum(verdict == "fail" for name, verdict in verdicts(tests, others).items() if name in judged)
         for other, others in data["results"].items()
     }
     lines = [
