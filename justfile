@@ -52,7 +52,7 @@ operations: build
 conformance: build
     tests/conformance/run target/debug/openapi-mcp
 
-# Drive test suites of others; their data is in the folder OPENAPI_MCP_NEUTRAL, and in npm.
+# Drive test suites of others; tests/scores/README.md says where their data comes from.
 scores: build
     tests/scores/run target/debug/openapi-mcp
 
