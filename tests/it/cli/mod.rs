@@ -14,6 +14,7 @@ mod mistakes;
 mod mock;
 mod packages;
 mod readme;
+mod scores;
 #[cfg(unix)]
 mod shell;
 #[cfg(unix)]
