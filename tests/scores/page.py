@@ -169,8 +169,8 @@ def ratio(median, least, most):
 
 def speeds(figures):
     text = f"\nMultiples of the bare SDK's value in the same round: the median of {figures['rounds']} rounds, and the least and the most. CPU time "
-    text += f"is that of the server's own process. The binary is of the profile `{figures['profile']}`; other work ran on the two cores (load "
-    text += f"{figures['load']}), so a ratio with a wide range says little. No run compares these figures with earlier ones: `tests/perf` counts "
+    text += f"is that of the server's own process. The binary is of the profile `{figures['profile']}`, and the load average was "
+    text += f"{figures['load']}: a ratio with a wide range says little. No run compares these figures with earlier ones: `tests/perf` counts "
     text += "instructions.\n"
     for workload, columns in figures["ratios"].items():
         title = {"petstore": "A small document (19 operations)", "github": "GitHub's document (1,223 operations)"}[workload]
@@ -181,10 +181,10 @@ def speeds(figures):
             cells = ["–" if cell is None else "1" if server == "floor-rmcp" else ratio(*cell) for cell in cells]
             rows.append((f"{name} {version}" if version else name, *cells))
         text += f"\n{title}:\n\n" + table(("Server", *columns), rows, "lrrrr")
-    text += "\n– is a transport that the server does not have. "
+    text += "\n– is a transport that the server does not have, or a call that failed. "
     text += "rmcp-openapi resolves no reference to a parameter, so its call on GitHub's document is another one (`emojis/get`).\n"
     if figures["failures"]:
-        text += "\nFailed:\n\n"
+        text += "\nFailed in the harness:\n\n"
         text += "".join(f"- {failure} (in {rounds} of {figures['rounds']} rounds)\n" for failure, rounds in figures["failures"].items())
     return text
 
