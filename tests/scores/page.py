@@ -143,10 +143,10 @@ def caches(figures):
 
 
 def hints(figures):
-    """The rates of wrong hints stand in annotations.md; here is the sum beside the two baselines."""
+    """The rates of wrong hints stand in docs/concepts/hints.md; here is the sum beside the two baselines."""
     rows = [("**`careful`**", *picture.shares(figures))] + [(name, *picture.shares(other)) for name, other in figures["beside"].items()]
     rows = [(name, *map(count, numbers)) for name, *numbers in rows]
-    text = "\nOf each operation, the worst hint counts. Kind by kind, [annotations.md](annotations.md#how-often-words-are-wrong) has the rates.\n\n"
+    text = "\nOf each operation, the worst hint counts. Kind by kind, [hints](concepts/hints.md#how-often-words-are-wrong) has the rates.\n\n"
     return text + table(("Hints", "Right", "Too careful", "Unsafe"), rows, "lrrr")
 
 

@@ -77,7 +77,7 @@ fn no_other_sentence_of_the_documentation_gives_figures_of_a_suite() {
         "recall@",
     ];
     let known = sentences(&expected());
-    let folders = ["docs", "docs/start", "docs/guides", "docs/concepts", "docs/reference"].into_iter();
+    let folders = ["docs", "docs/get-started", "docs/guides", "docs/concepts", "docs/reference"].into_iter();
     let folders = folders.filter_map(|folder| Some((folder, std::fs::read_dir(project(folder)).ok()?)));
     let files = folders.flat_map(|(folder, files)| files.map(move |file| format!("{folder}/{}", file.unwrap().file_name().display())));
     let mut names: Vec<String> = files.filter(|name| name.ends_with(".md") && name != "docs/scores.md").collect();
