@@ -7,6 +7,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::annotate::{Hint, Hints};
 use crate::api::OfferedTool;
+use crate::mcp::page_tools::describe_tool;
 use crate::spec::operation::rules::OperationRules;
 use crate::text::{counted, one_line};
 use crate::transport::http::page::page_as_file;
@@ -37,20 +38,8 @@ fn mark(hints: &Hints, hint: Hint) -> String {
 
 /// The page that a server shows to people, with these tools in it.
 pub(crate) fn html(shown: &Shown<'_>) -> String {
-    let tools: Value = shown
-        .tools
-        .iter()
-        .filter_map(|offered| serde_json::from_str::<Value>(offered.text).ok())
-        .collect();
-    let sources = |offered: &OfferedTool<'_>| -> (String, Value) {
-        let of_tool: Value = Hint::ALL
-            .into_iter()
-            .map(|hint| (hint.word().to_owned(), Value::from(offered.hints.source(hint))))
-            .collect();
-        (offered.tool.name.to_string(), of_tool)
-    };
-    let sources: Value = shown.tools.iter().map(sources).collect();
-    page_as_file(&shown.title, &tools, &sources)
+    let tools: Value = shown.tools.iter().map(|offered| describe_tool(offered, offered.text)).collect();
+    page_as_file(&shown.title, &tools)
 }
 
 /// Writes a row for each tool, in short columns if the terminal is too narrow for the long ones.

@@ -151,6 +151,9 @@ async fn serve_http(
     let listener = http::bind(bind).await.map_err(|error| Failure::Bind(bind.to_string(), error))?;
     let address = listener.local_addr().map_err(serving_failed)?;
     tracing::info!("listening on {}://{address}/mcp", options.scheme());
+    if let Some(page) = options.page_address(address) {
+        tracing::info!("open {page} in a browser to see the tools and how to connect a client");
+    }
     // The issuer's keys may be behind TLS even if the API is not, and the issuer is not the API.
     let outbound = OutboundOptions { tls: true, ..outbound };
     let oauth = options.access.oauth.as_ref();

@@ -21,7 +21,7 @@ use super::connections::outbox::{OutMessage, OutMessages, Outbox};
 use super::connections::request_origin::RequestOrigin;
 use super::dispatch::DispatchedConnection;
 use super::endpoints::introduction::introduce_nothing;
-use super::hint_sources::{self, answer_hint_sources};
+use super::page_tools::PageRequest;
 use super::protocol::answer::{McpAnswer, SERVER_INFO_KEY, invalid_parameters, server_info};
 use super::protocol::message::{Arguments, McpRequest, Method, RequestParameters};
 use super::protocol::version::{ProtocolVersion, named_versions};
@@ -179,10 +179,10 @@ impl ServerHandler for McpServer {
 
     /// Answers the requests of the page. rmcp treats a request with malformed parameters as one with an unknown method.
     async fn on_custom_request(&self, request: CustomRequest, context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
-        if request.method == hint_sources::METHOD {
-            let catalog = self.state.catalog().await?;
+        if let Some(asked) = PageRequest::read(&request.method, request.params.as_ref()) {
+            let catalog = self.state.catalog_to_list().await?;
             let granted = context.extensions.get::<Caller>().map_or(&NO_TOKEN, Caller::granted);
-            return answer_hint_sources(&catalog, request.params.as_ref(), granted);
+            return asked?.answer(catalog, granted).await;
         }
         // A request that names its version for itself comes from a client of a version without a handshake.
         let is_handshake = request.method == InitializeResultMethod::VALUE && context.meta.protocol_version().is_none();

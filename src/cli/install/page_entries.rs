@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use clap::ValueEnum as _;
+use serde_json::json;
+
 use super::entry::{ClientEntry, EntryTarget, takes_url};
 use super::place::{INSTALLABLE, InstallScope, OperatingSystem, Surroundings, place_of};
 use crate::config::settings::ClientName;
@@ -33,15 +36,59 @@ pub(crate) fn page_entries(needs_token: bool) -> Vec<PageSnippet> {
     let snippets = clients.filter_map(|client| {
         let place = place_of(client, InstallScope::User, &at).ok()?;
         let variable = if needs_token {
-            format!(" It reads the token from the variable {TOKEN_VARIABLE}.")
+            format!("It reads the token from the variable {TOKEN_VARIABLE}.")
         } else {
             String::new()
         };
         Some(PageSnippet {
-            client: client.to_string(),
+            client: shown_name(client),
+            command: add_command(client, &entry),
             text: entry.snippet(client, &place),
-            note: format!("On Linux, it goes into {}.{variable}", place.file.display()),
+            file: place.file.display().to_string(),
+            note: variable,
         })
     });
     snippets.collect()
+}
+
+/// The name by which people know a client.
+fn shown_name(client: ClientName) -> String {
+    let value = client.to_possible_value();
+    let name = value.as_ref().and_then(|value| value.get_help().map(ToString::to_string));
+    name.unwrap_or_else(|| client.to_string())
+}
+
+/// The command of a client that adds the entry, for clients that have one.
+fn add_command(client: ClientName, entry: &ClientEntry) -> Option<String> {
+    let ClientEntry { name, target } = entry;
+    let EntryTarget::Url { url, token } = target else { return None };
+    let header = |form: &str| {
+        token
+            .as_ref()
+            .map(|_| format!(" --header 'Authorization: Bearer {form}'"))
+            .unwrap_or_default()
+    };
+    Some(match client {
+        ClientName::ClaudeCode => format!(
+            "claude mcp add --transport http --scope user {name} {url}{}",
+            header(&format!("${{{TOKEN_VARIABLE}}}"))
+        ),
+        ClientName::Gemini => format!(
+            "gemini mcp add --transport http --scope user {name} {url}{}",
+            header(&format!("${TOKEN_VARIABLE}"))
+        ),
+        ClientName::Codex => {
+            let token = token
+                .as_ref()
+                .map(|name| format!(" --bearer-token-env-var {name}"))
+                .unwrap_or_default();
+            format!("codex mcp add {name} --url {url}{token}")
+        }
+        // A question for the token is not part of an entry.
+        ClientName::Vscode if token.is_none() => {
+            let value = json!({ "name": name, "type": "http", "url": url });
+            format!("code --add-mcp '{value}'")
+        }
+        _ => return None,
+    })
 }

@@ -11,7 +11,7 @@ use crate::search::as_words;
 use crate::text::{counted, truncate};
 
 /// The most characters of a query or a tag: the work of a search grows with its words.
-const MAX_QUERY_LENGTH: usize = 2000;
+pub(crate) const MAX_QUERY_LENGTH: usize = 2000;
 /// Largest number of bytes of tags or nouns in a description.
 const MAX_TAGS_BYTES: usize = 700;
 /// Number of segments of paths that represent the resources of an API without tags.

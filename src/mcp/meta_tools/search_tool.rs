@@ -96,7 +96,8 @@ impl SearchRequest {
     }
 }
 
-fn has_tag(offered: &OfferedTool<'_>, tag: &str) -> bool {
+/// Returns true if an operation has a tag or category; case does not count.
+pub(crate) fn has_tag(offered: &OfferedTool<'_>, tag: &str) -> bool {
     let tags = offered.operation.tags.iter().map(String::as_str).chain(offered.category);
     tags.map(str::to_lowercase).any(|own| own == tag.to_lowercase())
 }
@@ -134,14 +135,36 @@ fn without_words(seen: &VisibleApis<'_>, query: &str) -> QueryAnswer {
     }
 }
 
+/// The operations that answer a query.
+pub(crate) struct RankedOperations {
+    /// Best first, each with the place of its API.
+    pub(crate) places: Vec<(usize, ToolIndex)>,
+    /// True if any word of the query occurs in any operation.
+    is_known: bool,
+    /// True if the query has words to search for.
+    has_words: bool,
+}
+
+/// Ranks the operations that a client may list and `admits` accepts.
+pub(crate) fn rank_operations(seen: &VisibleApis<'_>, query: &str, admits: &dyn Fn(&OfferedTool<'_>) -> bool) -> RankedOperations {
+    let found: Vec<SearchedTools> = seen.apis.iter().map(|api| search_one(api, query, admits)).collect();
+    RankedOperations {
+        places: joined(&found),
+        is_known: found.iter().any(|found| found.is_known),
+        has_words: found.iter().any(|found| found.has_words),
+    }
+}
+
 /// Answers a query; `None` if it consists of stop words.
 fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Option<QueryAnswer> {
-    let found: Vec<SearchedTools> = seen.apis.iter().map(|api| search_one(api, query, request)).collect();
-    let is_known = found.iter().any(|found| found.is_known);
-    if !found.iter().any(|found| found.has_words) {
+    let RankedOperations {
+        places,
+        is_known,
+        has_words,
+    } = rank_operations(seen, query, &|offered| request.admits(offered));
+    if !has_words {
         return None;
     }
-    let places = joined(&found);
     let total = places.len();
     let hits: Vec<Hit> = places
         .iter()
@@ -170,12 +193,12 @@ fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Optio
     })
 }
 
-fn search_one(api: &VisibleApi<'_>, query: &str, request: &SearchRequest) -> SearchedTools {
+fn search_one(api: &VisibleApi<'_>, query: &str, admits: &dyn Fn(&OfferedTool<'_>) -> bool) -> SearchedTools {
     let shows = |index| api.shows(index);
     // A caller must not learn that an operation exists that it may not list.
     let listed = api.is_restricted().then_some(&shows as _);
     api.api
-        .search(query, listed, &|index| api.shows(index) && request.admits(&api.api.offered(index)))
+        .search(query, listed, &|index| api.shows(index) && admits(&api.api.offered(index)))
 }
 
 /// The hits of all APIs in one order: by their rank in their API, and by how far the best hit of that API fits.

@@ -5,6 +5,7 @@
 mod alternatives;
 mod body;
 pub(crate) mod body_properties;
+pub(crate) mod examples;
 mod multipart_files;
 pub(crate) mod parameter;
 mod parameter_default;

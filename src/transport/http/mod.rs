@@ -21,7 +21,7 @@ mod sessions;
 pub(crate) mod tls;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ use self::connection::Connections;
 use self::health::Health;
 pub(crate) use self::host::Allowed;
 use self::metrics_page::MetricsConnections;
-use self::page::{PageOptions, ServedPage, SignIn};
+use self::page::{PageKind, PageOptions, ServedPage, SignIn};
 pub(crate) use self::tls::Tls;
 pub(crate) use crate::admission::AccessOptions;
 use crate::admission::ClientAdmission;
@@ -91,6 +91,24 @@ impl HttpOptions {
     #[must_use]
     pub fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
+    }
+
+    /// Returns the address at which a person opens the page, for a server that listens at `address`; `None` if there is no page.
+    #[must_use]
+    pub fn page_address(&self, address: SocketAddr) -> Option<Url> {
+        if self.page.kind == PageKind::Off {
+            return None;
+        }
+        if let Some(public) = &self.access.public_url {
+            return Some(public.clone());
+        }
+        // Nothing connects to the unspecified address.
+        let host = match address.ip() {
+            ip if ip.is_unspecified() => "localhost".to_owned(),
+            IpAddr::V6(ip) => format!("[{ip}]"),
+            IpAddr::V4(ip) => ip.to_string(),
+        };
+        Url::parse(&format!("{}://{host}:{}/", self.scheme(), address.port())).ok()
     }
 }
 

@@ -194,9 +194,18 @@ fn p83_list_and_calls_are_those_of_a_document_without_what_is_hidden() {
                 }
                 assert_eq!(answer["error"].is_null(), may.contains(&name), "{claims} {name}: {answer}");
             }
-            let sources = office.ask(&ann, "openapi-mcp/hint_sources", &json!({"tool": name})).2;
-            assert_eq!(sources["error"].is_null(), may.contains(&name), "{claims} {name}: {sources}");
+            let shown = office.ask(&ann, "openapi-mcp/tool", &json!({"tool": name})).2;
+            assert_eq!(shown["error"].is_null(), may.contains(&name), "{claims} {name}: {shown}");
+            let found = office.ask(&ann, "openapi-mcp/tools", &json!({"query": name})).2;
+            let is_found = |tool: &Value| tool["name"] == name;
+            let is_found = found["result"]["tools"].as_array().unwrap().iter().any(is_found);
+            assert_eq!(is_found, may.contains(&name), "{claims} {name}: {found}");
         }
+        let listed = office.ask(&ann, "openapi-mcp/tools", &json!({})).2;
+        assert_eq!(listed["result"]["total"], may.len(), "{claims}: {listed}");
+        let effects = listed["result"]["server"]["effects"].as_object().unwrap();
+        let counted: u64 = effects.values().filter_map(Value::as_u64).sum();
+        assert_eq!(listed["result"]["total"], counted, "{claims}: {listed}");
         for (method, parameters) in [
             ("initialize", initialize_parameters(&json!({}))),
             ("prompts/list", json!({})),
@@ -755,8 +764,8 @@ fn p83_all_doors_agree_for_random_rules_and_claims() {
                     .2;
                 let is_found = text(&found["result"]).lines().any(|line| line.starts_with(&format!("{name} ·")));
                 assert_eq!(is_found, may, "{told}: {found}");
-                let sources = office.ask(&ann, "openapi-mcp/hint_sources", &json!({"tool": name})).2;
-                assert_eq!(sources["error"].is_null(), may, "{told}: {sources}");
+                let shown = office.ask(&ann, "openapi-mcp/tool", &json!({"tool": name})).2;
+                assert_eq!(shown["error"].is_null(), may, "{told}: {shown}");
             }
         }
     }

@@ -240,7 +240,7 @@ fn malformed_requests_get_the_answers_of_json_rpc() {
             .raw("GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nConnection: close\r\n\r\n")
             .contains(" 405 ")
     );
-    assert!(server.get("/").contains(" 404 "));
+    assert!(server.get("/elsewhere").contains(" 404 "));
     assert!(status(&server, &[]).contains(" 200 "), "it still serves");
 }
 

@@ -1,4 +1,6 @@
 //! The page for people who open the endpoint in a browser: one file, without anything from elsewhere.
+//!
+//! Styles and scripts are files of this folder, each about one concept, that are joined in the order in which they are listed here.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,12 +13,46 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::Digest as _;
 
+/// The markup, with a mark for each of the other parts.
 const PAGE: &str = include_str!("page.html");
+/// The only style of the page.
+const STYLE: &str = concat!(
+    include_str!("style/theme.css"),
+    include_str!("style/layout.css"),
+    include_str!("style/tool.css"),
+    include_str!("style/form.css"),
+    include_str!("style/result.css"),
+);
+/// The only script of the page.
+const SCRIPT: &str = concat!(
+    include_str!("script/elements.js"),
+    include_str!("script/server.js"),
+    include_str!("script/source.js"),
+    include_str!("script/markdown.js"),
+    include_str!("script/json_text.js"),
+    include_str!("script/schema.js"),
+    include_str!("script/fields.js"),
+    include_str!("script/arguments.js"),
+    include_str!("script/result.js"),
+    include_str!("script/call.js"),
+    include_str!("script/tool.js"),
+    include_str!("script/list.js"),
+    include_str!("script/connect.js"),
+    include_str!("script/start.js"),
+);
 
+/// Placeholder of the style.
+const STYLE_MARK: &str = "<!--style-->";
+/// Placeholder of the script.
+const SCRIPT_MARK: &str = "<!--script-->";
 /// Placeholder of the settings of a page.
 const SETTINGS_MARK: &str = "<!--settings-->";
 /// Placeholder of the policy of a page that is a file.
 const POLICY_MARK: &str = "<!--policy-->";
+
+/// The answer to a program that reads `/`, such as curl.
+const INTRODUCTION: &str =
+    "This is an MCP server with its endpoint at /mcp. Open this address in a browser to see what it offers and how to connect.\n";
 
 /// Content of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,11 +81,15 @@ pub(crate) const ENDPOINT: &str = "https://endpoint.invalid/mcp";
 /// An entry for a client's file.
 #[derive(Debug, Clone, Serialize)]
 pub struct PageSnippet {
-    /// The client.
+    /// The client, as people call it.
     pub client: String,
+    /// The command that adds the entry, for clients that have one.
+    pub command: Option<String>,
     /// Text to paste.
     pub text: String,
-    /// Note about the place to paste it.
+    /// The file to paste it into, on Linux.
+    pub file: String,
+    /// A remark, or nothing.
     pub note: String,
 }
 
@@ -85,37 +125,48 @@ impl ServedPage {
         });
         let policy = format!("{}; frame-ancestors 'none'", policy());
         Some(Arc::new(Self {
-            text: PAGE.replacen(SETTINGS_MARK, &data_block(&settings), 1).replacen(POLICY_MARK, "", 1),
+            text: assemble("", &settings),
             policy: HeaderValue::from_str(&policy).ok()?,
         }))
     }
 
     fn answer(&self, method: &Method) -> Response {
-        let body = if method == Method::HEAD { String::new() } else { self.text.clone() };
-        let mut response = body.into_response();
+        let mut response = readable(method, "text/html; charset=utf-8", &self.text);
         let headers = response.headers_mut();
-        for (name, value) in [
-            (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-            (header::CACHE_CONTROL, "no-store"),
-            (header::VARY, "accept"),
-            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-            (header::REFERRER_POLICY, "no-referrer"),
-            (header::X_FRAME_OPTIONS, "DENY"),
-        ] {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
+        headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
         headers.insert(header::CONTENT_SECURITY_POLICY, self.policy.clone());
-        if method == Method::HEAD {
-            headers.insert(header::CONTENT_LENGTH, self.text.len().into());
-        }
         response
     }
 }
 
-/// The layer: answers a browser that asks for a page, and passes everything else on.
+/// A text that depends on the `Accept` of the request; without the text for HEAD.
+fn readable(method: &Method, media_type: &'static str, text: &str) -> Response {
+    let body = if method == Method::HEAD { String::new() } else { text.to_owned() };
+    let mut response = body.into_response();
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_TYPE, media_type),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::VARY, "accept"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if method == Method::HEAD {
+        headers.insert(header::CONTENT_LENGTH, text.len().into());
+    }
+    response
+}
+
+/// The layer: answers a browser that asks for a page, and a command such as curl that asks `/` for anything, and passes everything else on.
 pub(super) async fn serve_page(State(page): State<Arc<ServedPage>>, request: Request, next: Next) -> Response {
     if asks_for_page(&request) {
         return page.answer(request.method());
+    }
+    let is_reading = matches!(*request.method(), Method::GET | Method::HEAD);
+    if is_reading && request.uri().path() == "/" && takes_text(request.headers()) {
+        return readable(request.method(), "text/plain; charset=utf-8", INTRODUCTION);
     }
     next.run(request).await
 }
@@ -125,6 +176,23 @@ pub(super) fn asks_for_page<B>(request: &http::Request<B>) -> bool {
     let is_address = matches!(request.uri().path(), "/" | "/mcp");
     let is_reading = matches!(*request.method(), Method::GET | Method::HEAD);
     is_address && is_reading && prefers_html(request.headers())
+}
+
+/// Returns true if a request takes plain text, and is not one of an MCP client.
+fn takes_text(headers: &HeaderMap) -> bool {
+    let mut ranges = headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .peekable();
+    if ranges.peek().is_none() {
+        return true;
+    }
+    let names: Vec<&str> = ranges
+        .flat_map(|value| value.split(','))
+        .map(|range| range.split(';').next().unwrap_or_default().trim())
+        .collect();
+    names.iter().any(|name| matches!(*name, "*/*" | "text/*" | "text/plain")) && !names.contains(&"text/event-stream")
 }
 
 /// Returns true if `text/html` is named with a higher weight than the types of MCP (RFC 9110 section 12.5.1). `*/*` does not count.
@@ -159,22 +227,15 @@ fn weight<'p>(mut parameters: impl Iterator<Item = &'p str>) -> u16 {
     if is_valid && thousandths <= 1000 { thousandths } else { 0 }
 }
 
-/// The content of the first element of that name.
-fn element(name: &str) -> &'static str {
-    let (start, end) = (format!("<{name}>"), format!("</{name}>"));
-    let rest = PAGE.split_once(&start).map_or("", |(_, rest)| rest);
-    rest.split_once(&end).map_or("", |(content, _)| content)
-}
-
 /// The policy of the page (CSP 3): its own script and style by their hashes, its own origin, nothing else.
 fn policy() -> &'static str {
     static POLICY: OnceLock<String> = OnceLock::new();
     POLICY.get_or_init(|| {
-        let hash = |name: &str| base64::engine::general_purpose::STANDARD.encode(sha2::Sha256::digest(element(name).as_bytes()));
+        let hash = |text: &str| base64::engine::general_purpose::STANDARD.encode(sha2::Sha256::digest(text.as_bytes()));
         format!(
             "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'",
-            hash("script"),
-            hash("style")
+            hash(SCRIPT),
+            hash(STYLE)
         )
     })
 }
@@ -189,12 +250,18 @@ fn data_block(settings: &Value) -> String {
     format!("<script type=\"application/json\" id=\"settings\">{text}</script>")
 }
 
-/// The page as a file with the tools in it. `sources` has the sources of the hints of each tool.
-pub(crate) fn page_as_file(title: &str, tools: &Value, sources: &Value) -> String {
-    let settings = json!({ "page": "full", "title": title, "tools": tools, "sources": sources });
+/// The whole page. The settings come last, because they may hold any text, also that of a mark.
+fn assemble(policy: &str, settings: &Value) -> String {
+    PAGE.replacen(POLICY_MARK, policy, 1)
+        .replacen(STYLE_MARK, &format!("<style>{STYLE}</style>"), 1)
+        .replacen(SCRIPT_MARK, &format!("<script>{SCRIPT}</script>"), 1)
+        .replacen(SETTINGS_MARK, &data_block(settings), 1)
+}
+
+/// The page as a file with the tools in it, each in detail.
+pub(crate) fn page_as_file(title: &str, tools: &Value) -> String {
     let policy = format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">", policy());
-    PAGE.replacen(POLICY_MARK, &policy, 1)
-        .replacen(SETTINGS_MARK, &data_block(&settings), 1)
+    assemble(&policy, &json!({ "page": "full", "title": title, "tools": tools }))
 }
 
 #[cfg(test)]
@@ -236,9 +303,14 @@ mod tests {
 
     #[test]
     fn the_page_is_one_small_file_without_inline_attributes() {
-        assert!(PAGE.len() < 60_000, "{}", PAGE.len());
-        assert_eq!(PAGE.matches("<script").count(), 1);
-        assert_eq!((PAGE.matches(SETTINGS_MARK).count(), PAGE.matches(POLICY_MARK).count()), (1, 1));
+        let page = assemble("", &json!({}));
+        assert!(page.len() < 100_000, "{}", page.len());
+        assert_eq!((PAGE.matches("<script").count(), PAGE.matches("<style").count()), (0, 0));
+        for mark in [STYLE_MARK, SCRIPT_MARK, SETTINGS_MARK, POLICY_MARK] {
+            assert_eq!(PAGE.matches(mark).count(), 1, "{mark}");
+            assert!(!STYLE.contains(mark) && !SCRIPT.contains(mark), "{mark}");
+        }
+        assert!(!SCRIPT.contains("</script") && !STYLE.contains("</style"));
         for forbidden in [
             " style=",
             " onclick=",
@@ -252,14 +324,14 @@ mod tests {
             "document.cookie",
             "eval(",
         ] {
-            assert!(!PAGE.contains(forbidden), "{forbidden}");
+            assert!(!page.contains(forbidden), "{forbidden}");
         }
     }
 
     #[test]
     fn no_text_leaves_the_data_of_a_page() {
         let tools = json!([{ "name": "a", "description": "</script><script>alert(1)</script>\u{2028}<!--" }]);
-        let text = page_as_file("</title>", &tools, &json!({}));
+        let text = page_as_file("</title>", &tools);
         assert!(!text.contains("alert(1)</script>") && !text.contains('\u{2028}'));
         assert_eq!(text.matches("</script>").count(), 2);
     }
