@@ -164,16 +164,14 @@ impl Api {
         let mut binding = options.binding();
         binding.secrets.extend(options.annotate.layers.rules.iter().flat_map(rule_secrets));
         let credentials = options.credentials.clone().unwrap_or_default();
-        let of_tenants = options.tenants.iter().flat_map(|tenants| tenants.entries.values());
-        let all = of_tenants.map(|tenant| &tenant.credentials).chain([&credentials]);
-        let mut wrong: Vec<String> = all.flat_map(|credentials| credentials.wrong_grants(&schemes)).collect();
+        let mut binder = Binder::new(&document, &schemes, &binding, &credentials, clients.into());
+        let mut wrong = binder.wrong_credentials(options.tenants.as_ref());
         if options.name.is_some() {
             wrong.extend(credentials.ambiguous_variables(&schemes));
         }
         if !wrong.is_empty() {
             return Err(BuildError::CredentialSettings(wrong));
         }
-        let mut binder = Binder::new(&document, &schemes, &binding, &credentials, clients.into());
         let known = known_paths(&document, &operations, &options.annotate);
         let annotated = annotate_operations(&document, operations, &mut binder, &options.annotate);
         let BoundTools {

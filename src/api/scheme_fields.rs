@@ -48,7 +48,7 @@ pub(crate) fn scheme_fields(place: &CredentialPlace, name: &str, scheme: Option<
         ],
         Some(SecurityScheme::Http(_)) => &[(CredentialPart::Value, "token")],
         Some(SecurityScheme::ApiKey { .. }) => &[(CredentialPart::Value, "API key")],
-        Some(SecurityScheme::MutualTls) | None => &[],
+        Some(SecurityScheme::AwsSignature | SecurityScheme::MutualTls) | None => &[],
     };
     let field = |(part, label): &(CredentialPart, &'static str)| SchemeField {
         variable: format!("{prefix}{suffix}{}", part.suffix()),

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::Args;
 use secrecy::{ExposeSecret as _, SecretString};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::{Origin, Url};
@@ -111,6 +112,43 @@ pub(crate) struct SchemeSettings {
     /// With a grant: the type of the client's token, `access_token`, `jwt`, or a URI (RFC 8693 section 3)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject_token_type: Option<String>,
+    /// Sign requests for AWS (Signature Version 4)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sigv4: Option<SignatureSettings>,
+}
+
+/// Signatures of the requests of a scheme.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct SignatureSettings {
+    /// The region; by default that of the host, if AWS names it there
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// The signing name of the service, such as `execute-api` or `s3`; by default that of the host, if AWS names it there
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+    /// Take the credentials from the variables of AWS
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<AwsCredentials>,
+    /// The identifier of the access key, if `credentials` is not set
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access_key_id: Option<Reference>,
+    /// The secret access key
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_access_key: Option<Reference>,
+    /// The session token, if the access key is temporary
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_token: Option<Reference>,
+}
+
+/// Source of credentials of AWS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum AwsCredentials {
+    /// The variables that AWS sets in containers and functions, and that its tools read
+    Environment,
 }
 
 impl SchemeSettings {
@@ -127,10 +165,19 @@ impl SchemeSettings {
             &self.client_key,
             &self.refresh_token,
         ];
-        let of_parts = parts.into_iter().flatten().chain(id).filter_map(|reference| match reference {
-            Reference::Env(name) => Some(name.as_str()),
-            Reference::File(_) => None,
+        let of_signature = self.sigv4.iter().flat_map(|signature| {
+            let references = [&signature.access_key_id, &signature.secret_access_key, &signature.session_token];
+            references.into_iter().flatten()
         });
+        let of_parts = parts
+            .into_iter()
+            .flatten()
+            .chain(id)
+            .chain(of_signature)
+            .filter_map(|reference| match reference {
+                Reference::Env(name) => Some(name.as_str()),
+                Reference::File(_) => None,
+            });
         self.env.as_deref().into_iter().chain(of_parts)
     }
 }
@@ -187,33 +234,42 @@ pub(crate) fn check_schemes(path: &str, value: &Value, problems: &mut FileProble
             continue;
         };
         for (key, member) in members {
-            check_member(&path, key, member, problems);
+            match member {
+                Value::Object(parts) if key == "sigv4" => {
+                    let path = join_path(&path, key);
+                    let parts = parts.iter();
+                    parts.for_each(|(key, part)| check_member::<SignatureSettings>(&path, key, part, problems));
+                }
+                _ => check_member::<SchemeSettings>(&path, key, member, problems),
+            }
         }
     }
     problems.problems.len() == before
 }
 
-fn check_member(path: &str, key: &str, value: &Value, problems: &mut FileProblems<'_>) {
+fn check_member<T: DeserializeOwned>(path: &str, key: &str, value: &Value, problems: &mut FileProblems<'_>) {
     let path_of_member = join_path(path, key);
-    let is_known = read_member(key, &Value::Null).map_or_else(|error| !error.to_string().starts_with("unknown field"), |_| true);
+    let is_known = read_member::<T>(key, &Value::Null).map_or_else(|error| !error.to_string().starts_with("unknown field"), |_| true);
     if !is_known {
         // serde names all keys in its error: "unknown field `x`, expected one of `env`, `file`, …".
-        let keys = read_member("", &Value::Null).map_or_else(|error| error.to_string(), |_| String::new());
+        let keys = read_member::<T>("", &Value::Null).map_or_else(|error| error.to_string(), |_| String::new());
         problems.push_unknown_key(path, key, keys.split('`').skip(1).step_by(2));
-    } else if read_member(key, value).is_err() {
+    } else if read_member::<T>(key, value).is_err() {
         let expected = match key {
             "grant" => "`token-exchange` or `on-behalf-of`",
             "operation_scopes" => "`true` or `false`",
             "audience" | "resource" => "a text, or a list of texts",
             "client_id" => "a text, or `{ env: VARIABLE }` or `{ file: PATH }`",
-            _ if read_member(key, &"text".into()).is_ok() => "a text",
+            "credentials" => "`environment`",
+            "sigv4" => "a mapping with `credentials: environment`, or with `access_key_id` and `secret_access_key`",
+            _ if read_member::<T>(key, &"text".into()).is_ok() => "a text",
             _ => REFERENCE,
         };
         problems.push_wrong_value(&path_of_member, value, expected, Disclosure::Hidden);
     }
 }
 
-fn read_member(key: &str, value: &Value) -> serde_json::Result<SchemeSettings> {
+fn read_member<T: DeserializeOwned>(key: &str, value: &Value) -> serde_json::Result<T> {
     serde_json::from_value(serde_json::json!({ key: value }))
 }
 
@@ -367,7 +423,8 @@ fn origins(settings: &CredentialSettings, problems: &mut Vec<String>) -> Vec<Ori
     settings.credential_origin.iter().filter_map(origin).collect()
 }
 
-fn read_secret(reference: &Reference) -> Result<SecretString, String> {
+/// The secret that a reference leads to.
+pub(crate) fn read_secret(reference: &Reference) -> Result<SecretString, String> {
     match reference {
         Reference::Env(name) => secret_variable(name),
         Reference::File(path) => secret_file(path),

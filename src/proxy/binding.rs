@@ -167,7 +167,7 @@ impl BoundOperation {
         };
         match credential.authenticator.as_ref()? {
             Authenticator::Exchange(exchange) => Some(exchange.asked()),
-            Authenticator::Token(_) | Authenticator::Digest(_) => None,
+            Authenticator::Token(_) | Authenticator::Digest(_) | Authenticator::Signature(_) => None,
         }
     }
 }
@@ -206,6 +206,21 @@ impl<'a> Binder<'a> {
             numbers: HashMap::new(),
             diagnostics,
         }
+    }
+
+    /// A sentence for each setting of a credential that cannot take effect with the document.
+    #[must_use]
+    pub(crate) fn wrong_credentials(&self, tenants: Option<&TenantOptions>) -> Vec<String> {
+        let is_sent = !matches!(self.options.destination, Destination::Nowhere);
+        let own = (self.credentials, self.location.base.as_ref(), is_sent);
+        let tenants = tenants.iter().flat_map(|tenants| tenants.entries.values());
+        let of_tenants = tenants.map(|tenant| (&tenant.credentials, Some(&tenant.base_url), true));
+        let all = of_tenants.chain([own]);
+        all.flat_map(|(credentials, base, is_sent)| {
+            let grants = credentials.wrong_grants(self.schemes).into_iter();
+            grants.chain(credentials.wrong_signatures(self.schemes, base, is_sent))
+        })
+        .collect()
     }
 
     /// Takes away the parameters that no argument may set, because the operator, a client or a security scheme does.

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::json::JsonObject;
-use http::header::{AUTHORIZATION, COOKIE, ETAG, HeaderMap, HeaderValue};
+use http::header::{COOKIE, ETAG, HeaderMap, HeaderValue};
 
 use super::arguments::property_names::with_wire_names;
 use super::arguments::ruled::RuledCall;
+use super::auth::authenticator::Authenticator;
 use super::auth::forward::{self, Forwarding};
 use super::auth::resolve::{Credential, OperationAccess};
 use super::binding::BoundOperation;
@@ -361,6 +362,9 @@ impl ApiProxy {
         }
         let_others_run(length).await;
         remark.into_iter().for_each(|remark| result.note(NoteKind::Form, remark));
+        let authenticator = call.credential.authenticator.as_ref();
+        let refusal = authenticator.and_then(|authenticator| authenticator.describe_refusal(&response));
+        refusal.into_iter().for_each(|remark| result.note(NoteKind::Form, remark));
         self.name_blobs(call, &mut result);
         // Only now are charsets decoded and escapes resolved.
         for redactor in redact.chain(redactors.iter().map(Arc::as_ref)) {
@@ -409,8 +413,8 @@ impl ApiProxy {
         for name in credential.fixed.headers.keys() {
             picked.remove(name);
         }
-        if credential.authenticator.is_some() {
-            picked.remove(AUTHORIZATION);
+        for name in credential.authenticator.iter().flat_map(Authenticator::headers) {
+            picked.remove(name);
         }
         if let Some((ours, _)) = credential.of_client.iter().find(|(_, theirs)| !picked.contains_key(theirs)) {
             let why = format!("nothing was sent, because the API asks for a credential that the client has to send in its `{ours}` header");

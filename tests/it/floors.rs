@@ -102,9 +102,11 @@ const FLOORS: [(&str, &[&str]); 20] = [
 ];
 
 /// A library, and the only places that may name it.
-const FENCES: [(&str, &[&str]); 14] = [
+const FENCES: [(&str, &[&str]); 16] = [
     ("rmcp", &["mcp", "transport"]),
     ("redis", &["shared_state/client.rs"]),
+    ("aws_sigv4", &["proxy/auth/aws/request_signer.rs"]),
+    ("aws_credential_types", &["proxy/auth/aws/access_keys.rs"]),
     ("prometheus_client", &["observe/metrics"]),
     ("opentelemetry_proto", &["observe/traces/otlp.rs"]),
     ("prost", &["observe/traces/otlp.rs"]),

@@ -71,7 +71,7 @@ pub fn petstore() -> String {
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(binary());
     command.args(args).stdin(Stdio::null());
-    let is_setting = |name: &str| name.starts_with("OPENAPI_MCP_") || name.starts_with("OTEL_");
+    let is_setting = |name: &str| ["OPENAPI_MCP_", "OTEL_", "AWS_"].iter().any(|prefix| name.starts_with(prefix));
     for (name, _) in std::env::vars().filter(|(name, _)| is_setting(name)) {
         command.env_remove(name);
     }

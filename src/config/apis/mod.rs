@@ -10,5 +10,6 @@ pub(crate) mod oauth_client;
 #[cfg(test)]
 pub(crate) mod schema;
 pub(crate) mod secrets;
+pub(crate) mod signature;
 pub(crate) mod tenants;
 pub(crate) mod variables;

@@ -1,13 +1,14 @@
-//! `Authorization` headers that are created for each request: access tokens, and answers to digest challenges.
+//! Headers that are created for each request: access tokens, answers to digest challenges, and signatures.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use http::StatusCode;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, HeaderName};
 use tokio::time::{Instant, timeout_at};
 
 use super::access_token::AccessToken;
+use super::aws::request_signer::{RequestSigner, SIGNATURE_HEADERS, describe_clock};
 use super::digest::Digest;
 use super::refused_tokens::RefusedTokens;
 use super::token_exchange::TokenExchange;
@@ -18,7 +19,10 @@ use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;
 use crate::proxy::response::Response;
 
-/// Makes the `Authorization` header of an operation, because it changes between requests.
+/// The header of everything but a signature.
+static TOKEN_HEADERS: [HeaderName; 1] = [AUTHORIZATION];
+
+/// Makes the headers of an operation that change between requests, `Authorization` among them.
 #[derive(Debug, Clone)]
 pub(crate) enum Authenticator {
     /// An access token (RFC 6750).
@@ -27,6 +31,8 @@ pub(crate) enum Authenticator {
     Exchange(Arc<TokenExchange>),
     /// An answer to the API's challenge (RFC 7616).
     Digest(Arc<Digest>),
+    /// A signature of the whole request (AWS Signature Version 4).
+    Signature(Arc<RequestSigner>),
 }
 
 impl Authenticator {
@@ -36,6 +42,23 @@ impl Authenticator {
             Self::Token(source) => Cow::Borrowed(source.identity()),
             Self::Exchange(exchange) => Cow::Owned(exchange.identity(caller).to_vec()),
             Self::Digest(digest) => Cow::Owned(digest.identity()),
+            Self::Signature(signer) => Cow::Borrowed(signer.identity()),
+        }
+    }
+
+    /// The headers that it sets.
+    pub(crate) fn headers(&self) -> &'static [HeaderName] {
+        match self {
+            Self::Signature(_) => &SIGNATURE_HEADERS,
+            Self::Token(_) | Self::Exchange(_) | Self::Digest(_) => &TOKEN_HEADERS,
+        }
+    }
+
+    /// Returns a sentence about the probable cause if the API refuses what it made.
+    pub(crate) fn describe_refusal(&self, response: &Response) -> Option<String> {
+        match self {
+            Self::Signature(_) => describe_clock(response),
+            Self::Token(_) | Self::Exchange(_) | Self::Digest(_) => None,
         }
     }
 
@@ -46,7 +69,7 @@ impl Authenticator {
                 .for_operation(scopes)
                 .map(|own| Self::Exchange(Arc::new(own)))
                 .unwrap_or(self),
-            Self::Token(_) | Self::Digest(_) => self,
+            Self::Token(_) | Self::Digest(_) | Self::Signature(_) => self,
         }
     }
 
@@ -56,7 +79,7 @@ impl Authenticator {
         match self {
             Self::Token(source) => source.client_pair().map(String::into_bytes),
             Self::Exchange(exchange) => exchange.client_pair().map(String::into_bytes),
-            Self::Digest(_) => None,
+            Self::Digest(_) | Self::Signature(_) => None,
         }
     }
 }
@@ -73,7 +96,7 @@ impl Authenticator {
         match self {
             Self::Token(source) => timeout_at(deadline, source.token(refused)).await.map_err(late)?.map(Some),
             Self::Exchange(exchange) => timeout_at(deadline, exchange.token(caller, refused)).await.map_err(late)?.map(Some),
-            Self::Digest(_) => Ok(None),
+            Self::Digest(_) | Self::Signature(_) => Ok(None),
         }
     }
 }
@@ -86,8 +109,8 @@ pub(crate) struct CallAuthentication<'c> {
     refused_tokens: &'c RefusedTokens,
     /// The current access token.
     token: Option<Arc<AccessToken>>,
-    /// Tokens that the API refused during the call; they may appear in a reply as well.
-    refused: Vec<Arc<Redactor>>,
+    /// Redactors for tokens that the API refused during the call, and for signatures; they may appear in a reply as well.
+    spent: Vec<Arc<Redactor>>,
     is_renewed: bool,
 }
 
@@ -111,21 +134,33 @@ impl<'c> CallAuthentication<'c> {
             caller,
             refused_tokens,
             token,
-            refused: Vec::new(),
+            spent: Vec::new(),
             is_renewed: false,
         })
     }
 
-    /// Sets the headers of a request that are made anew for each; none before the first digest challenge.
-    pub(crate) fn set_headers(&self, request: &mut Request) {
+    /// Sets the headers of a request that are made anew for each; none before the first digest challenge. Nothing else of the request
+    /// changes after that but for headers of the connection and of the trace.
+    ///
+    /// # Errors
+    /// [`CallError`] if the request cannot be signed.
+    pub(crate) async fn set_headers(&mut self, request: &mut Request, deadline: Instant) -> Result<(), CallError> {
         let authorization = match self.authenticator {
             None => None,
             Some(Authenticator::Token(_) | Authenticator::Exchange(_)) => self.token.as_ref().map(|token| token.header.clone()),
             Some(Authenticator::Digest(digest)) => digest.answer(request),
+            Some(Authenticator::Signature(signer)) => {
+                // On the heap: other calls do not hold it.
+                let signing = timeout_at(deadline, Box::pin(signer.sign(request)));
+                let late = |_| CallError::Credential("the request could not be signed in time; nothing was sent".into());
+                self.spent.push(signing.await.map_err(late)??);
+                None
+            }
         };
         if let Some(authorization) = authorization {
             request.headers.insert(AUTHORIZATION, authorization);
         }
+        Ok(())
     }
 
     /// Renews what a 401 refused: fetches another token, or learns the challenge. Returns whether the request can be sent
@@ -146,22 +181,22 @@ impl<'c> CallAuthentication<'c> {
             return Ok(false);
         }
         self.is_renewed = match self.authenticator {
-            None => false,
+            None | Some(Authenticator::Signature(_)) => false,
             Some(Authenticator::Digest(digest)) => digest.learn(response),
             Some(authenticator) => {
                 let fresh = authenticator.token(self.caller, self.token.as_ref(), deadline).await?;
                 let refused = std::mem::replace(&mut self.token, fresh);
-                self.refused.extend(refused.map(|token| Arc::clone(&token.redactor)));
+                self.spent.extend(refused.map(|token| Arc::clone(&token.redactor)));
                 true
             }
         };
         Ok(self.is_renewed)
     }
 
-    /// The redactors for the tokens of this call.
+    /// The redactors for the tokens and signatures of this call.
     #[must_use]
     pub(crate) fn into_redactors(self) -> Vec<Arc<Redactor>> {
-        let mut redactors = self.refused;
+        let mut redactors = self.spent;
         redactors.extend(self.token.map(|token| Arc::clone(&token.redactor)));
         redactors
     }

@@ -7,10 +7,12 @@
 //! - `SchemeResolver` in `proxy/auth/scheme.rs` returns what the scheme adds to a request, as an `Applied`. An HTTP scheme of the
 //!   form `Name value` needs no code; any other HTTP scheme is a case of `authorization` there.
 //! - `uses` in `proxy/auth/values.rs` lists the parts of a credential that the operator gives for the scheme.
-//! - If the header changes from request to request, a variant of `Authenticator` in `proxy/auth/authenticator.rs`.
+//! - If the headers change from request to request, a variant of `Authenticator` in `proxy/auth/authenticator.rs`, which gets the whole
+//!   request.
 
 pub(crate) mod access_token;
 pub(crate) mod authenticator;
+pub(crate) mod aws;
 pub(crate) mod client_signer;
 pub(crate) mod digest;
 mod exchanged_tokens;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 
 use super::authenticator::Authenticator;
+use super::aws::request_signer::is_set_by_signature;
 use super::scheme::{Applied, MissingCredential, SchemeResolver, is_api_key_header};
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::redact;
@@ -32,7 +33,7 @@ pub(crate) enum OperationAccess {
 pub(crate) struct Credential {
     /// Ready to be sent.
     pub fixed: Injected,
-    /// Creates the `Authorization` header of each request.
+    /// Creates headers of each request, `Authorization` among them.
     pub authenticator: Option<Authenticator>,
     /// Headers that the client must send for it: the client's name of each, and the API's.
     pub of_client: Vec<(HeaderName, HeaderName)>,
@@ -47,8 +48,8 @@ impl Credential {
     #[must_use]
     pub(crate) fn masked(&self) -> Injected {
         let mut masked = self.fixed.masked();
-        if self.authenticator.is_some() {
-            masked.headers.insert(AUTHORIZATION, HeaderValue::from_static("***"));
+        for name in self.authenticator.iter().flat_map(Authenticator::headers) {
+            masked.headers.insert(name, HeaderValue::from_static("***"));
         }
         masked
     }
@@ -151,7 +152,10 @@ impl<'a> AccessResolver<'a> {
             _ => false,
         };
         let set = self.given.headers.contains_key(&parameter.name) || self.given.forward.sets(&parameter.name);
-        let by_scheme = requirements.iter().flatten().any(|(name, _)| is_key(name));
+        let is_signed = |name: &String| self.given.credentials.signatures.contains_key(name);
+        let is_of_signature = || matches!(parameter.location, Location::Header | Location::Query) && is_set_by_signature(&parameter.name);
+        let mut schemes = requirements.iter().flatten().map(|(name, _)| name);
+        let by_scheme = schemes.any(|name| is_key(name) || is_signed(name) && is_of_signature());
         !(by_scheme || set && parameter.location == Location::Header)
     }
 
@@ -211,10 +215,10 @@ impl<'a> AccessResolver<'a> {
         let told = |(what, count): (&str, usize)| format!("{} cannot be called: {what}", operations(count));
         let mut warnings: Vec<String> = missing.into_iter().map(told).collect();
         // What the operator sets is stronger than what a client sends; `forwarded` in `proxy/call.rs` leaves that out.
-        let own = self.applied.values().filter_map(|applied| match applied {
-            Ok(Applied::Header(name, _)) => Some(name),
-            Ok(Applied::Authenticator(_)) => Some(&AUTHORIZATION),
-            _ => None,
+        let own = self.applied.values().flatten().flat_map(|applied| match applied {
+            Applied::Header(name, _) => std::slice::from_ref(name),
+            Applied::Authenticator(authenticator) => authenticator.headers(),
+            _ => &[],
         });
         let own: BTreeSet<&str> = own.chain(self.given.headers.keys()).map(HeaderName::as_str).collect();
         let twice = own.into_iter().filter(|name| self.given.forward.sets(name));

@@ -10,6 +10,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use super::authenticator::Authenticator;
+use super::aws::request_signer::RequestSigner;
+use super::aws::signature_options::{SignatureOptions, SigningScope};
 use super::digest::Digest;
 use super::forward::Forwarding;
 use super::grant::{Endpoint, ExchangeOptions, Grant, OauthClient};
@@ -89,9 +91,13 @@ impl SchemeResolver<'_> {
         if let Some(options) = self.credentials.exchange(name) {
             return self.exchange(name, options, &values);
         }
+        if let Some(options) = self.credentials.signatures.get(name) {
+            return self.signature(name, options);
+        }
         let applied = match self.schemes.get(name) {
             None => Err(Some("the document does not define it")),
             Some(SecurityScheme::ApiKey { location, name: key }) => self.api_key(*location, key, &values),
+            Some(SecurityScheme::AwsSignature) => self.api_key(Location::Header, AUTHORIZATION.as_str(), &values),
             Some(SecurityScheme::Http(kind)) => self.authorization(kind, &values),
             Some(SecurityScheme::MutualTls) if self.credentials.client_certificate => Ok(Applied::AlreadyProvided),
             Some(SecurityScheme::MutualTls) => Err(None),
@@ -188,6 +194,23 @@ impl SchemeResolver<'_> {
         }
         let exchange = TokenExchange::new(endpoint, options, scope, owner);
         Ok(Applied::Authenticator(Authenticator::Exchange(Arc::new(exchange))))
+    }
+
+    /// Signatures of requests (AWS Signature Version 4).
+    fn signature(&self, name: &str, options: &SignatureOptions) -> Result<Applied, MissingCredential> {
+        let missing = |cause: &str| MissingCredential {
+            setting: signature_setting(name, &self.credentials.place()),
+            cause: Some(cause.to_owned()),
+        };
+        let base = self.site.base.as_ref();
+        // Without a destination nothing is signed, and the scope does not matter.
+        let unused = || base.is_none().then(SigningScope::default);
+        let scope = options.scope(base).or_else(unused);
+        let scope = scope.ok_or_else(|| missing("it has no region or no service"))?;
+        let keys = options.keys.clone();
+        let http = keys.client(&self.site.clients).map_err(|error| missing(&error.to_string()))?;
+        let signer = RequestSigner::new(name, scope, keys, http);
+        Ok(Applied::Authenticator(Authenticator::Signature(Arc::new(signer))))
     }
 
     fn oauth_client(&self, name: &str, endpoint: Endpoint, values: &CredentialValues) -> OauthClient {
@@ -310,9 +333,22 @@ fn configured_endpoint(values: &CredentialValues) -> Option<Endpoint> {
     url.or_else(|| url_of(values, CredentialPart::Issuer).map(Endpoint::Issuer))
 }
 
+/// Names the setting of the operator for a scheme whose requests are signed.
+fn signature_setting(name: &str, place: &CredentialPlace) -> String {
+    let of_tenant = match place {
+        CredentialPlace::Variables(_) => "",
+        CredentialPlace::Tenants => " of its tenant",
+    };
+    format!(
+        "`auth.{}.sigv4`{of_tenant} in the configuration file (AWS Signature Version 4)",
+        text::one_line(name)
+    )
+}
+
 /// Names the setting of the operator for a security scheme.
 pub(crate) fn scheme_setting(name: &str, scheme: Option<&SecurityScheme>, place: &CredentialPlace) -> String {
     let prefix = match (place, scheme) {
+        (_, Some(SecurityScheme::AwsSignature)) => return signature_setting(name, place),
         (CredentialPlace::Variables(prefix), _) => prefix,
         (CredentialPlace::Tenants, Some(SecurityScheme::MutualTls)) => return "a client certificate, which tenants cannot have".into(),
         (CredentialPlace::Tenants, _) => return format!("`auth.{name}` of its tenant in the configuration file"),

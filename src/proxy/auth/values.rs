@@ -9,6 +9,7 @@ use heck::ToShoutySnakeCase as _;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::{Origin, Url};
 
+use super::aws::signature_options::{SignatureOptions, wrong_signatures};
 use super::client_signer::ClientSigner;
 use super::grant::{ExchangeGrant, ExchangeOptions};
 use super::token_store::TokenStore;
@@ -137,6 +138,8 @@ pub struct Credentials {
     pub tenant: Option<String>,
     /// Further settings of OAuth clients from the configuration file, by the name of the scheme.
     pub clients: BTreeMap<String, OauthClientOptions>,
+    /// Signatures of requests from the configuration file, by the name of the scheme.
+    pub signatures: BTreeMap<String, SignatureOptions>,
 }
 
 /// Authentication and requests of the OAuth client of a scheme, besides its values.
@@ -165,7 +168,7 @@ pub(crate) fn takes_access_token(scheme: &SecurityScheme) -> bool {
     match scheme {
         SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => true,
         SecurityScheme::Http(kind) => kind.eq_ignore_ascii_case("bearer"),
-        SecurityScheme::ApiKey { .. } | SecurityScheme::MutualTls => false,
+        SecurityScheme::ApiKey { .. } | SecurityScheme::AwsSignature | SecurityScheme::MutualTls => false,
     }
 }
 
@@ -178,7 +181,7 @@ fn uses(scheme: &SecurityScheme, part: CredentialPart) -> bool {
         } => part != CredentialPart::Value,
         SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => part != CredentialPart::Value && !by_user,
         SecurityScheme::Http(kind) => by_user && takes_pair(kind),
-        SecurityScheme::ApiKey { .. } | SecurityScheme::MutualTls => false,
+        SecurityScheme::ApiKey { .. } | SecurityScheme::AwsSignature | SecurityScheme::MutualTls => false,
     }
 }
 
@@ -269,6 +272,11 @@ impl Credentials {
         wrong
     }
 
+    /// A sentence for each signature that cannot take effect with a document whose calls go to `base`; `is_sent` is false if there are none.
+    pub(crate) fn wrong_signatures(&self, schemes: &BTreeMap<String, SecurityScheme>, base: Option<&Url>, is_sent: bool) -> Vec<String> {
+        wrong_signatures(&self.signatures, |scheme| !self.of(scheme).is_empty(), schemes, base, is_sent)
+    }
+
     /// A sentence for each variable that could hold two parts of the credentials of these schemes.
     #[must_use]
     pub(crate) fn ambiguous_variables(&self, schemes: &BTreeMap<String, SecurityScheme>) -> Vec<String> {
@@ -342,7 +350,7 @@ impl Credentials {
         let given = self.schemes.values().flatten().filter(|(part, _)| part.is_url());
         let variables = self.variables.iter().filter(|(name, _)| CredentialPart::of_variable(name).is_url());
         let mut urls = given.map(|(_, url)| url).chain(variables.map(|(_, url)| url));
-        urls.any(|url| url.expose_secret().starts_with("https:"))
+        urls.any(|url| url.expose_secret().starts_with("https:")) || self.signatures.values().any(|signature| signature.keys.wants_tls())
     }
 
     /// The secrets in each form in which they are sent: as they are, as `Basic` writes them, and the passwords of `user:password`.
@@ -363,6 +371,12 @@ impl Credentials {
             given
                 .filter_map(|given| user_and_password(&given))
                 .map(|pair| STANDARD.encode(pair)),
+        );
+        forms.extend(
+            self.signatures
+                .values()
+                .flat_map(|signature| signature.keys.secrets())
+                .map(str::to_owned),
         );
         forms.into_iter().map(String::into_bytes).collect()
     }

@@ -226,7 +226,7 @@ impl Upstream {
         let mut request = first;
         let mut attempt = 1;
         loop {
-            let outcome = self.send_once(request, &authentication, call, deadline).await;
+            let outcome = self.send_once(request, &mut authentication, call, deadline).await;
             let is_sent_again = attempt < MAX_ATTEMPTS
                 && (renews_credential(&outcome, &mut authentication, deadline).await?
                     || self.waits_for_retry(&outcome, attempt, retries, deadline).await);
@@ -243,14 +243,14 @@ impl Upstream {
     async fn send_once<M>(
         &self,
         mut request: Request,
-        authentication: &CallAuthentication<'_>,
+        authentication: &mut CallAuthentication<'_>,
         call: &OutgoingCall<'_, M>,
         deadline: Instant,
     ) -> Result<Response, CallError> {
         if let Some(rate) = &self.rate {
             rate.turn(deadline, call.options.timeout).await?;
         }
-        authentication.set_headers(&mut request);
+        authentication.set_headers(&mut request, deadline).await?;
         note(|record| record.attempts += 1);
         let timer = RequestTimer::start(&request.method, &self.labels);
         if self.propagates_trace {

@@ -26,6 +26,8 @@ pub enum SecurityScheme {
     OpenIdConnect,
     /// A client certificate.
     MutualTls,
+    /// `Authorization` with a signature of AWS, as the extension `x-amazon-apigateway-authtype` says.
+    AwsSignature,
 }
 
 /// Flow that yields access tokens (OAS "OAuth Flows Object"). Flows that a server can run by itself come first.
@@ -46,6 +48,10 @@ pub enum OAuthFlow {
 /// # Errors
 /// Why it cannot be used.
 pub(crate) fn read_api_key(object: &Object<'_>) -> Result<SecurityScheme, String> {
+    let kind = object.text("x-amazon-apigateway-authtype");
+    if kind.is_some_and(|kind| kind.eq_ignore_ascii_case("awsSigv4")) {
+        return Ok(SecurityScheme::AwsSignature);
+    }
     let place = object.text("in").unwrap_or_default();
     let location = match place.as_str() {
         "header" => Location::Header,

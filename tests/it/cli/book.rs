@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::shell::{Shell, blocks};
 use crate::support::{Received, Upstream, certificates, project, reply, stderr, stdout};
+use crate::upstream::signed_requests::is_signed;
 
 /// Replacements of addresses that a test must not use.
 const ADDRESSES: [(&str, &str); 7] = [
@@ -95,6 +96,8 @@ struct Recipe {
     #[serde(default)]
     present: Vec<String>,
     token: Option<TokenRequest>,
+    /// The secret key of AWS that the request is signed with.
+    secret: Option<String>,
 }
 
 #[derive(Clone, Deserialize)]
@@ -110,11 +113,12 @@ fn has_headers(request: &Received, headers: &BTreeMap<String, String>) -> bool {
 
 /// Answers 200 only to a request with exactly the credential of the recipe.
 fn strict_upstream(recipe: &Recipe) -> Upstream {
-    let (line, api, present, token) = (
+    let (line, api, present, token, secret) = (
         recipe.line.clone(),
         recipe.api.clone(),
         recipe.present.clone(),
         recipe.token.clone(),
+        recipe.secret.clone(),
     );
     Upstream::start(Box::new(move |request| {
         let json = |status, body: &[u8]| reply(status, &["Content-Type: application/json"], body);
@@ -140,6 +144,7 @@ fn strict_upstream(recipe: &Recipe) -> Upstream {
         let accepted = request.line.starts_with(&format!("{line} "))
             && credentials == 1
             && has_headers(request, &api)
+            && secret.as_ref().is_none_or(|secret| is_signed(request, secret))
             && present.iter().all(|name| request.header(name).is_some());
         if accepted {
             json(200, br#"{"accepted":true}"#)

@@ -16,6 +16,7 @@ mod limits;
 mod redaction;
 mod response_filter;
 mod ruled_arguments;
+pub(crate) mod signed_requests;
 mod tables;
 mod tls;
 mod uploads;

@@ -6,6 +6,7 @@ use http::HeaderMap;
 
 use super::settings::TenantSettings;
 use crate::config::apis::oauth_client::resolve_oauth_clients;
+use crate::config::apis::signature::resolve_signatures;
 use crate::config::credentials::resolve_schemes;
 use crate::config::forward::read_client_header;
 use crate::config::keys::claim::check_claim;
@@ -43,6 +44,7 @@ pub(crate) fn resolve_tenants(api: &ApiSettings, headers: &HeaderMap, problems: 
         let credentials = Credentials {
             schemes: resolve_schemes(&join_path(&place, "auth"), &entry.auth, problems),
             clients: resolve_oauth_clients(&join_path(&place, "auth"), &entry.auth, problems),
+            signatures: resolve_signatures(&join_path(&place, "auth"), &entry.auth, problems),
             optional: api.credentials.allow_missing_credentials.unwrap_or(false),
             tenant: Some(value.clone()),
             ..Credentials::default()

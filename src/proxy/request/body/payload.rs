@@ -1,12 +1,13 @@
 //! The payload of a request: bytes in memory, and files that are read while they are sent.
 
-use std::io;
+use std::io::{self, Seek as _};
+use std::pin::pin;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
-use futures_util::Stream;
 use futures_util::stream::try_unfold;
+use futures_util::{Stream, TryStreamExt as _};
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::watch;
 
@@ -35,6 +36,15 @@ impl Piece {
             Self::Bytes(bytes) => Self::Bytes(STANDARD.encode(bytes).into()),
             Self::File(file, length) | Self::Base64File(file, length) => Self::Base64File(file, length),
         }
+    }
+
+    /// The same bytes once more. Of a file, both have one position.
+    fn try_clone(&self) -> io::Result<Self> {
+        Ok(match self {
+            Self::Bytes(bytes) => Self::Bytes(bytes.clone()),
+            Self::File(file, length) => Self::File(file.try_clone()?, *length),
+            Self::Base64File(file, length) => Self::Base64File(file.try_clone()?, *length),
+        })
     }
 
     /// Returns the number of bytes that are sent.
@@ -88,6 +98,26 @@ impl Payload {
     #[must_use]
     pub fn length(&self) -> u64 {
         self.pieces.iter().map(Piece::length).fold(0, u64::saturating_add)
+    }
+
+    /// Reads the bytes before they are sent, piece by piece; files are read again then.
+    ///
+    /// # Errors
+    /// A file cannot be read, or has become shorter.
+    pub(crate) async fn read_ahead(&self, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+        let pieces: io::Result<Vec<Piece>> = self.pieces.iter().map(Piece::try_clone).collect();
+        let (sent, _) = watch::channel(0);
+        let mut chunks = pin!(Self::of(pieces?).stream(sent));
+        while let Some(chunk) = chunks.try_next().await? {
+            each(&chunk);
+        }
+        for piece in &self.pieces {
+            if let Piece::File(file, _) | Piece::Base64File(file, _) = piece {
+                let mut file = file;
+                file.rewind()?;
+            }
+        }
+        Ok(())
     }
 
     /// Streams the bytes on demand, and reports in `sent` how many were given out. A file that has become shorter is an error.
@@ -159,7 +189,6 @@ impl Sending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures_util::TryStreamExt as _;
     use std::io::Write as _;
 
     async fn read(content: Payload) -> (io::Result<Vec<u8>>, u64) {
@@ -185,15 +214,20 @@ mod tests {
             Piece::Bytes("z".into()),
         ]);
         assert_eq!(content.length(), length + 4);
+        let mut ahead = Vec::new();
+        content.read_ahead(|chunk| ahead.extend_from_slice(chunk)).await.unwrap();
         let expected = [b"a".as_slice(), &inside, &[7, 7], b"z"].concat();
         let (bytes, told) = read(content).await;
-        assert_eq!((bytes.unwrap(), told), (expected, length + 4));
+        assert_eq!((bytes.as_ref().unwrap(), told), (&expected, length + 4));
+        assert!(ahead == expected, "files are read twice");
         let encoded = Payload::of(vec![file(length).into_base64(), Piece::Bytes("hi".into()).into_base64()]);
         let expected = [STANDARD.encode(&inside), "aGk=".to_owned()].concat();
         assert_eq!(encoded.length(), u64::try_from(expected.len()).unwrap());
         assert_eq!(read(encoded).await.0.unwrap(), expected.into_bytes());
         for piece in [file(length + 1), file(length + 1).into_base64()] {
-            let (shorter, _) = read(Payload::of(vec![piece])).await;
+            let content = Payload::of(vec![piece]);
+            assert_eq!(content.read_ahead(|_| {}).await.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+            let (shorter, _) = read(content).await;
             assert_eq!(shorter.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
         }
     }

@@ -1,0 +1,161 @@
+//! Settings of requests that are signed for AWS: region, service, and access keys by reference or from the environment that AWS gives its
+//! containers and functions.
+
+use std::collections::BTreeMap;
+
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+use url::Url;
+
+use crate::config::credentials::{AwsCredentials, Reference, SchemeSettings, SignatureSettings, parse_secret, parse_variable, read_secret};
+use crate::config::keys::wrong_value::join_path;
+use crate::config::variables::read_variable;
+use crate::outbound::is_encrypted_or_local;
+use crate::proxy::auth::aws::access_keys::AccessKeys;
+use crate::proxy::auth::aws::key_endpoint::{ContainerToken, KeyEndpoint, is_container_endpoint, regional_sts};
+use crate::proxy::auth::aws::signature_options::{AccessKeyOptions, SignatureOptions};
+
+/// Address that ECS has for the endpoint of a container.
+const CONTAINER_HOST: &str = "http://169.254.170.2";
+
+/// Resolves the signatures of the schemes at `path` in the file; faults are pushed to `problems`.
+pub(crate) fn resolve_signatures(
+    path: &str,
+    schemes: &BTreeMap<String, SchemeSettings>,
+    problems: &mut Vec<String>,
+) -> BTreeMap<String, SignatureOptions> {
+    let mut signatures = BTreeMap::new();
+    for (name, scheme) in schemes {
+        let Some(settings) = &scheme.sigv4 else { continue };
+        let scheme_key = join_path(path, name);
+        let key = join_path(&scheme_key, "sigv4");
+        problems.extend(
+            other_keys(scheme)
+                .into_iter()
+                .map(|other| format!("`{scheme_key}` has both `sigv4` and `{other}`; a signed request has no other credential")),
+        );
+        for (part, text) in [("region", &settings.region), ("service", &settings.service)] {
+            if text.as_ref().is_some_and(|text| !is_word(text)) {
+                problems.push(format!(
+                    "`{key}.{part}` must be of letters, digits, `-` and `_`, as in `eu-central-1` and `execute-api`"
+                ));
+            }
+        }
+        let before = problems.len();
+        let keys = match settings.credentials {
+            Some(AwsCredentials::Environment) => of_environment(&key, settings, problems),
+            None => of_references(&key, settings, problems),
+        };
+        if let Some(keys) = keys.filter(|_| problems.len() == before) {
+            let (region, service) = (settings.region.clone(), settings.service.clone());
+            signatures.insert(name.clone(), SignatureOptions { region, service, keys });
+        }
+    }
+    signatures
+}
+
+/// The other keys of a scheme that have a value.
+fn other_keys(scheme: &SchemeSettings) -> Vec<String> {
+    match serde_json::to_value(scheme) {
+        Ok(Value::Object(members)) => members.into_iter().map(|(key, _)| key).filter(|key| key != "sigv4").collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    !text.is_empty() && text.bytes().all(is_allowed)
+}
+
+/// The keys that the settings refer to.
+fn of_references(key: &str, settings: &SignatureSettings, problems: &mut Vec<String>) -> Option<AccessKeyOptions> {
+    let mut read = |name: &str, reference: &Option<Reference>| {
+        let read = reference.as_ref().map(read_secret)?;
+        read.map_err(|why| problems.push(format!("`{key}.{name}`: {why}"))).ok()
+    };
+    let id = read("access_key_id", &settings.access_key_id);
+    let secret = read("secret_access_key", &settings.secret_access_key);
+    let session_token = read("session_token", &settings.session_token);
+    if settings.access_key_id.is_none() || settings.secret_access_key.is_none() {
+        problems.push(format!(
+            "`{key}` needs `credentials: environment`, or `access_key_id` and `secret_access_key` as references"
+        ));
+    }
+    Some(fixed(&id?, secret?, session_token))
+}
+
+fn fixed(id: &SecretString, secret: SecretString, session_token: Option<SecretString>) -> AccessKeyOptions {
+    AccessKeyOptions::Fixed(AccessKeys {
+        id: id.expose_secret().to_owned(),
+        secret,
+        session_token,
+        expires: None,
+    })
+}
+
+/// The keys that the variables of AWS lead to, in the order of its SDKs.
+fn of_environment(key: &str, settings: &SignatureSettings, problems: &mut Vec<String>) -> Option<AccessKeyOptions> {
+    let mut problem = |why: String| problems.push(format!("`{key}.credentials`: {why}"));
+    let references = [&settings.access_key_id, &settings.secret_access_key, &settings.session_token];
+    if references.iter().any(|reference| reference.is_some()) {
+        problem("`environment` excludes `access_key_id`, `secret_access_key` and `session_token`".into());
+        return None;
+    }
+    let found = if read_variable("AWS_ACCESS_KEY_ID").is_some() || read_variable("AWS_SECRET_ACCESS_KEY").is_some() {
+        of_key_variables()
+    } else if let Some(file) = read_variable("AWS_WEB_IDENTITY_TOKEN_FILE") {
+        web_identity(file, settings.region.as_deref()).map(AccessKeyOptions::Issued)
+    } else if let Some(url) = container_url() {
+        container(&url).map(AccessKeyOptions::Issued)
+    } else {
+        Err("the environment has none of AWS_ACCESS_KEY_ID, AWS_WEB_IDENTITY_TOKEN_FILE, AWS_CONTAINER_CREDENTIALS_RELATIVE_URI and AWS_CONTAINER_CREDENTIALS_FULL_URI".into())
+    };
+    found.map_err(problem).ok()
+}
+
+fn of_key_variables() -> Result<AccessKeyOptions, String> {
+    let secret = |name: &str| parse_variable(name, parse_secret);
+    let id = secret("AWS_ACCESS_KEY_ID")?;
+    let session_token = read_variable("AWS_SESSION_TOKEN")
+        .map(|_| secret("AWS_SESSION_TOKEN"))
+        .transpose()?;
+    Ok(fixed(&id, secret("AWS_SECRET_ACCESS_KEY")?, session_token))
+}
+
+fn web_identity(file: String, region: Option<&str>) -> Result<KeyEndpoint, String> {
+    let role = read_variable("AWS_ROLE_ARN").ok_or("AWS_WEB_IDENTITY_TOKEN_FILE needs AWS_ROLE_ARN")?;
+    let url = if let Some(text) = read_variable("AWS_ENDPOINT_URL_STS") {
+        let url = Url::parse(&text).ok().filter(is_encrypted_or_local);
+        url.ok_or("AWS_ENDPOINT_URL_STS must be an https URL, or on this machine")?
+    } else {
+        let named = ["AWS_REGION", "AWS_DEFAULT_REGION"].into_iter().find_map(read_variable);
+        let region = named.or_else(|| region.map(str::to_owned)).filter(|region| is_word(region));
+        let url = region.and_then(|region| regional_sts(&region));
+        url.ok_or("AWS_WEB_IDENTITY_TOKEN_FILE needs AWS_REGION, or `region` beside `credentials`")?
+    };
+    Ok(KeyEndpoint::WebIdentity {
+        url,
+        token_file: file.into(),
+        role,
+        session: read_variable("AWS_ROLE_SESSION_NAME").unwrap_or_else(|| "openapi-mcp".to_owned()),
+    })
+}
+
+/// URL of the endpoint of this container.
+fn container_url() -> Option<String> {
+    let relative = read_variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI").map(|path| format!("{CONTAINER_HOST}{path}"));
+    relative.or_else(|| read_variable("AWS_CONTAINER_CREDENTIALS_FULL_URI"))
+}
+
+fn container(url: &str) -> Result<KeyEndpoint, String> {
+    let parsed = Url::parse(url).ok().filter(is_container_endpoint);
+    let url = parsed.ok_or(
+        "the endpoint of AWS_CONTAINER_CREDENTIALS_… must be an https URL, or on this machine, 169.254.170.2, 169.254.170.23 or fd00:ec2::23",
+    )?;
+    let value = || parse_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN", parse_secret).map(ContainerToken::Value);
+    let authorization = match read_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
+        Some(file) => Some(ContainerToken::File(file.into())),
+        None => read_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN").map(|_| value()).transpose()?,
+    };
+    Ok(KeyEndpoint::Container { url, authorization })
+}
