@@ -229,17 +229,23 @@ impl ServedApis {
     }
 
     /// Returns a sentence for each pattern of `auth_tokens` that matches no tool of any API any more if the document of one changes: a tool
-    /// that a token may not call could have got another name.
+    /// that a token may not call could have got another name. If the last document comes late, the start could not compare the patterns,
+    /// and each must match.
     fn newly_idle_patterns(&self, index: usize, api: &Arc<Api>, outcomes: &[ApiOutcome]) -> Vec<String> {
-        let Some(ApiOutcome::Served(before)) = outcomes.get(index) else {
-            return Vec::new();
+        let others = outcomes.iter().enumerate().filter(|(other, _)| *other != index);
+        let others: Vec<Option<&Arc<Api>>> = others
+            .map(|(_, outcome)| match outcome {
+                ApiOutcome::Served(of) => Some(&of.api),
+                ApiOutcome::Awaited | ApiOutcome::Failed(_) => None,
+            })
+            .collect();
+        let before = match outcomes.get(index) {
+            Some(ApiOutcome::Served(before)) => Some(before),
+            Some(ApiOutcome::Failed(_)) if others.iter().all(Option::is_some) => None,
+            _ => return Vec::new(),
         };
-        let others = outcomes.iter().enumerate().filter_map(|(other, outcome)| match outcome {
-            ApiOutcome::Served(of) if other != index => Some(&of.api),
-            _ => None,
-        });
-        let others: Vec<&Arc<Api>> = others.collect();
-        let was_matched = |pattern: &Pattern| before.api.has_match(pattern);
+        let others: Vec<&Arc<Api>> = others.into_iter().flatten().collect();
+        let was_matched = |pattern: &Pattern| before.is_none_or(|before| before.api.has_match(pattern));
         let is_matched = |pattern: &Pattern| others.iter().any(|other| other.has_match(pattern)) || api.has_match(pattern);
         let shares = self.slots.first().map(|slot| slot.shares.iter());
         let patterns = shares

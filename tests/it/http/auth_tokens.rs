@@ -1,12 +1,14 @@
 //! Static tokens with a name, and a share of the tools of their own (`auth_tokens`).
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::{Value, json};
 
 use super::access::{OPERATIONS, Office, document, rules};
 use super::audit::Log;
-use crate::several::Setup;
+use crate::several::{Setup, post_to};
 use crate::support::http_server::answer_header;
-use crate::support::{HttpServer, LIST, SpecFile, command, initialize_parameters, stderr, text};
+use crate::support::{HttpServer, LIST, SpecFile, Upstream, command, initialize_parameters, reply, stderr, text, wait_until};
 
 const VARIABLES: [(&str, &str); 6] = [
     ("PLAIN", "a-plain-token-without-name"),
@@ -170,6 +172,42 @@ fn p84_a_change_that_would_free_a_tool_is_not_served() {
         "{told}"
     );
     assert_eq!(office.listed(&token), before);
+}
+
+#[test]
+fn p84_a_document_that_comes_late_is_not_served_if_a_pattern_matches_nothing() {
+    let text = Arc::new(Mutex::new(None::<String>));
+    let known = Arc::clone(&text);
+    let documents = Upstream::start(Box::new(move |_| match known.lock().unwrap().as_ref() {
+        Some(text) => reply(200, &["Content-Type: application/json"], text.as_bytes()),
+        None => reply(503, &[], b""),
+    }));
+    let mut renamed = document(|_| true);
+    renamed["paths"]["/users/{id}"]["delete"]["operationId"] = "remove_user".into();
+    let url = format!("{}/office.json", documents.url);
+    let keys = json!([{"name": "desk", "env": "USERS", "tool_exclude": ["delete_user", "?none"]}]);
+    // As the only API, and as the last of two.
+    let office = json!({"spec": url, "mock": true});
+    let only = json!({"spec": url, "mock": true, "reload": 0.2, "auth_tokens": keys});
+    let last = json!({"apis": {"office": office, "things": {"spec": "things.json", "mock": true}}, "reload": 0.2, "auth_tokens": keys});
+    for (config, path) in [(only, "/mcp"), (last, "/mcp/office")] {
+        *text.lock().unwrap() = None;
+        let setup = Setup::new();
+        setup.document("things");
+        let server = HttpServer::start_with(&["--config", &setup.config(&config)], &VARIABLES);
+        server.logged("503");
+        *text.lock().unwrap() = Some(renamed.to_string());
+        let told = server.logged("the document still cannot be served: `tool_exclude`");
+        assert!(
+            told.contains("`tool_exclude` of the token `desk`: `delete_user` matches no tool of any API"),
+            "{told}"
+        );
+        let list = || post_to(&server, path, &[&authorization("USERS")], LIST).2.to_string();
+        assert!(!list().contains("remove_user"), "{}", list());
+        *text.lock().unwrap() = Some(document(|_| true).to_string());
+        wait_until("the document was not served", || list().contains("list_users"));
+        assert!(!list().contains("delete_user"), "{}", list());
+    }
 }
 
 #[test]
