@@ -556,3 +556,18 @@ fn the_host_of_the_api_gives_region_and_service() {
         .unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
 }
+
+#[test]
+fn p85_a_tenant_signs_with_its_own_keys() {
+    let (acme, other, setup) = (Upstream::echo(), Upstream::echo(), Setup::new());
+    let entries = json!({"acme": {"base_url": acme.url, "auth": {"hmac": {"sigv4": by_reference()}}}, "other": {"base_url": other.url}});
+    let config = json!({"spec": setup.spec.path(), "transport": "http", "tenants": {"header": "X-Tenant", "entries": entries}});
+    std::fs::write(setup.path("tenants.yaml"), config.to_string()).unwrap();
+    let server = HttpServer::start_with(&["--config", &setup.path("tenants.yaml")], &KEY_VARIABLES);
+    let call = call_message("pet", r#"{"name":"x"}"#);
+    server.send("POST", &["X-Tenant: acme"], &call);
+    assert_signed(&acme.take_one(), SECRET);
+    let (_, answer) = server.send("POST", &["X-Tenant: other"], &call);
+    assert!(answer.contains("`auth.hmac.sigv4` of its tenant"), "{answer}");
+    assert!(other.take_all().is_empty());
+}
