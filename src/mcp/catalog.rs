@@ -213,12 +213,15 @@ impl Catalog {
         Some(Resolution::Call(self.resolved(api, rights, tool, arguments)))
     }
 
-    /// Finds the operation of that name, if it exists for the caller. A call looks at one API after the other, without a list of all.
+    /// Finds the operation of that name, if it exists for the caller. A call looks at one API after the other, without a list of all. The
+    /// rights come first, so that a name that is hidden from the caller takes as long as one that no operation has.
     fn find(&self, name: &str, granted: Option<&ClientGrant>) -> Option<(&CatalogApi, Option<Arc<Rights>>, ToolIndex)> {
-        let (place, of) = self.apis.iter().enumerate().find(|(_, of)| of.find(name).is_some())?;
-        let rights = of.access.as_ref().zip(granted).and_then(|(access, granted)| access.rights(granted));
-        let tool = VisibleApi::new(of, place, &self.view, rights.as_deref()).find(name)?;
-        Some((of, rights, tool))
+        let mut apis = self.apis.iter().enumerate().filter(|(_, of)| of.may_have(name));
+        apis.find_map(|(place, of)| {
+            let rights = of.access.as_ref().zip(granted).and_then(|(access, granted)| access.rights(granted));
+            let tool = VisibleApi::new(of, place, &self.view, rights.as_deref()).find(name)?;
+            Some((of, rights, tool))
+        })
     }
 
     /// A call of that operation by its own name.

@@ -68,10 +68,15 @@ impl CatalogApi {
         }
     }
 
+    /// Returns true if the API may have an operation of that name: names begin with its prefix, and looking at that is less work than
+    /// looking for the name.
+    pub(crate) fn may_have(&self, name: &str) -> bool {
+        name.starts_with(self.api.prefix())
+    }
+
     /// Finds the operation of that name, independent of the caller.
     pub(crate) fn find(&self, name: &str) -> Option<ToolIndex> {
-        // Names begin with the prefix, and looking at it is less work than looking for the name.
-        name.starts_with(self.api.prefix()).then(|| self.api.find(name)).flatten()
+        self.may_have(name).then(|| self.api.find(name)).flatten()
     }
 }
 
