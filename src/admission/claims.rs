@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// The tolerated clock difference, in seconds.
@@ -45,8 +46,8 @@ pub(super) fn check_times(claims: &Map<String, Value>) -> Result<Option<Duration
     Ok(expires.map(|expires| Duration::try_from_secs_f64(expires.max(0.0)).unwrap_or(Duration::MAX / 4)))
 }
 
-/// The claims of a token, each of which is there once (RFC 7519 section 4): of two, this server and another one could take different
-/// ones.
+/// The claims of a token, each of which is there once (RFC 7519 section 4), like each member of them: of two, this server and another
+/// one could take different ones.
 pub(super) struct Claims(pub(super) Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Claims {
@@ -62,8 +63,10 @@ impl<'de> Deserialize<'de> for Claims {
 
             fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Claims, A::Error> {
                 let mut claims = Map::new();
-                while let Some((name, value)) = members.next_entry::<String, Value>()? {
-                    if claims.insert(name, value).is_some() {
+                while let Some((name, text)) = members.next_entry::<String, Box<RawValue>>()? {
+                    // It limits the depth, and so what follows.
+                    let value: Value = serde_json::from_str(text.get()).map_err(A::Error::custom)?;
+                    if claims.insert(name, value).is_some() || !has_unique_members(text.get()) {
                         return Err(A::Error::custom("a claim is there twice"));
                     }
                 }
@@ -72,5 +75,16 @@ impl<'de> Deserialize<'de> for Claims {
         }
 
         deserializer.deserialize_map(UniqueClaims)
+    }
+}
+
+/// Returns true if no object of a JSON text has two members of the same name.
+fn has_unique_members(text: &str) -> bool {
+    match text.as_bytes().first() {
+        Some(b'{') => serde_json::from_str::<Claims>(text).is_ok(),
+        Some(b'[') => {
+            serde_json::from_str::<Vec<Box<RawValue>>>(text).is_ok_and(|items| items.iter().all(|item| has_unique_members(item.get())))
+        }
+        _ => true,
     }
 }

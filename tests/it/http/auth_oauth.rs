@@ -240,6 +240,22 @@ fn p55_p56_only_a_valid_token_of_the_issuer_for_this_server_is_accepted() {
             let text = claims.to_string().replacen('{', r#"{"sub":"root","#, 1);
             rsa.token_of_text(&json!({"alg": "RS256", "kid": "r"}), &text)
         }),
+        ("a member of a claim that is there twice", {
+            let text = claims
+                .to_string()
+                .replacen('{', r#"{"realm_access":{"roles":["reader"],"roles":["admin"]},"#, 1);
+            rsa.token_of_text(&json!({"alg": "RS256", "kid": "r"}), &text)
+        }),
+        ("a member that is there twice in a list", {
+            let text = claims
+                .to_string()
+                .replacen('{', r#"{"grants":[1,[{"of":{"a":1,"b":2,"a":1}}]],"#, 1);
+            rsa.token_of_text(&json!({"alg": "RS256", "kid": "r"}), &text)
+        }),
+        ("a claim that is nested too deeply", {
+            let deep = [r#"{"deep":"#, &"[".repeat(3000), &"]".repeat(3000), ","].concat();
+            rsa.token_of_text(&json!({"alg": "RS256", "kid": "r"}), &claims.to_string().replacen('{', &deep, 1))
+        }),
         ("the end twice", {
             let text = claims.to_string().replacen('{', r#"{"exp":1,"#, 1);
             rsa.token_of_text(&json!({"alg": "RS256", "kid": "r"}), &text)
