@@ -14,7 +14,7 @@ use url::Url;
 
 use super::claims::{Claims, TokenError, since_epoch};
 use crate::outbound::HttpClient;
-use crate::proxy::auth::grant::{Endpoint, OauthClient, PartsDigest};
+use crate::proxy::auth::oauth_client::{Endpoint, OauthClient, PartsDigest};
 use crate::proxy::auth::token_endpoint::TokenEndpoint;
 
 /// Number of tokens whose answers are kept; the least recently used goes.

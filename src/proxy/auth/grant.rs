@@ -1,149 +1,152 @@
-//! OAuth clients, their token endpoints, and the values of the grants by which access tokens are requested (RFC 6749 sections 4.3, 4.4
-//! and 6, RFC 8693, RFC 7523).
+//! Grants by which access tokens are requested (RFC 6749 sections 4.3, 4.4 and 6, RFC 8693, RFC 7523).
 
-use std::fmt;
-use std::sync::Arc;
-
-use aws_lc_rs::digest;
 use secrecy::{ExposeSecret as _, SecretString};
-use url::Url;
 
-use super::client_signer::ClientSigner;
+use super::oauth_client::{OauthClient, exposed};
+use super::values::{CredentialPart, CredentialValues};
+use crate::spec::{OAuthFlow, SecurityScheme};
 
-/// An OAuth client of a token endpoint.
-#[derive(Debug)]
-pub(crate) struct OauthClient {
-    /// The security scheme, for messages.
-    pub scheme: String,
-    /// The endpoint.
-    pub endpoint: Endpoint,
-    /// The client's identifier; a public client has no secret.
-    pub id: Option<SecretString>,
-    /// The client's secret.
-    pub secret: Option<SecretString>,
-    /// The client's key, in place of a secret.
-    pub signer: Option<Arc<ClientSigner>>,
-    /// The issuer whose endpoint it is, to the letter, if the operator names it.
-    pub issuer: Option<String>,
+/// Grant by which a client requests a token.
+#[derive(Debug, Clone)]
+pub(crate) enum Grant {
+    /// The client's own credentials (RFC 6749 section 4.4).
+    ClientCredentials,
+    /// The name and the password of a user (RFC 6749 section 4.3).
+    Password {
+        /// The name.
+        username: SecretString,
+        /// The password.
+        password: SecretString,
+    },
+    /// A refresh token (RFC 6749 section 6).
+    RefreshToken(SecretString),
+    /// The token of the user who calls (RFC 8693).
+    TokenExchange {
+        /// The token.
+        subject_token: SecretString,
+        /// Its type, a URI.
+        subject_token_type: String,
+    },
+    /// The token of the user who calls, in the on-behalf-of flow of Microsoft Entra (RFC 7523 section 2.1).
+    OnBehalfOf(SecretString),
 }
 
-/// Grant by which tokens are requested.
+/// Request for the tokens of a client.
 #[derive(Debug)]
-pub(crate) struct Grant {
-    /// The refresh token, if the grant is `refresh_token`.
-    pub refresh_token: Option<SecretString>,
-    /// The name and the password of the user, if the grant is `password`.
-    pub user: Option<(SecretString, SecretString)>,
+pub(crate) struct TokenRequest {
+    /// The grant.
+    pub grant: Grant,
     /// `scope` of the request.
     pub scopes: Option<SecretString>,
     /// `audience` of the request, which some servers want.
     pub audience: Option<SecretString>,
 }
 
-/// Grant by which the token of a user is exchanged for one of the API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExchangeGrant {
-    /// RFC 8693.
-    TokenExchange,
-    /// The on-behalf-of flow of Microsoft Entra.
-    OnBehalfOf,
-}
+/// Part of a credential that a grant lacks, and the reason for which it is needed.
+pub(crate) type LackingPart = (CredentialPart, &'static str);
 
-/// The operator's settings for the exchange of tokens of a security scheme.
-#[derive(Debug, Clone)]
-pub struct ExchangeOptions {
-    /// The grant.
-    pub grant: ExchangeGrant,
-    /// Each `audience` of the request.
-    pub audiences: Vec<String>,
-    /// Each `resource` of the request.
-    pub resources: Vec<String>,
-    /// Asks for the scopes that the document names for the operation, in place of the same ones always.
-    pub operation_scopes: bool,
-    /// `subject_token_type`: a URI, or `None` for an access token.
-    pub subject_token_type: Option<String>,
-}
+impl Grant {
+    /// Selects the grant by which the tokens of a scheme are requested; `has_key` if the client has a key. `None` if none are: an access
+    /// token is set, or no value for a request is.
+    ///
+    /// # Errors
+    /// A part of the credential is missing.
+    pub(crate) fn select(scheme: &SecurityScheme, values: &CredentialValues, has_key: bool) -> Result<Option<Self>, LackingPart> {
+        let part = |part: CredentialPart| values.get(&part).cloned();
+        let (username, password) = match has_password_flow(scheme) {
+            true => (part(CredentialPart::Username), part(CredentialPart::Password)),
+            false => (None, None),
+        };
+        let has_client = values.contains_key(&CredentialPart::ClientId);
+        let refresh_token = part(CredentialPart::RefreshToken);
+        let has_any = has_client || refresh_token.is_some() || username.is_some() || password.is_some();
+        if values.contains_key(&CredentialPart::Value) || !has_any {
+            return Ok(None);
+        }
+        let lacking = |part| Err((part, "a user has a name and a password"));
+        match (username, password, refresh_token) {
+            (Some(_), None, _) => lacking(CredentialPart::Password),
+            (None, Some(_), _) => lacking(CredentialPart::Username),
+            (_, _, Some(token)) => Ok(Some(Self::RefreshToken(token))),
+            (Some(username), Some(password), None) => Ok(Some(Self::Password { username, password })),
+            (None, None, None) if has_key || values.contains_key(&CredentialPart::ClientSecret) => Ok(Some(Self::ClientCredentials)),
+            (None, None, None) => Err((CredentialPart::ClientSecret, "a client needs a secret or a key to get tokens")),
+        }
+    }
 
-/// Endpoint at which tokens are requested.
-#[derive(Debug, Clone)]
-pub(crate) enum Endpoint {
-    /// The token endpoint.
-    Token(Url),
-    /// The endpoint that this issuer names (`OpenID` Connect Discovery 1.0 section 4).
-    Issuer(Url),
-}
-
-impl Endpoint {
-    /// The URL from the settings or the document.
-    #[must_use]
-    pub(crate) fn url(&self) -> &Url {
+    /// The refresh token, if it is one.
+    pub(crate) fn refresh_token(&self) -> Option<&SecretString> {
         match self {
-            Self::Token(url) | Self::Issuer(url) => url,
+            Self::RefreshToken(token) => Some(token),
+            _ => None,
+        }
+    }
+
+    /// The value of `grant_type`.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::ClientCredentials => "client_credentials",
+            Self::Password { .. } => "password",
+            Self::RefreshToken(_) => "refresh_token",
+            Self::TokenExchange { .. } => "urn:ietf:params:oauth:grant-type:token-exchange",
+            Self::OnBehalfOf(_) => "urn:ietf:params:oauth:grant-type:jwt-bearer",
+        }
+    }
+
+    /// The parameters of a request besides those that every grant may have.
+    pub(crate) fn parameters(&self) -> Vec<(&'static str, &str)> {
+        let mut parameters = vec![("grant_type", self.name())];
+        match self {
+            Self::ClientCredentials => {}
+            Self::Password { username, password } => {
+                parameters.extend([("username", username.expose_secret()), ("password", password.expose_secret())]);
+            }
+            Self::RefreshToken(token) => parameters.push(("refresh_token", token.expose_secret())),
+            Self::TokenExchange {
+                subject_token,
+                subject_token_type,
+            } => parameters.extend([
+                ("subject_token", subject_token.expose_secret()),
+                ("subject_token_type", subject_token_type),
+            ]),
+            Self::OnBehalfOf(assertion) => {
+                parameters.extend([("assertion", assertion.expose_secret()), ("requested_token_use", "on_behalf_of")]);
+            }
+        }
+        parameters
+    }
+
+    /// Returns true if the code of a refusal may mean that the client was not recognized. A server may answer an unknown form of
+    /// authentication with `invalid_request`, which for a user's token speaks of the token (RFC 8693 section 2.2.2).
+    pub(crate) fn doubts_client(&self, code: Option<&str>) -> bool {
+        match self {
+            Self::ClientCredentials | Self::Password { .. } | Self::RefreshToken(_) => {
+                code.is_none_or(|code| matches!(code, "invalid_client" | "invalid_request"))
+            }
+            Self::TokenExchange { .. } | Self::OnBehalfOf(_) => code == Some("invalid_client"),
         }
     }
 }
 
-/// A digest of parts that may be missing: each is counted with its length.
-#[derive(Clone)]
-pub(crate) struct PartsDigest(digest::Context);
-
-impl Default for PartsDigest {
-    fn default() -> Self {
-        Self(digest::Context::new(&digest::SHA256))
-    }
-}
-
-impl fmt::Debug for PartsDigest {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("[digest]")
-    }
-}
-
-impl PartsDigest {
-    /// The same with one more part.
-    #[must_use]
-    pub(crate) fn with(mut self, part: Option<&str>) -> Self {
-        let text = part.unwrap_or_default();
-        self.0.update(&[u8::from(part.is_some())]);
-        self.0.update(&text.len().to_be_bytes());
-        self.0.update(text.as_bytes());
-        self
-    }
-
-    /// The digest of all parts.
-    #[must_use]
-    pub(crate) fn finish(self) -> [u8; 32] {
-        // SHA-256 has 32 bytes.
-        self.0.finish().as_ref().try_into().unwrap_or_default()
-    }
-}
-
-/// The text of a secret that may be missing.
-pub(crate) fn exposed(secret: Option<&SecretString>) -> Option<&str> {
-    secret.map(SecretString::expose_secret)
-}
-
-impl OauthClient {
-    /// The beginning of a digest of everything that decides which tokens are given.
-    pub(crate) fn digest(&self) -> PartsDigest {
-        PartsDigest::default()
-            .with(Some(&self.scheme))
-            .with(Some(self.endpoint.url().as_str()))
-            .with(exposed(self.id.as_ref()))
-            .with(exposed(self.secret.as_ref()))
-    }
-}
-
-impl Grant {
+impl TokenRequest {
     /// A digest of everything that decides which tokens a client is given.
     pub(crate) fn identity(&self, client: &OauthClient) -> [u8; 32] {
-        client
-            .digest()
-            .with(exposed(self.refresh_token.as_ref()))
-            .with(exposed(self.user.as_ref().map(|(name, _)| name)))
-            .with(exposed(self.user.as_ref().map(|(_, password)| password)))
+        let of_grant = self.grant.parameters().into_iter();
+        let digest = of_grant.fold(client.digest(), |digest, (_, value)| digest.with(Some(value)));
+        digest
+            .with(None)
             .with(exposed(self.scopes.as_ref()))
             .with(exposed(self.audience.as_ref()))
             .finish()
     }
+}
+
+fn has_password_flow(scheme: &SecurityScheme) -> bool {
+    matches!(
+        scheme,
+        SecurityScheme::OAuth2 {
+            flow: OAuthFlow::Password,
+            ..
+        }
+    )
 }

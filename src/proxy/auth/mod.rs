@@ -18,6 +18,7 @@ pub(crate) mod digest;
 mod exchanged_tokens;
 pub(crate) mod forward;
 pub(crate) mod grant;
+pub(crate) mod oauth_client;
 pub(crate) mod refused_tokens;
 pub(crate) mod resolve;
 pub(crate) mod scheme;

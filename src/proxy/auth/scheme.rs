@@ -14,7 +14,8 @@ use super::aws::request_signer::RequestSigner;
 use super::aws::signature_options::{SignatureOptions, SigningScope};
 use super::digest::Digest;
 use super::forward::Forwarding;
-use super::grant::{Endpoint, ExchangeOptions, Grant, OauthClient};
+use super::grant::{Grant, TokenRequest};
+use super::oauth_client::{Endpoint, ExchangeOptions, OauthClient};
 use super::token_endpoint::TokenEndpoint;
 use super::token_exchange::TokenExchange;
 use super::token_keeper::TokenKeeper;
@@ -102,10 +103,12 @@ impl SchemeResolver<'_> {
             Some(SecurityScheme::MutualTls) if self.credentials.client_certificate => Ok(Applied::AlreadyProvided),
             Some(SecurityScheme::MutualTls) => Err(None),
             Some(scheme @ (SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect)) => {
-                if asks_for_tokens(scheme, &values) {
-                    return self.token_source(name, scheme, &values);
+                let has_key = self.credentials.clients.get(name).is_some_and(|client| client.signer.is_some());
+                match Grant::select(scheme, &values, has_key) {
+                    Ok(Some(grant)) => return self.token_source(name, scheme, &values, grant),
+                    Ok(None) => self.authorization("Bearer", &values),
+                    Err((part, cause)) => return Err(self.missing_part(name, part, cause)),
                 }
-                self.authorization("Bearer", &values)
             }
         };
         applied.map_err(|cause| MissingCredential {
@@ -155,14 +158,25 @@ impl SchemeResolver<'_> {
     }
 
     /// Access tokens that this server asks for (RFC 6749 sections 4.3, 4.4 and 6).
-    fn token_source(&self, name: &str, scheme: &SecurityScheme, values: &CredentialValues) -> Result<Applied, MissingCredential> {
-        let (client, grant) = self.grant(name, scheme, values)?;
+    fn token_source(
+        &self,
+        name: &str,
+        scheme: &SecurityScheme,
+        values: &CredentialValues,
+        grant: Grant,
+    ) -> Result<Applied, MissingCredential> {
+        let client = self.oauth_client(name, self.token_endpoint(name, scheme, values)?, values);
         let base = self.site.base.as_ref();
         let is_own = base.is_some_and(|base| base.origin() == client.endpoint.url().origin());
         let clients = &self.site.clients;
         let http = if is_own { &clients.own } else { &clients.other };
-        let keeper = TokenKeeper::new(&client, grant.refresh_token.as_ref(), self.credentials);
-        let source = TokenSource::new(TokenEndpoint::new(client, http.clone()), grant, keeper);
+        let keeper = TokenKeeper::new(&client, grant.refresh_token(), self.credentials);
+        let request = TokenRequest {
+            grant,
+            scopes: values.get(&CredentialPart::Scopes).cloned(),
+            audience: values.get(&CredentialPart::Audience).cloned(),
+        };
+        let source = TokenSource::new(TokenEndpoint::new(client, http.clone()), request, keeper);
         Ok(Applied::Authenticator(Authenticator::Token(Arc::new(source))))
     }
 
@@ -256,65 +270,33 @@ impl SchemeResolver<'_> {
         }
     }
 
-    /// Returns the grant by which tokens of a scheme are requested. The document's token URL counts only on the API's own origin: a
+    /// Returns the endpoint at which tokens of a scheme are requested. The document's token URL counts only on the API's own origin: a
     /// document must not be able to choose who gets the client's secret.
-    fn grant(&self, name: &str, scheme: &SecurityScheme, given: &CredentialValues) -> Result<(OauthClient, Grant), MissingCredential> {
-        let part = |part: CredentialPart| given.get(&part).cloned();
+    fn token_endpoint(&self, name: &str, scheme: &SecurityScheme, given: &CredentialValues) -> Result<Endpoint, MissingCredential> {
         let missing = |part: CredentialPart, cause: &str| self.missing_part(name, part, cause);
-        let has_key = self.credentials.clients.get(name).is_some_and(|client| client.signer.is_some());
-        let user = part(CredentialPart::Username)
-            .zip(part(CredentialPart::Password))
-            .filter(|_| has_password_flow(scheme));
-        if has_password_flow(scheme) && user.is_none() {
-            let lacking = [
-                (CredentialPart::Username, CredentialPart::Password),
-                (CredentialPart::Password, CredentialPart::Username),
-            ];
-            let lacking = lacking.iter().find(|(there, _)| given.contains_key(there));
-            if let Some((_, lacking)) = lacking {
-                return Err(missing(*lacking, "a user has a name and a password"));
-            }
-        }
-        let is_of_client = user.is_none() && !given.contains_key(&CredentialPart::RefreshToken);
-        if is_of_client && !has_key && !given.contains_key(&CredentialPart::ClientSecret) {
-            return Err(missing(
-                CredentialPart::ClientSecret,
-                "a client needs a secret or a key to get tokens",
-            ));
-        }
-        let endpoint = match (configured_endpoint(given), scheme) {
-            (Some(endpoint), _) => endpoint,
+        match (configured_endpoint(given), scheme) {
+            (Some(endpoint), _) => Ok(endpoint),
             (None, SecurityScheme::OAuth2 { token_url: Some(text), .. }) => {
                 let base = self.site.document.as_ref().or(self.site.base.as_ref());
                 let declared = Url::options().base_url(base).parse(text).ok();
                 let own = self.site.base.as_ref().map(Url::origin);
                 match declared {
-                    Some(url) if Some(url.origin()) == own && is_encrypted_or_local(&url) => Endpoint::Token(url),
+                    Some(url) if Some(url.origin()) == own && is_encrypted_or_local(&url) => Ok(Endpoint::Token(url)),
                     _ => {
                         let text = text::truncate(&text::one_line(text), 200);
                         let cause = format!(
                             "the document's own, `{text}`, is not on the API's origin over https, and a document does not decide who gets a client's secret"
                         );
-                        return Err(missing(CredentialPart::TokenUrl, &cause));
+                        Err(missing(CredentialPart::TokenUrl, &cause))
                     }
                 }
             }
-            (None, SecurityScheme::OpenIdConnect) => {
-                return Err(missing(
-                    CredentialPart::Issuer,
-                    "a document does not decide who gets a client's secret",
-                ));
-            }
-            _ => return Err(missing(CredentialPart::TokenUrl, "the document names no token endpoint")),
-        };
-        let client = self.oauth_client(name, endpoint, given);
-        let grant = Grant {
-            refresh_token: part(CredentialPart::RefreshToken),
-            user,
-            scopes: part(CredentialPart::Scopes),
-            audience: part(CredentialPart::Audience),
-        };
-        Ok((client, grant))
+            (None, SecurityScheme::OpenIdConnect) => Err(missing(
+                CredentialPart::Issuer,
+                "a document does not decide who gets a client's secret",
+            )),
+            _ => Err(missing(CredentialPart::TokenUrl, "the document names no token endpoint")),
+        }
     }
 
     /// Names the setting of the operator for a scheme.
@@ -375,23 +357,6 @@ pub(crate) fn scheme_setting(name: &str, scheme: Option<&SecurityScheme>, place:
         Some(_) => variable,
         None => "a header (--header-env)".into(),
     }
-}
-
-/// Returns true if tokens are requested: none is set, but the values for a request are.
-fn asks_for_tokens(scheme: &SecurityScheme, values: &CredentialValues) -> bool {
-    let has = |part: CredentialPart| values.contains_key(&part);
-    let has_user = || has_password_flow(scheme) && (has(CredentialPart::Username) || has(CredentialPart::Password));
-    !has(CredentialPart::Value) && (has(CredentialPart::ClientId) || has(CredentialPart::RefreshToken) || has_user())
-}
-
-fn has_password_flow(scheme: &SecurityScheme) -> bool {
-    matches!(
-        scheme,
-        SecurityScheme::OAuth2 {
-            flow: OAuthFlow::Password,
-            ..
-        }
-    )
 }
 
 /// People copy tokens with the word before them.

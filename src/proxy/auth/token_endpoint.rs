@@ -14,7 +14,8 @@ use serde::Deserialize;
 use url::{Url, form_urlencoded};
 
 use super::client_signer::ASSERTION_TYPE;
-use super::grant::{Endpoint, OauthClient};
+use super::grant::Grant;
+use super::oauth_client::{Endpoint, OauthClient};
 use super::sensitive_header;
 use super::token_reply::{Granted, demanded_claims, error_code, refusal_reason, token_reply};
 use crate::outbound::{HttpClient, is_encrypted_or_local};
@@ -116,15 +117,15 @@ impl TokenEndpoint {
         Some(STANDARD.encode(format!("{}:{}", encode(id), encode(secret))))
     }
 
-    /// Asks for a token with these parameters, and with the client's secret in the body if the endpoint does not take it from the header;
-    /// `doubts_client` judges the code of a refusal. The log gets the reason of a refusal.
-    pub(super) async fn ask(&self, parameters: &[(&str, &str)], doubts_client: fn(Option<&str>) -> bool) -> Result<Granted, TokenRefusal> {
+    /// Asks for a token by a grant with further parameters, and with the client's secret in the body if the endpoint does not take it from
+    /// the header. The log gets the reason of a refusal.
+    pub(super) async fn ask(&self, grant: &Grant, more: &[(&str, &str)]) -> Result<Granted, TokenRefusal> {
         let assertion = self.assertion().await?;
-        let mut parameters = parameters.to_vec();
+        let mut parameters = [grant.parameters().as_slice(), more].concat();
         if let Some(assertion) = &assertion {
             parameters.extend([("client_assertion_type", ASSERTION_TYPE), ("client_assertion", assertion)]);
         }
-        let reply = self.ask_as_accepted(&parameters, doubts_client).await?;
+        let reply = self.ask_as_accepted(&parameters, |code| grant.doubts_client(code)).await?;
         self.read_grant(&reply, &parameters)
     }
 
@@ -152,7 +153,7 @@ impl TokenEndpoint {
     async fn ask_as_accepted(
         &self,
         parameters: &[(&str, &str)],
-        doubts_client: fn(Option<&str>) -> bool,
+        doubts_client: impl Fn(Option<&str>) -> bool,
     ) -> Result<Response, TokenRefusal> {
         let url = self.url().await?;
         let in_body = self.learned().in_body;

@@ -12,7 +12,8 @@ use tokio::time::timeout;
 
 use super::access_token::AccessToken;
 use super::exchanged_tokens::{self, ExchangeFailure};
-use super::grant::{ExchangeGrant, ExchangeOptions, PartsDigest};
+use super::grant::Grant;
+use super::oauth_client::{ExchangeGrant, ExchangeOptions, PartsDigest};
 use super::token_endpoint::{TokenEndpoint, TokenRefusal};
 use super::token_reply::{Granted, seconds};
 use crate::observe;
@@ -25,10 +26,6 @@ use crate::proxy::caller::subject::SubjectToken;
 use crate::proxy::error::{CallError, SignInChallenge};
 use crate::text;
 
-/// RFC 8693 section 2.1.
-const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
-/// RFC 7523 section 2.1.
-const ON_BEHALF_OF: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 /// RFC 8693 section 3.
 const TOKEN_TYPES: [&str; 2] = [
     "urn:ietf:params:oauth:token-type:access_token",
@@ -83,7 +80,11 @@ impl TokenExchange {
         let options = &source.options;
         let digest = source.endpoint.client().digest();
         let owned = source.owner.iter().fold(digest, |digest, owner| digest.with(owner.as_deref()));
-        let texts = [Some(source.grant_type()), options.subject_token_type.as_deref(), scope];
+        let kind = match options.grant {
+            ExchangeGrant::TokenExchange => "token-exchange",
+            ExchangeGrant::OnBehalfOf => "on-behalf-of",
+        };
+        let texts = [Some(kind), options.subject_token_type.as_deref(), scope];
         let key = texts.into_iter().fold(owned, PartsDigest::with);
         let lists = [&options.audiences, &options.resources];
         let key = lists.into_iter().fold(key, |key, list| {
@@ -199,10 +200,15 @@ impl TokenExchange {
 }
 
 impl ExchangeSource {
-    fn grant_type(&self) -> &'static str {
+    /// The grant with a user's token.
+    fn grant(&self, subject: &SubjectToken) -> Grant {
+        let token = subject.expose().into();
         match self.options.grant {
-            ExchangeGrant::TokenExchange => EXCHANGE,
-            ExchangeGrant::OnBehalfOf => ON_BEHALF_OF,
+            ExchangeGrant::TokenExchange => Grant::TokenExchange {
+                subject_token: token,
+                subject_token_type: self.options.subject_token_type.as_deref().unwrap_or(TOKEN_TYPES[0]).to_owned(),
+            },
+            ExchangeGrant::OnBehalfOf => Grant::OnBehalfOf(token),
         }
     }
 
@@ -216,10 +222,14 @@ impl ExchangeSource {
             return Err(self.failed("the token endpoint failed several times in a row and is left alone for a few seconds"));
         };
         let started = Instant::now();
-        let parameters = self.parameters(subject, scope);
-        // Any other refusal speaks of the token.
-        let is_of_client = |code: Option<&str>| code == Some("invalid_client");
-        let asked = timeout(ATTEMPT_TIMEOUT, self.endpoint.ask(&parameters, is_of_client)).await;
+        let grant = self.grant(subject);
+        let mut parameters = Vec::new();
+        if self.options.grant == ExchangeGrant::TokenExchange {
+            parameters.extend(self.options.audiences.iter().map(|audience| ("audience", audience.as_str())));
+            parameters.extend(self.options.resources.iter().map(|resource| ("resource", resource.as_str())));
+        }
+        parameters.extend(scope.map(|scope| ("scope", scope)));
+        let asked = timeout(ATTEMPT_TIMEOUT, self.endpoint.ask(&grant, &parameters)).await;
         let asked = asked.unwrap_or(Err(TokenRefusal::Unreachable("the token endpoint took too long")));
         // One user's token may be what an endpoint fails at; it is dead only if it says so, or nothing.
         permit.settle(match &asked {
@@ -229,24 +239,6 @@ impl ExchangeSource {
         });
         let granted = asked.map_err(|refusal| self.explain(&refusal, user))?;
         self.read(&granted, subject, started)
-    }
-
-    fn parameters<'p>(&'p self, subject: &'p SubjectToken, scope: Option<&'p str>) -> Vec<(&'static str, &'p str)> {
-        let options = &self.options;
-        let mut parameters = vec![("grant_type", self.grant_type())];
-        match options.grant {
-            ExchangeGrant::TokenExchange => {
-                let kind = options.subject_token_type.as_deref().unwrap_or(TOKEN_TYPES[0]);
-                parameters.extend([("subject_token", subject.expose()), ("subject_token_type", kind)]);
-                parameters.extend(options.audiences.iter().map(|audience| ("audience", audience.as_str())));
-                parameters.extend(options.resources.iter().map(|resource| ("resource", resource.as_str())));
-            }
-            ExchangeGrant::OnBehalfOf => {
-                parameters.extend([("assertion", subject.expose()), ("requested_token_use", "on_behalf_of")]);
-            }
-        }
-        parameters.extend(scope.map(|scope| ("scope", scope)));
-        parameters
     }
 
     /// The token that was granted. It ends with the user's, and a moment before its own end.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::time::{Instant, sleep};
 
-use super::grant::OauthClient;
+use super::oauth_client::OauthClient;
 use super::stored_token::{StoredToken, TokenOwner, TokenRecord, digest_secret};
 use super::token_store::{LockedTokenStore, TokenStore};
 use super::values::Credentials;

@@ -10,7 +10,7 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::{sleep, timeout};
 
 use super::access_token::AccessToken;
-use super::grant::Grant;
+use super::grant::{Grant, TokenRequest};
 use super::stored_token::StoredToken;
 use super::token_endpoint::TokenEndpoint;
 use super::token_keeper::{FOLLOW_INTERVAL, TokenKeeper};
@@ -30,7 +30,7 @@ const RENEWAL_TIMEOUT: Duration = Duration::from_secs(45);
 #[derive(Debug)]
 pub(crate) struct TokenSource {
     endpoint: TokenEndpoint,
-    grant: Grant,
+    request: TokenRequest,
     identity: [u8; 32],
     current: RwLock<Option<Arc<AccessToken>>>,
     /// Locked by the task that fetches a token.
@@ -54,11 +54,11 @@ struct RenewalState {
 impl TokenSource {
     /// A source without a token.
     #[must_use]
-    pub(crate) fn new(endpoint: TokenEndpoint, grant: Grant, keeper: Option<TokenKeeper>) -> Self {
+    pub(crate) fn new(endpoint: TokenEndpoint, request: TokenRequest, keeper: Option<TokenKeeper>) -> Self {
         Self {
-            identity: grant.identity(endpoint.client()),
+            identity: request.identity(endpoint.client()),
             endpoint,
-            grant,
+            request,
             current: RwLock::default(),
             renewal: Arc::default(),
             keeper,
@@ -145,7 +145,7 @@ impl TokenSource {
 
     /// The scheme whose refresh token is lost with the process if the token endpoint replaces it.
     pub(crate) fn at_risk(&self) -> Option<&str> {
-        let is_kept = self.grant.refresh_token.is_none() || self.keeper.is_some();
+        let is_kept = self.request.grant.refresh_token().is_none() || self.keeper.is_some();
         (!is_kept).then_some(self.endpoint.client().scheme.as_str())
     }
 
@@ -177,7 +177,7 @@ impl TokenSource {
     /// Returns the tokens that another process or an earlier run has stored, else those of the endpoint, which are stored before they are
     /// used. No other process uses the refresh token meanwhile.
     async fn fetch_or_restore(&self, renewal: &mut RenewalState, replaced: &[Arc<AccessToken>]) -> Result<AccessToken, CallError> {
-        let (Some(keeper), Some(configured)) = (&self.keeper, &self.grant.refresh_token) else {
+        let (Some(keeper), Some(configured)) = (&self.keeper, self.request.grant.refresh_token()) else {
             return self.fetch(renewal).await;
         };
         let mut turn = keeper
@@ -229,14 +229,17 @@ impl TokenSource {
     /// Asks the endpoint for a token.
     async fn fetch(&self, renewal: &mut RenewalState) -> Result<AccessToken, CallError> {
         let started = Instant::now();
-        let granted = self
-            .endpoint
-            .ask(&self.parameters(renewal), is_of_client)
-            .await
-            .map_err(|refusal| {
-                renewal.is_invalid_grant = refusal.is_invalid_grant();
-                self.endpoint.failure(&refusal.describe())
-            })?;
+        let renewed = renewal.refresh_token.clone().map(Grant::RefreshToken);
+        let grant = renewed.as_ref().unwrap_or(&self.request.grant);
+        let given = [("scope", &self.request.scopes), ("audience", &self.request.audience)];
+        let more = given
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.as_ref()?.expose_secret())));
+        let more: Vec<(&str, &str)> = more.collect();
+        let granted = self.endpoint.ask(grant, &more).await.map_err(|refusal| {
+            renewal.is_invalid_grant = refusal.is_invalid_grant();
+            self.endpoint.failure(&refusal.describe())
+        })?;
         self.note_refresh_token(granted.refresh_token.as_ref(), renewal);
         let lifetime = granted.expires_in.as_ref().and_then(seconds);
         let ends = lifetime.map(|lifetime| [started + lifetime.saturating_sub(renewal_margin(lifetime)), started + lifetime]);
@@ -251,7 +254,7 @@ impl TokenSource {
     /// Uses the refresh token that the endpoint grants from now on, if there was one before.
     fn note_refresh_token(&self, granted: Option<&SecretString>, renewal: &mut RenewalState) {
         let Some(next) = granted else { return };
-        let before = renewal.refresh_token.as_ref().or(self.grant.refresh_token.as_ref());
+        let before = renewal.refresh_token.as_ref().or(self.request.grant.refresh_token());
         if self.keeper.is_none() && before.is_some_and(|before| before.expose_secret() != next.expose_secret()) {
             tracing::warn!(
                 "the refresh token of `{}` was replaced by the token endpoint; the one in the settings may not work at the next start; --token-store FILE keeps it",
@@ -260,30 +263,6 @@ impl TokenSource {
         }
         renewal.refresh_token = before.is_some().then(|| next.clone());
     }
-
-    fn parameters<'p>(&'p self, renewal: &'p RenewalState) -> Vec<(&'static str, &'p str)> {
-        let grant = &self.grant;
-        let mut parameters = match renewal.refresh_token.as_ref().or(grant.refresh_token.as_ref()) {
-            Some(refresh) => vec![("grant_type", "refresh_token"), ("refresh_token", refresh.expose_secret())],
-            None => match &grant.user {
-                Some((name, password)) => vec![
-                    ("grant_type", "password"),
-                    ("username", name.expose_secret()),
-                    ("password", password.expose_secret()),
-                ],
-                None => vec![("grant_type", "client_credentials")],
-            },
-        };
-        for (name, value) in [("scope", &grant.scopes), ("audience", &grant.audience)] {
-            parameters.extend(value.as_ref().map(|value| (name, value.expose_secret())));
-        }
-        parameters
-    }
-}
-
-/// Returns true if a refusal with that code may mean that the client was not recognized.
-fn is_of_client(code: Option<&str>) -> bool {
-    code.is_none_or(|code| matches!(code, "invalid_client" | "invalid_request"))
 }
 
 /// Returns the time before its end at which a token of that lifetime is renewed.

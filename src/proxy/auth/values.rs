@@ -11,7 +11,7 @@ use url::{Origin, Url};
 
 use super::aws::signature_options::{SignatureOptions, wrong_signatures};
 use super::client_signer::ClientSigner;
-use super::grant::{ExchangeGrant, ExchangeOptions};
+use super::oauth_client::{ExchangeGrant, ExchangeOptions};
 use super::token_store::TokenStore;
 use crate::outbound::is_encrypted_or_local;
 use crate::proxy::redact::secrets::is_common;
