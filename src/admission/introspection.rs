@@ -14,8 +14,8 @@ use url::Url;
 
 use super::claims::{Claims, TokenError, since_epoch};
 use crate::outbound::HttpClient;
-use crate::proxy::auth::oauth_client::{Endpoint, OauthClient, PartsDigest};
-use crate::proxy::auth::token_endpoint::TokenEndpoint;
+use crate::proxy::auth::tokens::oauth_client::{Endpoint, OauthClient, PartsDigest};
+use crate::proxy::auth::tokens::token_endpoint::TokenEndpoint;
 
 /// Number of tokens whose answers are kept; the least recently used goes.
 const MAX_TOKENS: NonZeroUsize = NonZeroUsize::new(8192).unwrap();

@@ -20,9 +20,7 @@ mod manual;
 mod observability;
 mod output;
 mod package;
-mod reload;
 mod serve;
-mod served;
 mod start;
 mod tools;
 

@@ -15,7 +15,7 @@ use super::keys::path::ConfigPath;
 use super::keys::text_list::one_or_several;
 use super::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use super::variables::{called, counts_as_unset, is_placeholder, read_variable};
-use crate::proxy::auth::token_store::TokenStore;
+use crate::proxy::auth::tokens::token_store::TokenStore;
 use crate::proxy::auth::values::{PREFIX, RESERVED_SUFFIXES};
 use crate::proxy::{CredentialPart, CredentialValues, Credentials};
 use crate::shared_state::keys::StateKeys;

@@ -10,8 +10,8 @@ use crate::config::credentials::{GrantKind, Reference, SchemeSettings, parse_fil
 use crate::config::keys::wrong_value::join_path;
 use crate::config::transport::Transport;
 use crate::proxy::Forwarding;
-use crate::proxy::auth::client_signer::{ClientKeyOptions, ClientSigner};
-use crate::proxy::auth::oauth_client::{ExchangeGrant, ExchangeOptions};
+use crate::proxy::auth::tokens::client_signer::{ClientKeyOptions, ClientSigner};
+use crate::proxy::auth::tokens::oauth_client::{ExchangeGrant, ExchangeOptions};
 use crate::proxy::auth::values::OauthClientOptions;
 
 /// Resolves the OAuth clients of the schemes at `path` in the file; faults are pushed to `problems`.

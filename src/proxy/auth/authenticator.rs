@@ -7,12 +7,12 @@ use http::StatusCode;
 use http::header::{AUTHORIZATION, HeaderName};
 use tokio::time::{Instant, timeout_at};
 
-use super::access_token::AccessToken;
 use super::aws::request_signer::{RequestSigner, SIGNATURE_HEADERS, describe_clock};
 use super::digest::Digest;
 use super::refused_tokens::RefusedTokens;
-use super::token_exchange::TokenExchange;
-use super::token_source::TokenSource;
+use super::tokens::access_token::AccessToken;
+use super::tokens::token_exchange::TokenExchange;
+use super::tokens::token_source::TokenSource;
 use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;

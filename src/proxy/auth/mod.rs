@@ -10,26 +10,14 @@
 //! - If the headers change from request to request, a variant of `Authenticator` in `proxy/auth/authenticator.rs`, which gets the whole
 //!   request.
 
-pub(crate) mod access_token;
 pub(crate) mod authenticator;
 pub(crate) mod aws;
-pub(crate) mod client_signer;
 pub(crate) mod digest;
-mod exchanged_tokens;
 pub(crate) mod forward;
-pub(crate) mod grant;
-pub(crate) mod oauth_client;
 pub(crate) mod refused_tokens;
 pub(crate) mod resolve;
 pub(crate) mod scheme;
-pub(crate) mod stored_token;
-pub(crate) mod token_endpoint;
-pub(crate) mod token_exchange;
-pub(crate) mod token_keeper;
-mod token_reply;
-pub(crate) mod token_source;
-pub(crate) mod token_store;
-mod unsaved_tokens;
+pub(crate) mod tokens;
 pub(crate) mod values;
 
 use http::header::HeaderValue;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use super::access_token::AccessToken;
+use super::tokens::access_token::AccessToken;
 
 /// Time for which an operation that has refused a new token gets no other one.
 const RENEWAL_PAUSE: Duration = Duration::from_mins(5);

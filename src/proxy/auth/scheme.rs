@@ -14,12 +14,12 @@ use super::aws::request_signer::RequestSigner;
 use super::aws::signature_options::{SignatureOptions, SigningScope};
 use super::digest::Digest;
 use super::forward::Forwarding;
-use super::grant::{Grant, TokenRequest};
-use super::oauth_client::{Endpoint, ExchangeOptions, OauthClient};
-use super::token_endpoint::TokenEndpoint;
-use super::token_exchange::TokenExchange;
-use super::token_keeper::TokenKeeper;
-use super::token_source::TokenSource;
+use super::tokens::grant::{Grant, TokenRequest};
+use super::tokens::oauth_client::{Endpoint, ExchangeOptions, OauthClient};
+use super::tokens::token_endpoint::TokenEndpoint;
+use super::tokens::token_exchange::TokenExchange;
+use super::tokens::token_keeper::TokenKeeper;
+use super::tokens::token_source::TokenSource;
 use super::values::{
     CredentialPart, CredentialPlace, CredentialValues, Credentials, PREFIX, RESERVED_SUFFIXES, takes_access_token, takes_pair,
     user_and_password,

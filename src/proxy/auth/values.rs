@@ -10,9 +10,9 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::{Origin, Url};
 
 use super::aws::signature_options::{SignatureOptions, wrong_signatures};
-use super::client_signer::ClientSigner;
-use super::oauth_client::{ExchangeGrant, ExchangeOptions};
-use super::token_store::TokenStore;
+use super::tokens::client_signer::ClientSigner;
+use super::tokens::oauth_client::{ExchangeGrant, ExchangeOptions};
+use super::tokens::token_store::TokenStore;
 use crate::outbound::is_encrypted_or_local;
 use crate::proxy::redact::secrets::is_common;
 use crate::shared_state::state::SharedApiState;

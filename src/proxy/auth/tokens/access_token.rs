@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use http::header::HeaderValue;
 
-use super::sensitive_header;
+use crate::proxy::auth::sensitive_header;
 use crate::proxy::redact::Redactor;
 
 /// An access token.

@@ -3,7 +3,7 @@
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::oauth_client::{OauthClient, exposed};
-use super::values::{CredentialPart, CredentialValues};
+use crate::proxy::auth::values::{CredentialPart, CredentialValues};
 use crate::spec::{OAuthFlow, SecurityScheme};
 
 /// Grant by which a client requests a token.

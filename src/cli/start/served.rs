@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Weak};
 
-use super::load::{self, LoadPurpose, Loaded};
 use crate::annotate::hint_review::summarize_words;
 use crate::api::Api;
 use crate::check::cost;
+use crate::cli::load::{self, LoadPurpose, Loaded};
 use crate::config::{ApiConfig, ConfigError};
 use crate::error::Failure;
 use crate::mcp::McpServer;

@@ -65,7 +65,7 @@ struct ExchangeSource {
 
 impl TokenExchange {
     /// Asks for tokens with that scope at an endpoint; `owner` are the names of the API and of its tenant.
-    pub(super) fn new(endpoint: TokenEndpoint, options: ExchangeOptions, scope: Option<&str>, owner: [Option<String>; 2]) -> Self {
+    pub(crate) fn new(endpoint: TokenEndpoint, options: ExchangeOptions, scope: Option<&str>, owner: [Option<String>; 2]) -> Self {
         let breaker = Breaker::new(MAX_FAILURES, FAILURE_PAUSE);
         let source = ExchangeSource {
             endpoint,
@@ -99,7 +99,7 @@ impl TokenExchange {
     }
 
     /// The same for an operation that needs these scopes, if each operation gets a token of its own scopes.
-    pub(super) fn for_operation(&self, scopes: &[String]) -> Option<Self> {
+    pub(crate) fn for_operation(&self, scopes: &[String]) -> Option<Self> {
         let mut scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         scopes.sort_unstable();
         scopes.dedup();

@@ -1,14 +1,16 @@
 //! The start of a server: every API is loaded by itself, all at once, and then watched for changes.
 
+mod reload;
+pub(crate) mod served;
+
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 
+use self::served::Served;
 use super::load;
-use super::reload;
-use super::served::{self, Served};
 use crate::annotate::confirm::Confirm;
 use crate::annotate::{Pattern, TokenShare};
 use crate::config::{ApiConfig, ConfigError, ProcessConfig};

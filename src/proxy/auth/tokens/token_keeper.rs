@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use super::oauth_client::OauthClient;
 use super::stored_token::{StoredToken, TokenOwner, TokenRecord, digest_secret};
 use super::token_store::{LockedTokenStore, TokenStore};
-use super::values::Credentials;
+use crate::proxy::auth::values::Credentials;
 use crate::shared_state::keys::OpenError;
 use crate::shared_state::link::StateUnavailable;
 use crate::shared_state::record::{FoundRecord, RecordError, RecordLock, SharedRecord};
