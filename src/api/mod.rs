@@ -58,7 +58,10 @@ use crate::spec::{Diagnostic, Document, Operation, operations};
 pub use self::bound_tool::OfferedTool;
 pub use self::name::ApiName;
 pub(crate) use self::scheme_fields::scheme_fields;
+pub(crate) use crate::proxy::auth::login::authorization::AuthorizationAnswer;
+pub(crate) use crate::proxy::auth::login::{Login, LogoutOutcome};
 pub(crate) use crate::proxy::auth::scheme::scheme_setting;
+pub(crate) use crate::proxy::auth::tokens::stored_token::{LoginFacts, StoredToken};
 pub(crate) use crate::proxy::auth::values::CredentialPlace;
 pub use crate::proxy::response::tool_result::ToolResult;
 pub use crate::proxy::{Caller, Destination, OnMissingCredential, TenantEntry, TenantOptions, TenantSource};
@@ -140,6 +143,7 @@ pub struct Api {
     /// Prefix of every tool name.
     prefix: String,
     credential_place: CredentialPlace,
+    logins: Vec<(String, Result<Arc<Login>, String>)>,
     proxy: ApiProxy,
     search_index: OnceLock<SearchIndex>,
     /// Settings for the input schemas that are made on first use.
@@ -224,6 +228,7 @@ impl Api {
                 .tenants
                 .as_ref()
                 .map_or_else(|| credentials.place(), |_| CredentialPlace::Tenants),
+            logins: found.logins,
             proxy: ApiProxy {
                 document,
                 options: options.call,
@@ -269,6 +274,11 @@ impl Api {
     #[must_use]
     pub(crate) fn credential_place(&self) -> &CredentialPlace {
         &self.credential_place
+    }
+
+    /// Returns each security scheme of OAuth, with the login that gives its tokens, or the reason for which there is none.
+    pub(crate) fn logins(&self) -> &[(String, Result<Arc<Login>, String>)] {
+        &self.logins
     }
 
     /// Returns warnings for the operator, in sentences: restrictions because of names, and missing or misnamed credentials.

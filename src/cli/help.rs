@@ -178,6 +178,17 @@ Credentials: OPENAPI_MCP_AUTH_<SCHEME> for a security scheme of the document, as
 OPENAPI_MCP_AUTH_API_KEY for `apiKey`; `openapi-mcp check` names them all.
 Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
 
+/// Text after the flags of `login`.
+pub(crate) const LOGIN_EXAMPLES: &str = "\
+Examples:
+  openapi-mcp login --config crm.yaml
+  openapi-mcp login --config crm.yaml --device
+  openapi-mcp login --config crm.yaml --callback http://localhost:8765/cb
+  openapi-mcp login --config crm.yaml --status
+
+The scheme needs `client_id`, and `issuer` or `authorization_url` and `token_url`.
+Exit codes: 0 signed in, 1 nobody is, 2 wrong settings, 3 no document.";
+
 /// Text after the flags of `install`.
 pub(crate) const INSTALL_EXAMPLES: &str = "\
 Examples:

@@ -39,6 +39,12 @@ pub(crate) fn server_settings_of_file(flags: &CommandSettings, file: &ConfigFile
     resolve_server(layered, level, LogDelivery::Direct)
 }
 
+/// Reads and checks the settings of the APIs that are chosen, with what a file says of the server, and starts logging.
+pub(crate) fn chosen_settings(flags: &CommandSettings, file: &ConfigFile, level: LogLevel) -> Result<Config, Failure> {
+    let layered = LayeredSettings::read(flags, &ServerSettings::default(), &file.choice, file.config.as_deref());
+    resolve(layered, level, LogDelivery::Direct)
+}
+
 /// Reads and checks the settings of a server, and starts logging.
 pub(crate) fn server_settings(flags: &CommandSettings, server: &ServerSettings, file: &ConfigFile) -> Result<Config, Failure> {
     let layered = LayeredSettings::read(flags, server, &file.choice, file.config.as_deref());

@@ -16,6 +16,7 @@ mod install;
 mod listing;
 mod load;
 mod log;
+mod login;
 mod manual;
 mod observability;
 mod output;
@@ -58,6 +59,10 @@ enum Command {
     Check(check::CheckCommand),
     /// Make one call, as a client would, and show the result
     Call(call::CallCommand),
+    /// Sign in once, so that calls from this machine are made as you
+    Login(Box<login::LoginCommand>),
+    /// End a login: revoke its refresh token, and remove it
+    Logout(Box<login::logout::LogoutCommand>),
     /// Write an entry for an MCP client: into its file, as text to paste, or as a link
     ///
     /// The flags of the entry come first. All settings of `openapi-mcp serve` follow: the server that the client starts has them.
@@ -146,6 +151,8 @@ fn run_command() -> Result<ExitCode, Failure> {
         Command::Tools(command) => on_runtime(tools::run(&command)),
         Command::Check(command) => on_runtime(check::run(&command)),
         Command::Call(command) => on_runtime(call::run(&command)),
+        Command::Login(command) => on_runtime(login::run(&command)),
+        Command::Logout(command) => on_runtime(login::logout::run(&command)),
         Command::Health(command) => on_runtime(health::run(&command)),
         Command::Demo => on_runtime(manual::demo::run()),
         Command::Install(command) => {

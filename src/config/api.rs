@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use url::Url;
 
 use super::apis::named::NamedSettings;
-use super::apis::oauth_client::{resolve_oauth_clients, scheme_with_grant};
+use super::apis::oauth_client::{login_store, resolve_oauth_clients, scheme_with_grant};
 use super::apis::signature::resolve_signatures;
 use super::apis::tenants::resolve::resolve_tenants;
 use super::apis::variables::VariablesOfApi;
@@ -104,6 +104,7 @@ pub(crate) fn resolve_api(
     let mut credentials = credentials::resolve_credentials(&api.credentials, variables, process.state_keys.as_ref(), problems);
     credentials.clients = resolve_oauth_clients("auth", &api.credentials.auth, problems);
     credentials.signatures = resolve_signatures("auth", &api.credentials.auth, problems);
+    credentials.login_store = login_store(credentials.token_store.as_ref(), &process.transport, process.state_keys.as_ref());
     credentials.client_certificate = outbound.identity.is_some();
     credentials.api = name.map(ApiName::in_variables);
     let shared_state = process.shared_state.as_ref().map(|state| state.of_api(name.map(ApiName::as_str)));

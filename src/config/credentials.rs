@@ -42,7 +42,8 @@ pub(crate) struct CredentialSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_missing_credentials: Option<bool>,
 
-    /// A file in which refresh tokens are kept that the token endpoint replaces, for the next start and for other processes
+    /// A file in which refresh tokens are kept that the token endpoint replaces, for the next start and for other processes, and those of
+    /// `openapi-mcp login` [default: for logins over stdio, `openapi-mcp/tokens.json` in the system's folder for state]
     #[arg(long, env = "OPENAPI_MCP_TOKEN_STORE", value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_store: Option<ConfigPath>,
@@ -87,6 +88,12 @@ pub(crate) struct SchemeSettings {
     /// The issuer, whose metadata names the token endpoint
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
+    /// For `openapi-mcp login`: the authorization endpoint, if the issuer does not name it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authorization_url: Option<String>,
+    /// For `openapi-mcp login --device`: the device authorization endpoint, if the issuer does not name it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_authorization_url: Option<String>,
     /// The OAuth client's private key in PEM, in place of a secret (`private_key_jwt`)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_key: Option<Reference>,
@@ -152,6 +159,20 @@ pub(crate) enum AwsCredentials {
 }
 
 impl SchemeSettings {
+    /// Returns true if a login is what gives the tokens, as far as the settings say.
+    pub(crate) fn needs_login(&self) -> bool {
+        let others = [
+            self.env.is_some(),
+            self.file.is_some(),
+            self.refresh_token.is_some(),
+            self.password.is_some(),
+            self.grant.is_some(),
+        ];
+        let has_secret = self.client_secret.is_some() || self.client_key.is_some();
+        let is_named = self.authorization_url.is_some() || self.device_authorization_url.is_some();
+        self.client_id.is_some() && !others.contains(&true) && (is_named || !has_secret)
+    }
+
     /// The environment variables that it names.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
         let id = match &self.client_id {

@@ -22,6 +22,17 @@ pub(crate) fn allows_decoration(is_terminal: bool) -> bool {
         && std::env::var_os("TERM").is_none_or(|value| value != "dumb")
 }
 
+/// Returns true if a browser that is opened here is before the eyes of the user: not over SSH, and in a graphical session.
+pub(crate) fn has_browser() -> bool {
+    let is_set = |names: &[&str]| {
+        names
+            .iter()
+            .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+    };
+    let is_graphical = cfg!(any(windows, target_os = "macos")) || is_set(&["DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"]);
+    is_graphical && !is_set(&["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"])
+}
+
 /// The program that runs, as it was started.
 ///
 /// # Errors

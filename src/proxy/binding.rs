@@ -10,6 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::arguments::ruled::ArgumentRules;
 use super::auth::authenticator::Authenticator;
 use super::auth::forward::Forwarding;
+use super::auth::login::Login;
 use super::auth::refused_tokens::RefusedTokens;
 use super::auth::resolve::{AccessResolver, OperationAccess, SameRequirements};
 use super::auth::scheme::{SchemeResolver, is_api_key_header};
@@ -368,6 +369,11 @@ impl<'a> Binder<'a> {
                 .as_ref()
                 .map(|_| self.access.warnings())
                 .unwrap_or_default(),
+            logins: if self.options.credentials.is_some() {
+                self.access.logins()
+            } else {
+                Vec::new()
+            },
             diagnostics: self.diagnostics,
         }
     }
@@ -389,6 +395,8 @@ pub(crate) struct Bound {
     pub(crate) redactor: Redactor,
     /// Warnings for the operator, in sentences: credentials that are missing or misnamed.
     pub(crate) warnings: Vec<String>,
+    /// Each security scheme of OAuth, with the login that gives its tokens, or the reason for which there is none.
+    pub(crate) logins: Vec<(String, Result<Arc<Login>, String>)>,
     /// Diagnostics about the document.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }

@@ -25,6 +25,6 @@ pub(crate) use self::operation::parameter::{Location, Parameter, Serialization, 
 pub use self::operation::reader::operations;
 pub(crate) use self::operation::request_body::{MediaType, RequestBody};
 pub(crate) use self::operation::security::SecurityRequirement;
-pub(crate) use self::operation::security_scheme::{OAuthFlow, SecurityScheme};
+pub(crate) use self::operation::security_scheme::{ConsentUrls, OAuthFlow, SecurityScheme};
 pub use self::operation::template::PathTemplate;
 pub(crate) use self::span::Span;

@@ -8,4 +8,5 @@
 //!   `mcp/connections/request_origin.rs`.
 
 pub(crate) mod http;
+pub(crate) mod login_callback;
 pub(crate) mod stdio;

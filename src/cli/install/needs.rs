@@ -42,6 +42,8 @@ pub(super) struct EntryNeeds {
     has_several_apis: bool,
     /// True if the user must confirm some calls.
     confirms: bool,
+    /// The commands by which a person signs in.
+    logins: Vec<String>,
 }
 
 /// The variables that the settings name.
@@ -51,6 +53,8 @@ struct NamedVariables {
     required: BTreeSet<String>,
     /// The schemes that the settings give a credential for, each with the name of its API.
     configured: BTreeSet<(Option<ApiName>, String)>,
+    /// The schemes for which a person signs in.
+    logins: BTreeSet<String>,
 }
 
 impl NamedVariables {
@@ -86,6 +90,8 @@ impl NamedVariables {
                 .chain(variables_of_rules(&api.overrides))
                 .chain(api.upstream.proxy_auth_env.as_deref());
             named.required.extend(all.map(str::to_owned));
+            let of_people = api.credentials.auth.iter().filter(|(_, settings)| settings.needs_login());
+            named.logins.extend(of_people.map(|(scheme, _)| scheme.clone()));
             let schemes = std::mem::take(&mut api.credentials.auth).into_keys();
             named.configured.extend(schemes.map(|scheme| (name.clone(), scheme)));
             api.header_env.clear();
@@ -126,6 +132,7 @@ impl EntryNeeds {
             has_several_apis: apis.iter().any(|(config, _)| config.options.name.is_some()),
             title: title_of(&apis),
             confirms: process.confirm.is_on(),
+            logins: named.logins.iter().map(|scheme| login_command(file, scheme)).collect(),
             ..Self::default()
         };
         if !is_complete {
@@ -271,6 +278,8 @@ impl EntryNeeds {
         }
         let unasked = profile.confirmation_warning().filter(|_| self.confirms);
         remarks.extend(unasked.map(|warning| format!("warning: {warning}")));
+        let logins = self.logins.iter();
+        remarks.extend(logins.map(|command| format!("note: calls need a login; unless you are signed in, run `{command}` once")));
         let needed = self.variables.join(", ");
         if !self.variables.is_empty() && !hands_over {
             remarks.push(format!(
@@ -286,6 +295,12 @@ impl EntryNeeds {
         }
         remarks
     }
+}
+
+/// The command by which a person signs in for a scheme.
+fn login_command(file: &ConfigFile, scheme: &str) -> String {
+    let config = file.config.as_ref().map(|path| format!(" --config {}", path.display()));
+    format!("openapi-mcp login{} {}", config.unwrap_or_default(), one_line(scheme))
 }
 
 /// The title of the only document, or the names of several APIs.

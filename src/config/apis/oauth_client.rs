@@ -4,15 +4,20 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use etcetera::base_strategy::{BaseStrategy as _, choose_native_strategy};
 use http::header::AUTHORIZATION;
+use url::Url;
 
 use crate::config::credentials::{GrantKind, Reference, SchemeSettings, parse_file, parse_variable};
 use crate::config::keys::wrong_value::join_path;
 use crate::config::transport::Transport;
+use crate::outbound::is_encrypted_or_local;
 use crate::proxy::Forwarding;
 use crate::proxy::auth::tokens::client_signer::{ClientKeyOptions, ClientSigner};
 use crate::proxy::auth::tokens::oauth_client::{ExchangeGrant, ExchangeOptions};
+use crate::proxy::auth::tokens::token_store::TokenStore;
 use crate::proxy::auth::values::OauthClientOptions;
+use crate::shared_state::keys::StateKeys;
 
 /// Resolves the OAuth clients of the schemes at `path` in the file; faults are pushed to `problems`.
 pub(crate) fn resolve_oauth_clients(
@@ -26,12 +31,53 @@ pub(crate) fn resolve_oauth_clients(
         let client = OauthClientOptions {
             signer: signer(&key, settings, problems),
             exchange: exchange(&key, settings, problems),
+            authorization_url: login_url(&key, "authorization_url", settings.authorization_url.as_deref(), problems),
+            device_authorization_url: login_url(
+                &key,
+                "device_authorization_url",
+                settings.device_authorization_url.as_deref(),
+                problems,
+            ),
         };
-        if client.signer.is_some() || client.exchange.is_some() {
+        if client.exchange.is_some() && client.logs_in() {
+            problems.push(format!(
+                "`{key}` has a `grant` and an address for logins: with a grant, the API is called as the user of each call"
+            ));
+        }
+        if client.signer.is_some() || client.exchange.is_some() || client.logs_in() {
             clients.insert(name.clone(), client);
         }
     }
     clients
+}
+
+/// The storage of logins: the one that is named, else over stdio the one of the system's user. Over HTTP, everybody would act as the person
+/// who has signed in, so a store counts only if it is named.
+pub(crate) fn login_store(named: Option<&TokenStore>, transport: &Transport, keys: Option<&StateKeys>) -> Option<TokenStore> {
+    match (named, transport) {
+        (Some(store), _) => Some(store.clone()),
+        (None, Transport::Stdio) => {
+            let folders = choose_native_strategy().ok()?;
+            // On Windows, data moves to other machines, where a refresh token must not be used as well.
+            let local = || if cfg!(windows) { folders.cache_dir() } else { folders.data_dir() };
+            let folder = folders.state_dir().unwrap_or_else(local);
+            Some(TokenStore::at(folder.join("openapi-mcp").join("tokens.json"), keys.cloned()))
+        }
+        (None, Transport::Http { .. }) => None,
+    }
+}
+
+/// The address of an endpoint for logins. A query stays a part of it (RFC 6749 section 3.1).
+fn login_url(key: &str, member: &str, text: Option<&str>, problems: &mut Vec<String>) -> Option<Url> {
+    let url = Url::parse(text?).ok();
+    let is_plain = |url: &Url| url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
+    let url = url.filter(|url| is_encrypted_or_local(url) && is_plain(url));
+    if url.is_none() {
+        problems.push(format!(
+            "`{key}.{member}` is not an https URL, or one of this machine, without user and fragment"
+        ));
+    }
+    url
 }
 
 fn signer(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) -> Option<Arc<ClientSigner>> {

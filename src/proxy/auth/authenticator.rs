@@ -39,7 +39,7 @@ impl Authenticator {
     /// Returns an identity of the credential that a caller's call carries. The sent value itself changes with each renewal.
     pub(crate) fn identity(&self, caller: &Caller) -> Cow<'_, [u8]> {
         match self {
-            Self::Token(source) => Cow::Borrowed(source.identity()),
+            Self::Token(source) => Cow::Owned(source.identity().to_vec()),
             Self::Exchange(exchange) => Cow::Owned(exchange.identity(caller).to_vec()),
             Self::Digest(digest) => Cow::Owned(digest.identity()),
             Self::Signature(signer) => Cow::Borrowed(signer.identity()),

@@ -14,6 +14,7 @@ pub(crate) mod authenticator;
 pub(crate) mod aws;
 pub(crate) mod digest;
 pub(crate) mod forward;
+pub(crate) mod login;
 pub(crate) mod refused_tokens;
 pub(crate) mod resolve;
 pub(crate) mod scheme;

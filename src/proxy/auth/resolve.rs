@@ -12,6 +12,7 @@ use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 
 use super::authenticator::Authenticator;
 use super::aws::request_signer::is_set_by_signature;
+use super::login::Login;
 use super::scheme::{Applied, MissingCredential, SchemeResolver, is_api_key_header};
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::redact;
@@ -193,6 +194,21 @@ impl<'a> AccessResolver<'a> {
         OperationAccess::Granted(Arc::new(Credential::default()))
     }
 
+    /// Returns the logins by which the credentials of operations can be had: each scheme of OAuth, with its login or the reason for which
+    /// there is none.
+    #[must_use]
+    pub(crate) fn logins(&self) -> Vec<(String, Result<Arc<Login>, String>)> {
+        let scopes_of = |scheme: &str| -> BTreeSet<&str> {
+            let needs = self.known.keys().flat_map(|known| known.0.iter()).flatten();
+            let of_scheme = needs.filter(|(name, _)| name == scheme);
+            of_scheme.flat_map(|(_, scopes)| scopes.iter().map(String::as_str)).collect()
+        };
+        let names = self.given.schemes.keys();
+        names
+            .filter_map(|name| Some((name.clone(), self.given.login(name, scopes_of(name))?.map(Arc::new))))
+            .collect()
+    }
+
     /// Returns warnings for the operator, in sentences.
     #[must_use]
     pub(crate) fn warnings(&self) -> Vec<String> {
@@ -224,6 +240,14 @@ impl<'a> AccessResolver<'a> {
         let twice = own.into_iter().filter(|name| self.given.forward.sets(name));
         warnings.extend(twice.map(|name| {
             format!("the header `{name}` is forwarded from clients, and set here as well; operations that get the one set here do not get the client's")
+        }));
+        let signed_out = self.applied.values().filter_map(|applied| match applied {
+            Ok(Applied::Authenticator(Authenticator::Token(source))) => source.needs_login(),
+            _ => None,
+        });
+        warnings.extend(signed_out.map(|scheme| {
+            let scheme = text::one_line(scheme);
+            format!("nobody is signed in for `{scheme}`, and calls that need it are refused; `openapi-mcp login {scheme}` signs in")
         }));
         let at_risk = self.applied.values().filter_map(|applied| match applied {
             Ok(Applied::Authenticator(Authenticator::Token(source))) => source.at_risk(),

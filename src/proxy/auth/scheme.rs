@@ -24,7 +24,7 @@ use super::values::{
     CredentialPart, CredentialPlace, CredentialValues, Credentials, PREFIX, RESERVED_SUFFIXES, takes_access_token, takes_pair,
     user_and_password,
 };
-use crate::outbound::is_encrypted_or_local;
+use crate::outbound::{HttpClient, is_encrypted_or_local};
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::request::base_url::ApiLocation;
 use crate::proxy::request::style::{self, Keep};
@@ -104,10 +104,15 @@ impl SchemeResolver<'_> {
             Some(SecurityScheme::MutualTls) => Err(None),
             Some(scheme @ (SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect)) => {
                 let has_key = self.credentials.clients.get(name).is_some_and(|client| client.signer.is_some());
-                match Grant::select(scheme, &values, has_key) {
-                    Ok(Some(grant)) => return self.token_source(name, scheme, &values, grant),
-                    Ok(None) => self.authorization("Bearer", &values),
-                    Err((part, cause)) => return Err(self.missing_part(name, part, cause)),
+                match (Grant::select(scheme, &values, has_key), self.source_of_login(name)) {
+                    // What is stored for this client was put there by a person.
+                    (Ok(Some(Grant::ClientCredentials)), Some((source, true)))
+                    | (Err((CredentialPart::ClientSecret, _)), Some((source, _))) => {
+                        return Ok(Applied::Authenticator(Authenticator::Token(Arc::new(source))));
+                    }
+                    (Ok(Some(grant)), _) => return self.token_source(name, scheme, &values, grant),
+                    (Ok(None), _) => self.authorization("Bearer", &values),
+                    (Err((part, cause)), _) => return Err(self.missing_part(name, part, cause)),
                 }
             }
         };
@@ -166,13 +171,10 @@ impl SchemeResolver<'_> {
         grant: Grant,
     ) -> Result<Applied, MissingCredential> {
         let client = self.oauth_client(name, self.token_endpoint(name, scheme, values)?, values);
-        let base = self.site.base.as_ref();
-        let is_own = base.is_some_and(|base| base.origin() == client.endpoint.url().origin());
-        let clients = &self.site.clients;
-        let http = if is_own { &clients.own } else { &clients.other };
+        let http = self.client_for(client.endpoint.url());
         let keeper = TokenKeeper::new(&client, grant.refresh_token(), self.credentials);
         let request = TokenRequest {
-            grant,
+            grant: Some(grant),
             scopes: values.get(&CredentialPart::Scopes).cloned(),
             audience: values.get(&CredentialPart::Audience).cloned(),
         };
@@ -227,7 +229,22 @@ impl SchemeResolver<'_> {
         Ok(Applied::Authenticator(Authenticator::Signature(Arc::new(signer))))
     }
 
-    fn oauth_client(&self, name: &str, endpoint: Endpoint, values: &CredentialValues) -> OauthClient {
+    /// The HTTP client that asks a token endpoint.
+    pub(super) fn client_for(&self, endpoint: &Url) -> &HttpClient {
+        let base = self.site.base.as_ref();
+        let is_own = base.is_some_and(|base| base.origin() == endpoint.origin());
+        if is_own { &self.site.clients.own } else { &self.site.clients.other }
+    }
+
+    /// A URL of the document, if it lies on the API's own origin and is encrypted or local.
+    pub(super) fn own_url(&self, text: &str) -> Option<Url> {
+        let base = self.site.document.as_ref().or(self.site.base.as_ref());
+        let own = self.site.base.as_ref().map(Url::origin)?;
+        let url = Url::options().base_url(base).parse(text).ok()?;
+        (url.origin() == own && is_encrypted_or_local(&url)).then_some(url)
+    }
+
+    pub(super) fn oauth_client(&self, name: &str, endpoint: Endpoint, values: &CredentialValues) -> OauthClient {
         OauthClient {
             scheme: name.to_owned(),
             endpoint,
@@ -276,21 +293,13 @@ impl SchemeResolver<'_> {
         let missing = |part: CredentialPart, cause: &str| self.missing_part(name, part, cause);
         match (configured_endpoint(given), scheme) {
             (Some(endpoint), _) => Ok(endpoint),
-            (None, SecurityScheme::OAuth2 { token_url: Some(text), .. }) => {
-                let base = self.site.document.as_ref().or(self.site.base.as_ref());
-                let declared = Url::options().base_url(base).parse(text).ok();
-                let own = self.site.base.as_ref().map(Url::origin);
-                match declared {
-                    Some(url) if Some(url.origin()) == own && is_encrypted_or_local(&url) => Ok(Endpoint::Token(url)),
-                    _ => {
-                        let text = text::truncate(&text::one_line(text), 200);
-                        let cause = format!(
-                            "the document's own, `{text}`, is not on the API's origin over https, and a document does not decide who gets a client's secret"
-                        );
-                        Err(missing(CredentialPart::TokenUrl, &cause))
-                    }
-                }
-            }
+            (None, SecurityScheme::OAuth2 { token_url: Some(text), .. }) => self.own_url(text).map(Endpoint::Token).ok_or_else(|| {
+                let text = text::truncate(&text::one_line(text), 200);
+                let cause = format!(
+                    "the document's own, `{text}`, is not on the API's origin over https, and a document does not decide who gets a client's secret"
+                );
+                missing(CredentialPart::TokenUrl, &cause)
+            }),
             (None, SecurityScheme::OpenIdConnect) => Err(missing(
                 CredentialPart::Issuer,
                 "a document does not decide who gets a client's secret",
@@ -305,7 +314,7 @@ impl SchemeResolver<'_> {
     }
 }
 
-fn url_of(values: &CredentialValues, part: CredentialPart) -> Option<Url> {
+pub(super) fn url_of(values: &CredentialValues, part: CredentialPart) -> Option<Url> {
     Url::parse(values.get(&part)?.expose_secret()).ok()
 }
 
@@ -347,11 +356,15 @@ pub(crate) fn scheme_setting(name: &str, scheme: Option<&SecurityScheme>, place:
         Some(SecurityScheme::OAuth2 { flow, .. }) => match flow {
             OAuthFlow::ClientCredentials => format!("{variable}_CLIENT_ID and {variable}_CLIENT_SECRET, or {variable} (an access token)"),
             OAuthFlow::Password => format!("{variable}_USERNAME and {variable}_PASSWORD, or {variable} (an access token)"),
-            OAuthFlow::Consent => format!("{variable}_REFRESH_TOKEN and {variable}_CLIENT_ID, or {variable} (an access token)"),
+            OAuthFlow::Consent => format!(
+                "{variable}_CLIENT_ID and a login (`openapi-mcp login`) or {variable}_REFRESH_TOKEN, or {variable} (an access token)"
+            ),
             OAuthFlow::Implicit => format!("{variable} (an access token)"),
         },
         Some(SecurityScheme::OpenIdConnect) => {
-            format!("{variable}_ISSUER, {variable}_CLIENT_ID and {variable}_CLIENT_SECRET, or {variable} (an access token)")
+            format!(
+                "{variable}_ISSUER, {variable}_CLIENT_ID and {variable}_CLIENT_SECRET or a login (`openapi-mcp login`), or {variable} (an access token)"
+            )
         }
         Some(SecurityScheme::MutualTls) => "--client-cert and --client-key".into(),
         Some(_) => variable,

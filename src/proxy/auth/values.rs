@@ -132,6 +132,8 @@ pub struct Credentials {
     pub optional: bool,
     /// Storage of replaced tokens.
     pub token_store: Option<TokenStore>,
+    /// Storage of the tokens of logins; `None` if nobody can sign in.
+    pub login_store: Option<TokenStore>,
     /// State in which replicas share replaced tokens.
     pub shared: Option<SharedApiState>,
     /// The tenant that they belong to, if there are several.
@@ -149,6 +151,17 @@ pub struct OauthClientOptions {
     pub signer: Option<Arc<ClientSigner>>,
     /// The exchange of the token of the user who calls.
     pub exchange: Option<ExchangeOptions>,
+    /// The authorization endpoint, for logins.
+    pub authorization_url: Option<Url>,
+    /// The device authorization endpoint, for logins.
+    pub device_authorization_url: Option<Url>,
+}
+
+impl OauthClientOptions {
+    /// Returns true if the operator names an endpoint for logins.
+    pub(crate) fn logs_in(&self) -> bool {
+        self.authorization_url.is_some() || self.device_authorization_url.is_some()
+    }
 }
 
 /// Returns `user:password` as `Basic` writes it, and the password alone; `None` if there is no colon.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use foldhash::HashMap;
 
 use super::Operation;
-use super::security_scheme::{OAuthFlow, SecurityScheme, read_api_key, read_http_scheme};
+use super::security_scheme::{ConsentUrls, OAuthFlow, SecurityScheme, read_api_key, read_http_scheme};
 use super::swagger2;
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::document::{Document, Version};
@@ -181,6 +181,13 @@ fn read_flows(flows: &Object<'_>) -> SecurityScheme {
     SecurityScheme::OAuth2 {
         flow: flow.map_or(OAuthFlow::ClientCredentials, |(_, flow)| *flow),
         token_url: known.iter().find_map(|(name, _)| declared(name)?.text("tokenUrl")),
+        consent: ConsentUrls {
+            authorization: declared("authorizationCode").and_then(|flow| flow.text("authorizationUrl")),
+            device_authorization: declared("deviceAuthorization").and_then(|flow| flow.text("deviceAuthorizationUrl")),
+            token: ["authorizationCode", "deviceAuthorization"]
+                .iter()
+                .find_map(|name| declared(name)?.text("tokenUrl")),
+        },
     }
 }
 
@@ -216,7 +223,8 @@ mod tests {
             schemes["d"],
             SecurityScheme::OAuth2 {
                 flow: OAuthFlow::ClientCredentials,
-                token_url: Some("/c".into())
+                token_url: Some("/c".into()),
+                consent: ConsentUrls::default(),
             }
         );
         assert_eq!(
@@ -235,7 +243,8 @@ mod tests {
             schemes["b"],
             SecurityScheme::OAuth2 {
                 flow: OAuthFlow::ClientCredentials,
-                token_url: Some("https://h/t".into())
+                token_url: Some("https://h/t".into()),
+                consent: ConsentUrls::default(),
             }
         );
         assert_eq!(schemes["c"], key(Location::Query, "key"));

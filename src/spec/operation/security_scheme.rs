@@ -21,6 +21,8 @@ pub enum SecurityScheme {
         flow: OAuthFlow,
         /// The token endpoint of that flow, else of any other one, as the document writes it.
         token_url: Option<String>,
+        /// Addresses of the flow in which a person agrees.
+        consent: ConsentUrls,
     },
     /// An access token of an `OpenID` provider. Its discovery URL is not read: a document must not choose what is fetched.
     OpenIdConnect,
@@ -28,6 +30,17 @@ pub enum SecurityScheme {
     MutualTls,
     /// `Authorization` with a signature of AWS, as the extension `x-amazon-apigateway-authtype` says.
     AwsSignature,
+}
+
+/// Addresses of a flow in which a person agrees, as the document writes them: `authorizationCode`, or `deviceAuthorization`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConsentUrls {
+    /// The authorization endpoint.
+    pub authorization: Option<String>,
+    /// The device authorization endpoint (RFC 8628).
+    pub device_authorization: Option<String>,
+    /// The token endpoint.
+    pub token: Option<String>,
 }
 
 /// Flow that yields access tokens (OAS "OAuth Flows Object"). Flows that a server can run by itself come first.

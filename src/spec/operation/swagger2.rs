@@ -8,7 +8,7 @@ use super::alternatives::arrange_body;
 use super::body_properties::is_binary;
 use super::parameter::{Location, Parameter, ParameterHead, Serialization, Style};
 use super::request_body::{BodySchema, Encoding, FormField, MediaType, RequestBody};
-use super::security_scheme::{OAuthFlow, SecurityScheme, read_api_key};
+use super::security_scheme::{ConsentUrls, OAuthFlow, SecurityScheme, read_api_key};
 use super::server_template::ServerTemplate;
 use crate::spec::document::Document;
 use crate::spec::media_type::MediaKind;
@@ -275,6 +275,14 @@ pub(crate) fn read_security_scheme(object: &Object<'_>) -> Result<SecurityScheme
                 _ => OAuthFlow::ClientCredentials,
             },
             token_url: object.text("tokenUrl"),
+            consent: match object.text("flow").as_deref() {
+                Some("accessCode") => ConsentUrls {
+                    authorization: object.text("authorizationUrl"),
+                    device_authorization: None,
+                    token: object.text("tokenUrl"),
+                },
+                _ => ConsentUrls::default(),
+            },
         }),
         other => Err(format!("its type `{other}` is not one of apiKey, basic and oauth2")),
     }

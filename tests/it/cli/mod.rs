@@ -10,6 +10,8 @@ mod config_file;
 mod deploy;
 mod help;
 mod links;
+#[cfg(unix)]
+mod login;
 mod mistakes;
 mod mock;
 mod packages;

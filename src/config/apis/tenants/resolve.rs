@@ -49,6 +49,11 @@ pub(crate) fn resolve_tenants(api: &ApiSettings, headers: &HeaderMap, problems: 
             tenant: Some(value.clone()),
             ..Credentials::default()
         };
+        if let Some((scheme, _)) = credentials.clients.iter().find(|(_, client)| client.logs_in()) {
+            problems.push(format!(
+                "`{place}.auth.{scheme}` has an address for logins: a login is that of one person, and tenants cannot have one"
+            ));
+        }
         match base_url {
             Ok(base_url) => {
                 entries.insert(value.clone(), TenantEntry { base_url, credentials });

@@ -20,6 +20,17 @@ pub(crate) enum Grant {
     },
     /// A refresh token (RFC 6749 section 6).
     RefreshToken(SecretString),
+    /// The code that the browser brought from the authorization endpoint (RFC 6749 section 4.1, RFC 7636).
+    AuthorizationCode {
+        /// The code.
+        code: SecretString,
+        /// The address that the browser was sent back to.
+        redirect_uri: String,
+        /// The verifier of PKCE.
+        verifier: SecretString,
+    },
+    /// The device code of a person who signs in on another device (RFC 8628).
+    DeviceCode(SecretString),
     /// The token of the user who calls (RFC 8693).
     TokenExchange {
         /// The token.
@@ -34,8 +45,8 @@ pub(crate) enum Grant {
 /// Request for the tokens of a client.
 #[derive(Debug)]
 pub(crate) struct TokenRequest {
-    /// The grant.
-    pub grant: Grant,
+    /// The grant; `None` if tokens come only of a login, whose refresh token is stored.
+    pub grant: Option<Grant>,
     /// `scope` of the request.
     pub scopes: Option<SecretString>,
     /// `audience` of the request, which some servers want.
@@ -53,10 +64,8 @@ impl Grant {
     /// A part of the credential is missing.
     pub(crate) fn select(scheme: &SecurityScheme, values: &CredentialValues, has_key: bool) -> Result<Option<Self>, LackingPart> {
         let part = |part: CredentialPart| values.get(&part).cloned();
-        let (username, password) = match has_password_flow(scheme) {
-            true => (part(CredentialPart::Username), part(CredentialPart::Password)),
-            false => (None, None),
-        };
+        let of_user = |kind: CredentialPart| part(kind).filter(|_| has_password_flow(scheme));
+        let (username, password) = (of_user(CredentialPart::Username), of_user(CredentialPart::Password));
         let has_client = values.contains_key(&CredentialPart::ClientId);
         let refresh_token = part(CredentialPart::RefreshToken);
         let has_any = has_client || refresh_token.is_some() || username.is_some() || password.is_some();
@@ -88,6 +97,8 @@ impl Grant {
             Self::ClientCredentials => "client_credentials",
             Self::Password { .. } => "password",
             Self::RefreshToken(_) => "refresh_token",
+            Self::AuthorizationCode { .. } => "authorization_code",
+            Self::DeviceCode(_) => "urn:ietf:params:oauth:grant-type:device_code",
             Self::TokenExchange { .. } => "urn:ietf:params:oauth:grant-type:token-exchange",
             Self::OnBehalfOf(_) => "urn:ietf:params:oauth:grant-type:jwt-bearer",
         }
@@ -102,6 +113,16 @@ impl Grant {
                 parameters.extend([("username", username.expose_secret()), ("password", password.expose_secret())]);
             }
             Self::RefreshToken(token) => parameters.push(("refresh_token", token.expose_secret())),
+            Self::AuthorizationCode {
+                code,
+                redirect_uri,
+                verifier,
+            } => parameters.extend([
+                ("code", code.expose_secret()),
+                ("redirect_uri", redirect_uri.as_str()),
+                ("code_verifier", verifier.expose_secret()),
+            ]),
+            Self::DeviceCode(code) => parameters.push(("device_code", code.expose_secret())),
             Self::TokenExchange {
                 subject_token,
                 subject_token_type,
@@ -117,21 +138,29 @@ impl Grant {
     }
 
     /// Returns true if the code of a refusal may mean that the client was not recognized. A server may answer an unknown form of
-    /// authentication with `invalid_request`, which for a user's token speaks of the token (RFC 8693 section 2.2.2).
+    /// authentication with `invalid_request`, which for a user's token speaks of the token (RFC 8693 section 2.2.2). A code is good for one
+    /// use.
     pub(crate) fn doubts_client(&self, code: Option<&str>) -> bool {
         match self {
             Self::ClientCredentials | Self::Password { .. } | Self::RefreshToken(_) => {
                 code.is_none_or(|code| matches!(code, "invalid_client" | "invalid_request"))
             }
-            Self::TokenExchange { .. } | Self::OnBehalfOf(_) => code == Some("invalid_client"),
+            Self::AuthorizationCode { .. } | Self::DeviceCode(_) | Self::TokenExchange { .. } | Self::OnBehalfOf(_) => {
+                code == Some("invalid_client")
+            }
         }
     }
 }
 
 impl TokenRequest {
+    /// The refresh token of the settings.
+    pub(crate) fn refresh_token(&self) -> Option<&SecretString> {
+        self.grant.as_ref().and_then(Grant::refresh_token)
+    }
+
     /// A digest of everything that decides which tokens a client is given.
     pub(crate) fn identity(&self, client: &OauthClient) -> [u8; 32] {
-        let of_grant = self.grant.parameters().into_iter();
+        let of_grant = self.grant.iter().flat_map(Grant::parameters);
         let digest = of_grant.fold(client.digest(), |digest, (_, value)| digest.with(Some(value)));
         digest
             .with(None)

@@ -4,6 +4,7 @@ pub(crate) mod access_token;
 pub(crate) mod client_signer;
 pub(crate) mod exchanged_tokens;
 pub(crate) mod grant;
+pub(crate) mod issuer_metadata;
 pub(crate) mod oauth_client;
 pub(crate) mod stored_token;
 pub(crate) mod token_endpoint;

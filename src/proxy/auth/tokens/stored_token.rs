@@ -4,8 +4,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
+use url::Origin;
 
+use super::oauth_client::OauthClient;
 use crate::text::hex;
 
 /// Tokens of one scheme.
@@ -19,15 +22,51 @@ pub(crate) struct StoredToken {
     pub(crate) lifetime: Option<Duration>,
     /// Number of earlier tokens, as far as they were kept: of two tokens, the later one counts.
     pub(crate) generation: u64,
+    /// Facts about the login that they come of, if there was one.
+    pub(crate) login: Option<LoginFacts>,
+}
+
+/// Facts about a login; no secret is among them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LoginFacts {
+    /// The scopes, separated by spaces.
+    pub(crate) scopes: String,
+    /// `sub` of the ID token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) subject: Option<String>,
+    /// `email` of the ID token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) email: Option<String>,
+    /// Time of the login, in seconds since 1970.
+    pub(crate) since: u64,
 }
 
 /// Owner of tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TokenOwner {
-    /// Security scheme, token endpoint and client.
+    /// Security scheme, token endpoint and client; of a login, the origin of the API as well.
     pub(crate) id: String,
-    /// A digest of the refresh token in the settings: with another one there, the stored one counts no more.
+    /// A digest of the refresh token in the settings: with another one there, the stored one counts no more. `login` for a login.
     pub(crate) configured: String,
+}
+
+impl TokenOwner {
+    /// The owner of the tokens of a login of a client for the API at an origin.
+    pub(crate) fn of_login(client: &OauthClient, api: &Origin) -> Self {
+        let id = client.id.as_ref().map(SecretString::expose_secret).unwrap_or_default();
+        let parts = [
+            "login",
+            &client.scheme,
+            client.endpoint.url().as_str(),
+            id,
+            &api.ascii_serialization(),
+        ];
+        Self {
+            // As JSON, in which no part can be taken for another one.
+            id: json!(parts).to_string(),
+            configured: "login".into(),
+        }
+    }
 }
 
 /// Tokens as they are written. In a file, with their owner.
@@ -46,6 +85,8 @@ pub(crate) struct TokenRecord {
     lifetime: Option<u64>,
     #[serde(default)]
     generation: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    login: Option<LoginFacts>,
 }
 
 impl TokenRecord {
@@ -79,6 +120,7 @@ impl From<&StoredToken> for TokenRecord {
             expires: token.expires.and_then(|at| Some(at.duration_since(UNIX_EPOCH).ok()?.as_secs())),
             lifetime: token.lifetime.map(|lifetime| lifetime.as_secs()),
             generation: token.generation,
+            login: token.login.clone(),
         }
     }
 }
@@ -91,6 +133,7 @@ impl From<TokenRecord> for StoredToken {
             expires: text.expires.map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds)),
             lifetime: text.lifetime.map(Duration::from_secs),
             generation: text.generation,
+            login: text.login,
         }
     }
 }

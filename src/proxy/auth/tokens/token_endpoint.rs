@@ -10,14 +10,14 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::Deserialize;
 use url::{Url, form_urlencoded};
 
 use super::client_signer::ASSERTION_TYPE;
 use super::grant::Grant;
+use super::issuer_metadata::IssuerMetadata;
 use super::oauth_client::{Endpoint, OauthClient};
 use super::token_reply::{Granted, demanded_claims, error_code, refusal_reason, token_reply};
-use crate::outbound::{HttpClient, is_encrypted_or_local};
+use crate::outbound::HttpClient;
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
@@ -50,7 +50,7 @@ struct Learned {
 }
 
 /// Reason for which an endpoint gives no token.
-pub(super) enum TokenRefusal {
+pub(crate) enum TokenRefusal {
     /// The request was refused.
     Refused {
         status: StatusCode,
@@ -65,20 +65,14 @@ pub(super) enum TokenRefusal {
     Failed(Cow<'static, str>),
 }
 
-#[derive(Deserialize)]
-struct Discovered {
-    issuer: String,
-    token_endpoint: String,
-}
-
 impl TokenRefusal {
     /// Returns true if the token, code or password that was sent is not valid, or no longer (RFC 6749 section 5.2).
-    pub(super) fn is_invalid_grant(&self) -> bool {
+    pub(crate) fn is_invalid_grant(&self) -> bool {
         matches!(self, Self::Refused { code: Some(code), .. } if code == "invalid_grant")
     }
 
     /// Describes it as the end of a sentence.
-    pub(super) fn describe(&self) -> Cow<'static, str> {
+    pub(crate) fn describe(&self) -> Cow<'static, str> {
         match self {
             Self::Refused { status, code, .. } if status.is_success() => {
                 let code = code.as_deref().unwrap_or_default();
@@ -104,7 +98,7 @@ impl TokenEndpoint {
         }
     }
 
-    pub(super) fn client(&self) -> &OauthClient {
+    pub(crate) fn client(&self) -> &OauthClient {
         &self.client
     }
 
@@ -119,13 +113,14 @@ impl TokenEndpoint {
 
     /// Asks for a token by a grant with further parameters, and with the client's secret in the body if the endpoint does not take it from
     /// the header. The log gets the reason of a refusal.
-    pub(super) async fn ask(&self, grant: &Grant, more: &[(&str, &str)]) -> Result<Granted, TokenRefusal> {
+    pub(crate) async fn ask(&self, grant: &Grant, more: &[(&str, &str)]) -> Result<Granted, TokenRefusal> {
         let assertion = self.assertion().await?;
         let mut parameters = [grant.parameters().as_slice(), more].concat();
         if let Some(assertion) = &assertion {
             parameters.extend([("client_assertion_type", ASSERTION_TYPE), ("client_assertion", assertion)]);
         }
-        let reply = self.ask_as_accepted(&parameters, |code| grant.doubts_client(code)).await?;
+        let url = self.url().await?;
+        let reply = self.ask_as_accepted(&url, &parameters, |code| grant.doubts_client(code)).await?;
         self.read_grant(&reply, &parameters)
     }
 
@@ -133,7 +128,8 @@ impl TokenEndpoint {
     /// its answer; `None` if it does not answer with a success, which is logged.
     pub(crate) async fn introspect(&self, parameters: &[(&str, &str)]) -> Option<Bytes> {
         let doubts_client = |code: Option<&str>| code.is_none_or(|code| code == "invalid_client");
-        let reply = self.ask_as_accepted(parameters, doubts_client).await.ok()?;
+        let url = self.url().await.ok()?;
+        let reply = self.ask_as_accepted(&url, parameters, doubts_client).await.ok()?;
         if reply.status.is_success() {
             return Some(reply.body);
         }
@@ -152,12 +148,12 @@ impl TokenEndpoint {
 
     async fn ask_as_accepted(
         &self,
+        url: &Url,
         parameters: &[(&str, &str)],
         doubts_client: impl Fn(Option<&str>) -> bool,
     ) -> Result<Response, TokenRefusal> {
-        let url = self.url().await?;
         let in_body = self.learned().in_body;
-        let reply = self.send(self.token_request(&url, parameters, in_body)?).await?;
+        let reply = self.send(self.token_request(url, parameters, in_body)?).await?;
         // RFC 6749 section 2.3.1: every server must accept the header, but some accept only the body.
         let may_want_body = !in_body
             && self.client.secret.is_some()
@@ -166,7 +162,7 @@ impl TokenEndpoint {
         if !may_want_body {
             return Ok(reply);
         }
-        let second = self.send(self.token_request(&url, parameters, true)?).await?;
+        let second = self.send(self.token_request(url, parameters, true)?).await?;
         // Another error than `invalid_client` means that the client was recognized.
         let is_recognized = second.status.is_success() || error_code(&second).is_some_and(|code| code != "invalid_client");
         self.learned().in_body = is_recognized;
@@ -180,7 +176,7 @@ impl TokenEndpoint {
             (Endpoint::Token(url), _) => Ok(url.clone()),
             (Endpoint::Issuer(_), Some(url)) => Ok(url),
             (Endpoint::Issuer(issuer), None) => {
-                let url = self.discover(issuer).await?;
+                let url = self.metadata(issuer).await?.token_endpoint;
                 self.learned().url = Some(url.clone());
                 Ok(url)
             }
@@ -244,7 +240,9 @@ impl TokenEndpoint {
         const MAX_REASON_BYTES: usize = 500;
         const PUBLIC: [&str; 6] = ["grant_type", "scope", "audience", "resource", "username", "client_assertion_type"];
         let Some(mut reason) = refusal_reason(reply) else { return };
-        if !self.may_log() {
+        // RFC 8628 section 3.5: the person has not finished yet.
+        let is_pending = error_code(reply).is_some_and(|code| matches!(code.as_str(), "authorization_pending" | "slow_down"));
+        if is_pending || !self.may_log() {
             return;
         }
         let sent = parameters.iter().filter(|(name, _)| !PUBLIC.contains(name));
@@ -298,7 +296,8 @@ impl TokenEndpoint {
         })
     }
 
-    async fn discover(&self, issuer: &Url) -> Result<Url, TokenRefusal> {
+    /// The metadata of an issuer.
+    pub(crate) async fn metadata(&self, issuer: &Url) -> Result<IssuerMetadata, TokenRefusal> {
         let own = issuer.as_str().trim_end_matches('/');
         let url = Url::parse(&format!("{own}/.well-known/openid-configuration"))
             .map_err(|_| TokenRefusal::Failed("the issuer is not a valid URL".into()))?;
@@ -317,19 +316,29 @@ impl TokenEndpoint {
                 format!("the issuer answered {} when asked for its token endpoint", reply.status.as_u16()).into(),
             ));
         }
-        let found: Discovered =
-            serde_json::from_slice(&reply.body).map_err(|_| TokenRefusal::Failed("the issuer names no token endpoint".into()))?;
-        if found.issuer.trim_end_matches('/') != own {
-            return Err(TokenRefusal::Failed(
-                "what answers at the issuer's address is another issuer".into(),
-            ));
+        IssuerMetadata::read(&reply.body, issuer).map_err(|why| TokenRefusal::Failed(why.into()))
+    }
+
+    /// Sends these parameters, with the client's credentials, to another endpoint of the same server, and returns its answer; of a refusal,
+    /// status and code.
+    pub(crate) async fn post(&self, url: &Url, parameters: &[(&str, &str)]) -> Result<Bytes, TokenRefusal> {
+        let assertion = self.assertion().await?;
+        let mut parameters = parameters.to_vec();
+        if let Some(assertion) = &assertion {
+            parameters.extend([("client_assertion_type", ASSERTION_TYPE), ("client_assertion", assertion)]);
         }
-        match Url::parse(&found.token_endpoint) {
-            Ok(url) if is_encrypted_or_local(&url) || url.origin() == issuer.origin() => Ok(url),
-            _ => Err(TokenRefusal::Failed(
-                "the issuer's token endpoint is neither encrypted nor on this machine".into(),
-            )),
+        let reply = self
+            .ask_as_accepted(url, &parameters, |code| code == Some("invalid_client"))
+            .await?;
+        if reply.status.is_success() {
+            return Ok(reply.body);
         }
+        self.log_refusal(&reply, &parameters);
+        Err(TokenRefusal::Refused {
+            status: reply.status,
+            code: error_code(&reply),
+            claims: None,
+        })
     }
 
     async fn send(&self, request: Request) -> Result<Response, TokenRefusal> {

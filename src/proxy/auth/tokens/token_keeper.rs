@@ -86,6 +86,28 @@ impl TokenKeeper {
         })
     }
 
+    /// Storage of the tokens of a login, on this machine alone.
+    pub(crate) fn of_login(owner: TokenOwner, store: TokenStore) -> Self {
+        Self {
+            owner,
+            file: Some(store),
+            shared: None,
+        }
+    }
+
+    /// Returns true if there are tokens of a login.
+    ///
+    /// # Errors
+    /// The store cannot be read, which is logged; in words for a model.
+    pub(crate) fn has_login(&self) -> Result<bool, &'static str> {
+        let found = self.file.as_ref().map(|file| file.find_login(&self.owner)).transpose();
+        let found = found.map_err(|problem| {
+            tracing::error!("the token store: {problem}");
+            "the token store of this server cannot be read"
+        })?;
+        Ok(found.flatten().is_some())
+    }
+
     /// Returns true if other replicas may have newer tokens.
     pub(crate) fn is_shared(&self) -> bool {
         self.shared.is_some()
@@ -272,6 +294,7 @@ impl TokenTurn<'_> {
     pub(crate) async fn store(mut self, token: StoredToken) {
         let token = StoredToken {
             generation: self.newest.as_ref().map_or(1, |newest| newest.generation + 1),
+            login: self.newest.as_ref().and_then(|newest| newest.login.clone()),
             ..token
         };
         if let Some(file) = &mut self.file {

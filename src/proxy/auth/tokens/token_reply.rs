@@ -12,18 +12,22 @@ use crate::spec::media_type::essence;
 
 /// RFC 6749 section 5.1.
 #[derive(Deserialize)]
-pub(super) struct Granted {
-    pub(super) access_token: SecretString,
+pub(crate) struct Granted {
+    pub(crate) access_token: SecretString,
     pub(super) token_type: Option<String>,
-    pub(super) expires_in: Option<Value>,
-    pub(super) refresh_token: Option<SecretString>,
+    pub(crate) expires_in: Option<Value>,
+    pub(crate) refresh_token: Option<SecretString>,
     /// RFC 8693 section 2.2.1.
     pub(super) issued_token_type: Option<String>,
+    /// The scopes, if they are not those that were asked for.
+    pub(crate) scope: Option<Value>,
+    /// `OpenID` Connect Core 1.0 section 3.1.3.3.
+    pub(crate) id_token: Option<Value>,
 }
 
-/// Known error codes of token endpoints (RFC 6749 section 5.2, RFC 8707 section 2, `slow_down` of RFC 8628 section 3.5, `OpenID` Connect Core 1.0
+/// Known error codes of token endpoints (RFC 6749 section 5.2, RFC 8707 section 2, RFC 8628 section 3.5, `OpenID` Connect Core 1.0
 /// section 3.1.2.6, and common others).
-const CODES: [&str; 14] = [
+const CODES: [&str; 16] = [
     "invalid_request",
     "invalid_client",
     "invalid_grant",
@@ -38,6 +42,8 @@ const CODES: [&str; 14] = [
     "server_error",
     "temporarily_unavailable",
     "slow_down",
+    "authorization_pending",
+    "expired_token",
 ];
 
 /// The members of a token endpoint's answer: JSON (RFC 6749 section 5.1), or a form, as GitHub writes it.
@@ -84,7 +90,7 @@ pub(super) fn refusal_reason(reply: &Response) -> Option<String> {
 }
 
 /// Reads a number of seconds, with or without a fraction, or a string with one, as some servers send.
-pub(super) fn seconds(value: &Value) -> Option<Duration> {
+pub(crate) fn seconds(value: &Value) -> Option<Duration> {
     const MAX_LIFETIME_SECONDS: f64 = 366.0 * 24.0 * 3600.0;
     let seconds: f64 = value.as_f64().or_else(|| value.as_str()?.parse().ok())?;
     if !seconds.is_finite() {

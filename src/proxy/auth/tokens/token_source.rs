@@ -11,13 +11,14 @@ use tokio::time::{sleep, timeout};
 
 use super::access_token::AccessToken;
 use super::grant::{Grant, TokenRequest};
-use super::stored_token::StoredToken;
+use super::oauth_client::PartsDigest;
+use super::stored_token::{LoginFacts, StoredToken};
 use super::token_endpoint::TokenEndpoint;
 use super::token_keeper::{FOLLOW_INTERVAL, TokenKeeper};
 use super::token_reply::seconds;
 use crate::observe;
 use crate::proxy::error::CallError;
-use crate::text;
+use crate::text::{self, hex};
 
 /// A token is refreshed this long before it expires, or after nine tenths of its lifetime if that is later.
 const EXPIRY_MARGIN: Duration = Duration::from_mins(1);
@@ -31,7 +32,9 @@ const RENEWAL_TIMEOUT: Duration = Duration::from_secs(45);
 pub(crate) struct TokenSource {
     endpoint: TokenEndpoint,
     request: TokenRequest,
-    identity: [u8; 32],
+    /// Identity of the tokens; with a login, of its tokens.
+    identity: RwLock<[u8; 32]>,
+    first_identity: [u8; 32],
     current: RwLock<Option<Arc<AccessToken>>>,
     /// Locked by the task that fetches a token.
     renewal: Arc<tokio::sync::Mutex<RenewalState>>,
@@ -55,8 +58,17 @@ impl TokenSource {
     /// A source without a token.
     #[must_use]
     pub(crate) fn new(endpoint: TokenEndpoint, request: TokenRequest, keeper: Option<TokenKeeper>) -> Self {
+        let mut identity = request.identity(endpoint.client());
+        if request.grant.is_none() {
+            // Another person may sign in later: replies are kept for this process alone.
+            identity = PartsDigest::default()
+                .with(Some(&hex(&identity)))
+                .with(Some(&text::random_id()))
+                .finish();
+        }
         Self {
-            identity: request.identity(endpoint.client()),
+            identity: RwLock::new(identity),
+            first_identity: identity,
             endpoint,
             request,
             current: RwLock::default(),
@@ -145,13 +157,38 @@ impl TokenSource {
 
     /// The scheme whose refresh token is lost with the process if the token endpoint replaces it.
     pub(crate) fn at_risk(&self) -> Option<&str> {
-        let is_kept = self.request.grant.refresh_token().is_none() || self.keeper.is_some();
+        let is_kept = self.request.refresh_token().is_none() || self.keeper.is_some();
         (!is_kept).then_some(self.endpoint.client().scheme.as_str())
     }
 
-    /// Returns an identity of its tokens, independent of the current token.
-    pub(crate) fn identity(&self) -> &[u8] {
-        &self.identity
+    /// The scheme for which a person must sign in before the first call.
+    pub(crate) fn needs_login(&self) -> Option<&str> {
+        let keeper = self.keeper.as_ref().filter(|_| self.request.grant.is_none())?;
+        (keeper.has_login() == Ok(false)).then_some(self.endpoint.client().scheme.as_str())
+    }
+
+    /// Returns an identity of its tokens, independent of the current token. A login has one of its own.
+    pub(crate) fn identity(&self) -> [u8; 32] {
+        *self.identity.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Uses the tokens of a login from now on.
+    fn note_login(&self, login: &LoginFacts) {
+        let request = PartsDigest::default().with(Some(&hex(&self.first_identity)));
+        let facts = [
+            Some(login.scopes.as_str()),
+            login.subject.as_deref(),
+            Some(&login.since.to_string()),
+        ];
+        let identity = facts.into_iter().fold(request, PartsDigest::with).finish();
+        *self.identity.write().unwrap_or_else(PoisonError::into_inner) = identity;
+    }
+
+    /// The error of a call for which a person must sign in.
+    fn signed_out(&self, why: &str) -> CallError {
+        let scheme = text::one_line(&self.endpoint.client().scheme);
+        self.endpoint
+            .failure(&format!("{why}: `openapi-mcp login {scheme}`, with the settings of this server"))
     }
 
     /// The client's name and secret as they are sent in `Basic`.
@@ -177,15 +214,21 @@ impl TokenSource {
     /// Returns the tokens that another process or an earlier run has stored, else those of the endpoint, which are stored before they are
     /// used. No other process uses the refresh token meanwhile.
     async fn fetch_or_restore(&self, renewal: &mut RenewalState, replaced: &[Arc<AccessToken>]) -> Result<AccessToken, CallError> {
-        let (Some(keeper), Some(configured)) = (&self.keeper, self.request.grant.refresh_token()) else {
+        let Some(keeper) = &self.keeper else {
             return self.fetch(renewal).await;
         };
+        let is_login = self.request.grant.is_none();
+        if is_login && !keeper.has_login().map_err(|problem| self.endpoint.failure(problem))? {
+            renewal.refresh_token = None;
+            return Err(self.signed_out("nobody is signed in; sign in"));
+        }
         let mut turn = keeper
             .take_turn(|stored| restore(stored, replaced).is_some())
             .await
             .map_err(|problem| self.endpoint.failure(problem))?;
         if let Some(stored) = turn.newest() {
             renewal.refresh_token = Some(stored.refresh_token.clone());
+            stored.login.iter().for_each(|login| self.note_login(login));
             if let Some(token) = restore(stored, replaced) {
                 turn.end().await;
                 return Ok(token);
@@ -205,12 +248,17 @@ impl TokenSource {
             }
         };
         let now = Instant::now();
+        let Some(refresh_token) = renewal.refresh_token.as_ref().or(self.request.refresh_token()) else {
+            turn.end().await;
+            return Ok(token);
+        };
         turn.store(StoredToken {
-            refresh_token: renewal.refresh_token.as_ref().unwrap_or(configured).clone(),
+            refresh_token: refresh_token.clone(),
             access_token: token.bearer().into(),
             expires: token.expires.map(|at| SystemTime::now() + at.saturating_duration_since(now)),
             lifetime: token.expires.map(|at| at.saturating_duration_since(now)),
             generation: 0,
+            login: None,
         })
         .await;
         Ok(token)
@@ -221,6 +269,9 @@ impl TokenSource {
         let mut fetched = self.fetch(renewal).await;
         if fetched.is_err() && renewal.is_invalid_grant && is_stored {
             renewal.refresh_token = None;
+            if self.request.grant.is_none() {
+                return Err(self.signed_out("the stored login is not valid any more (invalid_grant); sign in again"));
+            }
             fetched = self.fetch(renewal).await;
         }
         fetched
@@ -230,7 +281,9 @@ impl TokenSource {
     async fn fetch(&self, renewal: &mut RenewalState) -> Result<AccessToken, CallError> {
         let started = Instant::now();
         let renewed = renewal.refresh_token.clone().map(Grant::RefreshToken);
-        let grant = renewed.as_ref().unwrap_or(&self.request.grant);
+        let Some(grant) = renewed.as_ref().or(self.request.grant.as_ref()) else {
+            return Err(self.signed_out("nobody is signed in; sign in"));
+        };
         let given = [("scope", &self.request.scopes), ("audience", &self.request.audience)];
         let more = given
             .into_iter()
@@ -254,7 +307,7 @@ impl TokenSource {
     /// Uses the refresh token that the endpoint grants from now on, if there was one before.
     fn note_refresh_token(&self, granted: Option<&SecretString>, renewal: &mut RenewalState) {
         let Some(next) = granted else { return };
-        let before = renewal.refresh_token.as_ref().or(self.request.grant.refresh_token());
+        let before = renewal.refresh_token.as_ref().or(self.request.refresh_token());
         if self.keeper.is_none() && before.is_some_and(|before| before.expose_secret() != next.expose_secret()) {
             tracing::warn!(
                 "the refresh token of `{}` was replaced by the token endpoint; the one in the settings may not work at the next start; --token-store FILE keeps it",

@@ -105,6 +105,50 @@ impl TokenStore {
         Ok(store)
     }
 
+    /// The store at a path at which there may be neither a file nor a folder yet.
+    pub(crate) fn at(path: PathBuf, keys: Option<StateKeys>) -> Self {
+        Self {
+            path,
+            keys,
+            unsaved: Arc::default(),
+        }
+    }
+
+    /// The file, to be shown.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the folder, which only its owner can open, and checks that a token can be kept.
+    ///
+    /// # Errors
+    /// It cannot; in a sentence.
+    pub(crate) fn prepare(&self) -> Result<(), String> {
+        if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            let mut builder = std::fs::DirBuilder::new();
+            builder.recursive(true);
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            let made = builder.create(folder);
+            made.map_err(|error| format!("the folder `{}` cannot be made: {error}", folder.display()))?;
+        }
+        Self::open(&self.path, self.keys.clone()).map(|_| ())
+    }
+
+    /// The tokens of a login, if the file is there.
+    ///
+    /// # Errors
+    /// Others can read the file, or it cannot be read; in a sentence.
+    pub(crate) fn find_login(&self, owner: &TokenOwner) -> Result<Option<StoredToken>, String> {
+        match std::fs::metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(format!("`{}` cannot be read: {error}", self.path.display())),
+            Ok(metadata) => check_mode(&self.path, &metadata)?,
+        }
+        let record = self.read()?.tokens.into_iter().find(|record| record.is_of(owner));
+        Ok(record.map(StoredToken::from))
+    }
+
     /// `FILE.lock`: a lock on the file itself would be lost with the rename that replaces it.
     fn open_lock(&self) -> io::Result<File> {
         let path = self.beside(".lock");
@@ -275,6 +319,26 @@ impl<'s> LockedTokenStore<'s> {
         }
         self.store.unsaved.forget(owner, token.generation);
         Ok(())
+    }
+
+    /// Writes the tokens of a new login in place of those of the last one.
+    ///
+    /// # Errors
+    /// They cannot be written; the end of a sentence.
+    pub(crate) fn put_login(&mut self, owner: &TokenOwner, token: StoredToken) -> Result<(), String> {
+        let before = self.find(owner)?.map_or(0, |before| before.generation);
+        let generation = before + 1;
+        self.put_newer(owner, &StoredToken { generation, ..token })
+    }
+
+    /// Removes the tokens of an owner.
+    ///
+    /// # Errors
+    /// The file cannot be written; the end of a sentence.
+    pub(crate) fn remove(&mut self, owner: &TokenOwner) -> Result<(), String> {
+        let mut file = self.store.read()?;
+        file.tokens.retain(|record| record.id != owner.id);
+        self.write(file)
     }
 
     /// Makes sure that a new token can be written, before a refresh token is used that may be good for one use.

@@ -1,0 +1,294 @@
+//! Logins: a person agrees once, and the refresh token that this gives is kept in the token store.
+//!
+//! Who the person is is decided by the authorization server alone. The token is bound to the scheme, the endpoint, the client and the origin of
+//! the API: another document or base URL under the same names does not get it.
+
+pub(crate) mod authorization;
+pub(crate) mod device;
+mod find;
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+use tokio::time::sleep;
+use url::Url;
+
+use self::authorization::{AuthorizationParameters, AuthorizationRequest, OFFLINE_ACCESS};
+use self::device::{DeviceAuthorization, next_interval};
+use super::tokens::grant::{Grant, TokenRequest};
+use super::tokens::issuer_metadata::IssuerMetadata;
+use super::tokens::oauth_client::exposed;
+use super::tokens::stored_token::{LoginFacts, StoredToken, TokenOwner};
+use super::tokens::token_endpoint::{TokenEndpoint, TokenRefusal};
+use super::tokens::token_keeper::TokenKeeper;
+use super::tokens::token_reply::{Granted, seconds};
+use super::tokens::token_source::TokenSource;
+use super::tokens::token_store::TokenStore;
+use crate::text::one_line;
+
+/// Scope of `OpenID` Connect requests (`OpenID` Connect Core 1.0 section 3.1.2.1).
+const OPENID: &str = "openid";
+
+/// Login by which the tokens of one security scheme are had.
+#[derive(Debug)]
+pub(crate) struct Login {
+    endpoint: TokenEndpoint,
+    endpoints: LoginEndpoints,
+    scopes: Vec<String>,
+    audience: Option<SecretString>,
+    /// Owner of the tokens; `None` if the location of the API is not known, because nothing is called.
+    owner: Option<TokenOwner>,
+    store: TokenStore,
+}
+
+/// The endpoints of a login besides the token endpoint. The issuer's metadata name those that are missing.
+#[derive(Debug)]
+struct LoginEndpoints {
+    issuer: Option<Url>,
+    authorization: Option<Url>,
+    device: Option<Url>,
+}
+
+/// Outcome of the end of a login.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum LogoutOutcome {
+    /// Nobody was signed in.
+    NobodySignedIn,
+    /// The refresh token is revoked and removed.
+    Revoked,
+    /// The refresh token is removed; the authorization server names no revocation endpoint.
+    Removed,
+    /// The refresh token is removed, and could not be revoked: the end of a sentence.
+    NotRevoked(String),
+}
+
+const NO_LOCATION: &str = "the document names no server for all operations, so no token can be bound to the API; name it with --base-url";
+
+impl Login {
+    /// The security scheme.
+    pub(crate) fn scheme(&self) -> &str {
+        &self.endpoint.client().scheme
+    }
+
+    /// The store, to be shown.
+    pub(crate) fn store(&self) -> &TokenStore {
+        &self.store
+    }
+
+    /// The tokens that are stored, if somebody is signed in.
+    ///
+    /// # Errors
+    /// The store cannot be read; in a sentence.
+    pub(crate) fn stored(&self) -> Result<Option<StoredToken>, String> {
+        self.owner.as_ref().map_or(Ok(None), |owner| self.store.find_login(owner))
+    }
+
+    fn is_stored(&self) -> bool {
+        self.stored().is_ok_and(|stored| stored.is_some())
+    }
+
+    /// The source of the tokens that the login gives.
+    fn into_source(self) -> TokenSource {
+        let keeper = self.owner.map(|owner| TokenKeeper::of_login(owner, self.store));
+        let request = TokenRequest {
+            grant: None,
+            // Without it, the scopes are those that were agreed to (RFC 6749 section 6).
+            scopes: None,
+            audience: self.audience,
+        };
+        TokenSource::new(self.endpoint, request, keeper)
+    }
+
+    /// Begins a login in the browser, which is sent back to `redirect`.
+    ///
+    /// # Errors
+    /// It cannot begin; in a sentence.
+    pub(crate) async fn authorization_request(&self, redirect: &Url) -> Result<AuthorizationRequest, String> {
+        self.owner.as_ref().ok_or(NO_LOCATION)?;
+        self.store.prepare()?;
+        let metadata = self.metadata().await?;
+        let endpoint = self.endpoints.authorization.as_ref();
+        let endpoint = endpoint.or_else(|| metadata.as_ref()?.authorization_endpoint.as_ref());
+        let endpoint = endpoint.ok_or_else(|| self.lacks("authorization_url", "authorization endpoint"))?;
+        let scopes = self.asked_scopes(metadata.as_ref());
+        AuthorizationRequest::new(
+            endpoint,
+            redirect,
+            &AuthorizationParameters {
+                client_id: exposed(self.endpoint.client().id.as_ref()).unwrap_or_default(),
+                scopes: &scopes,
+                audience: exposed(self.audience.as_ref()),
+                issuer: metadata.as_ref().map(|metadata| (metadata.issuer.as_str(), metadata.names_itself)),
+            },
+        )
+    }
+
+    /// Ends a login with the code that the browser has brought.
+    ///
+    /// # Errors
+    /// There are no tokens, or they cannot be kept; in a sentence.
+    pub(crate) async fn redeem_code(&self, request: &AuthorizationRequest, code: SecretString) -> Result<LoginFacts, String> {
+        let started = Instant::now();
+        let granted = self.endpoint.ask(&request.grant(code), &[]).await;
+        let granted = granted.map_err(|refusal| refusal.describe().into_owned())?;
+        self.keep(granted, request.scopes(), started).await
+    }
+
+    /// Begins a login on another device.
+    ///
+    /// # Errors
+    /// It cannot begin; in a sentence.
+    pub(crate) async fn device_authorization(&self) -> Result<DeviceAuthorization, String> {
+        self.owner.as_ref().ok_or(NO_LOCATION)?;
+        self.store.prepare()?;
+        let metadata = self.metadata().await?;
+        let endpoint = self.endpoints.device.as_ref();
+        let endpoint = endpoint.or_else(|| metadata.as_ref()?.device_authorization_endpoint.as_ref());
+        let endpoint = endpoint.ok_or_else(|| self.lacks("device_authorization_url", "device authorization endpoint"))?;
+        let scopes = self.asked_scopes(metadata.as_ref());
+        let mut parameters = Vec::new();
+        if !scopes.is_empty() {
+            parameters.push(("scope", scopes.as_str()));
+        }
+        parameters.extend(exposed(self.audience.as_ref()).map(|audience| ("audience", audience)));
+        let reply = self.endpoint.post(endpoint, &parameters).await;
+        let reply = reply.map_err(|refusal| describe_of("device authorization", &refusal))?;
+        let device: DeviceAuthorization =
+            serde_json::from_slice(&reply).map_err(|_| "the device authorization endpoint's answer holds no code".to_owned())?;
+        Ok(device.with_scopes(scopes))
+    }
+
+    /// Waits until the person has signed in on another device.
+    ///
+    /// # Errors
+    /// There are no tokens, or they cannot be kept; in a sentence.
+    pub(crate) async fn redeem_device_code(&self, device: &DeviceAuthorization) -> Result<LoginFacts, String> {
+        let grant = Grant::DeviceCode(device.device_code.clone());
+        let mut interval = device.interval();
+        loop {
+            sleep(interval).await;
+            let started = Instant::now();
+            let refusal = match self.endpoint.ask(&grant, &[]).await {
+                Ok(granted) => return self.keep(granted, &device.scopes, started).await,
+                Err(refusal) => refusal,
+            };
+            interval = next_interval(interval, &refusal).ok_or_else(|| refusal.describe().into_owned())?;
+        }
+    }
+
+    /// Ends a login: revokes the refresh token if the issuer's metadata name an endpoint for that (RFC 7009), and removes it in any case.
+    ///
+    /// # Errors
+    /// The store cannot be read or written; in a sentence.
+    pub(crate) async fn log_out(&self) -> Result<LogoutOutcome, String> {
+        let Some(owner) = self.owner.as_ref().filter(|_| self.is_stored()) else {
+            return self.stored().map(|_| LogoutOutcome::NobodySignedIn);
+        };
+        // While it is locked, no other process renews the token.
+        let mut store = self.store.lock().await?;
+        let Some(stored) = store.find(owner)? else {
+            return Ok(LogoutOutcome::NobodySignedIn);
+        };
+        let outcome = self.revoke(&stored.refresh_token).await;
+        store.remove(owner)?;
+        Ok(match outcome {
+            Ok(true) => LogoutOutcome::Revoked,
+            Ok(false) => LogoutOutcome::Removed,
+            Err(why) => LogoutOutcome::NotRevoked(why),
+        })
+    }
+
+    /// Revokes a refresh token. Returns false if the issuer names no endpoint for that.
+    async fn revoke(&self, token: &SecretString) -> Result<bool, String> {
+        let Some(endpoint) = self.metadata().await?.and_then(|metadata| metadata.revocation_endpoint) else {
+            return Ok(false);
+        };
+        let parameters = [("token", token.expose_secret()), ("token_type_hint", "refresh_token")];
+        let revoked = self.endpoint.post(&endpoint, &parameters).await;
+        revoked.map(|_| true).map_err(|refusal| describe_of("revocation", &refusal))
+    }
+
+    async fn metadata(&self) -> Result<Option<IssuerMetadata>, String> {
+        let Some(issuer) = &self.endpoints.issuer else { return Ok(None) };
+        let read = self.endpoint.metadata(issuer).await;
+        read.map(Some).map_err(|refusal| refusal.describe().into_owned())
+    }
+
+    /// The scopes that are asked for.
+    fn asked_scopes(&self, metadata: Option<&IssuerMetadata>) -> String {
+        let mut scopes: Vec<&str> = self.scopes.iter().map(String::as_str).collect();
+        let is_listed = metadata.is_some_and(|metadata| metadata.scopes.iter().any(|scope| scope == OFFLINE_ACCESS));
+        if is_listed && !scopes.contains(&OFFLINE_ACCESS) {
+            scopes.push(OFFLINE_ACCESS);
+        }
+        scopes.join(" ")
+    }
+
+    /// Stores what was granted.
+    async fn keep(&self, granted: Granted, asked: &str, started: Instant) -> Result<LoginFacts, String> {
+        let owner = self.owner.as_ref().ok_or(NO_LOCATION)?;
+        let refresh_token = granted.refresh_token.filter(|token| !token.expose_secret().is_empty());
+        let refresh_token = refresh_token.ok_or_else(|| self.explain_missing_token(asked))?;
+        let claims = granted.id_token.as_ref().and_then(Value::as_str).and_then(claims_of);
+        let claim = |name: &str| claims.as_ref()?.get(name)?.as_str().map(str::to_owned);
+        let facts = LoginFacts {
+            scopes: granted.scope.as_ref().and_then(Value::as_str).unwrap_or(asked).to_owned(),
+            subject: claim("sub"),
+            email: claim("email"),
+            since: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+        };
+        let lifetime = granted.expires_in.as_ref().and_then(seconds);
+        let left = lifetime.map(|lifetime| lifetime.saturating_sub(started.elapsed()));
+        let token = StoredToken {
+            refresh_token,
+            access_token: granted.access_token,
+            expires: left.map(|left| SystemTime::now() + left),
+            lifetime,
+            generation: 0,
+            login: Some(facts.clone()),
+        };
+        let mut store = self.store.lock().await?;
+        store.put_login(owner, token)?;
+        Ok(facts)
+    }
+
+    /// Explains why there is no refresh token, without which the login would end with the access token.
+    fn explain_missing_token(&self, asked: &str) -> String {
+        let scheme = one_line(self.scheme());
+        if asked.split(' ').any(|scope| scope == OFFLINE_ACCESS) {
+            format!(
+                "the token endpoint gave no refresh token, although `{OFFLINE_ACCESS}` was asked for; allow the client that scope and the grant `refresh_token` at the authorization server"
+            )
+        } else {
+            format!(
+                "the token endpoint gave no refresh token, and the scope `{OFFLINE_ACCESS}` was not asked for; set `auth.{scheme}.scopes` with it, or with what the server calls it, or allow the client the grant `refresh_token` there"
+            )
+        }
+    }
+
+    fn lacks(&self, key: &str, what: &str) -> String {
+        let scheme = one_line(self.scheme());
+        if self.endpoints.issuer.is_some() {
+            format!("the issuer names no {what} that is encrypted or on this machine; set `auth.{scheme}.{key}`")
+        } else {
+            format!("no {what} is known; set `auth.{scheme}.{key}`, or `auth.{scheme}.issuer`")
+        }
+    }
+}
+
+/// Describes a refusal of an endpoint other than the token endpoint.
+fn describe_of(endpoint: &str, refusal: &TokenRefusal) -> String {
+    refusal
+        .describe()
+        .replace("the token endpoint", &format!("the {endpoint} endpoint"))
+}
+
+/// The claims of an ID token. It came from the token endpoint itself, which takes the place of its signature (`OpenID` Connect Core 1.0
+/// section 3.1.3.7); the claims are only shown.
+fn claims_of(token: &str) -> Option<Value> {
+    let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
+    serde_json::from_slice(&claims).ok()
+}
