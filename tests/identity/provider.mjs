@@ -1,5 +1,6 @@
 // An authorization server of npm (oidc-provider, certified by the OpenID Foundation) with the grants that a gateway needs.
-// It reads its clients, with their public keys in PEM, as JSON from standard input, and prints its address.
+// It reads its clients, with their public keys in PEM, as JSON from standard input, and prints its address. Whoever comes with a browser is
+// alice, and agrees to everything.
 import { createServer } from 'node:http';
 import { Provider, errors } from 'oidc-provider';
 import { createRemoteJWKSet, exportJWK, importSPKI, jwtVerify } from 'jose';
@@ -13,8 +14,8 @@ const chunks = [];
 for await (const chunk of process.stdin) chunks.push(chunk);
 const { clients } = JSON.parse(Buffer.concat(chunks).toString());
 for (const client of clients) {
-  client.redirect_uris = [];
-  client.response_types = [];
+  client.redirect_uris ??= [];
+  client.response_types ??= [];
   if (!client.public_key) continue;
   const { public_key: pem, ...rest } = client;
   const key = await importSPKI(pem, client.token_endpoint_auth_signing_alg, { extractable: true });
@@ -34,6 +35,8 @@ const provider = new Provider(issuer, {
   features: {
     devInteractions: { enabled: false },
     clientCredentials: { enabled: true },
+    deviceFlow: { enabled: true },
+    revocation: { enabled: true },
     resourceIndicators: {
       enabled: true,
       defaultResource: () => API,
@@ -44,6 +47,8 @@ const provider = new Provider(issuer, {
       },
     },
   },
+  interactions: { url: (ctx, interaction) => `/interaction/${interaction.uid}` },
+  rotateRefreshToken: true,
   findAccount: (ctx, sub) => ({ accountId: sub, claims: () => ({ sub }) }),
   ttl: { AccessToken: 300, ClientCredentials: 300 },
 });
@@ -99,5 +104,28 @@ provider.registerGrantType(ON_BEHALF_OF, async (ctx) => {
 }, ['assertion', 'requested_token_use', 'scope'], []);
 
 provider.on('server_error', (ctx, error) => console.error(error));
-server.on('request', provider.callback());
+async function interact(request, response) {
+  const { prompt, params, session, grantId } = await provider.interactionDetails(request, response);
+  if (prompt.name === 'login') {
+    await provider.interactionFinished(request, response, { login: { accountId: 'alice' } });
+    return;
+  }
+  const grant = grantId
+    ? await provider.Grant.find(grantId)
+    : new provider.Grant({ accountId: session.accountId, clientId: params.client_id });
+  const { missingOIDCScope = [], missingResourceScopes = {} } = prompt.details;
+  grant.addOIDCScope(missingOIDCScope.join(' '));
+  Object.entries(missingResourceScopes).forEach(([indicator, scopes]) => grant.addResourceScope(indicator, scopes.join(' ')));
+  const consent = { grantId: await grant.save() };
+  await provider.interactionFinished(request, response, { consent }, { mergeWithLastSubmission: true });
+}
+
+const answer = provider.callback();
+server.on('request', (request, response) => {
+  if (!request.url.startsWith('/interaction/')) return answer(request, response);
+  return interact(request, response).catch((error) => {
+    console.error(error);
+    response.writeHead(500).end();
+  });
+});
 console.log(issuer);
