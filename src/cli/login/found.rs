@@ -57,7 +57,7 @@ impl ImpossibleLogin {
 /// # Errors
 /// The settings or the documents cannot be used.
 pub(super) async fn find_logins(settings: &CommandSettings, file: &ConfigFile) -> Result<FoundLogins, Failure> {
-    let config = load::chosen_settings(settings, file, LogLevel::Error)?;
+    let config = load::chosen_settings(settings, file, LogLevel::Warn)?;
     refuse_mocks_and_tenants(&config.apis)?;
     let is_over_http = matches!(config.process.transport, Transport::Http { .. });
     let loaded = load_each(config.apis, LoadPurpose::Serve).await?;

@@ -124,8 +124,9 @@ async fn by_browser(login: &Login, callback: Option<&Url>) -> Result<LoginFacts,
         "To sign in, open this address in a browser on this machine:\n\n{}\n\n",
         request.url()
     ))?;
-    if io::stdout().is_terminal()
-        && has_browser()
+    if !has_browser() {
+        output::print_remark("note: a browser on another machine cannot come back to this one; --device has no need to");
+    } else if io::stdout().is_terminal()
         && let Err(error) = open::that_detached(request.url().as_str())
     {
         output::print_remark(&format!("note: no browser could be opened: {error}"));

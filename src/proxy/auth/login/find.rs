@@ -59,17 +59,17 @@ impl SchemeResolver<'_> {
         }
         let Some(store) = self.credentials.login_store.clone() else {
             return Err(
-                "over HTTP, everybody would act as the person who signs in; if that is what you want, name a store with --token-store"
+                "there is no place for its tokens: over HTTP, everybody would act as the person who signs in, and if that is what you want, name a store with --token-store"
                     .into(),
             );
         };
-        if !values.contains_key(&CredentialPart::ClientId) {
+        let missing_client = (!values.contains_key(&CredentialPart::ClientId)).then(|| {
             let setting = self.part_setting(name, CredentialPart::ClientId);
-            return Err(format!(
+            format!(
                 "it needs the client that you registered with the authorization server: `auth.{}.client_id`, or {setting}",
                 one_line(name)
-            ));
-        }
+            )
+        });
         let options = self.credentials.clients.get(name);
         let issuer = url_of(&values, CredentialPart::Issuer);
         let own = |text: &Option<String>| text.as_deref().filter(|_| issuer.is_none()).and_then(|text| self.own_url(text));
@@ -82,8 +82,11 @@ impl SchemeResolver<'_> {
         let endpoint = endpoint.or_else(|| issuer.clone().map(Endpoint::Issuer));
         let endpoint = endpoint.or_else(|| own(&consent.token).map(Endpoint::Token));
         let is_complete = issuer.is_some() || authorization.is_some() || device.is_some();
-        let Some(endpoint) = endpoint.filter(|_| is_complete) else {
-            return Err(explain_endpoints(name, consent));
+        let endpoint = endpoint.filter(|_| is_complete).ok_or_else(|| explain_endpoints(name, consent));
+        let endpoint = match (missing_client, endpoint) {
+            (None, endpoint) => endpoint?,
+            (Some(client), Ok(_)) => return Err(client),
+            (Some(client), Err(endpoints)) => return Err(format!("{client}; and {endpoints}")),
         };
         if let Some(url) = [Some(endpoint.url()), issuer.as_ref()]
             .into_iter()

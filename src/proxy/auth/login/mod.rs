@@ -214,7 +214,10 @@ impl Login {
     async fn metadata(&self) -> Result<Option<IssuerMetadata>, String> {
         let Some(issuer) = &self.endpoints.issuer else { return Ok(None) };
         let read = self.endpoint.metadata(issuer).await;
-        read.map(Some).map_err(|refusal| refusal.describe().into_owned())
+        read.map(Some).map_err(|refusal| match refusal {
+            TokenRefusal::Unreachable(_) => format!("the metadata of the issuer `{issuer}` cannot be read"),
+            refusal => refusal.describe().into_owned(),
+        })
     }
 
     /// The scopes that are asked for.

@@ -79,7 +79,10 @@ impl Grant {
             (_, _, Some(token)) => Ok(Some(Self::RefreshToken(token))),
             (Some(username), Some(password), None) => Ok(Some(Self::Password { username, password })),
             (None, None, None) if has_key || values.contains_key(&CredentialPart::ClientSecret) => Ok(Some(Self::ClientCredentials)),
-            (None, None, None) => Err((CredentialPart::ClientSecret, "a client needs a secret or a key to get tokens")),
+            (None, None, None) => Err((
+                CredentialPart::ClientSecret,
+                "a client needs a secret or a key to get tokens, or a person signs in with `openapi-mcp login`",
+            )),
         }
     }
 

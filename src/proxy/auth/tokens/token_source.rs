@@ -234,6 +234,12 @@ impl TokenSource {
                 return Ok(token);
             }
         }
+        if is_login && turn.newest().is_none() {
+            // It was removed while this process waited for its turn.
+            turn.end().await;
+            renewal.refresh_token = None;
+            return Err(self.signed_out("nobody is signed in; sign in"));
+        }
         let renewed = match turn.begin_renewal().await {
             Ok(()) => timeout(RENEWAL_TIMEOUT, self.renew_by(renewal, turn.newest().is_some()))
                 .await
