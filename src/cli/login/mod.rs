@@ -37,7 +37,7 @@ pub(crate) struct LoginCommand {
     /// The address on this machine to which the browser comes back, if the server wants a fixed one [default: http://127.0.0.1:PORT/callback
     /// with a free port]
     #[arg(long, value_name = "URL", value_parser = read_callback)]
-    callback: Option<Url>,
+    callback: Option<CallbackAddress>,
     /// Show who is signed in
     #[arg(long, conflicts_with_all = ["callback", "device"])]
     status: bool,
@@ -45,11 +45,21 @@ pub(crate) struct LoginCommand {
     scheme: Option<String>,
 }
 
+/// Address that the browser comes back to.
+#[derive(Debug, Clone)]
+struct CallbackAddress {
+    url: Url,
+    /// As it was written: servers compare it to the letter.
+    text: String,
+}
+
 /// A loopback address over http (RFC 8252 section 7.3).
-fn read_callback(text: &str) -> Result<Url, String> {
+fn read_callback(text: &str) -> Result<CallbackAddress, String> {
     let url = Url::parse(text).ok().filter(|url| url.scheme() == "http" && is_loopback(url));
     let is_plain = |url: &Url| url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none();
+    let text = text.to_owned();
     url.filter(|url| is_plain(url) && url.port() != Some(0))
+        .map(|url| CallbackAddress { url, text })
         .ok_or_else(|| "it must be an http address of this machine, as in http://localhost:8765/cb".to_owned())
 }
 
@@ -113,13 +123,14 @@ impl From<Failure> for LoginFailure {
     }
 }
 
-async fn by_browser(login: &Login, callback: Option<&Url>) -> Result<LoginFacts, LoginFailure> {
-    let bound = LoginCallback::bind(callback).await;
+async fn by_browser(login: &Login, callback: Option<&CallbackAddress>) -> Result<LoginFacts, LoginFailure> {
+    let bound = LoginCallback::bind(callback.map(|address| &address.url)).await;
     let listener = bound.map_err(|error| {
-        let address = callback.map_or("127.0.0.1", Url::as_str);
+        let address = callback.map_or("127.0.0.1", |address| &address.text);
         format!("nothing can listen at {address} ({error}); another program may, and --device needs no address")
     })?;
-    let request = Arc::new(login.authorization_request(listener.redirect()).await?);
+    let redirect = callback.map_or_else(|| listener.redirect().as_str(), |address| &address.text);
+    let request = Arc::new(login.authorization_request(redirect).await?);
     output::print_result(&format!(
         "To sign in, open this address in a browser on this machine:\n\n{}\n\n",
         request.url()

@@ -363,7 +363,11 @@ impl Credentials {
         let given = self.schemes.values().flatten().filter(|(part, _)| part.is_url());
         let variables = self.variables.iter().filter(|(name, _)| CredentialPart::of_variable(name).is_url());
         let mut urls = given.map(|(_, url)| url).chain(variables.map(|(_, url)| url));
-        urls.any(|url| url.expose_secret().starts_with("https:")) || self.signatures.values().any(|signature| signature.keys.wants_tls())
+        let mut of_logins = self.clients.values().filter_map(|client| client.device_authorization_url.as_ref());
+        let mut signatures = self.signatures.values();
+        urls.any(|url| url.expose_secret().starts_with("https:"))
+            || of_logins.any(|url| url.scheme() == "https")
+            || signatures.any(|signature| signature.keys.wants_tls())
     }
 
     /// The secrets in each form in which they are sent: as they are, as `Basic` writes them, and the passwords of `user:password`.

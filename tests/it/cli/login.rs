@@ -515,11 +515,13 @@ fn p47_a_login_counts_for_the_origin_of_the_api_alone() {
 fn the_browser_comes_back_to_the_address_that_the_server_knows() {
     let setup = Setup::new(Quirk::None, &json!({}));
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let callback = format!("http://localhost:{port}/cb");
-    let login = setup.begin(&["--callback", &callback]);
-    assert_eq!(login.parameter("redirect_uri"), callback);
-    assert!(login.come_back(&[("code", "the-code")]).starts_with("HTTP/1.1 200 "));
-    assert_eq!(login.end().0, Some(0));
+    for callback in [format!("http://localhost:{port}/cb"), format!("http://127.0.0.1:{port}")] {
+        let login = setup.begin(&["--callback", &callback]);
+        assert_eq!(login.parameter("redirect_uri"), callback, "to the letter");
+        assert!(login.come_back(&[("code", "the-code")]).starts_with("HTTP/1.1 200 "));
+        assert_eq!(login.end().0, Some(0));
+        assert_eq!(field(setup.asked("/token").last().unwrap(), "redirect_uri"), callback);
+    }
     for wrong in [
         "https://localhost:8765/cb",
         "http://192.0.2.1:8765/cb",

@@ -17,7 +17,7 @@ pub(super) const OFFLINE_ACCESS: &str = "offline_access";
 #[derive(Debug)]
 pub(crate) struct AuthorizationRequest {
     url: Url,
-    redirect: Url,
+    redirect: String,
     state: SecretString,
     verifier: SecretString,
     issuer: Option<String>,
@@ -49,7 +49,7 @@ impl AuthorizationRequest {
     ///
     /// # Errors
     /// The system has no randomness.
-    pub(super) fn new(endpoint: &Url, redirect: &Url, asked: &AuthorizationParameters<'_>) -> Result<Self, String> {
+    pub(super) fn new(endpoint: &Url, redirect: &str, asked: &AuthorizationParameters<'_>) -> Result<Self, String> {
         let (state, verifier) = (random_text()?, random_text()?);
         let mut url = endpoint.clone();
         url.set_fragment(None);
@@ -58,7 +58,7 @@ impl AuthorizationRequest {
         query
             .append_pair("response_type", "code")
             .append_pair("client_id", asked.client_id)
-            .append_pair("redirect_uri", redirect.as_str())
+            .append_pair("redirect_uri", redirect)
             .append_pair("state", state.expose_secret())
             .append_pair("code_challenge", &challenge)
             .append_pair("code_challenge_method", "S256");
@@ -75,7 +75,7 @@ impl AuthorizationRequest {
         drop(query);
         Ok(Self {
             url,
-            redirect: redirect.clone(),
+            redirect: redirect.to_owned(),
             state,
             verifier,
             issuer: asked.issuer.map(|(issuer, _)| issuer.to_owned()),
@@ -131,7 +131,7 @@ impl AuthorizationRequest {
     pub(super) fn grant(&self, code: SecretString) -> Grant {
         Grant::AuthorizationCode {
             code,
-            redirect_uri: self.redirect.to_string(),
+            redirect_uri: self.redirect.clone(),
             verifier: self.verifier.clone(),
         }
     }

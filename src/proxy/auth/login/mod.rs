@@ -106,7 +106,7 @@ impl Login {
     ///
     /// # Errors
     /// It cannot begin; in a sentence.
-    pub(crate) async fn authorization_request(&self, redirect: &Url) -> Result<AuthorizationRequest, String> {
+    pub(crate) async fn authorization_request(&self, redirect: &str) -> Result<AuthorizationRequest, String> {
         self.owner.as_ref().ok_or(NO_LOCATION)?;
         self.store.prepare()?;
         let metadata = self.metadata().await?;
