@@ -40,6 +40,17 @@ module.exports = async browser => {
     assert.deepEqual(messages, []);
   });
 
+  await check("the HTML that documents use for text is rendered, and no other", async () => {
+    const description = '<p>Makes a <code>Charge</code>, see <a href="/docs">the guide</a>.</p>\n<ul>\n<li>one</li>\n<li><b>two</b></li>\n</ul><p>a &lt; b <img src=x></p>';
+    const { page, messages } = await openTools(browser, await serve(["--spec", write(folder, "Tags", { operationId: "read_tags", summary: "Read tags", description }), "--mock"]));
+    const box = page.locator("#description-text");
+    assert.equal(await box.locator("p").first().textContent(), "Makes a Charge, see the guide.");
+    assert.deepEqual([await box.locator("code").textContent(), await box.locator("li").allTextContents()], ["Charge", ["one", "two"]]);
+    assert.equal(await box.locator("p").last().textContent(), "a < b <img src=x>");
+    assert.deepEqual([await page.locator("img").count(), await page.locator("a").count()], [0, 0]);
+    assert.deepEqual(messages, []);
+  });
+
   await check("hostile text of a document stays text", async () => {
     const evil = "</script><script>document.title='evil'</script><img src=x onerror=\"document.title='evil'\">&lt;b&gt;\u202e evil \u2066 [x](javascript:alert(1)) ![p](https://elsewhere.example/p.png) <!--script--> <!--settings-->";
     const parameters = [{ name: "x<img src=x onerror=1>", in: "query", description: evil, schema: { type: "string" } }];

@@ -34,7 +34,7 @@ function folded(parts, word, isOpen) {
 function group(name, schema, members, isRequired, root, example) {
   const box = make("fieldset"), required = [], optional = [];
   box.append(heading(make("legend"), name, "object", isRequired));
-  if (schema.description && schema.description !== "The request body") box.append(inline(make("p", undefined, "remark foreign"), schema.description));
+  if (schema.description && schema.description !== "The request body") box.append(inline(make("p", undefined, "remark foreign"), withoutTags(schema.description).trim()));
   for (const [key, inner] of members) {
     const meant = simplified(inner, root), isNeeded = (schema.required || []).includes(key);
     const about = { ...meant, description: inner.description || meant.description };
@@ -56,7 +56,7 @@ function heading(node, name, kind, isRequired) {
 }
 
 function field(place, schema, isRequired, root, example, isInRequired = true) {
-  const id = "argument-" + fields.length, name = place.join("."), kind = kindOfField(schema, root), box = make("div", undefined, "field");
+  const id = "argument-" + fields.length, name = place.join("."), kind = kindOfField(place.at(-1), schema, root), box = make("div", undefined, "field");
   const entry = { place, name: place.at(-1), schema, root, kind, isRequired, isInRequired, box, error: make("p", undefined, "error") };
   const label = make(kind === "boxes" || settings.tools ? "p" : "label", undefined, "label");
   if (label.tagName === "LABEL") label.htmlFor = id;
@@ -64,7 +64,7 @@ function field(place, schema, isRequired, root, example, isInRequired = true) {
   box.append(heading(label, place.at(-1), kind === "file" ? "file" : typeInWords(schema, root), isRequired));
   const described = [];
   if (schema.description) {
-    const remark = inline(make("p", undefined, "remark foreign"), schema.description);
+    const remark = inline(make("p", undefined, "remark foreign"), withoutTags(schema.description).trim());
     remark.dir = "auto";
     remark.id = id + "-remark";
     described.push(remark.id);
@@ -106,13 +106,13 @@ function prefill(entry, sample) {
   return [button];
 }
 
-function kindOfField(schema, root) {
+function kindOfField(name, schema, root) {
   const kinds = kindsOf(schema).filter(kind => kind !== "null"), items = resolved(schema.items, root);
   if (Array.isArray(schema.enum) && schema.enum.length < 300) return "enum";
   if ((kinds.includes("string") && (schema.properties || {}).data) || schema.contentEncoding === "base64" || schema.format === "binary") return "file";
   if (kinds[0] === "boolean") return "boolean";
   if (kinds[0] === "array" && Array.isArray(items.enum) && items.enum.length <= MOST_BOXES) return "boxes";
-  if (kinds[0] === "string") return /^(body|content|text|message|description|comment|note|query|prompt)$/i.test(schema.title || "") || schema.maxLength > 300 ? "lines" : "text";
+  if (kinds[0] === "string") return /^(body|content|text|message|description|comment|note|prompt)$/i.test(name) ? "lines" : "text";
   if (kinds[0] === "integer" || kinds[0] === "number") return "number";
   return "json";
 }

@@ -2,10 +2,10 @@ const MARKED = /(`+)([^`]|[^`][^]*?[^`])\1(?!`)|\*\*(?=\S)([^]*?\S)\*\*|\*(?=[^\
 
 /**
  * Markdown as nodes: paragraphs, headings, lists, code, quotes, emphasis. A link is its text, with the address as a remark of the pointer,
- * because nothing of a document leads away from this page; HTML stays text.
+ * because nothing of a document leads away from this page. Other HTML than that of [`withoutTags`] stays text.
  */
 function markdown(text) {
-  const root = document.createDocumentFragment(), lines = text.slice(0, 30000).replace(/\r\n?/g, "\n").split("\n");
+  const root = document.createDocumentFragment(), lines = withoutTags(text.slice(0, 30000)).replace(/\r\n?/g, "\n").split("\n");
   let at = 0;
   const gather = (test, change) => { const found = []; while (at < lines.length && test(lines[at], found)) found.push(change(lines[at++])); return found.join("\n"); };
   while (at < lines.length) {
@@ -46,6 +46,21 @@ function markdown(text) {
     return node;
   }
 }
+const TAG_MARKS = { code: "`", strong: "**", b: "**", em: "*", i: "*" };
+const ENTITIES = { lt: "<", gt: ">", amp: "&", quot: '"', "#39": "'", nbsp: " " };
+
+/** The HTML that documents use for text, as Markdown. A text with backticks is Markdown, and its tags are code. */
+function withoutTags(text) {
+  if (text.includes("`") || !/<[a-z]/i.test(text)) return text;
+  return text
+    .replace(/<a\s+href="([^"<>\s]*)"[^<>]*>([^<>]*)<\/a>/gi, "[$2]($1)")
+    .replace(/<\/?(?:p|div|ul|ol)>/gi, "\n\n")
+    .replace(/<li>\s*/gi, "\n- ")
+    .replace(/<\/li>/gi, "")
+    .replace(/<\/?(code|strong|b|em|i)>/gi, (_, name) => TAG_MARKS[name.toLowerCase()])
+    .replace(/&(lt|gt|amp|quot|#39|nbsp);/g, (_, name) => ENTITIES[name]);
+}
+
 const BULLET = /^\s*(?:[-*+]|\d{1,9}[.)])\s+/;
 
 function inline(node, text, depth = 0) {
