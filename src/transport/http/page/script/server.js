@@ -3,7 +3,8 @@ let token = "", nextId = 1;
 
 /** The endpoint at this origin. */
 const target = (() => {
-  const here = location.origin + location.pathname;
+  // The address becomes a part of commands. A path behind a proxy may hold what a shell reads.
+  const here = location.origin + location.pathname.replace(/[^\w./~%-]/g, mark => "%" + mark.charCodeAt(0).toString(16).toUpperCase());
   return here.endsWith("/mcp") ? here : new URL("mcp", here).href;
 })();
 /** The endpoint as clients use it. */
