@@ -79,16 +79,17 @@ pub(crate) fn error_in_a_line(error: &(dyn Error + 'static)) -> String {
 /// The longest name that another one is suggested for, in bytes: comparing takes time in proportion to both.
 pub(crate) const MAX_LIKENED_BYTES: usize = 128;
 
-/// Returns the candidate most similar to `name`, if its similarity is above `least` (Jaro-Winkler, 0 to 1). A name of more than 128 bytes
+/// Returns the candidate most similar to `name`, if its similarity is above `least` (Jaro-Winkler, 0 to 1, without case). A name of more than 128 bytes
 /// is similar to none.
 pub(crate) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>, least: f64) -> Option<&'c str> {
     if name.len() > MAX_LIKENED_BYTES {
         return None;
     }
+    let folded = name.to_lowercase();
     let scored = candidates
         .into_iter()
         .filter(|candidate| candidate.len() <= MAX_LIKENED_BYTES)
-        .map(|candidate| (strsim::jaro_winkler(candidate, name), candidate));
+        .map(|candidate| (strsim::jaro_winkler(&candidate.to_lowercase(), &folded), candidate));
     scored
         .filter(|(score, _)| *score > least)
         .max_by(|a, b| a.0.total_cmp(&b.0))
@@ -235,7 +236,7 @@ mod tests {
             ),
             ("OpenAPI", 32, "openapi"),
             ("Petstore 3", 32, "petstore-3"),
-            ("Größe", 32, "gr"),
+            ("Größe", 32, "gr-e"),
             ("宠物", 32, "api"),
         ] {
             assert_eq!(name_from_title(title, max_bytes), name, "{title}");

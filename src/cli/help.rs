@@ -310,19 +310,65 @@ fn arrange_for_short_help(command: &str, argument: Arg) -> Arg {
 }
 
 /// Names of settings of other servers, and the ones with the same effect here.
-const NAMES_ELSEWHERE: [(&str, &str); 9] = [
+const NAMES_ELSEWHERE: [(&str, &str); 28] = [
+    ("api-key", CREDENTIALS_OF_API),
+    ("api-base-url", "--base-url URL"),
+    ("bearer-token", CREDENTIALS_OF_API),
+    ("exclude-tags", "--tool-exclude 'tag:NAME'"),
+    (
+        "headers",
+        "--header-env NAME=VARIABLE, or --header 'NAME: VALUE' for what is not secret",
+    ),
     ("host", "--transport http --bind 127.0.0.1:8080"),
     ("http", "--transport http"),
+    ("include-tags", "--tool-include 'tag:NAME'"),
+    ("input", "--spec FILE"),
+    ("json", "--format json"),
+    ("mode", "--tools all, or --tools search; --transport http chooses the transport"),
+    (
+        "name",
+        "--name only with install, uninstall and bundle; clients name a server in their own settings",
+    ),
     ("openapi", "--spec FILE"),
+    ("openapi-spec", "--spec FILE"),
     ("openapi-url", "--spec URL"),
+    ("output", "--format json"),
     ("port", "--transport http --bind 127.0.0.1:8080"),
+    ("schema", "--spec FILE"),
     ("server-url", "--base-url URL"),
+    ("spec-url", "--spec URL"),
+    ("sse", "--transport http, which is streamable HTTP"),
+    ("stateless", "--transport http, which keeps no sessions unless --confirm needs them"),
     ("stdio", "--transport stdio, which is the default"),
+    ("streamable-http", "--transport http"),
     ("swagger", "--spec FILE"),
+    ("tags", "--tool-include 'tag:NAME'"),
     (
         "token",
         "--auth-token-env VARIABLE for the token of clients; OPENAPI_MCP_AUTH_<SCHEME> holds a credential of the API",
     ),
+    ("url", "--spec URL for the document, --base-url URL for the API"),
+];
+
+const CREDENTIALS_OF_API: &str =
+    "nothing: the variable OPENAPI_MCP_AUTH_<SCHEME> holds a credential of the API, and `openapi-mcp check` names it";
+
+/// Names of commands of other programs, and what does the same here.
+const COMMANDS_ELSEWHERE: [(&str, &str); 14] = [
+    ("list", "tools"),
+    ("list-tools", "tools"),
+    ("ls", "tools"),
+    ("inspect", "tools"),
+    ("validate", "check"),
+    ("lint", "check"),
+    ("run", "serve"),
+    ("start", "serve"),
+    ("http", "serve --transport http"),
+    ("stdio", "serve"),
+    ("test", "call"),
+    ("auth", "login"),
+    ("version", "--version"),
+    ("completion", "completions"),
 ];
 
 /// Adds what was probably meant to an error of the command line.
@@ -349,6 +395,8 @@ fn usage_hint(error: &clap::Error, command: &Command) -> Option<String> {
                     let owners = flag_owners(flag, command);
                     let elsewhere = NAMES_ELSEWHERE.iter().find(|(name, _)| *name == flag);
                     match elsewhere {
+                        Some(_) if !owners.is_empty() => Some(format!("--{flag} belongs to {}", owners.join(", "))),
+                        Some(("port", here)) => Some(format!("write {}", with_port(here, given_value(given)))),
                         Some((_, here)) => Some(format!("write {here}")),
                         None => (!owners.is_empty()).then(|| format!("--{flag} belongs to {}", owners.join(", "))),
                     }
@@ -360,6 +408,9 @@ fn usage_hint(error: &clap::Error, command: &Command) -> Option<String> {
         }
         ErrorKind::InvalidSubcommand => {
             let given = text(ContextKind::InvalidSubcommand)?;
+            if let Some((_, here)) = COMMANDS_ELSEWHERE.iter().find(|(name, _)| given.eq_ignore_ascii_case(name)) {
+                return Some(format!("write openapi-mcp {here}"));
+            }
             let is_document = given.contains(['.', '/']);
             is_document.then(|| format!("did you mean openapi-mcp serve --spec {given}?"))
         }
@@ -372,6 +423,27 @@ fn usage_hint(error: &clap::Error, command: &Command) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// The value of a flag of this process's command line: behind `=`, or the next argument.
+fn given_value(flag: &str) -> Option<String> {
+    let mut arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    let given = arguments.find(|argument| {
+        argument
+            .strip_prefix(flag)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    })?;
+    match given.split_once('=') {
+        Some((_, value)) => Some(value.to_owned()),
+        None => arguments.next(),
+    }
+}
+
+/// Puts a port in place of the one of an example.
+fn with_port(example: &str, port: Option<String>) -> String {
+    let is_port = |port: &String| port.parse::<u16>().is_ok();
+    port.filter(is_port)
+        .map_or_else(|| example.to_owned(), |port| example.replace("8080", &port))
 }
 
 /// The commands that have a flag.

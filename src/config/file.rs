@@ -63,7 +63,10 @@ fn refuse_keys_beside_apis(map: &Map<String, Value>, problems: &mut FileProblems
 
 /// The keys of a file and their values.
 fn read_map(text: &str, problems: &mut FileProblems<'_>) -> Map<String, Value> {
-    match serde_yaml::from_str::<Once>(text) {
+    match serde_yaml::from_str::<Once>(text.trim_start_matches('\u{feff}')) {
+        Ok(Once(Value::Object(map))) if map.contains_key("paths") && ["openapi", "swagger"].iter().any(|key| map.contains_key(*key)) => {
+            problems.push("it is an OpenAPI document, not a configuration file; give it with --spec");
+        }
         Ok(Once(Value::Object(map))) => return map,
         Ok(Once(Value::Null)) => {}
         Ok(_) => problems.push("it must be a mapping of keys to values"),

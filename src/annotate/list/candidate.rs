@@ -55,11 +55,10 @@ impl Candidates {
         let authored = names.clone();
         options.layers.operate(&mut decisions, &own, &names, &operations);
         names::apply_wished_names(&mut names, &operations, &decisions, &options.names, &mut diagnostics);
-        for pattern in options.selection.idle(&own, &names, &operations) {
-            diagnostics.push(Diagnostic::warning("#", format!("the pattern `{pattern}` matches no operation")));
-        }
         diagnostics.extend(names::function_names_note(&operations, &names));
         let [ruled, selected] = [&authored, &names].map(|given| NamedOperations::new(&own, given, &operations));
+        let idle = selected.idle_includes(&options.selection.idle(&own, &names, &operations));
+        diagnostics.extend(idle.into_iter().map(|sentence| Diagnostic::warning("#", sentence)));
         let mut unmatched = unmatched::unmatched_patterns(&options.selection, &options.confirm, selected);
         unmatched.extend(unmatched::unmatched_rules(&options.layers, ruled));
         unmatched.extend(unmatched::unmatched_access(&options.access, selected.or_named(&authored)));

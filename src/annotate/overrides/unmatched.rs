@@ -115,14 +115,24 @@ impl<'o> NamedOperations<'o> {
         !pattern.is_optional && !self.any(|names, operation| pattern.matches(names, operation))
     }
 
+    /// Returns a sentence for each pattern of `--tool-include` that matches no operation.
+    pub(crate) fn idle_includes(&self, idle: &[&Pattern]) -> Vec<String> {
+        let sentence = |pattern: &&Pattern| {
+            format!(
+                "the pattern `{pattern}` matches no operation{}",
+                self.describe_nearest(pattern, &[])
+            )
+        };
+        idle.iter().map(sentence).collect()
+    }
+
     /// Returns `; did you mean …?` if a name in the document, or one of the other words of the setting, is similar to the pattern.
     fn describe_nearest(&self, pattern: &Pattern, words: &[&str]) -> String {
         let mut values = self.values(pattern.field);
         values.extend(words.iter().copied().filter(|_| pattern.field == PatternField::Operation));
         let glob = pattern.glob_text();
-        if let Some(nearest) = text::nearest(glob, values.iter().copied(), 0.75) {
-            let prefix = pattern.prefix();
-            return format!("; did you mean `{prefix}{nearest}`?");
+        if pattern.field == PatternField::Operation && glob.starts_with('/') {
+            return format!("; did you mean `path:{glob}`?");
         }
         // A bare word that is a tag or a method.
         for (prefix, field) in [("tag", PatternField::Tag), ("method", PatternField::Method)] {
@@ -130,6 +140,10 @@ impl<'o> NamedOperations<'o> {
             if let Some(value) = self.values(field).iter().find(is_same) {
                 return format!("; did you mean `{prefix}:{value}`?");
             }
+        }
+        if let Some(nearest) = text::nearest(glob, values.iter().copied(), 0.75) {
+            let prefix = pattern.prefix();
+            return format!("; did you mean `{prefix}{nearest}`?");
         }
         String::new()
     }

@@ -43,7 +43,7 @@ use crate::text::name_from_title;
 pub(crate) struct InstallCommand {
     #[command(flatten)]
     target: TargetFile,
-    /// The server's name [default: words of the title]
+    /// The server's name [default: from the title]
     ///
     /// The client shows it, and puts it before the names of tools.
     #[arg(long, value_name = "NAME", help_heading = "Entry")]

@@ -124,21 +124,23 @@ mod tests {
 
     fn command(command: &mut Command) -> String {
         let usage = command.render_usage().to_string();
+        let takes_settings = command.get_arguments().any(|argument| argument.get_id() == "spec");
         let mut part = format!(
-            "## `openapi-mcp {}`\n\n`{}`\n\n",
+            "## `openapi-mcp {}`\n\n`{}`{}\n\n",
             command.get_name(),
-            usage.trim_start_matches("Usage: ")
+            usage.trim_start_matches("Usage: "),
+            if takes_settings { ", with [settings](settings.md)" } else { "" }
         );
         let is_own = |argument: &&Arg| argument.get_env().is_none() && !argument.is_hide_set() && argument.get_id() != "help";
         let rows: String = command.get_arguments().filter(is_own).map(option).collect();
         if !rows.is_empty() {
             part.push_str(&format!("| option | meaning |\n|---|---|\n{rows}\n"));
         }
-        if command.get_arguments().any(|argument| argument.get_id() == "spec") {
-            part.push_str("It also takes [settings](settings.md).\n\n");
-        }
-        if let Some(text) = command.get_after_help() {
-            part.push_str(&format!("```text\n{}\n```\n\n", text.to_string().trim()));
+        // The pages of settings and credentials have what is said of variables.
+        let is_of_variables = |text: &&str| ["Credentials:", "Each setting"].iter().any(|beginning| text.starts_with(beginning));
+        if let Some(text) = command.get_after_help().map(ToString::to_string) {
+            let paragraphs: Vec<&str> = text.trim().split("\n\n").filter(|text| !is_of_variables(text)).collect();
+            part.push_str(&format!("```text\n{}\n```\n\n", paragraphs.join("\n\n")));
         }
         part
     }

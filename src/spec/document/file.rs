@@ -24,6 +24,25 @@ pub struct DocumentFile {
     pub(crate) remarks: Vec<Diagnostic>,
 }
 
+/// Recognizes texts of other formats that are neither JSON nor the YAML of an API, and says what to do with them.
+fn name_text_format(text: &str) -> Option<&'static str> {
+    let text = text.trim_start();
+    let starts = |words: &[&str]| words.iter().any(|word| text.starts_with(word));
+    let lines = || text.lines().map(str::trim_start).take(200);
+    let has_line = |words: &[&str]| lines().any(|line| words.iter().any(|word| line.starts_with(word)) && line.ends_with('{'));
+    if starts(&["#%RAML"]) {
+        Some("RAML; convert it to OpenAPI first")
+    } else if starts(&["<"]) && ["definitions", "wsdl"].iter().any(|word| lines().any(|line| line.contains(word))) {
+        Some("WSDL, which describes SOAP; only OpenAPI documents can be served")
+    } else if lines().any(|line| line.starts_with("syntax = \"proto")) || has_line(&["message ", "service "]) {
+        Some("a Protocol Buffers file; grpc-gateway and others make an OpenAPI document of it")
+    } else if has_line(&["type ", "schema {", "interface ", "input "]) {
+        Some("a GraphQL schema; only OpenAPI documents can be served")
+    } else {
+        None
+    }
+}
+
 impl DocumentFile {
     /// Reads bytes that contain JSON or YAML; the content determines the format, not the file name. `accept` checks the JSON text,
     /// because a YAML flow mapping may begin with a brace as well.
@@ -36,6 +55,10 @@ impl DocumentFile {
         bytes: Vec<u8>,
         accept: impl Fn(&str) -> Result<T, LoadError>,
     ) -> Result<(Self, T), LoadError> {
+        // RFC 1952 section 2.3.1: the identification of gzip.
+        if bytes.starts_with(&[0x1f, 0x8b]) {
+            return Err(LoadError::NotOpenApi("it is compressed by gzip; decompress it first".into()));
+        }
         let mut text = decode_text(bytes)?;
         if text.starts_with('\u{feff}') {
             text.drain(..'\u{feff}'.len_utf8());
@@ -88,7 +111,10 @@ impl DocumentFile {
                 Err(error) => Err(error),
             },
             Some(b'<') if is_html(&text) => Err(LoadError::WebPage),
-            Some(_) => from_yaml(yaml::read_yaml(text).map_err(LoadError::NotYaml)?),
+            Some(_) => match name_text_format(&text) {
+                Some(format) => Err(LoadError::NotOpenApi(format!("it is {format}"))),
+                None => from_yaml(yaml::read_yaml(text).map_err(LoadError::NotYaml)?),
+            },
         }
     }
 

@@ -277,6 +277,9 @@ impl Document {
 }
 
 fn version(root: &Object<'_>) -> Result<Version, LoadError> {
+    if root.get("swaggerVersion").is_some() {
+        return Err(LoadError::Version("1.x (Swagger)".into()));
+    }
     if let Some(swagger) = root.text("swagger") {
         return if swagger.starts_with("2.") || swagger == "2" {
             Ok(Version::V2_0)

@@ -100,6 +100,9 @@ pub enum ReadError {
     /// A scheme that nothing is fetched by.
     #[error("`{0}` is neither a file, an http(s) URL, nor `-`")]
     Scheme(String),
+    /// The URL of a file.
+    #[error("`{0}` is the URL of a file; give its path")]
+    FileUrl(String),
     /// The server did not answer.
     #[error("{url} cannot be fetched{hint}")]
     Fetch {
@@ -158,6 +161,7 @@ impl Source {
             Err(_) if text.starts_with("http://") || text.starts_with("https://") => {
                 Err(ReadError::Scheme(text.split(['@', '?']).next_back().unwrap_or_default().to_owned()))
             }
+            Ok(url) if url.scheme() == "file" => Err(ReadError::FileUrl(redacted(&url))),
             // `C:\spec.yaml` parses as a URL with a one-letter scheme.
             Ok(url) if url.scheme().len() > 1 && text.contains("://") => Err(ReadError::Scheme(redacted(&url))),
             _ => Ok(Self::Path(PathBuf::from(text))),
@@ -447,6 +451,15 @@ fn fetch_hint(error: &HttpError) -> &'static str {
             return ", because nothing listens there; check the port, and start the server";
         }
         let text = error.to_string();
+        if text.contains("CaUsedAsEndEntity") {
+            return ", because its certificate is that of an authority itself, which no server may show; give the server one that the authority has signed";
+        }
+        if text.contains("received corrupt message") || text.contains("tls handshake eof") {
+            return ", because what answers there does not speak TLS; try http:// in place of https://";
+        }
+        if text.contains("invalid HTTP version parsed") || text.contains("invalid HTTP status") {
+            return ", because what answers there does not speak HTTP; try https:// in place of http://";
+        }
         if text.contains("invalid peer certificate") {
             return ", because its certificate is not trusted; --ca-cert FILE names a further authority to trust";
         }
@@ -481,7 +494,8 @@ mod tests {
         assert!(matches!(Source::parse("petstore.yaml").unwrap(), Source::Path(_)));
         assert!(matches!(Source::parse(r"C:\specs\petstore.yaml").unwrap(), Source::Path(_)));
         assert!(matches!(Source::parse("https://h.example/openapi.json").unwrap(), Source::Url(_)));
-        for refused in ["file:///etc/passwd", "ftp://h.example/x", "data://x"] {
+        assert!(matches!(Source::parse("file:///etc/passwd"), Err(ReadError::FileUrl(_))));
+        for refused in ["ftp://h.example/x", "data://x"] {
             assert!(matches!(Source::parse(refused), Err(ReadError::Scheme(_))), "{refused}");
         }
     }

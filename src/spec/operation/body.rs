@@ -52,6 +52,8 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
         None if is_any_type(name) && schema.is_some_and(|schema| is_binary(document, schema)) => MediaKind::Binary,
         // OAS 3.0 "Considerations for File Uploads": `format: binary` is the file itself, not a JSON text that holds it.
         None if is_json_file(document, name, schema) => MediaKind::Binary,
+        // A form that is one text is written by the caller: it has no fields.
+        None if MediaKind::of(name) == MediaKind::Form && is_text() => MediaKind::Text,
         None => MediaKind::of(name),
     };
     let mut encoding = BTreeMap::new();

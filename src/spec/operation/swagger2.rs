@@ -11,7 +11,7 @@ use super::request_body::{BodySchema, Encoding, FormField, MediaType, RequestBod
 use super::security_scheme::{ConsentUrls, OAuthFlow, SecurityScheme, read_api_key};
 use super::server_template::ServerTemplate;
 use crate::spec::document::Document;
-use crate::spec::media_type::MediaKind;
+use crate::spec::media_type::{MediaKind, essence};
 use crate::spec::node::{Node, Object};
 
 /// Returns true if a parameter with that `in` is a part of the body.
@@ -28,14 +28,16 @@ pub(crate) fn media_types(document: &Document, operation: &Object<'_>, key: &str
 }
 
 /// The media types that an operation takes: those of its own `consumes`, else those that its header parameter `Content-Type` lists,
-/// else those of the document. Only OpenAPI 3 ignores a parameter of that name.
+/// else those of the document. A `consumes` of mere bytes says less than that parameter. Only OpenAPI 3 ignores a parameter of that name.
 #[must_use]
 pub(crate) fn consumed(document: &Document, operation: &Object<'_>, parameters: &[Node<'_>]) -> Vec<String> {
     let header = parameters.iter().filter_map(|node| node.object()).find(|object| {
         let is = |key: &str, value: &str| object.text(key).is_some_and(|text| text.eq_ignore_ascii_case(value));
         is("in", "header") && is("name", "content-type")
     });
-    let listed = header.filter(|_| operation.get("consumes").is_none()).map(|object| {
+    let own = operation.get("consumes").map(Node::strings);
+    let says_less = own.is_none_or(|own| own.iter().all(|name| essence(name) == "application/octet-stream"));
+    let listed = header.filter(|_| says_less).map(|object| {
         let values = object.get("enum").map(Node::strings).unwrap_or_default();
         let default = object.text("default").filter(|default| !values.contains(default));
         let all = values.into_iter().chain(default);

@@ -26,7 +26,7 @@ fn p40_every_mistake_is_told_with_what_to_do_next() {
     assert!(mistakes.len() >= 25);
     let api = Upstream::start(Box::new(|request| match request.path() {
         "/page.html" => reply(200, &["Content-Type: text/html"], b"<!doctype html><html><body>API</body></html>"),
-        path => reply(path.trim_start_matches('/').parse().unwrap(), &[], b""),
+        path => reply(path.trim_start_matches('/').parse().unwrap_or(400), &[], b""),
     }));
     let tls = Authority::new().serve();
     for mistake in mistakes {
@@ -38,6 +38,7 @@ fn p40_every_mistake_is_told_with_what_to_do_next() {
             ("{dir}", directory.path().display().to_string()),
             ("{petstore}", petstore()),
             ("{api}", api.url.clone()),
+            ("{https_api}", api.url.replace("http://", "https://")),
             ("{tls}", tls.clone()),
             ("{taken}", api.url.trim_start_matches("http://").trim_end_matches('/').to_owned()),
         ];

@@ -153,7 +153,7 @@ fn a_header_that_no_call_gives_is_told_where_nothing_else_sends_it() {
 fn a_body_that_no_call_can_send_is_told() {
     let body = |name: &str, schema: Value| json!({"post": {"requestBody": {"content": {name: {"schema": schema}}}}});
     let spec = SpecFile::with_paths(&json!({
-        "/form": body("application/x-www-form-urlencoded", json!({"type": "string"})),
+        "/form": body("application/x-www-form-urlencoded", json!({"type": "integer"})),
         "/mixed": body("multipart/mixed", json!({"type": "integer"})),
         "/files": body("multipart/form-data", json!({"type": "array", "items": {"type": "string", "format": "binary"}})),
         "/ok": body("application/x-www-form-urlencoded", json!({"type": "object"})),
