@@ -4,7 +4,7 @@ use http::Method;
 
 use super::annotations::{Hint, Hints, Reason, Sourced};
 use super::enforcement::Enforcement;
-use super::selection::literal;
+use super::selection::literal_path;
 use crate::spec::{Operation, Severity};
 
 /// Advice on the hints of one operation.
@@ -176,7 +176,7 @@ fn hint_list(hints: impl Iterator<Item = (Hint, bool)>) -> String {
 /// A rule of `overrides` that sets the hints.
 fn rule_text(operation: &Operation, hints: impl IntoIterator<Item = (Hint, bool)>) -> String {
     let hints: Vec<String> = hints.into_iter().map(|(hint, value)| format!("{}: {value}", hint.key())).collect();
-    let quoted = |text: &str| serde_json::Value::String(literal(text)).to_string();
+    let quoted = |text: &str| serde_json::Value::String(literal_path(text)).to_string();
     format!(
         "{{match: {{method: {}, path: {}}}, annotations: {{{}}}}}",
         quoted(operation.method.as_str()),

@@ -26,6 +26,12 @@ pub(crate) fn report_as_text(report: &Report) -> String {
     push_costs(&mut out, report);
     push_credentials(&mut out, report);
     report.tenants.iter().for_each(|line| out.push_str(&format!("{line}\n")));
+    match suggested_rules(report).count() {
+        0 => {}
+        rules => {
+            let _ = writeln!(out, "{} for these hints: --format rules prints them", counted(rules, "rule"));
+        }
+    }
     let _ = writeln!(
         out,
         "{}, {}, {}",
@@ -33,7 +39,6 @@ pub(crate) fn report_as_text(report: &Report) -> String {
         counted(report.count(Severity::Warning), "warning"),
         counted(report.count(Severity::Note), "note")
     );
-    push_rules(&mut out, report);
     out
 }
 
@@ -159,15 +164,18 @@ fn push_credentials(out: &mut String, report: &Report) {
     }
 }
 
-/// All suggested rules, to be pasted into the configuration file.
-fn push_rules(out: &mut String, report: &Report) {
-    let rules: Vec<&str> = report.findings.iter().filter_map(|finding| finding.suggestion.as_deref()).collect();
-    if !rules.is_empty() {
-        out.push_str("\n# The rules for the configuration file that would set these hints; keep those that are right.\noverrides:\n");
-        for rule in rules {
-            let _ = writeln!(out, "- {rule}");
-        }
+fn suggested_rules(report: &Report) -> impl Iterator<Item = &str> {
+    report.findings.iter().filter_map(|finding| finding.suggestion.as_deref())
+}
+
+/// Writes all suggested rules, as the configuration file has them.
+#[must_use]
+pub(crate) fn rules(report: &Report) -> String {
+    let mut out = "# Rules that would set the hints that `check` reports; keep those that are right.\noverrides:\n".to_owned();
+    for rule in suggested_rules(report) {
+        let _ = writeln!(out, "- {rule}");
     }
+    out
 }
 
 fn severity_word(severity: Severity) -> &'static str {

@@ -42,6 +42,8 @@ enum CheckFormat {
     Sarif,
     /// Annotations of a GitHub workflow
     Github,
+    /// The rules that it suggests, for the configuration file
+    Rules,
 }
 
 pub(crate) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
@@ -130,6 +132,7 @@ fn written(reports: &[ApiReport], format: CheckFormat) -> String {
         CheckFormat::Json => format::report_as_json(report),
         CheckFormat::Sarif => format::sarif(report),
         CheckFormat::Github => format::github(report),
+        CheckFormat::Rules => format::rules(report),
     };
     if let [ApiReport { name: None, report, .. }] = reports {
         return write(report);
@@ -138,6 +141,7 @@ fn written(reports: &[ApiReport], format: CheckFormat) -> String {
         .iter()
         .map(|report| (report.name.as_ref().map_or("", ApiName::as_str), write(&report.report)));
     match format {
+        CheckFormat::Rules => texts.map(|(name, text)| format!("# API {name}\n{text}")).collect(),
         CheckFormat::Text => texts
             .map(|(name, text)| format!("API {name}\n\n{text}"))
             .collect::<Vec<_>>()

@@ -17,7 +17,7 @@ fn a_report_names_place_loss_cost_and_advice() {
         "points to nothing; the tool is served without that parameter",
         "spec.json:13:7 #/paths/~1c: this key is written twice",
         "spec.json:11:11 #/paths/~1search/post: `POST /search` looks read-only (word `search`), and is served as readOnly=false, idempotent=false\n",
-        "\noverrides:\n- {match: {method: \"POST\", path: \"/search\"}, annotations: {readOnlyHint: true, idempotentHint: true}}\n",
+        "\n1 rule for these hints: --format rules prints them\n",
         "spec.json:6:7 #/paths/~1a/get: ",
         "spec.json:13:13 #/paths/~1c/get: ",
         "tokens",
@@ -25,6 +25,10 @@ fn a_report_names_place_loss_cost_and_advice() {
     ] {
         assert!(text.contains(expected), "`{expected}` is not in:\n{text}");
     }
+    assert!(text.trim_end().lines().last().unwrap().starts_with("1 error, "), "{text}");
+    let rules = stdout(&run(&["check", "--spec", spec.path(), "--format", "rules"]));
+    let rule = "overrides:\n- {match: {method: \"POST\", path: \"/search\"}, annotations: {readOnlyHint: true, idempotentHint: true}}\n";
+    assert!(rules.ends_with(rule), "{rules}");
 }
 
 #[test]
@@ -103,8 +107,9 @@ fn findings_are_grouped_by_kind_and_dangerous_hints_come_first() {
         notes.len() == 1 && notes[0].contains("(and 8 more like this: ") && notes[0].ends_with(", …)"),
         "{text}"
     );
-    let (_, rules) = text.split_once("\noverrides:\n").unwrap();
-    let rules: Value = serde_yaml::from_str(&format!("overrides:\n{rules}")).unwrap();
+    let format = ["--annotation-policy", "method", "--format", "rules"];
+    let rules = stdout(&run(&[&["check", "--spec", spec.path()], &format[..]].concat()));
+    let rules: Value = serde_yaml::from_str(&rules).unwrap();
     assert_eq!(rules["overrides"].as_array().unwrap().len(), 10, "{text}");
     assert_eq!(rules["overrides"][0]["match"]["path"], "/volumes/prune");
 }

@@ -294,7 +294,7 @@ fn the_rule_that_check_prints_has_the_effect_that_it_says() {
         "/v1/accounts/search": {"post": {"operationId": "deleteMatching"}},
         "/m[e]/find": {"post": {"operationId": "findMe"}}
     }));
-    let report = stdout(&run(&["check", "--spec", spec.path()]));
+    let report = stdout(&run(&["check", "--spec", spec.path(), "--format", "rules"]));
     let (_, block) = report.split_once("\noverrides:\n").unwrap();
     let rules: Vec<&str> = block.lines().filter(|rule| rule.contains("readOnlyHint: true")).collect();
     assert_eq!(rules.len(), 2, "{report}");
