@@ -6,6 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, ValueEnum as _};
 
 use crate::config::settings::ClientName;
+use crate::config::variables;
 
 /// The sections of `--help` and of `config/openapi-mcp.yaml`, each with its settings.
 const SECTIONS: [(&str, &[&str]); 9] = [
@@ -396,7 +397,7 @@ fn usage_hint(error: &clap::Error, command: &Command) -> Option<String> {
                     let elsewhere = NAMES_ELSEWHERE.iter().find(|(name, _)| *name == flag);
                     match elsewhere {
                         Some(_) if !owners.is_empty() => Some(format!("--{flag} belongs to {}", owners.join(", "))),
-                        Some(("port", here)) => Some(format!("write {}", with_port(here, given_value(given)))),
+                        Some(("port", here)) => Some(format!("write {}", with_port(here, variables::given_value(given)))),
                         Some((_, here)) => Some(format!("write {here}")),
                         None => (!owners.is_empty()).then(|| format!("--{flag} belongs to {}", owners.join(", "))),
                     }
@@ -422,20 +423,6 @@ fn usage_hint(error: &clap::Error, command: &Command) -> Option<String> {
             is_number.then(|| "write a number without a unit, as in 5".to_owned())
         }
         _ => None,
-    }
-}
-
-/// The value of a flag of this process's command line: behind `=`, or the next argument.
-fn given_value(flag: &str) -> Option<String> {
-    let mut arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-    let given = arguments.find(|argument| {
-        argument
-            .strip_prefix(flag)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
-    })?;
-    match given.split_once('=') {
-        Some((_, value)) => Some(value.to_owned()),
-        None => arguments.next(),
     }
 }
 

@@ -167,6 +167,21 @@ pub(crate) fn called(name: &str) -> String {
     }
 }
 
+/// The value of a flag of this process's command line: behind `=`, or the next argument.
+#[must_use]
+pub(crate) fn given_value(flag: &str) -> Option<String> {
+    let mut arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    let given = arguments.find(|argument| {
+        argument
+            .strip_prefix(flag)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    })?;
+    match given.split_once('=') {
+        Some((_, value)) => Some(value.to_owned()),
+        None => arguments.next(),
+    }
+}
+
 /// The settings that variables of this shell hold and that an entry does not carry: names without values. Credentials are not among
 /// them, because their names go into the entry.
 #[must_use]

@@ -9,6 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::arguments::ruled::ArgumentRules;
 use super::auth::authenticator::Authenticator;
+use super::auth::aws::request_signer::SIGNATURE_HEADERS;
 use super::auth::forward::Forwarding;
 use super::auth::login::Login;
 use super::auth::refused_tokens::RefusedTokens;
@@ -217,11 +218,16 @@ impl<'a> Binder<'a> {
         let tenants = tenants.iter().flat_map(|tenants| tenants.entries.values());
         let of_tenants = tenants.map(|tenant| (&tenant.credentials, Some(&tenant.base_url), true));
         let all = of_tenants.chain([own]);
-        all.flat_map(|(credentials, base, is_sent)| {
+        let wrong = all.flat_map(|(credentials, base, is_sent)| {
             let grants = credentials.wrong_grants(self.schemes).into_iter();
-            grants.chain(credentials.wrong_signatures(self.schemes, base, is_sent))
-        })
-        .collect()
+            grants.chain(credentials.wrong_signatures(self.schemes, base, is_sent || base.is_some()))
+        });
+        let set = SIGNATURE_HEADERS
+            .iter()
+            .filter(|name| self.credentials.has_signatures() && self.options.headers.contains_key(*name));
+        let set = set
+            .map(|name| format!("the header `{name}` is set by the settings and by the signature of `sigv4`; remove it from the settings"));
+        wrong.chain(set).collect()
     }
 
     /// Takes away the parameters that no argument may set, because the operator, a client or a security scheme does.

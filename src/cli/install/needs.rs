@@ -35,6 +35,8 @@ pub(super) struct EntryNeeds {
     pub(super) variables: Vec<String>,
     /// Variables without which the server does not start.
     required: Vec<String>,
+    /// The flags that read from a file what some of these hold.
+    file_flags: Vec<&'static str>,
     errors: Vec<String>,
     warnings: usize,
     longest_tool: String,
@@ -51,6 +53,8 @@ pub(super) struct EntryNeeds {
 struct NamedVariables {
     /// Variables without which the server does not start.
     required: BTreeSet<String>,
+    /// The flags that read from a file what these variables hold.
+    file_flags: Vec<&'static str>,
     /// The schemes that the settings give a credential for, each with the name of its API.
     configured: BTreeSet<(Option<ApiName>, String)>,
     /// The schemes for which a person signs in.
@@ -63,12 +67,13 @@ impl NamedVariables {
         let shared = &mut layered.process.shared_state;
         let has_key = shared.state_key_env.is_some();
         let names = [
-            &mut layered.server.observability.audit_key_env,
-            &mut shared.shared_state_password_env,
-            &mut shared.state_key_env,
+            (&mut layered.server.observability.audit_key_env, "--audit-key-file"),
+            (&mut shared.shared_state_password_env, "--shared-state-password-file"),
+            (&mut shared.state_key_env, "--state-key-file"),
         ];
-        for name in names {
+        for (name, file_flag) in names {
             self.required.extend(name.clone());
+            self.file_flags.extend(name.as_ref().map(|_| file_flag));
             name.take_if(|name| variables::read_variable(name).is_none());
         }
         if has_key && shared.state_key_env.is_none() {
@@ -82,6 +87,14 @@ impl NamedVariables {
     /// A text in place of a variable's name is not one.
     fn take(layered: &mut LayeredSettings) -> Result<Self, Failure> {
         let mut named = Self::default();
+        let pairs = layered
+            .apis
+            .iter()
+            .flat_map(|named| [&named.api.header_env, &named.api.spec_header_env]);
+        if pairs.flatten().any(|pair| !pair.contains('=')) {
+            let problem = "--header-env and --spec-header-env must be `Name=VARIABLE` or `Name=Scheme VARIABLE`, as in `Authorization=Bearer GITHUB_TOKEN`";
+            return Err(Failure::setting(problem.into()));
+        }
         for config::NamedSettings { name, api, .. } in &mut layered.apis {
             let of_headers = [&api.header_env, &api.spec_header_env].into_iter();
             let of_schemes = api.credentials.auth.values().flat_map(SchemeSettings::variables);
@@ -165,6 +178,7 @@ impl EntryNeeds {
             .cloned()
             .collect();
         needs.required = named.required.into_iter().collect();
+        needs.file_flags = named.file_flags;
         Ok(needs)
     }
 
@@ -248,9 +262,21 @@ impl EntryNeeds {
         }
         let hands_over = super::entry::hands_over_variables(client);
         if !hands_over && !self.required.is_empty() {
+            let mut ways: Vec<String> = self
+                .file_flags
+                .iter()
+                .map(|flag| format!("{flag} in place of the variable"))
+                .collect();
+            if client == ClientName::ClaudeDesktop {
+                ways.insert(0, "a bundle, which asks for the values: `openapi-mcp bundle`".to_owned());
+            }
+            ways.push(
+                "for a credential of the API, `auth: { SCHEME: { file: PATH } }` in a configuration file that --config names".to_owned(),
+            );
             problems.push(format!(
-                "{client} hands over no variables, and the server needs {}; name files instead (--audit-key-file, --state-key-file, --shared-state-password-file, or `auth: {{ SCHEME: {{ file: PATH }} }}` in a configuration file that --config names), or make a bundle with `openapi-mcp bundle`",
-                self.required.join(", ")
+                "{client} passes on no variables, and the server needs {}; use {}",
+                self.required.join(", "),
+                ways.join(", or ")
             ));
         }
         if !problems.is_empty() {

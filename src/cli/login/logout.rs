@@ -36,8 +36,10 @@ async fn end_login(found: &FoundLogin) -> Result<bool, Failure> {
         LogoutOutcome::NobodySignedIn => (format!("{label}: nobody was signed in\n"), true),
         LogoutOutcome::Revoked => (format!("{label}: the refresh token is revoked and removed\n"), true),
         LogoutOutcome::Removed => (
-            format!("{label}: the refresh token is removed; the authorization server has no endpoint to revoke it\n"),
-            true,
+            format!(
+                "{label}: the refresh token is removed; the authorization server names no usable endpoint to revoke it, and it may still be valid\n"
+            ),
+            false,
         ),
         LogoutOutcome::NotRevoked(why) => {
             output::print_remark(&format!(

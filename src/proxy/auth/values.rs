@@ -212,7 +212,9 @@ impl Credentials {
     #[must_use]
     pub fn suffix(scheme: &str) -> String {
         let plain = |character: char| if character.is_ascii_alphanumeric() { character } else { '_' };
-        scheme.to_shouty_snake_case().chars().map(plain).collect()
+        // `OAuth2` is one word: OAUTH2, not O_AUTH2.
+        let words = scheme.replace("OAuth", "Oauth").to_shouty_snake_case();
+        words.chars().map(plain).collect()
     }
 
     /// Returns the prefix of its variables.
@@ -283,6 +285,11 @@ impl Credentials {
             }
         }
         wrong
+    }
+
+    /// Returns true if requests for a scheme are signed.
+    pub(crate) fn has_signatures(&self) -> bool {
+        !self.signatures.is_empty()
     }
 
     /// A sentence for each signature that cannot take effect with a document whose calls go to `base`; `is_sent` is false if there are none.

@@ -98,6 +98,9 @@ fn describe_io_error(error: &io::Error) -> Option<&'static str> {
 
 fn describe_tls_error(error: &rustls::Error) -> &'static str {
     match error {
+        rustls::Error::InvalidCertificate(error) if format!("{error:?}").contains("CaUsedAsEndEntity") => {
+            "the API cannot be reached: its certificate is that of an authority itself (CA:TRUE), which no server may show; give the server one with `basicConstraints` CA:FALSE"
+        }
         rustls::Error::InvalidCertificate(_) => {
             "the API cannot be reached: its certificate is not trusted; whoever runs this server can name its authority with --ca-cert"
         }

@@ -15,13 +15,22 @@ pub(super) fn explain_missing(path: &Path, error: Error) -> Error {
     if error.kind() != ErrorKind::NotFound {
         return error;
     }
-    let hint = neighbour(path)
+    let hint = address(path)
+        .or_else(|| neighbour(path))
         .map(|meant| format!("did you mean `{meant}`?"))
         .or_else(|| whole_path(path).filter(|_| path.is_relative()));
     match hint {
         Some(hint) => Error::new(ErrorKind::NotFound, format!("{error}; {hint}")),
         None => error,
     }
+}
+
+/// The URL that is meant by `localhost:8000/openapi.json`.
+fn address(path: &Path) -> Option<String> {
+    let text = path.to_str()?;
+    let (host, port) = text.split('/').next()?.rsplit_once(':')?;
+    let is_host = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'));
+    (is_host && port.parse::<u16>().is_ok()).then(|| one_line(&format!("http://{text}")))
 }
 
 /// The path of the file in the same folder whose name is most like the missing one's.

@@ -682,7 +682,7 @@ fn an_entry_names_the_variables_of_the_keys_that_the_server_needs() {
         .collect();
     let said = stderr(&home.run(&args, &[]));
     assert!(
-        said.contains("AUDIT_KEY, STATE_KEY, STATE_PASSWORD") && said.contains("--state-key-file"),
+        said.contains("AUDIT_KEY, STATE_KEY, STATE_PASSWORD") && said.contains("--state-key-file") && said.contains("a bundle"),
         "{said}"
     );
 }

@@ -104,6 +104,9 @@ impl IssuedKeys {
             let asked = timeout(ATTEMPT_TIMEOUT, source.endpoint.ask(&source.http)).await;
             let asked = asked.unwrap_or_else(|_| Err("the endpoint for credentials took too long".into()));
             match asked {
+                Ok(keys) if !keys.lasts(Duration::ZERO) => {
+                    Err("the credentials that the endpoint gave have ended already; check the clock of this machine".into())
+                }
                 Ok(keys) => {
                     let keys = Arc::new(keys);
                     source.kept.lock().unwrap_or_else(PoisonError::into_inner).present = Some(Arc::clone(&keys));

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
 use super::access_keys::AccessKeys;
@@ -13,21 +13,59 @@ use super::access_keys::AccessKeys;
 /// The answer of an endpoint that gives no keys.
 #[derive(Debug, Default)]
 pub(super) struct KeyRefusal {
-    /// Code, if it is a word.
+    /// Code, if it is a known one: any other text could contain a credential of the request.
     pub(super) code: Option<String>,
     /// Reason, in the endpoint's words.
     pub(super) message: Option<String>,
 }
 
+/// Known error codes of the security token service and of the endpoints of containers; `Exception` may follow.
+const CODES: [&str; 24] = [
+    "AccessDenied",
+    "ExpiredToken",
+    "IDPCommunicationError",
+    "IDPRejectedClaim",
+    "IncompleteSignature",
+    "InternalFailure",
+    "InternalServer",
+    "InvalidAction",
+    "InvalidClientTokenId",
+    "InvalidIdentityToken",
+    "InvalidIdInRequest",
+    "InvalidParameter",
+    "InvalidParameterValue",
+    "InvalidRequest",
+    "InvalidToken",
+    "MalformedPolicyDocument",
+    "NoIdInRequest",
+    "NotAuthorized",
+    "RegionDisabled",
+    "RequestExpired",
+    "ResourceNotFound",
+    "ServiceUnavailable",
+    "Throttling",
+    "ValidationError",
+];
+
 impl KeyRefusal {
     fn new(code: Option<String>, message: Option<String>) -> Self {
-        const MAX_CODE_BYTES: usize = 64;
-        let is_word = |code: &String| code.len() <= MAX_CODE_BYTES && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let is_known = |code: &String| CODES.contains(&code.strip_suffix("Exception").unwrap_or(code));
         Self {
-            code: code.filter(is_word),
+            code: code.filter(is_known),
             message,
         }
     }
+}
+
+/// Returns true for an identifier of an access key, which stands between a comma and a slash in a signature.
+fn is_key_id(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// Returns true for a secret or a session token that a header can carry.
+fn is_graphic(secret: &SecretString) -> bool {
+    let text = secret.expose_secret();
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[derive(Deserialize)]
@@ -49,11 +87,15 @@ struct JsonKeys {
 /// It holds no keys, or no time of their end.
 pub(super) fn keys_in_json(body: &[u8]) -> Result<AccessKeys, KeyRefusal> {
     let read: JsonKeys = serde_json::from_slice(body).map_err(|_| KeyRefusal::default())?;
-    match (read.access_key_id, read.secret_access_key, end(read.expiration.as_deref())) {
+    let (id, secret) = (
+        read.access_key_id.filter(|id| is_key_id(id)),
+        read.secret_access_key.filter(is_graphic),
+    );
+    match (id, secret, end(read.expiration.as_deref())) {
         (Some(id), Some(secret), Some(expires)) => Ok(AccessKeys {
             id,
             secret,
-            session_token: read.token,
+            session_token: read.token.filter(is_graphic),
             expires: Some(expires),
         }),
         _ => Err(KeyRefusal::new(read.code, read.message)),
@@ -67,11 +109,13 @@ pub(super) fn keys_in_json(body: &[u8]) -> Result<AccessKeys, KeyRefusal> {
 pub(super) fn keys_in_xml(body: &[u8]) -> Result<AccessKeys, KeyRefusal> {
     let mut texts = std::str::from_utf8(body).map(texts_of_elements).unwrap_or_default();
     let mut take = |name: &str| texts.remove(name).filter(|text| !text.is_empty());
-    match (take("AccessKeyId"), take("SecretAccessKey"), end(take("Expiration").as_deref())) {
+    let id = take("AccessKeyId").filter(|id| is_key_id(id));
+    let secret = take("SecretAccessKey").map(SecretString::from).filter(is_graphic);
+    match (id, secret, end(take("Expiration").as_deref())) {
         (Some(id), Some(secret), Some(expires)) => Ok(AccessKeys {
             id,
-            secret: secret.into(),
-            session_token: take("SessionToken").map(SecretString::from),
+            secret,
+            session_token: take("SessionToken").map(SecretString::from).filter(is_graphic),
             expires: Some(expires),
         }),
         _ => Err(KeyRefusal::new(take("Code"), take("Message"))),
@@ -103,8 +147,6 @@ fn texts_of_elements(xml: &str) -> HashMap<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use secrecy::ExposeSecret as _;
-
     use super::*;
 
     #[test]
@@ -137,6 +179,12 @@ mod tests {
             "{}",
             "[1]",
             "<Code>a b\nc</Code>",
+            // A code that nobody knows may be the credential that was sent.
+            "<Code>CONTTOKabcdef</Code>",
+            r#"{"code":"CONTTOKabcdef"}"#,
+            r#"{"AccessKeyId":"","SecretAccessKey":"s","Expiration":"2030-01-02T03:04:05Z"}"#,
+            r#"{"AccessKeyId":"A, b","SecretAccessKey":"s","Expiration":"2030-01-02T03:04:05Z"}"#,
+            r#"{"AccessKeyId":"A","SecretAccessKey":"s\n","Expiration":"2030-01-02T03:04:05Z"}"#,
         ] {
             assert_eq!(keys_in_xml(broken.as_bytes()).unwrap_err().code, None, "{broken}");
             assert_eq!(keys_in_json(broken.as_bytes()).unwrap_err().code, None, "{broken}");

@@ -82,12 +82,24 @@ impl SigningScope {
             [service, region] => (*service, *region),
             _ => return None,
         };
-        // `eu-central-1`, and not the bucket of `bucket.s3`.
-        let is_region = region.contains('-') && region.ends_with(|last: char| last.is_ascii_digit());
-        is_region.then(|| Self {
+        // `eu-central-1`, and neither the bucket of `bucket.s3` nor `s3-eu-west-1`. `s3-fips` is signed as `s3`: the settings say so.
+        (is_region(region) && !service.ends_with("-fips")).then(|| Self {
             region: region.to_owned(),
             service: service.to_owned(),
         })
+    }
+}
+
+/// Returns true for the form of a region: two letters, words, and a number.
+fn is_region(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let is_word = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase());
+    match parts.as_slice() {
+        [country, words @ .., number] => {
+            let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+            country.len() == 2 && is_word(country) && !words.is_empty() && words.iter().all(is_word) && is_number
+        }
+        _ => false,
     }
 }
 
@@ -172,6 +184,8 @@ mod tests {
             ("bucket.s3.eu-west-1.amazonaws.com", None),
             ("s3.dualstack.eu-west-1.amazonaws.com", None),
             ("a.b.execute-api.eu-central-1.amazonaws.com", None),
+            ("bucket.s3-eu-west-1.amazonaws.com", None),
+            ("s3-fips.us-east-1.amazonaws.com", None),
             ("iam.amazonaws.com", None),
             ("amazonaws.com", None),
             ("dynamodb.us-east-1.amazonaws.com.example", None),

@@ -187,14 +187,16 @@ impl Login {
         let Some(owner) = self.owner.as_ref().filter(|_| self.is_stored()) else {
             return self.stored().map(|_| LogoutOutcome::NobodySignedIn);
         };
-        // While it is locked, no other process renews the token.
-        let mut store = self.store.lock().await?;
-        let Some(stored) = store.find(owner)? else {
-            return Ok(LogoutOutcome::NobodySignedIn);
+        let stored = {
+            // While it is locked, no other process renews the token. Other logins do not wait for the authorization server.
+            let mut store = self.store.lock().await?;
+            let Some(stored) = store.find(owner)? else {
+                return Ok(LogoutOutcome::NobodySignedIn);
+            };
+            store.remove(owner)?;
+            stored
         };
-        let outcome = self.revoke(&stored.refresh_token).await;
-        store.remove(owner)?;
-        Ok(match outcome {
+        Ok(match self.revoke(&stored.refresh_token).await {
             Ok(true) => LogoutOutcome::Revoked,
             Ok(false) => LogoutOutcome::Removed,
             Err(why) => LogoutOutcome::NotRevoked(why),

@@ -11,6 +11,11 @@ use url::Origin;
 use super::oauth_client::OauthClient;
 use crate::text::hex;
 
+/// The last second that a date of HTTP can have: the end of the year 9999. A later one in a file is damage.
+const LAST_SECOND: u64 = 253_402_300_799;
+/// Generations are counted from 1; one above this is damage.
+const LAST_GENERATION: u64 = 1 << 62;
+
 /// Tokens of one scheme.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredToken {
@@ -130,9 +135,11 @@ impl From<TokenRecord> for StoredToken {
         Self {
             refresh_token: text.refresh_token.into(),
             access_token: text.access_token.into(),
-            expires: text.expires.map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds)),
-            lifetime: text.lifetime.map(Duration::from_secs),
-            generation: text.generation,
+            expires: text
+                .expires
+                .map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds.min(LAST_SECOND))),
+            lifetime: text.lifetime.map(|seconds| Duration::from_secs(seconds.min(LAST_SECOND))),
+            generation: text.generation.min(LAST_GENERATION),
             login: text.login,
         }
     }
@@ -141,4 +148,22 @@ impl From<TokenRecord> for StoredToken {
 /// Returns a digest that distinguishes secrets without revealing them.
 pub(crate) fn digest_secret(secret: &SecretString) -> String {
     hex(&Sha256::digest(secret.expose_secret()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_beyond_all_dates_are_damage_that_ends_nothing() {
+        for number in [u64::MAX, 253_402_300_800] {
+            let record = serde_json::json!({
+                "id": "", "configured": "", "refresh_token": "r", "access_token": "a", "expires": number, "lifetime": number,
+                "generation": number,
+            });
+            let token = StoredToken::from(serde_json::from_value::<TokenRecord>(record).unwrap());
+            assert!(httpdate::fmt_http_date(token.expires.unwrap()).contains("9999"));
+            assert!(token.generation.checked_add(1).is_some());
+        }
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use secrecy::SecretString;
-use serde::Deserialize;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use url::form_urlencoded;
 
@@ -16,6 +16,8 @@ pub(crate) struct Granted {
     pub(crate) access_token: SecretString,
     pub(super) token_type: Option<String>,
     pub(crate) expires_in: Option<Value>,
+    /// `None` if it is empty.
+    #[serde(default, deserialize_with = "present_secret")]
     pub(crate) refresh_token: Option<SecretString>,
     /// RFC 8693 section 2.2.1.
     pub(super) issued_token_type: Option<String>,
@@ -23,6 +25,11 @@ pub(crate) struct Granted {
     pub(crate) scope: Option<Value>,
     /// `OpenID` Connect Core 1.0 section 3.1.3.3.
     pub(crate) id_token: Option<Value>,
+}
+
+fn present_secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretString>, D::Error> {
+    let given = Option::<SecretString>::deserialize(deserializer)?;
+    Ok(given.filter(|secret| !secret.expose_secret().trim().is_empty()))
 }
 
 /// Known error codes of token endpoints (RFC 6749 section 5.2, RFC 8707 section 2, RFC 8628 section 3.5, `OpenID` Connect Core 1.0
