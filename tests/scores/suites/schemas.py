@@ -20,7 +20,7 @@ KNOWN = [
     (r"(nul characters|escaped characters).*\tlooser: ", "looser: constants with hidden characters; `check` says so"),
     (
         r"(refRemote|unknownKeyword)\.json.*\tlooser: ",
-        "looser, a defect: a reference that is relative to an `$id` and leads into another file",
+        "looser: a reference into another file is looked up beside its file, and not at its `$id`",
     ),
     (r"zeroTerminatedFloats", "looser: 1.0 is an integer, as later drafts have it"),
     (r"is not of type (null or )?object", "stricter: `properties` without a `type` is read as that of an object"),
