@@ -192,6 +192,16 @@ pub(crate) fn name_from_title(title: &str, max_bytes: usize) -> String {
     if name.is_empty() { "api".to_owned() } else { name }
 }
 
+/// One word of a POSIX shell (POSIX.1-2024 XCU section 2.2.2): inside single quotes nothing means anything.
+#[must_use]
+pub(crate) fn shell_word(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@".contains(&byte);
+    if !text.is_empty() && text.bytes().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// Hexadecimal digits, in lower case.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);

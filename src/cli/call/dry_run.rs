@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 
 use crate::api::{Payload, Request};
-use crate::text::counted;
+use crate::text::{counted, shell_word};
 
 /// Format of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -58,26 +58,17 @@ fn curl(request: &Request) -> String {
     let method = match request.method.as_str() {
         // `-X HEAD` would wait for a body that never comes.
         "HEAD" => "--head".to_owned(),
-        method => format!("--request {}", shell_quoted(method)),
+        method => format!("--request {}", shell_word(method)),
     };
-    let mut out = format!("curl {method} {}", shell_quoted(request.url.as_str()));
+    let mut out = format!("curl {method} {}", shell_word(request.url.as_str()));
     for (name, value) in headers(request) {
-        out.push_str(&format!(" \\\n  --header {}", shell_quoted(&format!("{name}: {value}"))));
+        out.push_str(&format!(" \\\n  --header {}", shell_word(&format!("{name}: {value}"))));
     }
     if let Some(body) = &request.body {
         match body_text(body) {
-            Some(text) => out.push_str(&format!(" \\\n  --data-raw {}", shell_quoted(text))),
+            Some(text) => out.push_str(&format!(" \\\n  --data-raw {}", shell_word(text))),
             None => out.push_str(" \\\n  --data-binary @FILE"),
         }
     }
     out
-}
-
-/// One word of a POSIX shell (POSIX.1-2024 XCU section 2.2.2): inside single quotes nothing means anything.
-fn shell_quoted(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:".contains(&byte);
-    if !text.is_empty() && text.bytes().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
 }

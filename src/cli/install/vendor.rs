@@ -8,6 +8,7 @@ use super::entry::ClientEntry;
 use crate::config::settings::ClientName;
 use crate::config::variables;
 use crate::error::Failure;
+use crate::text::shell_word;
 
 /// The arguments that add an entry for all projects of the user.
 pub(super) fn add_arguments(entry: &ClientEntry) -> Vec<String> {
@@ -24,15 +25,7 @@ pub(super) fn remove_arguments(name: &str) -> Vec<String> {
 
 /// The command for a person to run in a POSIX shell.
 pub(super) fn command_line(arguments: &[String]) -> String {
-    let quoted = |word: &String| {
-        let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:=@".contains(&byte));
-        if is_plain {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    };
-    let words: Vec<String> = arguments.iter().map(quoted).collect();
+    let words: Vec<String> = arguments.iter().map(|word| shell_word(word)).collect();
     format!("claude {}", words.join(" "))
 }
 

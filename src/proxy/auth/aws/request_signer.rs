@@ -202,14 +202,17 @@ fn refuse_signed_query(request: &Request) -> Result<(), CallError> {
 /// The path with all bytes encoded that are not unreserved (RFC 3986 section 2.3), as keys of S3 are signed.
 fn encoded_path(path: &str) -> Cow<'_, str> {
     let is_kept = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~/%".contains(byte);
-    if path.as_bytes().iter().all(is_kept) {
+    if path.as_bytes().iter().all(is_kept) && !path.contains('%') {
         return Cow::Borrowed(path);
     }
+    // Escapes are signed with upper-case digits.
+    let mut digits = 0;
     let encoded = path.bytes().map(|byte| {
-        if is_kept(&byte) {
-            char::from(byte).to_string()
-        } else {
-            format!("%{byte:02X}")
+        digits = if byte == b'%' { 2 } else { i32::max(digits - 1, -1) };
+        match byte {
+            _ if digits >= 0 && byte != b'%' => char::from(byte.to_ascii_uppercase()).to_string(),
+            _ if is_kept(&byte) => char::from(byte).to_string(),
+            _ => format!("%{byte:02X}"),
         }
     });
     Cow::Owned(encoded.collect())

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::StatusCode;
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::Value;
@@ -55,13 +56,19 @@ impl DeviceAuthorization {
     }
 }
 
-/// The next interval after a refusal with this code; `None` if the refusal is final. An endpoint that cannot be reached is asked less often
-/// (RFC 8628 section 3.5).
+/// The longest interval between two questions.
+const MAX_INTERVAL: Duration = Duration::from_mins(1);
+
+/// The next interval after a refusal with this code; `None` if the refusal is final. An endpoint that cannot be reached or is busy is asked
+/// less often (RFC 8628 section 3.5).
 pub(super) fn next_interval(interval: Duration, refusal: &TokenRefusal) -> Option<Duration> {
     match refusal {
         TokenRefusal::Refused { code: Some(code), .. } if code == "authorization_pending" => Some(interval),
         TokenRefusal::Refused { code: Some(code), .. } if code == "slow_down" => Some(interval + SLOW_DOWN),
-        TokenRefusal::Unreachable(_) => Some(interval * 2),
+        TokenRefusal::Unreachable(_) => Some((interval * 2).min(MAX_INTERVAL)),
+        TokenRefusal::Refused { code: None, status, .. } if status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS => {
+            Some((interval * 2).min(MAX_INTERVAL))
+        }
         TokenRefusal::Refused { .. } | TokenRefusal::Failed(_) => None,
     }
 }
@@ -86,5 +93,16 @@ mod tests {
         assert_eq!(next_interval(five, &refused("authorization_pending")), Some(five));
         assert_eq!(next_interval(five, &refused("slow_down")), Some(five * 2));
         assert_eq!(next_interval(five, &refused("access_denied")), None);
+        let busy = |status| TokenRefusal::Refused {
+            status,
+            code: None,
+            claims: None,
+        };
+        assert_eq!(next_interval(five, &busy(StatusCode::SERVICE_UNAVAILABLE)), Some(five * 2));
+        assert_eq!(
+            next_interval(MAX_INTERVAL, &busy(StatusCode::TOO_MANY_REQUESTS)),
+            Some(MAX_INTERVAL)
+        );
+        assert_eq!(next_interval(five, &busy(StatusCode::BAD_REQUEST)), None);
     }
 }

@@ -11,6 +11,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::HeaderValue;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tokio::time::sleep;
@@ -235,8 +236,10 @@ impl Login {
     /// Stores what was granted.
     async fn keep(&self, granted: Granted, asked: &str, started: Instant) -> Result<LoginFacts, String> {
         let owner = self.owner.as_ref().ok_or(NO_LOCATION)?;
-        let refresh_token = granted.refresh_token.filter(|token| !token.expose_secret().is_empty());
-        let refresh_token = refresh_token.ok_or_else(|| self.explain_missing_token(asked))?;
+        let refresh_token = granted.refresh_token.ok_or_else(|| self.explain_missing_token(asked))?;
+        if HeaderValue::from_str(granted.access_token.expose_secret()).is_err() {
+            return Err("the token endpoint gave an access token that no header can carry".to_owned());
+        }
         let claims = granted.id_token.as_ref().and_then(Value::as_str).and_then(claims_of);
         let claim = |name: &str| claims.as_ref()?.get(name)?.as_str().map(str::to_owned);
         let facts = LoginFacts {
@@ -255,8 +258,19 @@ impl Login {
             generation: 0,
             login: Some(facts.clone()),
         };
-        let mut store = self.store.lock().await?;
-        store.put_login(owner, token)?;
+        let refresh_token = token.refresh_token.clone();
+        let kept = match self.store.lock().await {
+            Ok(mut store) => store.put_login(owner, token),
+            Err(why) => Err(why.to_owned()),
+        };
+        if let Err(why) = kept {
+            // A token that nobody has is not left valid, if that can be helped.
+            let _ = self.revoke(&refresh_token).await;
+            return Err(format!(
+                "the refresh token cannot be kept in `{}`: {why}; make room there, or give another file with --token-store, and sign in again",
+                self.store.path().display()
+            ));
+        }
         Ok(facts)
     }
 

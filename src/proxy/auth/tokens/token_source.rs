@@ -186,7 +186,7 @@ impl TokenSource {
 
     /// The error of a call for which a person must sign in.
     fn signed_out(&self, why: &str) -> CallError {
-        let scheme = text::one_line(&self.endpoint.client().scheme);
+        let scheme = text::shell_word(&text::one_line(&self.endpoint.client().scheme));
         self.endpoint
             .failure(&format!("{why}: `openapi-mcp login {scheme}`, with the settings of this server"))
     }
