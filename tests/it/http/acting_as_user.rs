@@ -12,7 +12,7 @@ use url::form_urlencoded;
 use super::auth_oauth::{Issuer, Signer, now, wait_for_keys};
 use crate::support::http_server::{answer_header, scrape};
 use crate::support::upstream::Received;
-use crate::support::{HttpServer, SpecFile, Upstream, call_message as call, command, reply, run, stderr, wait_until};
+use crate::support::{HttpServer, Redis, SpecFile, Upstream, call_message as call, command, reply, run, stderr, wait_until};
 
 const JSON: [&str; 1] = ["Content-Type: application/json"];
 
@@ -427,9 +427,20 @@ fn an_exchange_is_seen_in_the_audit_log_and_in_metrics() {
 /// A failure for one user does not affect others, and no reply reaches another one, be it kept or not.
 #[test]
 fn p31_calls_of_many_users_to_several_apis_are_never_crossed() {
+    assert_never_crossed(None);
+}
+
+/// Kept replies are shared in Redis.
+#[test]
+fn p31_with_shared_state_calls_of_many_users_are_never_crossed() {
+    let Some(redis) = Redis::start() else { return };
+    assert_never_crossed(Some(&redis));
+}
+
+fn assert_never_crossed(redis: Option<&Redis>) {
     const USERS: usize = 50;
-    const CALLS: usize = 160;
-    const THREADS: usize = 16;
+    const CALLS: usize = 40;
+    const THREADS: usize = 64;
     let key = Signer::rsa();
     let issuer = Issuer::start(vec![key.jwk("k")]);
     let count = Arc::new(Mutex::new(0_usize));
@@ -457,7 +468,14 @@ fn p31_calls_of_many_users_to_several_apis_are_never_crossed() {
         apis.insert(format!("a{number}"), settings);
         upstreams.push(api);
     }
-    let config = json!({"apis": apis, "oauth_issuer": issuer.name(), "oauth_audience": ["gateway"], "cache": 1_000_000});
+    let mut config = json!({"apis": apis, "oauth_issuer": issuer.name(), "oauth_audience": ["gateway"], "cache": 1_000_000});
+    if let Some(redis) = redis {
+        let key = files.path().join("state-key");
+        std::fs::write(&key, "11".repeat(32)).unwrap();
+        config["shared_state"] = redis.url().into();
+        config["shared_state_timeout"] = 10.into();
+        config["state_key_file"] = key.display().to_string().into();
+    }
     let path = files.path().join("config.yaml");
     std::fs::write(&path, config.to_string()).unwrap();
     let server = HttpServer::start(&["--config", &path.display().to_string()]);
