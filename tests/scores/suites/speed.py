@@ -21,7 +21,7 @@ MEASURES = (
 )
 # Documents of the corpus, by the name of the harness's workload.
 DOCUMENTS = {"petstore": "libopenapi/petstorev3.json", "github": "github/api.github.com.json"}
-ROUNDS = 5
+ROUNDS = 3
 
 
 def versions(peers):
