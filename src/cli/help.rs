@@ -28,6 +28,7 @@ const SECTIONS: [(&str, &[&str]); 9] = [
         &[
             "header",
             "header_env",
+            "header_file",
             "credential_origin",
             "allow_missing_credentials",
             "token_store",
@@ -311,7 +312,7 @@ fn arrange_for_short_help(command: &str, argument: Arg) -> Arg {
 }
 
 /// Names of settings of other servers, and the ones with the same effect here.
-const NAMES_ELSEWHERE: [(&str, &str); 28] = [
+const NAMES_ELSEWHERE: [(&str, &str); 29] = [
     ("api-key", CREDENTIALS_OF_API),
     ("api-base-url", "--base-url URL"),
     ("bearer-token", CREDENTIALS_OF_API),
@@ -344,6 +345,10 @@ const NAMES_ELSEWHERE: [(&str, &str); 28] = [
     ("streamable-http", "--transport http"),
     ("swagger", "--spec FILE"),
     ("tags", "--tool-include 'tag:NAME'"),
+    (
+        "verbose",
+        "--log-level debug for the log; `check --format json` shows every finding",
+    ),
     (
         "token",
         "--auth-token-env VARIABLE for the token of clients; OPENAPI_MCP_AUTH_<SCHEME> holds a credential of the API",
@@ -379,6 +384,13 @@ pub(crate) fn explain_usage(mut error: clap::Error, command: &Command) -> clap::
         error.remove(ContextKind::SuggestedSubcommand);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(hint)]));
     }
+    // Usage would repeat the flag that was suggested, or show others than it.
+    if [ContextKind::Suggested, ContextKind::SuggestedArg]
+        .iter()
+        .any(|kind| error.get(*kind).is_some())
+    {
+        error.remove(ContextKind::Usage);
+    }
     error
 }
 
@@ -396,10 +408,17 @@ fn usage_hint(error: &clap::Error, command: &Command) -> Option<String> {
                     let owners = flag_owners(flag, command);
                     let elsewhere = NAMES_ELSEWHERE.iter().find(|(name, _)| *name == flag);
                     match elsewhere {
+                        _ if flag == "url" && variables::given_command().as_deref() == Some("health") => {
+                            Some("write openapi-mcp health URL".to_owned())
+                        }
                         Some(_) if !owners.is_empty() => Some(format!("--{flag} belongs to {}", owners.join(", "))),
                         Some(("port", here)) => Some(format!("write {}", with_port(here, variables::given_value(given)))),
                         Some((_, here)) => Some(format!("write {here}")),
-                        None => (!owners.is_empty()).then(|| format!("--{flag} belongs to {}", owners.join(", "))),
+                        None if !owners.is_empty() => Some(format!("--{flag} belongs to {}", owners.join(", "))),
+                        None if variables::given_command().as_deref() == Some("call") && error.get(ContextKind::SuggestedArg).is_none() => {
+                            Some(format!("write {flag}=VALUE for an argument of the tool"))
+                        }
+                        None => None,
                     }
                 }
                 None if given.starts_with('-') => None,

@@ -247,7 +247,8 @@ fn resolve_base_url(api: &ApiSettings, problems: &mut Vec<String>) -> Option<Url
 fn resolve_headers(api: &ApiSettings, problems: &mut Vec<String>) -> (HeaderMap, HeaderMap, Vec<String>) {
     let flags = ["--header", "--header-env"];
     let source_flags = ["--spec-header", "--spec-header-env"];
-    let of_requests = headers::read_headers(flags, &api.header, &api.header_env, problems);
+    let mut of_requests = headers::read_headers(flags, &api.header, &api.header_env, problems);
+    headers::read_files(&api.header_file, &mut of_requests, problems);
     let of_source = headers::read_headers(source_flags, &api.spec_header, &api.spec_header_env, problems);
     let warnings = [(flags, &of_requests), (source_flags, &of_source)]
         .into_iter()

@@ -2,7 +2,10 @@
 
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
-use super::credentials::describe_unset;
+use secrecy::ExposeSecret as _;
+
+use super::credentials::{describe_unset, secret_file};
+use super::keys::path::HeaderFile;
 use super::settings::ApiSettings;
 use super::variables::read_variable;
 use crate::proxy::redact::names::carries_credential;
@@ -29,12 +32,7 @@ pub(crate) fn read_headers([flag, env_flag]: [&str; 2], given: &[String], from_e
             Some(value) if value.trim().is_empty() => {
                 problems.push(format!("{env_flag}: the variable `{variable}` for the header `{name}` is empty"));
             }
-            Some(value) if scheme.is_empty() => add_header(&mut headers, env_flag, (name, &value), true, problems),
-            Some(value) => {
-                let value = value.trim();
-                let credentials = value.strip_prefix(&format!("{scheme} ")).unwrap_or(value);
-                add_header(&mut headers, env_flag, (name, &format!("{scheme} {credentials}")), true, problems);
-            }
+            Some(value) => add_header(&mut headers, env_flag, (name, &with_scheme(scheme, &value)), true, problems),
             // The text after a scheme may be the credential itself; it is not repeated.
             None if !scheme.is_empty() => problems.push(format!(
                 "{env_flag}, for the header `{name}`: there is no such variable; give the variable's name after `{scheme}`, not the credential"
@@ -43,6 +41,32 @@ pub(crate) fn read_headers([flag, env_flag]: [&str; 2], given: &[String], from_e
         }
     }
     headers
+}
+
+/// Adds the headers of `--header-file`, whose values are secrets.
+pub(crate) fn read_files(files: &[HeaderFile], headers: &mut HeaderMap, problems: &mut Vec<String>) {
+    const FLAG: &str = "--header-file";
+    for file in files {
+        let Some((name, scheme, path)) = file.parts() else {
+            problems.push(format!("{FLAG} must be `Name=PATH` or `Name=Scheme PATH`"));
+            continue;
+        };
+        match secret_file(path) {
+            Ok(value) => add_header(headers, FLAG, (name, &with_scheme(scheme, value.expose_secret())), true, problems),
+            Err(why) => problems.push(format!("{FLAG}, for the header `{name}`: {why}")),
+        }
+    }
+}
+
+/// A value with an authentication scheme before it, unless there is none or the value begins with it.
+fn with_scheme(scheme: &str, value: &str) -> String {
+    let value = value.trim();
+    let prefix = format!("{scheme} ");
+    if scheme.is_empty() || value.starts_with(&prefix) {
+        value.to_owned()
+    } else {
+        prefix + value
+    }
 }
 
 /// Returns a sentence if an Authorization header has no authentication scheme (RFC 9110 section 11.4): users often give the token alone. It

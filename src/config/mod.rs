@@ -48,6 +48,7 @@ use self::clients::scopes::ScopeSettings;
 use self::file::FileSettings;
 use self::forward::ForwardSettings;
 pub(crate) use self::headers::{named_variables, secret_headers};
+pub(crate) use self::keys::path::HeaderFile;
 use self::keys::wrong_value::FileProblems;
 use self::layer::layer;
 pub(crate) use self::process::ProcessConfig;

@@ -8,7 +8,7 @@ use super::apis::tenants::settings::TenantSettings;
 pub(crate) use super::choices::*;
 use super::credentials::CredentialSettings;
 use super::http_settings::HttpSettings;
-use super::keys::path::{ConfigPath, ConfigSource};
+use super::keys::path::{ConfigPath, ConfigSource, HeaderFile};
 use super::keys::text_list::one_or_several;
 use super::observability::ObservabilitySettings;
 use super::observability::shared_state::SharedStateSettings;
@@ -115,6 +115,11 @@ pub(crate) struct ApiSettings {
     #[arg(long, env = "OPENAPI_MCP_HEADER_ENV", value_delimiter = ',', value_name = "NAME=VARIABLE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub header_env: Vec<String>,
+
+    /// A header of every request to the API, with its value in a file (repeatable)
+    #[arg(long, env = "OPENAPI_MCP_HEADER_FILE", value_delimiter = ',', value_name = "NAME=PATH")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub header_file: Vec<HeaderFile>,
 
     /// Credentials.
     #[command(flatten)]

@@ -8,13 +8,15 @@ use url::Url;
 
 use super::place::{InstallScope, OperatingSystem};
 use crate::config::settings::{ApiSettings, ClientName};
-use crate::config::{self, variables};
+use crate::config::{self, HeaderFile, variables};
 
 /// The program of Windows that starts programs of a Linux distribution.
 pub(super) const WSL: &str = "wsl.exe";
 
 /// The flag whose values are names, each with the path of a document.
 const API_FLAG: &str = "api";
+/// The flag whose values are names of headers, each with the path of a file.
+const HEADER_FILE_FLAG: &str = "header-file";
 
 /// Rules for relative paths of an entry.
 pub(crate) struct PathRules {
@@ -52,6 +54,11 @@ pub(crate) fn serve_arguments(command: &Command, matches: &ArgMatches, rules: &P
                 placed(flag, value, rules, problems)
             } else if let (API_FLAG, Some((name, document))) = (flag, value.split_once('=')) {
                 format!("{name}={}", placed(flag, document, rules, problems))
+            } else if flag == HEADER_FILE_FLAG {
+                let given = HeaderFile::from(value.to_owned());
+                given
+                    .with_path(|path| placed(flag, path, rules, problems))
+                    .map_or_else(|| value.to_owned(), String::from)
             } else {
                 value.to_owned()
             };

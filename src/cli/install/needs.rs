@@ -37,6 +37,8 @@ pub(super) struct EntryNeeds {
     required: Vec<String>,
     /// The flags that read from a file what some of these hold.
     file_flags: Vec<&'static str>,
+    /// True if some of these hold credentials of schemes.
+    has_scheme_variables: bool,
     errors: Vec<String>,
     warnings: usize,
     longest_tool: String,
@@ -55,6 +57,8 @@ struct NamedVariables {
     required: BTreeSet<String>,
     /// The flags that read from a file what these variables hold.
     file_flags: Vec<&'static str>,
+    /// True if some of them hold credentials of schemes.
+    has_scheme_variables: bool,
     /// The schemes that the settings give a credential for, each with the name of its API.
     configured: BTreeSet<(Option<ApiName>, String)>,
     /// The schemes for which a person signs in.
@@ -97,7 +101,9 @@ impl NamedVariables {
         }
         for config::NamedSettings { name, api, .. } in &mut layered.apis {
             let of_headers = [&api.header_env, &api.spec_header_env].into_iter();
-            let of_schemes = api.credentials.auth.values().flat_map(SchemeSettings::variables);
+            let schemes = || api.credentials.auth.values();
+            named.has_scheme_variables |= schemes().any(|settings| settings.variables().next().is_some());
+            let of_schemes = schemes().flat_map(SchemeSettings::variables);
             let all = of_headers.flat_map(|pairs| config::named_variables(pairs)).chain(of_schemes);
             let all = all
                 .chain(variables_of_rules(&api.overrides))
@@ -107,6 +113,9 @@ impl NamedVariables {
             named.logins.extend(of_people.map(|(scheme, _)| scheme.clone()));
             let schemes = std::mem::take(&mut api.credentials.auth).into_keys();
             named.configured.extend(schemes.map(|scheme| (name.clone(), scheme)));
+            if !api.header_env.is_empty() {
+                named.file_flags.push("--header-file NAME=PATH");
+            }
             api.header_env.clear();
             api.upstream.proxy_auth_env = None;
         }
@@ -179,6 +188,7 @@ impl EntryNeeds {
             .collect();
         needs.required = named.required.into_iter().collect();
         needs.file_flags = named.file_flags;
+        needs.has_scheme_variables = named.has_scheme_variables;
         Ok(needs)
     }
 
@@ -270,9 +280,9 @@ impl EntryNeeds {
             if client == ClientName::ClaudeDesktop {
                 ways.insert(0, "a bundle, which asks for the values: `openapi-mcp bundle`".to_owned());
             }
-            ways.push(
-                "for a credential of the API, `auth: { SCHEME: { file: PATH } }` in a configuration file that --config names".to_owned(),
-            );
+            if self.has_scheme_variables || ways.is_empty() {
+                ways.push("`file` in place of `env` under `auth` in the configuration file".to_owned());
+            }
             problems.push(format!(
                 "{client} passes on no variables, and the server needs {}; use {}",
                 self.required.join(", "),

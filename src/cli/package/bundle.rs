@@ -193,6 +193,7 @@ fn unportable(settings: &ApiSettings) -> Vec<String> {
         ("--client-cert", upstream.client_cert.is_some()),
         ("--client-key", upstream.client_key.is_some()),
         ("--allow-file-args", settings.allow_file_args.is_some()),
+        ("--header-file", !settings.header_file.is_empty()),
         ("--proxy", upstream.proxy.is_some()),
         ("auth", !settings.credentials.auth.is_empty()),
     ];

@@ -62,6 +62,56 @@ impl AsRef<Path> for ConfigPath {
     }
 }
 
+/// A header of requests whose value is in a file: `NAME=PATH`, or `NAME=SCHEME PATH` with an authentication scheme before the value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(inline))]
+#[serde(transparent)]
+pub(crate) struct HeaderFile(String);
+
+impl HeaderFile {
+    /// Returns the name of the header, the authentication scheme or an empty text, and the path; `None` if there is no `=`.
+    pub(crate) fn parts(&self) -> Option<(&str, &str, &Path)> {
+        let (name, value) = self.0.split_once('=')?;
+        // A path has a separator or a dot in its first word, or no second one.
+        let is_scheme = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let (scheme, path) = value
+            .trim()
+            .split_once(' ')
+            .filter(|(word, _)| is_scheme(word))
+            .unwrap_or(("", value));
+        Some((name, scheme, Path::new(path.trim())))
+    }
+
+    /// The same with another path.
+    pub(crate) fn with_path(&self, change: impl FnOnce(&str) -> String) -> Option<Self> {
+        let (name, scheme, path) = self.parts()?;
+        let path = change(path.to_str()?);
+        let space = if scheme.is_empty() { "" } else { " " };
+        Some(Self(format!("{name}={scheme}{space}{path}")))
+    }
+}
+
+impl<'de> Deserialize<'de> for HeaderFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let given = Self(String::deserialize(deserializer)?);
+        let resolved = given.with_path(|path| resolve(Path::new(path)).display().to_string());
+        Ok(resolved.unwrap_or(given))
+    }
+}
+
+impl From<String> for HeaderFile {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<HeaderFile> for String {
+    fn from(header: HeaderFile) -> Self {
+        header.0
+    }
+}
+
 /// A document that a setting names: a file, an http(s) URL, or `-` for standard input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

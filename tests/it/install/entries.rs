@@ -688,6 +688,32 @@ fn an_entry_names_the_variables_of_the_keys_that_the_server_needs() {
 }
 
 #[test]
+fn a_client_without_variables_gets_a_header_from_a_file() {
+    let home = Home::new();
+    std::fs::write(home.path("token"), "hunter2").unwrap();
+    let spec = petstore();
+    let install = |more: &[&str]| {
+        let args = [&["install", "--client", "claude-desktop", "--spec", &spec, "--print"], more].concat();
+        home.run(&args, &[])
+    };
+    let refused = stderr(&install(&["--header-env", "Authorization=Bearer TOKEN"]));
+    assert!(
+        refused.contains("--header-file NAME=PATH") && refused.contains("a bundle"),
+        "{refused}"
+    );
+    assert!(
+        !refused.contains("--state-key-file") && !refused.contains("under `auth`"),
+        "{refused}"
+    );
+    let output = install(&["--header-file", "Authorization=Bearer token"]);
+    let (entry, said) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let expected = format!("\"Authorization=Bearer {}\"", home.path("token").display());
+    assert!(entry.contains("--header-file") && entry.contains(&expected), "{entry}");
+    assert!(!entry.contains("hunter2") && !said.contains("hunter2"), "{entry}{said}");
+}
+
+#[test]
 fn a_value_in_place_of_a_variables_name_is_refused_and_not_repeated() {
     let home = Home::new();
     std::fs::create_dir(home.path(".cursor")).unwrap();

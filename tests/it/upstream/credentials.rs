@@ -424,6 +424,26 @@ fn p46_credentials_go_to_the_apis_own_origin_only() {
 }
 
 #[test]
+fn the_value_of_a_header_is_read_from_a_file_and_stays_a_secret() {
+    let upstream = Upstream::echo();
+    let spec = document(&json!({}), &json!([]));
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("token.txt", "s3cret-token\n"), ("my key", "s3cret-key")] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    // A path of the configuration file begins at its folder.
+    let config = folder.path().join("c.yaml");
+    let settings =
+        json!({"spec": spec.path(), "base_url": upstream.url, "header_file": ["Authorization=Bearer token.txt", "X-Key=./my key"]});
+    std::fs::write(&config, settings.to_string()).unwrap();
+    let mut session = Session::start(&["serve", "--config", config.to_str().unwrap()]);
+    let result = session.call("call", &json!({}));
+    let sent = upstream.take_one();
+    assert_eq!(carried(&sent), ["authorization: Bearer s3cret-token", "x-key: s3cret-key"]);
+    assert!(!result.to_string().contains("s3cret"), "{result}");
+}
+
+#[test]
 fn a_header_of_the_operators_stands_in_for_a_credential_and_a_scheme_is_stronger() {
     let upstream = Upstream::echo();
     let schemes = json!({"token": {"type": "http", "scheme": "bearer"}, "sid": {"type": "apiKey", "in": "cookie", "name": "sid"}});
