@@ -82,23 +82,32 @@ pub struct Proxy {
 
 /// A client.
 #[derive(Debug, Clone)]
-pub struct HttpClient(reqwest::Client);
+pub struct HttpClient {
+    client: reqwest::Client,
+    has_proxy: bool,
+}
 
 impl HttpClient {
     /// A GET request of its own, as for a document.
     pub(crate) fn get(&self, url: Url) -> reqwest::RequestBuilder {
-        self.0.get(url)
+        self.client.get(url)
     }
 
     /// A POST request of its own, as for traces.
     #[cfg(feature = "otel")]
     pub(crate) fn post(&self, url: Url) -> reqwest::RequestBuilder {
-        self.0.post(url)
+        self.client.post(url)
+    }
+
+    /// Returns true if its connections are made through a proxy.
+    pub(crate) fn has_proxy(&self) -> bool {
+        self.has_proxy
     }
 
     /// Sends the request of a call, or one like it. Dropping the future ends it.
     pub(crate) async fn send(&self, request: reqwest::Request) -> Result<reqwest::Response, OutboundFailure> {
-        let reply = self.0.execute(request).await.map_err(OutboundFailure::of_request)?;
+        let reply = self.client.execute(request).await;
+        let reply = reply.map_err(|error| OutboundFailure::of_request(error, self.has_proxy))?;
         Ok(decode_gzip(reply))
     }
 }
@@ -209,7 +218,11 @@ pub fn http_client(options: &OutboundOptions) -> Result<HttpClient, OutboundErro
         }
         builder = builder.proxy(through);
     }
-    builder.build().map(HttpClient).map_err(OutboundError::Client)
+    let client = builder.build().map_err(OutboundError::Client)?;
+    Ok(HttpClient {
+        client,
+        has_proxy: options.proxy.is_some(),
+    })
 }
 
 fn tls_config(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> {

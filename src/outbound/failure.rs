@@ -12,6 +12,8 @@ use crate::text;
 pub(crate) struct OutboundFailure {
     /// Stage that the exchange reached.
     pub(crate) stage: Stage,
+    /// True if the connection is made through a proxy.
+    pub(crate) has_proxy: bool,
     cause: HttpError,
 }
 
@@ -29,9 +31,12 @@ pub(crate) enum Stage {
 }
 
 impl OutboundFailure {
-    pub(super) fn of_request(error: HttpError) -> Self {
+    pub(super) fn of_request(error: HttpError, has_proxy: bool) -> Self {
         let stage = if error.is_connect() { Stage::Connect } else { Stage::Request };
-        Self::new(stage, error)
+        Self {
+            has_proxy,
+            ..Self::new(stage, error)
+        }
     }
 
     pub(crate) fn of_body(error: HttpError) -> Self {
@@ -43,6 +48,7 @@ impl OutboundFailure {
     fn new(stage: Stage, error: HttpError) -> Self {
         Self {
             stage,
+            has_proxy: false,
             cause: error.without_url(),
         }
     }

@@ -59,6 +59,11 @@ pub(super) fn body_error(failure: &OutboundFailure) -> CallError {
 
 /// Describes why there is no connection, without the host or the address.
 fn describe_connection_failure(failure: &OutboundFailure) -> &'static str {
+    if failure.has_proxy
+        && let Some(sentence) = failure.causes().find_map(describe_proxy_failure)
+    {
+        return sentence;
+    }
     for cause in failure.causes() {
         if let Some(sentence) = cause.downcast_ref().and_then(describe_io_error) {
             return sentence;
@@ -72,6 +77,20 @@ fn describe_connection_failure(failure: &OutboundFailure) -> &'static str {
         "the API cannot be reached: connecting took too long"
     } else {
         "the API cannot be reached: the connection failed"
+    }
+}
+
+/// Describes a failure to reach a proxy. Only the proxy is connected to, and only its name is resolved here.
+fn describe_proxy_failure(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    let refused = cause
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+    if refused {
+        Some("the API cannot be reached: the proxy of this server refused the connection")
+    } else if cause.to_string().starts_with("dns error") {
+        Some("the API cannot be reached: the name of this server's proxy does not resolve")
+    } else {
+        None
     }
 }
 

@@ -362,7 +362,7 @@ pub(crate) async fn ask(client: &HttpClient, url: &Url, headers: &HeaderMap, max
     let shown = redacted(url);
     let failed = |error: HttpError| ReadError::Fetch {
         url: shown.clone(),
-        hint: fetch_hint(&error),
+        hint: fetch_hint(&error, client.has_proxy()),
         error: error.without_url(),
     };
     let request = client
@@ -443,10 +443,13 @@ fn status_hint(status: StatusCode) -> &'static str {
     }
 }
 
-fn fetch_hint(error: &HttpError) -> &'static str {
+fn fetch_hint(error: &HttpError, has_proxy: bool) -> &'static str {
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
         let system = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        if system == Some(std::io::ErrorKind::ConnectionRefused) && has_proxy {
+            return ", because nothing listens at the address of the proxy; check --proxy";
+        }
         if system == Some(std::io::ErrorKind::ConnectionRefused) {
             return ", because nothing listens there; check the port, and start the server";
         }
@@ -462,6 +465,9 @@ fn fetch_hint(error: &HttpError) -> &'static str {
         }
         if text.contains("invalid peer certificate") {
             return ", because its certificate is not trusted; --ca-cert FILE names a further authority to trust";
+        }
+        if text.contains("dns error") && has_proxy {
+            return ", because the name of the proxy does not resolve; check --proxy";
         }
         if text.contains("dns error") {
             return ", because the name of its host does not resolve; check the address";
