@@ -76,7 +76,9 @@ struct ApiReport {
 fn report(config: &ApiConfig, loaded: Loaded, searches: bool) -> ApiReport {
     let Loaded { api, mut diagnostics, .. } = loaded;
     // This command makes no calls; `serve` would report this at once.
-    diagnostics.extend(missing_server(config, &api).map(|error| Diagnostic::warning("#/servers", error.to_string())));
+    diagnostics.extend(
+        missing_server(config, &api).map(|error| Diagnostic::warning("#/servers", format!("`serve` does not start, because {error}"))),
+    );
     let source = match &config.source {
         Source::Path(path) => path.display().to_string(),
         Source::Url(url) => crate::spec::document::source::redacted(url),

@@ -182,6 +182,12 @@ pub(crate) fn given_value(flag: &str) -> Option<String> {
     }
 }
 
+/// The command of this process's command line.
+#[must_use]
+pub(crate) fn given_command() -> Option<String> {
+    std::env::args_os().nth(1).map(|argument| argument.to_string_lossy().into_owned())
+}
+
 /// The settings that variables of this shell hold and that an entry does not carry: names without values. Credentials are not among
 /// them, because their names go into the entry.
 #[must_use]
@@ -203,13 +209,23 @@ pub(crate) fn unknown_variables(command: &Command) -> Vec<String> {
     set.iter()
         .filter(|(name, value)| name.starts_with(PREFIX) && !known.contains(name) && !is_of_others(name, value))
         .map(|(name, _)| {
-            let hint = text::nearest(name, known.iter().map(String::as_str), 0.9)
-                .map(|nearest| format!("; did you mean `{nearest}`?"))
-                .unwrap_or_default();
+            let nearest = |least| text::nearest(name, known.iter().map(String::as_str), least);
+            let is_credential = CREDENTIAL_WORDS.iter().any(|word| name.contains(word));
+            // A misspelled setting is very like one; less likeness is chance if the name says what it is for.
+            let hint = match nearest(if is_credential { 0.97 } else { 0.9 }) {
+                Some(nearest) => format!("; did you mean `{nearest}`?"),
+                None if is_credential => {
+                    "; a credential of the API is in `OPENAPI_MCP_AUTH_` and the name of its security scheme, which `openapi-mcp check` shows".to_owned()
+                }
+                None => String::new(),
+            };
             format!("the variable `{name}` is not a setting and is ignored{hint}")
         })
         .collect()
 }
+
+/// Words in names of variables that hold credentials.
+const CREDENTIAL_WORDS: [&str; 7] = ["API_KEY", "APIKEY", "AUTH", "BEARER", "PASSWORD", "SECRET", "TOKEN"];
 
 /// Credentials have names of the operator's choice. Kubernetes names the ports of a Service `openapi-mcp` in this way.
 fn is_of_others(name: &str, value: &str) -> bool {

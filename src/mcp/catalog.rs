@@ -360,6 +360,14 @@ impl ResolvedCall {
         self.arguments.as_ref()
     }
 
+    /// The same call with other arguments.
+    pub(crate) fn with_arguments(self, arguments: JsonObject) -> Self {
+        Self {
+            arguments: Some(arguments),
+            ..self
+        }
+    }
+
     /// Returns the arguments as they are sent, after repairs; those of the client if they are not valid.
     pub(crate) fn repaired_arguments(&self) -> JsonObject {
         let given = self.arguments.clone().unwrap_or_default();

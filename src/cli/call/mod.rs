@@ -21,6 +21,7 @@ use crate::config::ApiConfig;
 use crate::config::settings::{CommandSettings, LogLevel};
 use crate::error::Failure;
 use crate::mcp::catalog::{Resolution, ResolvedCall};
+use crate::spec::operation::request_body::BODY;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = help::CALL_EXAMPLES)]
@@ -46,13 +47,13 @@ pub(crate) struct CallCommand {
     dry_run: Option<dry_run::DryRunFormat>,
     /// The tool's name
     tool: String,
-    /// Arguments: key=value, key=@FILE (the file's text), key:=JSON
+    /// Arguments: key=value, body.key=value, key=@FILE (the file's text), key:=JSON
     #[arg(value_name = "KEY=VALUE")]
     arguments: Vec<String>,
 }
 
 pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
-    let arguments = arguments(command).map_err(Failure::setting)?;
+    let mut arguments = arguments(command).map_err(Failure::setting)?;
     let config = match &command.as_token_env {
         Some(_) => load::server_settings_of_file(&command.settings, &command.config, LogLevel::Warn)?,
         None => load::api_settings(&command.settings, &command.config, LogLevel::Warn)?,
@@ -63,10 +64,15 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     };
     // What the calls of a mock go to lives as long as this.
     let apis = load_called(config.apis, &command.tool).await?;
+    if let Some(offered) = apis.iter().find_map(|(_, loaded)| loaded.api.get(&command.tool)) {
+        put_members_into_body(&mut arguments, |key| {
+            offered.operation.parameters.iter().any(|parameter| parameter.key == key)
+        });
+    }
     let resolution =
         catalog_of(&apis)?.and_then(|catalog| catalog.resolve(&command.tool, Some(arguments), user.as_ref().map(Caller::granted)));
     match resolution {
-        Some(Resolution::Call(call)) => run_call(command, call, &apis, user).await,
+        Some(Resolution::Call(call)) => run_call(command, with_types(call), &apis, user).await,
         Some(Resolution::Lookup(lookup)) => print_result(command, &lookup.answer()),
         Some(Resolution::Refused(result, _)) => print_result(command, &result),
         None => Err(unknown_tool(&command.tool, &apis)),
@@ -175,6 +181,49 @@ fn unknown_tool(tool: &str, apis: &[(Arc<ApiConfig>, Loaded)]) -> Failure {
     Failure::setting(format!("there is no tool `{tool}`; {hint}"))
 }
 
+/// Reads the texts of the command line as the types that the schema declares: they are no mistakes that a note must report.
+fn with_types(call: ResolvedCall) -> ResolvedCall {
+    let given = call.arguments().cloned().unwrap_or_default();
+    let typed = call.repaired_arguments();
+    let differs_in_texts = given.len() == typed.len()
+        && given
+            .iter()
+            .all(|(key, value)| typed.get(key).is_some_and(|typed| typed == value || value.is_string()));
+    if differs_in_texts { call.with_arguments(typed) } else { call }
+}
+
+/// Puts `body.a.b=1` into the argument `body`, unless the tool has an argument of that name.
+fn put_members_into_body(arguments: &mut JsonObject, is_parameter: impl Fn(&str) -> bool) {
+    let is_member = |key: &str| key.strip_prefix(BODY).is_some_and(|rest| rest.starts_with('.')) && !is_parameter(key);
+    let keys: Vec<String> = arguments.keys().filter(|key| is_member(key)).cloned().collect();
+    for key in keys {
+        // No schema nests deeper.
+        let mut names = key.splitn(64, '.');
+        let first = names.next().unwrap_or_default();
+        // A body that is given as another value than an object stays, and so does the key, which is reported then.
+        if arguments.get(first).is_some_and(|body| !body.is_object()) {
+            continue;
+        }
+        let Some(value) = arguments.shift_remove(&key) else { continue };
+        let body = arguments.entry(first).or_insert_with(|| Value::Object(JsonObject::new()));
+        put_member(body, names, value);
+    }
+}
+
+/// Puts a value at the end of a path of names, through objects that are made on the way.
+fn put_member<'n>(place: &mut Value, mut path: impl Iterator<Item = &'n str>, value: Value) {
+    let Some(name) = path.next() else {
+        *place = value;
+        return;
+    };
+    if !place.is_object() {
+        *place = Value::Object(JsonObject::new());
+    }
+    if let Some(object) = place.as_object_mut() {
+        put_member(object.entry(name).or_insert(Value::Null), path, value);
+    }
+}
+
 /// The arguments of the command line. Plain values stay text here; what the schema wants as a number, a list or an object
 /// is read as that on the way, exactly as for a client that gives text.
 fn arguments(command: &CallCommand) -> Result<JsonObject, String> {
@@ -183,9 +232,14 @@ fn arguments(command: &CallCommand) -> Result<JsonObject, String> {
         Some(text) => serde_json::from_str(text).map_err(|error| format!("--args is not a JSON object: {error}"))?,
     };
     for argument in &command.arguments {
-        let (key, value) = argument
-            .split_once('=')
-            .ok_or_else(|| format!("`{argument}` is not an argument; write key=value"))?;
+        let (key, value) = argument.split_once('=').ok_or_else(|| {
+            let whole = if argument.starts_with('{') {
+                ", or --args JSON for all arguments"
+            } else {
+                ""
+            };
+            format!("`{argument}` is not an argument; write key=value{whole}")
+        })?;
         let (key, value) = match (key.strip_suffix(':'), value.strip_prefix('@')) {
             (Some(key), Some(path)) => {
                 return Err(format!(

@@ -20,6 +20,9 @@ const MAX_SHOWN_POINTER: usize = 256;
 /// Number of arguments that are listed if none is similar to the given one.
 const MAX_LISTED_ARGUMENTS: usize = 50;
 
+/// Number of required members that are listed.
+const MAX_LISTED_MEMBERS: usize = 10;
+
 /// Describes the error of the value at a JSON Pointer of the arguments of `tool`, in at most `max` clauses; `schema` is the whole input
 /// schema.
 pub(super) fn describe_problem(
@@ -59,7 +62,11 @@ pub(super) fn describe_problem(
                 TypeKind::Single(kind) => kind.to_string(),
                 TypeKind::Multiple(kinds) => kinds.iter().map(|kind| kind.to_string()).collect::<Vec<_>>().join(" or "),
             };
-            vec![format!("{place}{} is not of type {allowed}", quote_value(instance))]
+            let broken = instance.as_str().and_then(json_error);
+            let broken = broken
+                .map(|error| format!("; the text is not valid JSON: {error}"))
+                .unwrap_or_default();
+            vec![format!("{place}{} is not of type {allowed}{broken}", quote_value(instance))]
         }
         ValidationErrorKind::Pattern { pattern } => vec![format!(
             "{place}{} does not match {}",
@@ -140,7 +147,13 @@ fn properties_of_body(schema: &Map<String, Value>) -> Vec<&str> {
     declared_properties(&schemas)
 }
 
-/// Describes a missing argument by its schema.
+/// Returns the error of a text that looks like a JSON object or array and is not one.
+fn json_error(text: &str) -> Option<serde_json::Error> {
+    text.trim_start().starts_with(['{', '[']).then_some(())?;
+    serde_json::from_str::<serde::de::IgnoredAny>(text).err()
+}
+
+/// Describes a missing argument by its schema, and a missing body by the members that it needs.
 fn meaning(schema: &Map<String, Value>, name: &str) -> String {
     let description = schema
         .get("properties")
@@ -151,6 +164,42 @@ fn meaning(schema: &Map<String, Value>, name: &str) -> String {
         .and_then(|text| text.lines().next())
         .map(|line| format!(": {}", text::truncate(line, 160)))
         .unwrap_or_default()
+        + &required_members(schema, name)
+}
+
+/// Returns `; it needs …` for an argument that is an object with required members.
+fn required_members(schema: &Map<String, Value>, name: &str) -> String {
+    let property = schema.get("properties").and_then(|properties| properties.get(name)?.as_object());
+    let mut schemas = Vec::new();
+    property
+        .into_iter()
+        .for_each(|property| gather_schemas(property, schema, &mut schemas, 0));
+    let only = match schemas.as_slice() {
+        // Of several forms, each may need others.
+        [first] => first.get("required"),
+        [first, target] if first.contains_key("$ref") => target.get("required"),
+        _ => None,
+    };
+    let names: Vec<&str> = only
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let shown = names.get(..MAX_LISTED_MEMBERS).unwrap_or(&names);
+    let more = names.len() - shown.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!(
+        "; it needs `{}`{more}",
+        shown
+            .iter()
+            .map(|name| text::truncate(&text::one_line(name), MAX_SHOWN_NAME))
+            .collect::<Vec<_>>()
+            .join("`, `")
+    )
 }
 
 /// The beginning of a value as JSON.

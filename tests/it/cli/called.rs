@@ -37,6 +37,38 @@ fn the_tools_of_search_mode_are_called_as_clients_call_them() {
 }
 
 #[test]
+fn texts_of_the_command_line_are_read_by_the_schema_without_a_remark() {
+    let spec = petstore();
+    let called = run(&["call", "--spec", &spec, "--mock", "get_pet", "petId=7"]);
+    assert_eq!((called.status.code(), stderr(&called).as_str()), (Some(0), ""));
+    let request = run(&[
+        "call",
+        "--spec",
+        &spec,
+        "--base-url",
+        "http://api.example",
+        "--dry-run",
+        "create_pet",
+        "body.name=Rex",
+        "body.status=sold",
+        "body.price=3.50",
+    ]);
+    let shown = stdout(&request);
+    assert!(
+        shown.contains(r#"{"name":"Rex","status":"sold","price":3.50}"#),
+        "{shown}{}",
+        stderr(&request)
+    );
+    // A name that was read as another one is a remark still.
+    let respelt = run(&["call", "--spec", &spec, "--mock", "get_pet", "pet_id=7"]);
+    assert!(
+        stderr(&respelt).contains("`pet_id`") || stdout(&respelt).contains("`pet_id`"),
+        "{}",
+        stderr(&respelt)
+    );
+}
+
+#[test]
 fn the_list_of_tools_says_what_clients_list_in_search_mode() {
     let spec = petstore();
     let list = |more: &[&str]| {
