@@ -546,3 +546,49 @@ fn bash_completes_commands_their_flags_and_the_values_of_flags() {
     assert_eq!(complete_in_bash(&["install", "--client", "cur"]), "cursor");
     assert_eq!(complete_in_bash(&["man", "--he"]), "--help");
 }
+
+/// Asks the completions of fish for what may follow a line.
+fn complete_in_fish(line: &str) -> Vec<String> {
+    let script = "\"$BINARY\" completions fish | source; complete --do-complete \"$LINE\"";
+    let mut fish = std::process::Command::new("fish");
+    let fish = fish.args(["--no-config", "-c", script]).env("BINARY", binary()).env("LINE", line);
+    let output = stdout(&fish.output().unwrap());
+    let words = output.lines().filter_map(|line| line.split('\t').next());
+    words.map(str::to_owned).collect()
+}
+
+/// Presses the tabulator after a line in an interactive zsh, until it shows the expected text.
+const COMPLETE_IN_ZSH: &str = r#"
+    zmodload zsh/zpty
+    "$BINARY" completions zsh > "$FOLDER/_openapi-mcp"
+    zpty z zsh -f -i
+    zpty -w z "PS1=; fpath=(${(q)FOLDER} \$fpath); autoload -Uz compinit; compinit -u -D; bindkey '^I' complete-word; echo REA''DY"
+    zpty -r z line '*READY*'
+    zpty -n -w z "$LINE"$'\t'
+    zpty -r z line "*$EXPECTED*"
+    zpty -d z
+"#;
+
+#[test]
+fn fish_and_zsh_complete_commands_flags_and_values_if_they_are_installed() {
+    let is_installed = |shell: &str| std::process::Command::new(shell).arg("--version").output().is_ok();
+    if is_installed("fish") {
+        assert!(complete_in_fish("openapi-mcp unin").contains(&"uninstall".to_owned()));
+        assert_eq!(complete_in_fish("openapi-mcp fil"), [""; 0]);
+        assert_eq!(complete_in_fish("openapi-mcp serve --transport "), ["http", "stdio"]);
+    } else {
+        println!("skipped: fish is not installed (Debian package fish)");
+    }
+    if is_installed("zsh") {
+        for (line, expected) in [("openapi-mcp unin", "uninstall"), ("openapi-mcp serve --transp", "--transport")] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut zsh = std::process::Command::new("timeout");
+            let zsh = zsh.args(["60", "zsh", "-f", "-c", COMPLETE_IN_ZSH]).env("BINARY", binary());
+            let zsh = zsh.env("FOLDER", folder.path()).env("LINE", line).env("EXPECTED", expected);
+            let output = zsh.stdin(std::process::Stdio::null()).output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{line}: {}{}", stdout(&output), stderr(&output));
+        }
+    } else {
+        println!("skipped: zsh is not installed (Debian package zsh)");
+    }
+}
