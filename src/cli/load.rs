@@ -96,7 +96,7 @@ pub(crate) fn resolve_one_api(layered: LayeredSettings, level: LogLevel) -> Resu
 fn resolve(layered: LayeredSettings, level: LogLevel, delivery: LogDelivery) -> Result<Config, Failure> {
     log::start_logging(layered.log_options(), level, delivery);
     let unfilled = config::variables::unfilled_variables();
-    for warning in config::variables::unknown_variables(&Cli::command()).iter().chain(&unfilled) {
+    for warning in config::variables::unknown_variables(Cli::command).iter().chain(&unfilled) {
         tracing::warn!("{warning}");
     }
     let config = layered.resolve().map_err(Failure::Settings)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use clap::Command;
+use clap::{Arg, Command};
 
 use crate::text;
 
@@ -127,20 +127,24 @@ pub(crate) fn unfilled_variables() -> Vec<String> {
 /// The command line, on which a variable that counts as not set gives no value.
 #[must_use]
 pub(crate) fn without_unset(command: Command) -> Command {
-    if ["install", "uninstall", "bundle"].contains(&command.get_name()) {
-        return without_variables(command);
+    // Commands have hundreds of arguments, and most environments have nothing to take out of them.
+    let has_unset = std::env::vars_os().any(|(_, value)| value.to_str().is_some_and(counts_as_unset));
+    command.mut_subcommands(|command| match command.get_name() {
+        "install" | "uninstall" | "bundle" => without_variables(command),
+        _ if has_unset => command.mut_args(without_unset_variable),
+        _ => command,
+    })
+}
+
+fn without_unset_variable(argument: Arg) -> Arg {
+    let is_unset = argument
+        .get_env()
+        .is_some_and(|name| std::env::var_os(name).is_some_and(|value| value.to_str().is_some_and(counts_as_unset)));
+    if is_unset {
+        argument.env(clap::builder::Resettable::Reset)
+    } else {
+        argument
     }
-    let command = command.mut_args(|argument| {
-        let is_unset = argument
-            .get_env()
-            .is_some_and(|name| std::env::var_os(name).is_some_and(|value| value.to_str().is_some_and(counts_as_unset)));
-        if is_unset {
-            argument.env(clap::builder::Resettable::Reset)
-        } else {
-            argument
-        }
-    });
-    command.mut_subcommands(without_unset)
 }
 
 /// Returns true if a text can be the name of a variable, and not its value.
@@ -200,15 +204,19 @@ pub(crate) fn settings_of_shell(command: &Command) -> Vec<String> {
 
 /// A sentence for each variable that looks like a setting and is not one.
 #[must_use]
-pub(crate) fn unknown_variables(command: &Command) -> Vec<String> {
-    let mut known = BTreeSet::new();
-    gather_variables(command, &mut known);
-    let set: BTreeSet<(String, String)> = std::env::vars_os()
+pub(crate) fn unknown_variables(command: impl FnOnce() -> Command) -> Vec<String> {
+    let set: BTreeSet<String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().unwrap_or_default())))
+        .filter(|(name, value)| name.starts_with(PREFIX) && !is_of_others(name, value))
+        .map(|(name, _)| name)
         .collect();
-    set.iter()
-        .filter(|(name, value)| name.starts_with(PREFIX) && !known.contains(name) && !is_of_others(name, value))
-        .map(|(name, _)| {
+    if set.is_empty() {
+        return Vec::new();
+    }
+    let mut known = BTreeSet::new();
+    gather_variables(&command(), &mut known);
+    set.difference(&known)
+        .map(|name| {
             let nearest = |least| text::nearest(name, known.iter().map(String::as_str), least);
             let is_credential = CREDENTIAL_WORDS.iter().any(|word| name.contains(word));
             // A misspelled setting is very like one; less likeness is chance if the name says what it is for.
