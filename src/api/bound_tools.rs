@@ -8,6 +8,7 @@ use super::bound_tool::{BoundTool, output_contract};
 use super::tool_texts::{ToolText, ToolTexts};
 use crate::annotate::{Annotated, OutputSchemas, ToolSummary};
 use crate::proxy::{ArgumentRules, Binder, CallRules};
+use crate::spec::Operation;
 use crate::spec::operation::server::ServerError;
 
 pub(super) struct BoundTools {
@@ -16,6 +17,17 @@ pub(super) struct BoundTools {
     pub(super) list: Bytes,
     pub(super) first_error: Option<ServerError>,
     pub(super) problems: Vec<String>,
+}
+
+/// Returns the problem of an operation whose replies become files, in which its rules could not remove anything.
+fn refuse_shaped_files(operation: &Operation) -> Option<String> {
+    let rule = operation.rules.response.as_ref()?;
+    (rule.file == Some(true) && rule.withholds()).then(|| {
+        format!(
+            "the rules of `overrides` for {} have `response: {{ file: true }}` beside `fields`, `drop` or `jq`, which do not reach into files; leave out one of them",
+            operation.label()
+        )
+    })
 }
 
 /// Binds each tool to the calls of its operation. A tool whose operation has no usable server is left out; the first such
@@ -42,6 +54,7 @@ pub(super) fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, out
                 output == OutputSchemas::Strict && annotated.operation.rules.response.is_none(),
             ),
         };
+        problems.extend(refuse_shaped_files(&annotated.operation));
         let ruled = annotated
             .unruled
             .map(|schema| ArgumentRules::new(&annotated.operation, schema, annotated.ruled_properties));

@@ -66,6 +66,8 @@ const SECTIONS: [(&str, &[&str]); 9] = [
             "max_result_tokens",
             "response_filter",
             "allow_file_args",
+            "save_files",
+            "max_file_bytes",
             "confirm",
         ],
     ),

@@ -224,6 +224,7 @@ fn explain_rules(rules: &OperationRules, out: &mut String) {
             ("max_items", rule.max_items.is_some()),
             ("max_tokens", rule.max_tokens.is_some()),
             ("format", rule.format.is_some()),
+            ("file", rule.file == Some(true)),
         ];
         let keys: Vec<&str> = keys.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect();
         let _ = writeln!(out, "  response · {}", keys.join(", "));

@@ -31,7 +31,7 @@ use crate::mcp::meta_tools::ListOptions;
 use crate::outbound::OutboundOptions;
 use crate::proxy::auth::values::PREFIX;
 use crate::proxy::request::body::file_root::FileRoot;
-use crate::proxy::{CacheOptions, CallOptions, Credentials, Forwarding, MemoryBudget, Sandbox, TenantOptions, UpstreamOptions};
+use crate::proxy::{CacheOptions, CallOptions, Credentials, Forwarding, Sandbox, TenantOptions, UpstreamOptions};
 use crate::spec::document::source::DEFAULT_MAX_SPEC_BYTES;
 use crate::spec::operation::server::{Choice, Pick};
 use crate::spec::{ExternalReferences, Source};
@@ -109,7 +109,7 @@ pub(crate) fn resolve_api(
     credentials.api = name.map(ApiName::in_variables);
     let shared_state = process.shared_state.as_ref().map(|state| state.of_api(name.map(ApiName::as_str)));
     credentials.shared.clone_from(&shared_state);
-    let call = call_options(api, &process.memory, problems);
+    let call = call_options(api, process, problems);
     let forward = match process.transport {
         // A file that is also used for HTTP may set it; over stdio there are no headers.
         Transport::Stdio => Forwarding::default(),
@@ -324,7 +324,8 @@ fn divide_cache(cache: CacheOptions, tenants: Option<&TenantOptions>) -> CacheOp
     }
 }
 
-fn call_options(api: &ApiSettings, memory: &MemoryBudget, problems: &mut Vec<String>) -> CallOptions {
+fn call_options(api: &ApiSettings, process: &ProcessConfig, problems: &mut Vec<String>) -> CallOptions {
+    let memory = &process.memory;
     let profile = annotate::client_profile(api);
     let max_result_bytes = profile.result_tokens.saturating_mul(MIN_BYTES_PER_TOKEN);
     let mut call = CallOptions {
@@ -335,6 +336,7 @@ fn call_options(api: &ApiSettings, memory: &MemoryBudget, problems: &mut Vec<Str
         },
         hides_images: (profile.shows_images == Some(false)).then_some(profile.name),
         memory: memory.clone(),
+        delivery: process.delivery.clone(),
         ..CallOptions::default()
     };
     if let Some(seconds) = api.timeout {

@@ -9,11 +9,13 @@ use super::clients::named_tokens::resolve_shares;
 use super::keys::path::ConfigPath;
 use super::observability::shared_state::{SharedStateConfig, resolve_shared_state};
 use super::observability::{ObservabilityConfig, resolve_observability};
+use super::saved_files::resolve_delivery;
 use super::settings::{ProcessSettings, ServerSettings};
 use super::transport::{Transport, resolve_transport};
 use crate::annotate::TokenShare;
 use crate::annotate::confirm::Confirm;
 use crate::proxy::MemoryBudget;
+use crate::proxy::files::FileDelivery;
 use crate::proxy::response::sandbox::MAX_PARALLEL_FILTERS;
 use crate::shared_state::keys::StateKeys;
 use crate::shared_state::state::SharedState;
@@ -35,6 +37,8 @@ pub(crate) struct ProcessConfig {
     pub state_keys: Option<StateKeys>,
     /// Budget of memory for its requests and replies.
     pub memory: MemoryBudget,
+    /// Replies that become files.
+    pub delivery: FileDelivery,
     /// Shares of the tools that tokens with a name may call.
     pub shares: Arc<[TokenShare]>,
     /// Places for filters of replies.
@@ -61,6 +65,7 @@ pub(crate) fn resolve_process(
     }
     let is_stdio = matches!(transport, Transport::Stdio);
     ProcessConfig {
+        delivery: resolve_delivery(&settings.saved_files, is_stdio, problems),
         observability: resolve_observability(&settings.observability, is_stdio, problems),
         shares: resolve_shares(&settings.http.access.auth_tokens, problems),
         transport,

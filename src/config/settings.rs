@@ -12,6 +12,7 @@ use super::keys::path::{ConfigPath, ConfigSource, HeaderFile};
 use super::keys::text_list::one_or_several;
 use super::observability::ObservabilitySettings;
 use super::observability::shared_state::SharedStateSettings;
+use super::saved_files::SavedFileSettings;
 use super::upstream::UpstreamSettings;
 use crate::annotate::{AccessRule, Rule};
 
@@ -336,6 +337,11 @@ pub(crate) struct ServerSettings {
     #[arg(long, env = "OPENAPI_MCP_REQUIRE_ALL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require_all: Option<bool>,
+
+    /// Replies that become files.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub saved_files: SavedFileSettings,
 
     /// Observability.
     #[command(flatten)]

@@ -28,6 +28,8 @@ pub(crate) enum CallOutcome {
     Unreachable,
     BrokenReply,
     TooLarge,
+    /// The reply could not be written to a file.
+    NotSaved,
     /// A person is asked; the call that carries the answer is another one.
     Asked,
     Declined,
@@ -64,6 +66,7 @@ impl CallOutcome {
             Self::Unreachable => "unreachable",
             Self::BrokenReply => "broken_reply",
             Self::TooLarge => "too_large",
+            Self::NotSaved => "not_saved",
             Self::Asked => "asked",
             Self::Declined => "declined",
             Self::Unanswered => "unanswered",

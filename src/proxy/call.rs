@@ -22,6 +22,7 @@ use super::caller::Caller;
 use super::caller::client_values::MASK;
 use super::error::CallError;
 use super::exchange::CallOptions;
+use super::files::FilePlan;
 use super::redact::Redactor;
 use super::redact::json::NumberMark;
 use super::request::fixed::check_fixed_arguments;
@@ -34,7 +35,7 @@ use super::response::reply_headers::{ShownHeaders, ShownTool};
 use super::response::result_notes::NoteKind;
 use super::response::sandbox::Sandbox;
 use super::response::shape::shape_reply;
-use super::response::shaped_result::render_shaped;
+use super::response::shaped_result::{max_result_bytes, render_shaped};
 use super::response::tool_result::ToolResult;
 use super::route::CallRoute;
 use super::tenants::{Tenant, Tenants};
@@ -244,13 +245,14 @@ impl ApiProxy {
             options: &self.options,
             deadline: options.deadline,
             caller: call.caller,
+            file: self.file_plan(call),
         };
         record_begin().await.map_err(|_| CallError::NotRecorded)?;
         let outcome = call.upstream.call(outgoing).await;
         let (tool, ms) = (&call.target.tool, call.started.elapsed().as_millis());
         match &outcome {
             Ok(reply) => {
-                let (status, bytes) = (reply.response.status.as_u16(), reply.response.body.len());
+                let (status, bytes) = (reply.response.status.as_u16(), reply.response.length());
                 tracing::debug!(%tool, status, bytes, ms, "called");
                 note(|record| (record.status, record.bytes) = (Some(status), Some(bytes)));
             }
@@ -263,6 +265,18 @@ impl ApiProxy {
             }
         }
         outcome
+    }
+
+    /// The conditions under which the reply becomes a file. A rule that removes parts of replies does not reach into one.
+    fn file_plan<'p>(&'p self, call: &'p PreparedCall<'_>) -> Option<FilePlan<'p>> {
+        let rule = call.target.operation.rules.response.as_ref();
+        rule.is_none_or(|rule| !rule.withholds()).then(|| FilePlan {
+            delivery: &self.options.delivery,
+            tool: &call.target.tool,
+            is_ruled: rule.is_some_and(|rule| rule.file == Some(true)),
+            max_result_bytes: max_result_bytes(rule, self.options.max_result_bytes),
+            redactors: self.redactors(call).collect(),
+        })
     }
 
     /// Returns the redactors for the result of a call: those of the operator's, its tenant's and the client's secrets.
@@ -341,6 +355,8 @@ impl ApiProxy {
             promise: call.target.contract,
             max_bytes: self.options.max_result_bytes,
             hides_images: self.options.hides_images,
+            delivery: Some(&self.options.delivery),
+            is_file: rule.is_some_and(|rule| rule.file == Some(true)),
             advice: call.credential.advice.as_ref(),
             document: Some(&self.document),
             filter: filter_key.as_deref(),

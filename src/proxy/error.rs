@@ -85,11 +85,40 @@ pub enum CallError {
     )]
     NoMemory,
     /// The reply was not read to its end.
-    #[error("the reply is larger than {limit} bytes, which is this server's limit; ask for less, for instance by paging or filtering")]
+    #[error("{}", describe_too_large(*.limit, .file.as_ref()))]
     TooLarge {
         /// The limit.
         limit: usize,
+        /// The reply, if a setting would make it a file.
+        file: Option<UndeliveredFile>,
     },
+    /// The reply is larger than a file may be.
+    #[error(
+        "the reply is larger than {limit} bytes, the limit of this server for files, and was not saved; ask for less, or its operator can raise --max-file-bytes"
+    )]
+    FileTooLarge {
+        /// The limit.
+        limit: u64,
+    },
+    /// The reply could not be written to a file.
+    #[error("the reply could not be saved: {sentence}; nothing of it was kept, and the request was sent")]
+    NotSaved {
+        /// Description, without the path.
+        sentence: &'static str,
+        /// Cause, for the log.
+        cause: String,
+    },
+}
+
+/// A reply that would be a file if the operator allowed it.
+#[derive(Debug, Clone)]
+pub struct UndeliveredFile {
+    /// Its media type.
+    pub(crate) media_type: Box<str>,
+    /// Its number of bytes, if the API says so.
+    pub(crate) length: Option<u64>,
+    /// The setting that would deliver it.
+    pub(crate) setting: &'static str,
 }
 
 /// A user's token is not good enough for the API, and another one may be (RFC 6750 section 3.1).
@@ -136,7 +165,8 @@ impl CallError {
             Self::Busy(_) | Self::NoMemory => CallOutcome::Busy,
             Self::RateLimited(_) => CallOutcome::RateLimited,
             Self::CircuitOpen { .. } => CallOutcome::CircuitOpen,
-            Self::TooLarge { .. } => CallOutcome::TooLarge,
+            Self::TooLarge { .. } | Self::FileTooLarge { .. } => CallOutcome::TooLarge,
+            Self::NotSaved { .. } => CallOutcome::NotSaved,
             Self::NotRecorded => CallOutcome::NotRecorded,
         }
     }
@@ -145,12 +175,25 @@ impl CallError {
     #[must_use]
     pub(crate) fn cause(&self) -> Option<&str> {
         match self {
-            Self::NoResponse { cause, .. } | Self::Network { cause, .. } => {
+            Self::NoResponse { cause, .. } | Self::Network { cause, .. } | Self::NotSaved { cause, .. } => {
                 Some(cause).filter(|cause| !cause.is_empty()).map(String::as_str)
             }
             _ => None,
         }
     }
+}
+
+fn describe_too_large(limit: usize, file: Option<&UndeliveredFile>) -> String {
+    let Some(file) = file else {
+        return format!(
+            "the reply is larger than {limit} bytes, which is this server's limit; ask for less, for instance by paging or filtering"
+        );
+    };
+    let length = file.length.map_or_else(String::new, |length| format!(", {length} bytes"));
+    format!(
+        "the reply ({}{length}) is larger than {limit} bytes, which is this server's limit; {} DIR, which its operator can set, would deliver it as a file",
+        file.media_type, file.setting
+    )
 }
 
 fn again(left: &Duration) -> String {

@@ -11,6 +11,7 @@ pub(crate) mod caller;
 mod connection_header;
 pub(crate) mod error;
 pub(crate) mod exchange;
+pub(crate) mod files;
 pub(crate) mod memory_budget;
 pub(crate) mod redact;
 pub(crate) mod request;

@@ -15,6 +15,7 @@ mod support;
 mod architecture;
 mod cli;
 mod documents;
+mod files;
 mod floors;
 mod http;
 mod install;

@@ -8,7 +8,7 @@ use crate::spec::{Document, Operation};
 
 /// Returns the schema of an operation's shaped replies; `None` if it cannot be known.
 pub(crate) fn ruled_output(rule: &ResponseRule, document: &Document, operation: &Operation) -> Option<Map<String, Value>> {
-    if rule.jq.is_some() || rule.is_text() {
+    if rule.jq.is_some() || rule.is_text() || rule.file == Some(true) {
         return None;
     }
     let mut schema = ReplyDescriber::new(document).lenient(operation)?;

@@ -6,7 +6,7 @@ use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::proxy::filter::check_program;
 use crate::spec::operation::response_rule::{FieldPattern, ReplyFormat, ResponseRule};
 
-const KEYS: [&str; 6] = ["fields", "drop", "jq", "max_items", "max_tokens", "format"];
+const KEYS: [&str; 7] = ["fields", "drop", "jq", "max_items", "max_tokens", "format", "file"];
 const FORMATS: [(&str, ReplyFormat); 3] = [
     ("json", ReplyFormat::Json),
     ("table", ReplyFormat::Table),
@@ -33,6 +33,8 @@ pub(super) struct ResponseSchema {
     max_tokens: Option<usize>,
     /// The form of what is given
     format: Option<FormatSchema>,
+    /// Give every success as a file, as `save_files` or `file_store` says
+    file: Option<bool>,
 }
 
 #[cfg(test)]
@@ -70,6 +72,10 @@ pub(super) fn read_response(path: &str, value: &Value, problems: &mut FileProble
             "format" => match FORMATS.into_iter().find(|(name, _)| value.as_str() == Some(name)) {
                 Some((_, format)) => rule.format = Some(format),
                 None => problems.push_wrong_value(&place, value, "json, table or markdown", Disclosure::Shown),
+            },
+            "file" => match value.as_bool() {
+                Some(is_file) => rule.file = Some(is_file),
+                None => problems.push_wrong_value(&place, value, "true or false", Disclosure::Shown),
             },
             _ => problems.push_unknown_key(&path, key, KEYS),
         }

@@ -193,6 +193,12 @@ impl<'c> CallAuthentication<'c> {
         Ok(self.is_renewed)
     }
 
+    /// The redactors for the tokens and signatures so far.
+    pub(crate) fn redactors(&self) -> Vec<Arc<Redactor>> {
+        let token = self.token.as_ref().map(|token| &token.redactor);
+        self.spent.iter().chain(token).cloned().collect()
+    }
+
     /// The redactors for the tokens and signatures of this call.
     #[must_use]
     pub(crate) fn into_redactors(self) -> Vec<Arc<Redactor>> {

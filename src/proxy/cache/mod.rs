@@ -377,6 +377,7 @@ fn may_be_kept(response: &Response) -> bool {
     matches!(response.status.as_u16(), 200 | 203 | 301 | 308 | 404 | 410)
         && (!is_error || says_how_long)
         && response.stopped.is_none()
+        && response.file.is_none()
         && !response.headers.contains_key(header::SET_COOKIE)
         && Framing::of(content_type(&response.headers)).is_none()
 }

@@ -79,6 +79,7 @@ pub(crate) fn read_reply(text: Vec<u8>, left: Duration) -> Option<ForeignReply> 
             status: StatusCode::from_u16(head.status).ok()?,
             headers,
             body: text.slice_ref(body),
+            file: None,
             stopped: None,
         },
         redactors,

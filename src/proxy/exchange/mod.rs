@@ -1,8 +1,10 @@
 //! Sending a request and reading the reply, within limits of time and size.
 
+mod file_sink;
 mod network_error;
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -10,16 +12,18 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use self::file_sink::FileSink;
 use self::network_error::{body_error, request_error};
 use crate::outbound::HttpClient;
 use crate::outbound::failure::OutboundFailure;
 use crate::proxy::caller::{Caller, ReportProgress};
-use crate::proxy::error::CallError;
+use crate::proxy::error::{CallError, UndeliveredFile};
+use crate::proxy::files::{FileDelivery, FilePlan, ReceivedFile};
 use crate::proxy::memory_budget::{MemoryBudget, OutOfMemory};
 use crate::proxy::request::Request;
 use crate::proxy::request::body::file_root::FileRoot;
 use crate::proxy::response::records::{Counter, FirstLine, Framing, are_json_lines};
-use crate::proxy::response::{Response, Stopped};
+use crate::proxy::response::{ReplyKind, Response, Stopped, content_type, essence_or_bytes, reply_kind};
 use crate::spec::MediaKind;
 use crate::text::MIN_BYTES_PER_TOKEN;
 
@@ -47,6 +51,8 @@ pub struct CallOptions {
     pub hides_images: Option<&'static str>,
     /// Budget of memory for replies in flight, over all calls.
     pub memory: MemoryBudget,
+    /// Replies that become files.
+    pub delivery: FileDelivery,
 }
 
 impl Default for CallOptions {
@@ -59,6 +65,7 @@ impl Default for CallOptions {
             max_result_bytes: 20_000 * MIN_BYTES_PER_TOKEN,
             hides_images: None,
             memory: MemoryBudget::default(),
+            delivery: FileDelivery::default(),
         }
     }
 }
@@ -76,26 +83,28 @@ pub(crate) async fn send_with_timeout(
 ) -> Result<Response, CallError> {
     // One deadline for everything: a read time-out alone would never stop a reply that comes drop by drop.
     let deadline = Instant::now() + options.timeout;
-    match tokio::time::timeout_at(deadline, exchange(client, request, options, deadline, caller)).await {
+    match tokio::time::timeout_at(deadline, exchange(client, request, options, deadline, caller, None)).await {
         Ok(result) => result,
         Err(_) => Err(CallError::Timeout(options.timeout)),
     }
 }
 
-/// Sends like [`send_with_timeout`], but without the deadline.
+/// Sends like [`send_with_timeout`], but without the deadline. With a plan, the reply may become a file.
 ///
 /// # Errors
-/// As [`send_with_timeout`], but never [`CallError::Timeout`].
+/// As [`send_with_timeout`], but never [`CallError::Timeout`]; and [`CallError::FileTooLarge`], [`CallError::NotSaved`].
 pub(crate) async fn exchange(
     client: &HttpClient,
     request: Request,
     options: &CallOptions,
     deadline: Instant,
     caller: &Caller,
+    plan: Option<&FilePlan<'_>>,
 ) -> Result<Response, CallError> {
     let progress = caller.progress.as_ref();
     let is_https = request.url.scheme() == "https";
     let may_stream = request.may_stream;
+    let path = plan.map(|_| request.url.path().to_owned()).unwrap_or_default();
     let (outgoing, upload) = outgoing_request(request, progress.is_some());
     // Progress only ever grows: what comes in is counted on top of what went out.
     let uploaded = upload.as_ref().map_or(0, |upload| upload.length);
@@ -113,10 +122,17 @@ pub(crate) async fn exchange(
         may_stream,
         memory: &options.memory,
         caller,
+        plan,
     };
     let progress = progress.filter(|_| status.is_success());
     let download = progress.map(|progress| Download::new(progress, uploaded, reply.content_length()));
-    let ReadBody { body, stopped, is_lines } = read_body(&mut reply, limits, download).await?;
+    let sink = plan.and_then(|plan| FileSink::new(plan, &reply, path));
+    let ReadBody {
+        body,
+        file,
+        stopped,
+        is_lines,
+    } = read_body(&mut reply, limits, sink, download).await?;
     let mut headers = std::mem::take(reply.headers_mut());
     if is_lines {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
@@ -125,6 +141,7 @@ pub(crate) async fn exchange(
         status,
         headers,
         body,
+        file: file.map(Arc::new),
         stopped,
     })
 }
@@ -162,34 +179,62 @@ struct BodyLimits<'b> {
     memory: &'b MemoryBudget,
     /// Caller for which the memory is counted.
     caller: &'b Caller,
+    plan: Option<&'b FilePlan<'b>>,
+}
+
+impl BodyLimits<'_> {
+    /// The error for a reply that is too large.
+    fn too_large(&self, reply: &reqwest::Response) -> CallError {
+        let delivery = self
+            .plan
+            .map(|plan| plan.delivery)
+            .filter(|delivery| delivery.destination.is_none());
+        let kind = reply_kind(content_type(reply.headers()), b"");
+        let is_text = matches!(kind, ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart);
+        CallError::TooLarge {
+            limit: self.bytes,
+            file: delivery.filter(|_| !is_text).map(|delivery| UndeliveredFile {
+                media_type: essence_or_bytes(content_type(reply.headers())).into(),
+                length: reply.content_length(),
+                setting: delivery.setting,
+            }),
+        }
+    }
 }
 
 /// A body as far as it was read.
 struct ReadBody {
     body: Bytes,
+    /// The file that has it instead.
+    file: Option<ReceivedFile>,
     stopped: Option<Stopped>,
     /// True if the body is a sequence of JSON values, one per line, under the type of a single one.
     is_lines: bool,
 }
 
 /// Reads the body, counted after decompression. A stream of records that reaches a limit ends there; any other body that does
-/// is an error.
+/// is an error. What the sink takes goes to a file.
 async fn read_body(
     reply: &mut reqwest::Response,
     limits: BodyLimits<'_>,
+    mut sink: Option<Box<FileSink<'_>>>,
     mut download: Option<Download<'_>>,
 ) -> Result<ReadBody, CallError> {
-    let too_large = CallError::TooLarge { limit: limits.bytes };
     let content_type = reply.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let content_type = content_type.filter(|_| reply.status().is_success());
+    let too_large = limits.too_large(reply);
+    let is_file = sink.as_ref().is_some_and(|sink| sink.is_ruled());
+    let content_type = content_type.filter(|_| !is_file);
     let mut records = content_type.and_then(Framing::of).map(Counter::new);
     // JSON that may turn out to be more than one value.
     let is_json = content_type.is_some_and(|content_type| MediaKind::of(content_type) == MediaKind::Json);
     let mut first_line = is_json.then(FirstLine::default);
     let mut is_lines = false;
     let declared = reply.content_length().map(|total| usize::try_from(total).unwrap_or(usize::MAX));
-    if records.is_none() && declared.is_some_and(|total| total > limits.bytes) {
-        return Err(too_large);
+    match (&sink, reply.content_length()) {
+        (Some(sink), Some(total)) => sink.check_length(total)?,
+        (None, _) if records.is_none() && declared.is_some_and(|total| total > limits.bytes) => return Err(too_large),
+        _ => {}
     }
     let mut body = Chunks::default();
     let mut memory = limits.memory.begin();
@@ -213,6 +258,18 @@ async fn read_body(
         let Some(chunk) = next.map_err(|error| body_error(&OutboundFailure::of_body(error)))? else {
             break;
         };
+        if let Some(sink) = &mut sink
+            && sink.takes(body.as_slice(), &chunk)
+        {
+            let before = std::mem::take(&mut body);
+            memory = limits.memory.begin();
+            sink.write(before.as_slice()).await?;
+            sink.write(&chunk).await?;
+            if let Some(download) = &mut download {
+                download.advance(sink.received());
+            }
+            continue;
+        }
         if body.len().saturating_add(chunk.len()) > limits.bytes {
             if records.is_none() {
                 return Err(too_large);
@@ -244,12 +301,17 @@ async fn read_body(
         }
     }
     if let Some(download) = download {
-        download.finish(body.len());
+        download.finish(sink.as_ref().map_or(0, |sink| sink.received()).max(body.len()));
     }
+    let file = match sink {
+        Some(sink) => sink.finish().await?,
+        None => None,
+    };
     let body = memory.keep_with(body.join());
     Ok(ReadBody {
         is_lines: is_lines && (stopped.is_some() || are_json_lines(&body)),
         body,
+        file,
         stopped,
     })
 }

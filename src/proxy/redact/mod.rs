@@ -15,6 +15,7 @@ pub(crate) mod escapes;
 pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod secrets;
+pub(crate) mod stream;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

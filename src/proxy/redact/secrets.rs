@@ -164,7 +164,13 @@ impl Secrets {
         Some(String::from_utf8_lossy(&clean).into_owned())
     }
 
-    fn replaced(&self, text: &[u8], place: TextPlace) -> Option<Vec<u8>> {
+    /// Returns the length of the longest secret.
+    pub(super) fn longest(&self) -> usize {
+        self.all.iter().map(|secret| secret.finder.needle().len()).max().unwrap_or_default()
+    }
+
+    /// Returns where the text contains a secret, also an escaped one.
+    pub(super) fn ranges_with_escapes(&self, text: &[u8], place: TextPlace) -> Vec<(usize, usize)> {
         let mut ranges = self.ranges(text, place);
         let mut layers: Vec<Layer> = Vec::new();
         while layers.len() < MAX_ESCAPE_DEPTH
@@ -175,6 +181,11 @@ impl Secrets {
             let found = layers.last().map(|layer| self.ranges(&layer.text, place)).unwrap_or_default();
             ranges.extend(found.into_iter().map(|(start, end)| (source(start), source(end))));
         }
+        ranges
+    }
+
+    fn replaced(&self, text: &[u8], place: TextPlace) -> Option<Vec<u8>> {
+        let mut ranges = self.ranges_with_escapes(text, place);
         if ranges.is_empty() {
             return None;
         }

@@ -8,6 +8,7 @@
 
 pub(crate) mod compact_json;
 pub(crate) mod failure;
+pub(crate) mod file_result;
 pub(crate) mod filter;
 pub(crate) mod multipart;
 pub(crate) mod pagination;
@@ -23,11 +24,14 @@ pub(crate) mod table;
 pub(crate) mod tool_result;
 pub(crate) mod truncate;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 
 use self::records::Framing;
+use crate::proxy::files::ReceivedFile;
 use crate::spec::Operation;
 use crate::spec::media_type::{self, MediaKind, essence, is_textual};
 use crate::text;
@@ -41,13 +45,24 @@ pub struct Response {
     pub headers: HeaderMap,
     /// The body, decompressed.
     pub body: Bytes,
+    /// The file that has the body instead.
+    pub file: Option<Arc<ReceivedFile>>,
     /// Reason for which a stream of records was not read to its end.
     pub stopped: Option<Stopped>,
 }
 
 impl Response {
+    /// Returns the number of bytes of the body.
+    pub(crate) fn length(&self) -> usize {
+        let of_file = self.file.as_ref().map(|file| usize::try_from(file.length).unwrap_or(usize::MAX));
+        of_file.unwrap_or(self.body.len())
+    }
+
     /// Makes a body of JSON, records or text UTF-8, if it is in another charset. JSON may be in UTF-16 without saying so; text may not.
     pub(crate) fn decode_charset(&mut self) {
+        if self.file.is_some() {
+            return;
+        }
         let named = content_type(&self.headers);
         let is_json = match reply_kind(named, &self.body) {
             ReplyKind::Json => true,

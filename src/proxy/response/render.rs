@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::compact_json::compact_json;
 use super::failure::{self, Advice, KnownOfCall};
+use super::file_result::{file_result, missing_destination};
 use super::multipart::ReplyPart;
 use super::records::{self, Framing};
 use super::reply_headers::{HeaderReport, ShownHeaders};
@@ -22,6 +23,7 @@ use super::{
     status_line, strip_bom,
 };
 use crate::json::JsonObject;
+use crate::proxy::files::FileDelivery;
 use crate::spec::operation::response::{reply_properties, successes};
 use crate::spec::{Document, MediaKind, Operation, media_type};
 use crate::{json as spec_json, observe, text};
@@ -55,6 +57,10 @@ pub struct Rendering<'a> {
     pub promise: OutputContract,
     /// Number of bytes that a result may have; 0 is no limit.
     pub max_bytes: usize,
+    /// Settings for replies that become files.
+    pub delivery: Option<&'a FileDelivery>,
+    /// True if a rule makes the reply a file.
+    pub is_file: bool,
     /// The client's name, if it shows no images to the model.
     pub hides_images: Option<&'static str>,
     /// Advice if the API refuses the call.
@@ -141,9 +147,18 @@ impl OutputContract {
 }
 
 fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> ToolResult {
+    if let Some(file) = &response.file {
+        let is_structured = rendering.promise != OutputContract::AsDeclared;
+        let result = file_result(response, file, is_structured, rendering.promise.text_form());
+        return result.unwrap_or_else(|error| render_error(operation, &error));
+    }
     let content_type = content_type(&response.headers);
     if operation.method == Method::HEAD || (response.stopped.is_none() && is_blank(content_type, &response.body)) {
         return ToolResult::of_text(headline(response, rendering.headers), rendering.promise.text_form());
+    }
+    if rendering.is_file {
+        let setting = undelivered(rendering).unwrap_or_default();
+        return missing_destination(response, setting, rendering.promise.text_form());
     }
     if let Some(framing) = Framing::of(content_type) {
         return stream_result(operation, response, framing, rendering);
@@ -164,7 +179,7 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
     } else {
         rendering.max_bytes
     };
-    let (text, media) = parts_in_room(&parts, &mut room, rendering.hides_images);
+    let (text, media) = parts_in_room(&parts, &mut room, rendering);
     let (kept, loss) = truncate::truncate_text(&text, room);
     let mut result = ToolResult::of_text(kept, rendering.promise.text_form()).with_media(media);
     if is_unexpected_page(operation, content_type, rendering.document) {
@@ -368,12 +383,13 @@ fn lost(operation: &Operation, losses: &[Loss], filter: Option<&str>) -> String 
 
 /// The text of all parts, and those that are not text; these are taken off `room`, of which half is for texts that need it. If the text
 /// does not fit, the lines about other parts come first.
-fn parts_in_room(parts: &[ReplyPart], room: &mut usize, hides_images: Option<&str>) -> (String, Vec<MediaBlock>) {
+fn parts_in_room(parts: &[ReplyPart], room: &mut usize, rendering: Rendering<'_>) -> (String, Vec<MediaBlock>) {
     let mut texts: Vec<(bool, String)> = Vec::new();
     let mut media = Vec::new();
     let text_bytes = |part: &ReplyPart| media_kind(part).map_or(part.body.len(), |_| MAX_LINE_BYTES);
     let text_bytes: usize = parts.iter().map(text_bytes).sum();
-    let mut media_room = *room - text_bytes.min(*room / 2);
+    let mut media_room = media_room(*room, text_bytes);
+    let setting = undelivered(rendering).map_or_else(String::new, |setting| format!("; {setting} DIR would deliver it as a file"));
     // A model takes an image by its pixels, independent of the length of its base64.
     let mut image_room = MAX_BLOB_BYTES;
     for part in parts {
@@ -386,12 +402,8 @@ fn parts_in_room(parts: &[ReplyPart], room: &mut usize, hides_images: Option<&st
         let name = name.map(|name| format!("{}: ", text::truncate(&text::one_line(&name), MAX_NAME_BYTES)));
         let mut line = format!("{}{media_type}, {} bytes", name.unwrap_or_default(), part.body.len());
         let is_image = matches!(kind, MediaBlockKind::Image);
-        let most = if is_image {
-            image_room
-        } else {
-            MAX_BLOB_BYTES.min(media_room / 4 * 3)
-        };
-        if let Some(client) = hides_images.filter(|_| is_image) {
+        let most = if is_image { image_room } else { max_blob_bytes(media_room) };
+        if let Some(client) = rendering.hides_images.filter(|_| is_image) {
             line.push_str(&format!("; left out, because {client} does not show images to the model"));
         } else if part.body.len() > most {
             line.push_str(if is_image {
@@ -399,6 +411,7 @@ fn parts_in_room(parts: &[ReplyPart], room: &mut usize, hides_images: Option<&st
             } else {
                 "; left out, because it does not fit into --max-result-tokens, which the operator of this server sets"
             });
+            line.push_str(&setting);
         } else {
             let data = STANDARD.encode(&part.body);
             if is_image {
@@ -416,6 +429,32 @@ fn parts_in_room(parts: &[ReplyPart], room: &mut usize, hides_images: Option<&st
     }
     let texts: Vec<String> = texts.into_iter().map(|(_, text)| text).collect();
     (texts.join("\n\n"), media)
+}
+
+/// Returns the setting that would make a reply a file, if the operator has not made it.
+fn undelivered(rendering: Rendering<'_>) -> Option<&'static str> {
+    let delivery = rendering.delivery.filter(|delivery| delivery.destination.is_none());
+    delivery.map(|delivery| delivery.setting)
+}
+
+/// Returns the number of bytes for parts that are not text, of which half is for texts that need it.
+fn media_room(room: usize, text_bytes: usize) -> usize {
+    room - text_bytes.min(room / 2)
+}
+
+/// Returns the largest number of bytes that fit as base64.
+fn max_blob_bytes(media_room: usize) -> usize {
+    MAX_BLOB_BYTES.min(media_room / 4 * 3)
+}
+
+/// Returns the number of bytes that a reply of this kind may have to be embedded in a result of `max_bytes`; `None` if it is text.
+pub(crate) fn max_embedded_bytes(kind: &ReplyKind, max_bytes: usize) -> Option<usize> {
+    let room = if max_bytes == 0 { usize::MAX } else { max_bytes };
+    match kind {
+        ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart => None,
+        ReplyKind::Image => Some(MAX_BLOB_BYTES),
+        ReplyKind::Audio | ReplyKind::Blob => Some(max_blob_bytes(media_room(room, MAX_LINE_BYTES))),
+    }
 }
 
 /// The content of MCP that a part becomes; `None` for text.
@@ -452,6 +491,7 @@ mod tests {
             status: StatusCode::from_u16(status).unwrap(),
             headers,
             body: Bytes::copy_from_slice(body),
+            file: None,
             stopped: None,
         };
         render_reply(&operations[0], &response, Rendering::default()).to_json()
@@ -509,6 +549,7 @@ mod tests {
             status: StatusCode::from_u16(status).unwrap(),
             headers: [(CONTENT_TYPE, content_type.parse().unwrap())].into_iter().collect(),
             body: Bytes::copy_from_slice(body),
+            file: None,
             stopped: None,
         };
         let rendering = Rendering {

@@ -11,16 +11,18 @@ use crate::spec::operation::response_rule::ResponseRule;
 use crate::text::MIN_BYTES_PER_TOKEN;
 use http::StatusCode;
 
+/// Returns the number of bytes that a result may have; 0 is no limit. A rule can only lower it.
+pub(crate) fn max_result_bytes(rule: Option<&ResponseRule>, max_bytes: usize) -> usize {
+    match rule.and_then(|rule| rule.max_tokens) {
+        Some(tokens) if max_bytes == 0 => tokens.saturating_mul(MIN_BYTES_PER_TOKEN),
+        Some(tokens) => tokens.saturating_mul(MIN_BYTES_PER_TOKEN).min(max_bytes),
+        None => max_bytes,
+    }
+}
+
 /// The result of a reply that was shaped by `rule`.
 pub(crate) fn render_shaped(rule: &ResponseRule, operation: &Operation, response: &Response, mut rendering: Rendering<'_>) -> ToolResult {
-    if let Some(tokens) = rule.max_tokens {
-        let bytes = tokens.saturating_mul(MIN_BYTES_PER_TOKEN);
-        rendering.max_bytes = if rendering.max_bytes == 0 {
-            bytes
-        } else {
-            bytes.min(rendering.max_bytes)
-        };
-    }
+    rendering.max_bytes = max_result_bytes(Some(rule), rendering.max_bytes);
     let as_text = rule.format.filter(|_| rule.is_text() && response.status != StatusCode::NO_CONTENT);
     let text = as_text.and_then(|format| {
         let mut result = render_as_text(format, response, rendering.max_bytes)?;

@@ -29,6 +29,7 @@ use super::breaker::{Breaker, Outcome};
 use super::caller::Caller;
 use super::error::CallError;
 use super::exchange::{self, CallOptions};
+use super::files::FilePlan;
 use super::redact::Redactor;
 use super::redact::json::NumberMark;
 use super::request::Request;
@@ -167,6 +168,8 @@ pub(crate) struct OutgoingCall<'c, M> {
     pub deadline: std::time::Instant,
     /// Caller of the tool.
     pub caller: &'c Caller,
+    /// Conditions under which the reply becomes a file; `None` if it never does.
+    pub file: Option<FilePlan<'c>>,
 }
 
 impl Upstream {
@@ -257,7 +260,10 @@ impl Upstream {
             timer.propagate(&mut request.headers);
         }
         // On the heap: it is most of what a call holds while it waits, and servers move what waits for it from place to place.
-        let exchange = Box::pin(exchange::exchange(&self.client, request, call.options, deadline, call.caller));
+        let token_redactors = authentication.redactors();
+        let plan = call.file.as_ref().map(|plan| plan.with(&token_redactors));
+        let exchange = exchange::exchange(&self.client, request, call.options, deadline, call.caller, plan.as_ref());
+        let exchange = Box::pin(exchange);
         let outcome = timeout_at(deadline, exchange)
             .await
             .unwrap_or(Err(CallError::Timeout(call.options.timeout)));

@@ -15,6 +15,8 @@ pub struct ResponseRule {
     pub max_tokens: Option<usize>,
     /// The form of what is given.
     pub format: Option<ReplyFormat>,
+    /// True if every success becomes a file.
+    pub file: Option<bool>,
 }
 
 /// The form of what is given of a reply.
@@ -65,6 +67,7 @@ impl ResponseRule {
         self.max_items = later.max_items.or(self.max_items);
         self.max_tokens = later.max_tokens.or(self.max_tokens);
         self.format = later.format.or(self.format);
+        self.file = later.file.or(self.file);
     }
 
     /// Returns true if the rule removes members of replies, so errors must not show them.

@@ -1,0 +1,149 @@
+//! The decision that a reply becomes a file, and its way into that file.
+
+use http::header::CONTENT_DISPOSITION;
+
+use crate::proxy::error::CallError;
+use crate::proxy::files::{FileDestination, FilePlan, FileWriter, ReceivedFile, safe_name};
+use crate::proxy::redact::json::NumberMark;
+use crate::proxy::redact::stream::StreamRedactor;
+use crate::proxy::response::records::Framing;
+use crate::proxy::response::render::max_embedded_bytes;
+use crate::proxy::response::{content_type, reply_kind};
+
+/// Takes the body of one reply if it becomes a file.
+pub(super) struct FileSink<'c> {
+    destination: &'c FileDestination,
+    plan: &'c FilePlan<'c>,
+    redaction: StreamRedactor<'c>,
+    /// Number of bytes up to which the reply stays in memory; `None` if it is known to be text.
+    most: Option<usize>,
+    /// True if only the bytes can say if it is text.
+    is_untyped: bool,
+    disposition: String,
+    path: String,
+    writer: Option<FileWriter>,
+    /// Redacted bytes on their way to the file.
+    clean: Vec<u8>,
+    received: usize,
+}
+
+impl<'c> FileSink<'c> {
+    /// The sink for a success; `None` if it does not become a file. `path` is that of the request.
+    pub(super) fn new(plan: &'c FilePlan<'c>, reply: &reqwest::Response, path: String) -> Option<Box<Self>> {
+        let destination = plan.delivery.destination.as_ref().filter(|_| reply.status().is_success())?;
+        let content_type = content_type(reply.headers());
+        let is_untyped = content_type.trim().is_empty();
+        let most = if plan.is_ruled {
+            0
+        } else if Framing::of(content_type).is_some() {
+            return None;
+        } else if is_untyped {
+            max_embedded_bytes(&reply_kind("application/octet-stream", b""), plan.max_result_bytes)?
+        } else {
+            max_embedded_bytes(&reply_kind(content_type, b""), plan.max_result_bytes)?
+        };
+        let disposition = reply.headers().get(CONTENT_DISPOSITION);
+        Some(Box::new(Self {
+            destination,
+            plan,
+            redaction: StreamRedactor::new(plan.redactors.iter().copied()),
+            most: Some(most),
+            is_untyped: is_untyped && !plan.is_ruled,
+            disposition: String::from_utf8_lossy(disposition.map(http::HeaderValue::as_bytes).unwrap_or_default()).into_owned(),
+            path,
+            writer: None,
+            clean: Vec::new(),
+            received: 0,
+        }))
+    }
+
+    /// Returns true if every reply goes to a file, so that its parts are not read.
+    pub(super) fn is_ruled(&self) -> bool {
+        self.plan.is_ruled
+    }
+
+    /// Refuses a reply that announces more bytes than a file may have.
+    pub(super) fn check_length(&self, declared: u64) -> Result<(), CallError> {
+        let limit = self.plan.delivery.max_bytes;
+        if declared > limit {
+            return Err(CallError::FileTooLarge { limit });
+        }
+        Ok(())
+    }
+
+    /// Returns true if the body goes to the file from here on; `body` is what came before this chunk.
+    pub(super) fn takes(&mut self, body: &[u8], chunk: &[u8]) -> bool {
+        if self.writer.is_some() {
+            return true;
+        }
+        let is_too_long = self.most.is_some_and(|most| body.len().saturating_add(chunk.len()) > most);
+        if is_too_long && self.is_untyped && is_text_so_far(if body.is_empty() { chunk } else { body }) {
+            self.most = None;
+            return false;
+        }
+        is_too_long
+    }
+
+    /// Writes the next bytes.
+    ///
+    /// # Errors
+    /// [`CallError::FileTooLarge`], [`CallError::NotSaved`].
+    pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), CallError> {
+        self.received += bytes.len();
+        self.redaction.feed(bytes, &mut self.clean);
+        self.write_clean().await
+    }
+
+    /// Number of bytes that it was given.
+    pub(super) fn received(&self) -> usize {
+        self.received
+    }
+
+    /// The file, if there is one.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub(super) async fn finish(mut self) -> Result<Option<ReceivedFile>, CallError> {
+        if self.received == 0 {
+            return Ok(None);
+        }
+        self.redaction.finish(&mut self.clean);
+        self.write_clean().await?;
+        match self.writer {
+            Some(writer) => writer.finish().await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn write_clean(&mut self) -> Result<(), CallError> {
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            None => {
+                let name = self.name();
+                let max_bytes = self.plan.delivery.max_bytes;
+                self.writer
+                    .insert(FileWriter::create(self.destination, self.plan.tool, &name, max_bytes)?)
+            }
+        };
+        writer.write(&self.clean).await?;
+        self.clean.clear();
+        Ok(())
+    }
+
+    /// The name of the file, without secrets.
+    fn name(&self) -> String {
+        let clean = |text: &str| {
+            let mut text = text.to_owned();
+            for redactor in &self.plan.redactors {
+                redactor.redact_text(&mut text, NumberMark::Text);
+            }
+            text
+        };
+        safe_name(&clean(&self.disposition), &clean(&self.path))
+    }
+}
+
+/// Returns true if bytes are the beginning of a text.
+fn is_text_so_far(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
+}

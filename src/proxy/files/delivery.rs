@@ -1,0 +1,62 @@
+//! Which replies become files, and where these go.
+
+use std::sync::Arc;
+
+use super::folder::Folder;
+use crate::proxy::redact::Redactor;
+
+/// The operator's settings for replies that become files.
+#[derive(Debug, Clone)]
+pub struct FileDelivery {
+    /// Destination; `None` if no reply becomes a file.
+    pub destination: Option<FileDestination>,
+    /// The largest file, in bytes.
+    pub max_bytes: u64,
+    /// The setting that would name a destination.
+    pub setting: &'static str,
+}
+
+/// Destination of replies that become files. It is opened once, at the start.
+#[derive(Debug, Clone)]
+pub enum FileDestination {
+    /// The folder of `--save-files`.
+    Folder(Arc<Folder>),
+}
+
+/// Conditions under which the reply to a call becomes a file.
+pub(crate) struct FilePlan<'c> {
+    pub(crate) delivery: &'c FileDelivery,
+    /// Name of the tool, with which names of files begin.
+    pub(crate) tool: &'c str,
+    /// True if a rule makes every success a file; else those that are not text and do not fit the result.
+    pub(crate) is_ruled: bool,
+    /// Number of bytes that a result may have; 0 is no limit.
+    pub(crate) max_result_bytes: usize,
+    /// Redactors for the file.
+    pub(crate) redactors: Vec<&'c Redactor>,
+}
+
+impl FilePlan<'_> {
+    /// The same with more redactors.
+    pub(crate) fn with<'p>(&'p self, redactors: &'p [Arc<Redactor>]) -> FilePlan<'p> {
+        FilePlan {
+            redactors: self.redactors.iter().copied().chain(redactors.iter().map(Arc::as_ref)).collect(),
+            ..*self
+        }
+    }
+}
+
+impl FileDelivery {
+    /// 1 GiB.
+    pub(crate) const DEFAULT_MAX_BYTES: u64 = 1 << 30;
+}
+
+impl Default for FileDelivery {
+    fn default() -> Self {
+        Self {
+            destination: None,
+            max_bytes: Self::DEFAULT_MAX_BYTES,
+            setting: "--save-files",
+        }
+    }
+}

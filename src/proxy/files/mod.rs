@@ -1,0 +1,13 @@
+//! Replies that become files: where they go, under which names, and what is left of them if something fails.
+//!
+//! A file is temporary until the result of its call is made. Dropping it removes it.
+
+mod delivery;
+mod file_name;
+mod file_writer;
+mod folder;
+
+pub(crate) use self::delivery::{FileDelivery, FileDestination, FilePlan};
+pub(crate) use self::file_name::safe_name;
+pub(crate) use self::file_writer::{DeliveredFile, FileWriter, ReceivedFile};
+pub(crate) use self::folder::Folder;

@@ -1,0 +1,3 @@
+//! Replies that become files.
+
+mod saved;
