@@ -51,7 +51,7 @@ pub(super) fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, out
             wire: annotated.wire,
             contract: output_contract(
                 annotated.has_output,
-                output == OutputSchemas::Strict && annotated.operation.rules.response.is_none(),
+                output == OutputSchemas::Strict && annotated.operation.rules.response.is_none() && !annotated.operation.may_wait(),
             ),
         };
         problems.extend(refuse_shaped_files(&annotated.operation));

@@ -10,6 +10,7 @@ mod called;
 pub(crate) mod clashes;
 mod finished_tools;
 pub(crate) mod name;
+mod panics;
 #[cfg(test)]
 mod repair_proptests;
 mod repaired_arguments;
@@ -19,14 +20,13 @@ mod scheme_fields;
 pub(crate) mod search;
 mod tool_texts;
 mod tools_on_use;
+mod waiting;
 
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 
 use crate::json::JsonObject;
 use bytes::Bytes;
 use foldhash::HashMap;
-use futures_util::FutureExt;
 use http::StatusCode;
 use http::header::HeaderMap;
 use secrecy::SecretString;
@@ -35,7 +35,8 @@ use thiserror::Error;
 use self::bound_tool::BoundTool;
 use self::bound_tools::{BoundTools, bind_tools};
 use self::finished_tools::FinishedTools;
-use self::reserved_paths::{known_paths, reserve_paths};
+use self::panics::catch_panic;
+use self::reserved_paths::{ReadPath, known_paths, reserve_paths};
 use self::rules::{explain_unmatched, rule_secrets};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};
 use crate::annotate::list::unfinished_tool::InputOptions;
@@ -43,7 +44,6 @@ use crate::annotate::names::nearest_name;
 use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, ToolSummary, annotate};
 use crate::observe::call::note_outcome;
 use crate::observe::metrics::labels::ApiLabel;
-use crate::observe::outcome::CallOutcome;
 use crate::outbound::Clients;
 use crate::proxy::{
     ApiProxy, Binder, BindingOptions, CacheOptions, CallError, CallOptions, Credentials, Forwarding, NoteKind, ReplyCache, Sandbox,
@@ -149,6 +149,8 @@ pub struct Api {
     /// Settings for the input schemas that are made on first use.
     inputs: InputOptions,
     finished_tools: FinishedTools,
+    /// The paths that a URL of a reply is compared with, made on first use.
+    read_paths: OnceLock<Vec<ReadPath>>,
 }
 
 impl Api {
@@ -248,6 +250,7 @@ impl Api {
                 filter: options.annotate.filter,
             },
             finished_tools: FinishedTools::default(),
+            read_paths: OnceLock::new(),
         };
         Ok((api, diagnostics))
     }
@@ -400,15 +403,7 @@ impl Api {
         shown_tool: ShownTool<'_>,
     ) -> ToolResult {
         let (tool, _) = self.at(index);
-        // A panic is a bug of ours; it must not take down the calls of others.
-        let outcome = AssertUnwindSafe(self.run(index, arguments, caller, shown_tool))
-            .catch_unwind()
-            .await;
-        outcome.unwrap_or_else(|_| {
-            tracing::error!(tool = %tool.name, "a call ended in a panic; please report this");
-            note_outcome(CallOutcome::Panic);
-            ToolResult::error("The call failed because of an error inside this server.")
-        })
+        catch_panic(tool, self.run(index, arguments, caller, shown_tool)).await
     }
 
     /// Returns the request that a call of that client would make, with `***` for the operator's credentials; or the result with `isError`
@@ -462,7 +457,9 @@ impl Api {
             // On the heap: they are most of what a call holds, and what waits for a call is moved from place to place.
             let reply = Box::pin(self.proxy.send(&call)).await?;
             let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
-            let mut result = Box::pin(self.proxy.finish(&call, reply, shown_tool)).await;
+            let is_open = |full: &str, below: &str| self.may_read(full, below, shown_tool);
+            let awaited = Box::pin(self.proxy.await_end(&call, reply, &is_open)).await;
+            let mut result = Box::pin(self.proxy.finish_awaited(&call, awaited, shown_tool)).await;
             let remarks = checked.repairs.into_iter().chain(checked.body_problems);
             remarks.for_each(|remark| result.note(NoteKind::Repair, remark));
             if is_refused {

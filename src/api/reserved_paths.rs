@@ -1,9 +1,10 @@
 //! Paths that a value must not reach: those of other operations, in particular hidden ones. A value with slashes must reach none; if callers
 //! have different tools, a value without slashes must not either: servers prefer `/reports/payroll` to `/reports/{id}`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use http::Method;
+use percent_encoding::percent_decode_str;
 
 use super::bound_tool::BoundTool;
 use crate::annotate::AnnotateOptions;
@@ -11,7 +12,7 @@ use crate::proxy::PathPattern;
 use crate::proxy::request::reserved_path::normalized;
 use crate::spec::node::Node;
 use crate::spec::operation::template::TemplatePart;
-use crate::spec::{Document, Operation, PathTemplate, pointer};
+use crate::spec::{Document, Operation, PathTemplate, operations, pointer};
 
 /// An operation of the document, whether or not there is a tool for it.
 pub(crate) struct KnownPath {
@@ -32,6 +33,11 @@ pub(crate) fn known_paths(document: &Document, operations: &[Box<Operation>], op
     if rules.all(|rule| rule.says.slashes.is_empty()) && !depends_on_caller(options) {
         return Vec::new();
     }
+    all_paths(document, operations)
+}
+
+/// Returns the paths of all operations of the document, and of those that could not be read.
+fn all_paths(document: &Document, operations: &[Box<Operation>]) -> Vec<KnownPath> {
     let known = |operation: &Operation| KnownPath {
         pointer: operation.pointer.clone(),
         method: operation.method.clone(),
@@ -69,6 +75,58 @@ fn unread_paths(document: &Document, operations: &[Box<Operation>]) -> Vec<Known
         }
     }
     unread
+}
+
+/// Path of a GET operation of the document.
+pub(super) struct ReadPath {
+    pub(super) pattern: PathPattern,
+    /// Place of its tool; `None` if there is none.
+    pub(super) tool: Option<usize>,
+}
+
+/// Returns the paths of all GET operations of the document, those without a tool included. It reads the whole document.
+pub(super) fn read_paths(document: &Document, tools: &[BoundTool]) -> Vec<ReadPath> {
+    let (operations, _) = operations(document);
+    let places: HashMap<&str, usize> = tools
+        .iter()
+        .enumerate()
+        .map(|(place, tool)| (tool.target.operation.pointer.as_str(), place))
+        .collect();
+    let known = all_paths(document, &operations)
+        .into_iter()
+        .filter(|known| known.method == Method::GET);
+    let path = |known: KnownPath| {
+        let tool = places.get(known.pointer.as_str()).copied();
+        let spans = tool
+            .and_then(|place| tools.get(place))
+            .map(|tool| spanning(&tool.target.operation).1);
+        let spans = spans.unwrap_or_default();
+        let pattern = PathPattern::of(&known.template, |name| spans.iter().any(|spanning| spanning == name));
+        ReadPath {
+            pattern: if known.has_own_base { pattern.behind_any_base() } else { pattern },
+            tool,
+        }
+    };
+    known.map(path).collect()
+}
+
+/// Returns a path as it is, and as servers may read it: decoded until nothing is encoded, without parameters of segments, and without
+/// empty segments.
+pub(super) fn path_forms(path: &str) -> [String; 2] {
+    let mut decoded = path.to_owned();
+    loop {
+        let next = percent_decode_str(&decoded).decode_utf8_lossy().into_owned();
+        if next == decoded {
+            break;
+        }
+        decoded = next;
+    }
+    let segments = decoded.split('/').map(|segment| segment.split(';').next().unwrap_or_default());
+    let plain: String = segments
+        .filter(|segment| !segment.is_empty())
+        .flat_map(|segment| ["/", segment])
+        .collect();
+    [path.to_owned(), if plain.is_empty() { "/".to_owned() } else { plain }]
 }
 
 /// Returns true if callers have different tools.

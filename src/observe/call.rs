@@ -261,6 +261,7 @@ impl OpenCall {
                 line.object("exchange", exchange);
             }
             line.number("attempts", (record.attempts > 0).then_some(u64::from(record.attempts)));
+            line.number("polls", (record.polls > 0).then_some(u64::from(record.polls)));
         }
         line.flag("confirmed", record.confirmed);
         line.text("question", record.question.as_deref(), 64);

@@ -78,6 +78,8 @@ pub(crate) struct CallRecord {
     pub(crate) bytes: Option<usize>,
     /// Requests that were sent.
     pub(crate) attempts: u32,
+    /// Requests for the status or the result of an operation that takes long.
+    pub(crate) polls: u32,
     /// The token of the user that was exchanged.
     pub(crate) exchange: Option<ExchangeRecord>,
     /// `hit`, `revalidated` or `miss`.

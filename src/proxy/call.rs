@@ -76,19 +76,19 @@ pub(crate) struct ApiProxy {
 
 /// A call that can be sent.
 pub(crate) struct PreparedCall<'c> {
-    target: &'c BoundOperation,
-    tenant: Option<&'c Tenant>,
-    base: &'c BaseUrl,
-    upstream: &'c Upstream,
-    credential: &'c Credential,
-    caller: &'c Caller,
+    pub(super) target: &'c BoundOperation,
+    pub(super) tenant: Option<&'c Tenant>,
+    pub(super) base: &'c BaseUrl,
+    pub(super) upstream: &'c Upstream,
+    pub(super) credential: &'c Credential,
+    pub(super) caller: &'c Caller,
     /// Arguments with the names on the wire.
-    arguments: JsonObject,
+    pub(super) arguments: JsonObject,
     /// The client's headers that go upstream, and what takes them out of the reply.
-    forwarded: Option<(HeaderMap, Redactor)>,
+    pub(super) forwarded: Option<(HeaderMap, Redactor)>,
     /// Redactor of the client's values that rules send.
     client_secrets: Option<Redactor>,
-    started: Instant,
+    pub(super) started: Instant,
 }
 
 /// Options for sending a call.
@@ -173,11 +173,7 @@ impl ApiProxy {
             deadline: Instant::now() + self.options.timeout,
             conditions: &no_conditions,
         };
-        let cache = match call.tenant {
-            Some(tenant) => &tenant.cache,
-            None => &self.cache,
-        };
-        let Some(cache) = cache else {
+        let Some(cache) = self.cache_of(call) else {
             return self.ask(call, sending).await;
         };
         let request = self.outgoing_request(call)?;
@@ -211,6 +207,14 @@ impl ApiProxy {
                 }
                 cache.settle(*inquiry, outcome)
             }
+        }
+    }
+
+    /// What keeps the replies of a call.
+    pub(super) fn cache_of<'c>(&'c self, call: &PreparedCall<'c>) -> Option<&'c ReplyCache> {
+        match call.tenant {
+            Some(tenant) => tenant.cache.as_ref(),
+            None => self.cache.as_ref(),
         }
     }
 
@@ -280,7 +284,7 @@ impl ApiProxy {
     }
 
     /// Returns the redactors for the result of a call: those of the operator's, its tenant's and the client's secrets.
-    fn redactors<'r>(&'r self, call: &'r PreparedCall<'_>) -> impl Iterator<Item = &'r Redactor> + Clone {
+    pub(super) fn redactors<'r>(&'r self, call: &'r PreparedCall<'_>) -> impl Iterator<Item = &'r Redactor> + Clone {
         let of_tenant = call.tenant.map(|tenant| &tenant.redactor);
         let forwarded = call.forwarded.as_ref().map(|(_, redactor)| redactor);
         let of_client = forwarded.into_iter().chain(&call.client_secrets);

@@ -19,6 +19,7 @@ pub(crate) mod response;
 pub(crate) mod route;
 pub(crate) mod tenants;
 pub(crate) mod upstream;
+pub(crate) mod waiting;
 
 pub(crate) use self::arguments::check::{ArgumentChecks, CheckedArguments};
 pub(crate) use self::arguments::property_names::{with_schema_names, with_wire_names};

@@ -105,6 +105,16 @@ impl StateKeys {
         })
     }
 
+    /// Keys of this process alone; `None` if there is no randomness.
+    pub(crate) fn random() -> Option<Self> {
+        let mut bytes = [0; KEY_BYTES];
+        getrandom::fill(&mut bytes).ok()?;
+        Some(Self {
+            first: Arc::new(StateKey::new(&bytes)?),
+            others: Arc::default(),
+        })
+    }
+
     fn all(&self) -> impl Iterator<Item = &StateKey> {
         std::iter::once(&*self.first).chain(self.others.iter())
     }

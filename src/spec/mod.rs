@@ -4,6 +4,7 @@
 pub(crate) mod argument_names;
 pub(crate) mod diagnostic;
 pub(crate) mod document;
+pub(crate) mod long_running;
 pub(crate) mod media_type;
 pub(crate) mod members;
 pub(crate) mod node;

@@ -27,3 +27,4 @@ mod sources;
 mod stdio;
 mod traces;
 mod upstream;
+mod waiting;

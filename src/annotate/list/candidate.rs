@@ -70,6 +70,8 @@ impl Candidates {
         let titles = descriptions::titles(&operations);
         let said = decisions.iter().map(|decision| decision.said.as_ref());
         diagnostics.extend(overrides::allow_slashes(&mut operations, said));
+        let said = decisions.iter().map(|decision| decision.said.as_ref());
+        unmatched.extend(overrides::wait::rule_waits(&mut operations, said));
         let of_each = operations.into_iter().zip(decisions);
         let candidates = own.into_iter().zip(names.into_iter().zip(authored)).zip(titles).zip(of_each);
         let candidates = candidates.map(|(((own_name, (name, authored)), title), (operation, decision))| Candidate {

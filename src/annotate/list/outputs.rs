@@ -46,7 +46,8 @@ impl AnnotatedTools {
             }
             OutputSchemas::Strict => {
                 let mut schemas = Schemas::for_output(document);
-                for tool in &mut self.tools {
+                // What an operation that takes long returns in the end may be something else than its first reply.
+                for tool in self.tools.iter_mut().filter(|tool| !tool.operation.may_wait()) {
                     let mut warnings = Vec::new();
                     let output = strict(document, &tool.operation, &mut schemas, &options.schemas, &mut warnings);
                     self.diagnostics.extend(

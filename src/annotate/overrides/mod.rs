@@ -5,6 +5,7 @@ pub(crate) mod arguments;
 pub(crate) mod ruled_output;
 pub(crate) mod ruled_schema;
 pub(crate) mod unmatched;
+pub(crate) mod wait;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use serde_json::Value;
 use crate::annotate::annotations::Hint;
 use crate::annotate::description_detail::DescriptionDetail;
 use crate::spec::operation::response_rule::ResponseRule;
-use crate::spec::operation::rules::ArgumentRule;
+use crate::spec::operation::rules::{ArgumentRule, WaitRule};
 use crate::spec::{Diagnostic, Location, Operation};
 use crate::text;
 
@@ -44,6 +45,8 @@ pub struct Override {
     pub arguments: Vec<ArgumentRule>,
     /// Settings for replies, by rules of the configuration alone.
     pub response: ResponseRule,
+    /// Settings for operations that are done after their first reply, by rules of the configuration alone.
+    pub wait: Option<WaitRule>,
     /// True if a body that does not fit its schema is sent nevertheless, by rules of the configuration alone.
     pub takes_any_body: Option<bool>,
     /// The hints that are set.
@@ -182,6 +185,7 @@ impl Override {
         over(&mut self.annotations_title, stronger.annotations_title);
         over(&mut self.describe, stronger.describe);
         over(&mut self.takes_any_body, stronger.takes_any_body);
+        over(&mut self.wait, stronger.wait);
         self.slashes.extend(stronger.slashes);
         self.response.take(stronger.response);
         self.hints.extend(stronger.hints);

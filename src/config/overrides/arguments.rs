@@ -99,7 +99,7 @@ pub(super) fn read_arguments(path: &str, optional: bool, value: &Value, problems
     read
 }
 
-fn read_target(name: &str) -> Option<ArgumentTarget> {
+pub(super) fn read_target(name: &str) -> Option<ArgumentTarget> {
     if let Some(steps) = name.strip_prefix('/') {
         let steps: Vec<String> = steps.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
         let names_property = steps.last().is_some_and(|last| last != "*") && steps.iter().all(|step| !step.is_empty());

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod response;
+mod wait;
 
 use http::HeaderMap;
 use serde_json::{Map, Value};
@@ -68,6 +69,8 @@ struct OverrideSchema {
     arguments: Option<std::collections::BTreeMap<String, arguments::ArgumentSchema>>,
     /// The parts of a reply that are returned
     response: Option<response::ResponseSchema>,
+    /// The way to wait until an operation is done; `false` never waits
+    wait: Option<wait::WaitSchema>,
     /// Its hints; a hint that is not mentioned stays as it is
     annotations: Option<AnnotationsSchema>,
 }
@@ -203,6 +206,7 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
         .map(|value| arguments::read_arguments(path, optional, &value, problems))
         .unwrap_or_default();
     let response = said.remove("response").map(|value| response::read_response(path, &value, problems));
+    let wait = said.remove("wait").and_then(|value| wait::read_wait(path, &value, problems));
     let mut says = read_said(path, said, problems);
     says.slashes = slashes.unwrap_or_default();
     says.slashes.extend(arguments.slashes);
@@ -210,6 +214,7 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
     says.takes_any_body = takes_any_body;
     says.arguments = arguments.rules;
     says.response = response.unwrap_or_default();
+    says.wait = wait;
     Some(Rule {
         name: format!("`{path}`"),
         remedy: "add `optional: true` to the rule".into(),
@@ -271,7 +276,16 @@ fn read_said(path: &str, said: Map<String, Value>, problems: &mut FileProblems<'
             OverrideProblemKind::UnknownKey(Some(advice)) => problems.push(format!("unknown key `{place}`; {advice}")),
             OverrideProblemKind::UnknownKey(None) => {
                 let key = keys.last().map(String::as_str).unwrap_or_default();
-                let known = ["match", "optional", "slashes", "describe", "validate", "arguments", "response"];
+                let known = [
+                    "match",
+                    "optional",
+                    "slashes",
+                    "describe",
+                    "validate",
+                    "arguments",
+                    "response",
+                    "wait",
+                ];
                 problems.push_unknown_key(path, key, known);
             }
             OverrideProblemKind::WrongType { found, expected } => {

@@ -46,7 +46,7 @@ impl Outbox {
             value: Mutex::default(),
         });
         let outbox = self.clone();
-        Arc::new(move |done, total| {
+        ReportProgress::new(move |done, total| {
             let is_first = newest.value().replace((done, total)).is_none();
             if is_first {
                 outbox.send(OutMessage::Progress(Arc::clone(&newest)));

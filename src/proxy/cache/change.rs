@@ -45,6 +45,14 @@ impl ExpectedChange<'_> {
         }
     }
 
+    /// Drops these paths too, which may have a query.
+    pub(crate) fn named<'p>(&mut self, paths: impl Iterator<Item = &'p str>) {
+        let named = paths.filter_map(|path| self.url.join(path).ok());
+        let own = named.filter(|named| named.origin() == self.url.origin());
+        let own: Vec<String> = own.map(|named| named.path().to_owned()).collect();
+        self.paths.extend(own);
+    }
+
     /// Ends the change with its request. Once this has returned, no call gets a reply from before it.
     pub(crate) async fn end(mut self) {
         self.is_shared = true;

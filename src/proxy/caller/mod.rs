@@ -6,20 +6,59 @@ pub(crate) mod client_values;
 pub(crate) mod fair_share;
 pub(crate) mod scopes;
 pub(crate) mod subject;
+pub(crate) mod wait_place;
 
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::header::HeaderMap;
 
 use self::client_grant::{ClientGrant, NO_TOKEN};
 use self::client_key::ClientKey;
 use self::subject::SubjectToken;
+use self::wait_place::WaitPlace;
 use crate::json::JsonObject;
 
 /// Reports how many bytes of how many have left, and then have arrived as well. It never waits.
-pub(crate) type ReportProgress = Arc<dyn Fn(u64, Option<u64>) + Send + Sync>;
+#[derive(Clone)]
+pub(crate) struct ReportProgress {
+    send: Arc<dyn Fn(u64, Option<u64>) + Send + Sync>,
+    last: Arc<AtomicU64>,
+}
+
+impl ReportProgress {
+    /// Reports to this function.
+    pub(crate) fn new(send: impl Fn(u64, Option<u64>) + Send + Sync + 'static) -> Self {
+        Self {
+            send: Arc::new(send),
+            last: Arc::default(),
+        }
+    }
+
+    /// Reports how much of how much is done.
+    pub(crate) fn report(&self, done: u64, total: Option<u64>) {
+        self.last.fetch_max(done, Ordering::Relaxed);
+        (self.send)(done, total);
+    }
+
+    /// Returns the most that was reported.
+    pub(crate) fn last(&self) -> u64 {
+        self.last.load(Ordering::Relaxed)
+    }
+
+    /// Reports a step of a wait on top of what was reported `before` it: the percentage, else one more. Progress only ever grows.
+    pub(crate) fn report_step(&self, before: u64, percent: Option<u64>) {
+        match percent {
+            Some(percent) if before.saturating_add(percent) > self.last() => {
+                self.report(before.saturating_add(percent), Some(before.saturating_add(100)));
+            }
+            Some(_) => {}
+            None => self.report(self.last().saturating_add(1), None),
+        }
+    }
+}
 
 /// Caller of a tool. It is made when a client is admitted, and passed down to the authentication at the API.
 #[derive(Clone, Default)]
@@ -32,6 +71,8 @@ pub struct Caller {
     pub(crate) headers: HeaderMap,
     /// Reports how the call goes on, if the client asked for it.
     pub(crate) progress: Option<ReportProgress>,
+    /// Place of its call, with which it goes on waiting for an operation.
+    pub(crate) waiting: Option<Arc<WaitPlace>>,
 }
 
 /// A client that has authenticated.

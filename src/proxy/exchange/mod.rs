@@ -387,7 +387,7 @@ impl<'p> Download<'p> {
 
     fn tell(&self, received: usize) {
         let received = u64::try_from(received).unwrap_or(u64::MAX);
-        (self.progress)(self.uploaded.saturating_add(received), self.total);
+        self.progress.report(self.uploaded.saturating_add(received), self.total);
     }
 }
 
@@ -437,13 +437,13 @@ impl Upload {
             let sent = *self.told.borrow_and_update();
             if sent - last >= step || sent == self.length {
                 last = sent;
-                progress(sent, Some(self.length));
+                progress.report(sent, Some(self.length));
             }
         };
         // The last bytes and the reply may have come between two looks.
         let sent = *self.told.borrow_and_update();
         if sent > last {
-            progress(sent, Some(self.length));
+            progress.report(sent, Some(self.length));
         }
         done
     }

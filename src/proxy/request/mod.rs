@@ -90,7 +90,7 @@ impl Injected {
 }
 
 /// Returns true if an encoded key is `name`.
-fn same_key(encoded: &str, name: &str) -> bool {
+pub(crate) fn same_key(encoded: &str, name: &str) -> bool {
     encoded == name || percent_encoding::percent_decode_str(encoded).eq(name.bytes())
 }
 

@@ -18,6 +18,8 @@ const MAX_NEXT_PAGE_CHARACTERS: usize = 4000;
 /// Subject of a note, in the order in which notes are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NoteKind {
+    /// The end of a wait for an operation, or how to go on with it.
+    Wait,
     /// Parts that are not shown, and how to get them.
     Cut,
     /// The arguments of the next page.
@@ -58,6 +60,12 @@ impl ResultNotes {
         self.add(NoteKind::NextPage, arguments);
     }
 
+    /// Takes away the notes about the next page and about validators.
+    pub(crate) fn forget_next_call(&mut self) {
+        self.notes
+            .retain(|(kind, _)| !matches!(kind, NoteKind::NextPage | NoteKind::Precondition));
+    }
+
     /// Notes that the operation is called through another tool.
     pub(crate) fn call_through(&mut self, tool: &str, operation: &str) {
         self.call_again = Some(format!("call `{tool}` with operation `{operation}`, the same arguments and"));
@@ -85,7 +93,9 @@ impl ResultNotes {
                 _ => one_line(text),
             };
             if !note.is_empty() && !shown.contains(&note) {
-                let length = if *kind == NoteKind::NextPage { 0 } else { note.chars().count() };
+                // A part of a cursor or a handle is of no use, and the model needs the whole.
+                let is_whole = matches!(kind, NoteKind::NextPage | NoteKind::Wait);
+                let length = if is_whole { 0 } else { note.chars().count() };
                 lengths.push((*kind != NoteKind::Cut, length, shown.len()));
                 shown.push(note);
             }

@@ -120,6 +120,11 @@ impl ToolResult {
         self.notes.add_next_page(next);
     }
 
+    /// Takes away the notes about another call: its next page, and its validator.
+    pub(crate) fn forget_next_call(&mut self) {
+        self.notes.forget_next_call();
+    }
+
     /// Notes that the call was made by another tool: its name, which notes show, and that of the operation.
     pub(crate) fn note_called_through(&mut self, tool: &str, operation: &str) {
         self.notes.call_through(tool, operation);

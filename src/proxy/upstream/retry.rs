@@ -49,7 +49,7 @@ fn is_transient(status: StatusCode) -> bool {
 }
 
 /// `Retry-After`, in seconds or as a date (RFC 9110 section 10.2.3).
-fn wanted(response: &Response, now: SystemTime) -> Option<Duration> {
+pub(crate) fn wanted(response: &Response, now: SystemTime) -> Option<Duration> {
     let text = response.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));

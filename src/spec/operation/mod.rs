@@ -29,9 +29,10 @@ use http::Method;
 
 use self::parameter::Parameter;
 use self::request_body::RequestBody;
-use self::rules::OperationRules;
+use self::rules::{OperationRules, WaitRule};
 use self::server_template::ServerTemplate;
 use self::template::PathTemplate;
+use super::long_running::LongRunning;
 use super::node::Node;
 use super::span::Span;
 
@@ -73,6 +74,10 @@ pub struct Operation {
     pub pointer: String,
     /// Span of its text, which may be in another file.
     pub span: Option<Span>,
+    /// What it says of being done later.
+    pub long_running: LongRunning,
+    /// The GET operations that its rule `wait` names, by their names there.
+    pub waits_by: Vec<(String, Arc<Operation>)>,
     /// Settings of the operator for it, which no document contains.
     pub rules: Box<OperationRules>,
 }
@@ -111,6 +116,22 @@ impl Operation {
             key.push('_');
         }
         key
+    }
+
+    /// Returns the operation that its rule `wait` names so.
+    pub(crate) fn waits_by(&self, name: &str) -> Option<&Self> {
+        let mut named = self.waits_by.iter();
+        named.find_map(|(known, operation)| (known == name).then_some(operation.as_ref()))
+    }
+
+    /// Returns true if a call may be done only after its first reply: a rule, an extension or a declared status says so.
+    #[must_use]
+    pub fn may_wait(&self) -> bool {
+        match &self.rules.wait {
+            Some(WaitRule::Never) => false,
+            Some(WaitRule::Wait(_)) => true,
+            None => self.long_running.is_accepted || self.long_running.extension.is_some(),
+        }
     }
 
     /// `GET /pets`, as people name an operation.

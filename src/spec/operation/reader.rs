@@ -14,6 +14,7 @@ use super::template::PathTemplate;
 use super::{Operation, body, server, swagger2, tool_extensions};
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::document::{Document, Version};
+use crate::spec::long_running::LongRunning;
 use crate::spec::node::{Node, Object};
 use crate::spec::path_items::{PathItem, path_items};
 use crate::spec::pointer;
@@ -273,6 +274,8 @@ impl<'a> Reader<'a> {
             extensions: shared.extensions.iter().cloned().chain(tool_extensions(object.iter())).collect(),
             pointer: String::new(),
             span: None,
+            long_running: LongRunning::read(&object),
+            waits_by: Vec::new(),
             rules: Box::default(),
         })
     }

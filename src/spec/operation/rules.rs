@@ -80,8 +80,93 @@ pub struct OperationRules {
     pub arguments: Vec<ArgumentRule>,
     /// Settings for its replies.
     pub response: Option<ResponseRule>,
+    /// Settings for an operation that is done after its first reply.
+    pub wait: Option<WaitRule>,
     /// True if a body that does not fit the document's schema is sent nevertheless.
     pub takes_any_body: bool,
+}
+
+/// The operator's settings for an operation that is done after its first reply.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WaitRule {
+    /// No call waits.
+    Never,
+    /// Calls wait as these settings say.
+    Wait(Box<WaitSettings>),
+}
+
+/// Settings for a wait. Parts without a setting follow the document and the reply.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WaitSettings {
+    /// Place of the status.
+    pub status: Option<StatusPlace>,
+    /// Member of the status and its values once the operation is done.
+    pub done: Option<FieldValues>,
+    /// Member of the status and its values once the operation has failed.
+    pub failed: Option<FieldValues>,
+    /// Place of the result.
+    pub result: Option<ResultPlace>,
+    /// Seconds between two requests for the status, if the API names none.
+    pub interval: Option<u64>,
+}
+
+/// Place of the status of an operation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StatusPlace {
+    /// The URL in a header of the first reply.
+    Header(HeaderName),
+    /// The URL in a member of the first reply: a JSON Pointer.
+    Field(String),
+    /// The reply of another operation.
+    Operation(NamedRead),
+}
+
+/// Place of the result of an operation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ResultPlace {
+    /// The status itself.
+    Status,
+    /// The URL in `Location`.
+    Location,
+    /// The URL of the request.
+    Original,
+    /// The URL in a member of the status: a JSON Pointer.
+    Field(String),
+    /// The reply of another operation.
+    Operation(NamedRead),
+}
+
+/// A GET operation of the document that a rule names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedRead {
+    /// Its operationId, or method and path.
+    pub name: String,
+    /// Its arguments, each with the place of its value in a reply: a JSON Pointer.
+    pub arguments: Vec<(Location, String, String)>,
+}
+
+/// A member of a reply, and some of its values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldValues {
+    /// A JSON Pointer.
+    pub field: String,
+    /// The values, which are compared to the letter.
+    pub values: Vec<Value>,
+}
+
+impl WaitSettings {
+    /// The operations that they name.
+    pub(crate) fn named_reads(&self) -> impl Iterator<Item = &NamedRead> {
+        let status = match &self.status {
+            Some(StatusPlace::Operation(named)) => Some(named),
+            _ => None,
+        };
+        let result = match &self.result {
+            Some(ResultPlace::Operation(named)) => Some(named),
+            _ => None,
+        };
+        status.into_iter().chain(result)
+    }
 }
 
 /// A step on the way to a property of the body.

@@ -363,6 +363,7 @@ fn caller_of(parts: &mut Parts, client: Option<AuthenticatedClient>) -> Caller {
         address: parts.extensions.get::<Peer>().map(|Peer(address)| *address),
         headers: std::mem::take(&mut parts.headers),
         progress: None,
+        waiting: None,
     }
 }
 

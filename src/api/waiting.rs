@@ -1,0 +1,61 @@
+//! Calls that go on waiting for an operation, and the URLs of replies that they may request.
+
+use std::sync::Arc;
+
+use super::panics::catch_panic;
+use super::reserved_paths::{ReadPath, path_forms, read_paths};
+use super::{Api, ToolIndex};
+use crate::observe::call::{note_outcome, record_begin};
+use crate::proxy::waiting::handle::WaitState;
+use crate::proxy::{CallError, Caller, ShownTool, ToolResult, render_error};
+
+impl Api {
+    /// Goes on waiting for the operation of a call of the tool at that place. With `is_look`, asks for its status once.
+    pub(crate) async fn resume_at(
+        self: &Arc<Self>,
+        index: ToolIndex,
+        state: WaitState,
+        is_look: bool,
+        caller: Caller,
+        shown_tool: ShownTool<'_>,
+    ) -> ToolResult {
+        let (tool, _) = self.at(index);
+        catch_panic(tool, self.resume(index, state, is_look, caller, shown_tool)).await
+    }
+
+    async fn resume(
+        self: &Arc<Self>,
+        index: ToolIndex,
+        state: WaitState,
+        is_look: bool,
+        caller: Caller,
+        shown_tool: ShownTool<'_>,
+    ) -> ToolResult {
+        let (_, bound) = self.at(index);
+        let outcome = async {
+            let route = self.proxy.route(&bound.target, &caller)?;
+            let call = self.proxy.prepare(route, &bound.target, state.arguments.clone(), &caller)?;
+            record_begin().await.map_err(|_| CallError::NotRecorded)?;
+            let is_open = |full: &str, below: &str| self.may_read(full, below, shown_tool);
+            let awaited = Box::pin(self.proxy.resume(&call, state, is_look, &is_open)).await;
+            Ok(Box::pin(self.proxy.finish_awaited(&call, awaited, shown_tool)).await)
+        };
+        outcome
+            .await
+            .inspect_err(|error: &CallError| note_outcome(error.outcome()))
+            .unwrap_or_else(|error| render_error(&bound.target.operation, &error))
+    }
+
+    /// Returns true if no GET operation of the document has this path that the caller may not list.
+    pub(super) fn may_read(&self, full: &str, below: &str, shown_tool: ShownTool<'_>) -> bool {
+        let paths = self.read_paths.get_or_init(|| read_paths(&self.proxy.document, &self.bound));
+        let is_listed = |path: &ReadPath| {
+            let tool = path.tool.and_then(|place| self.tools.get(place));
+            tool.is_some_and(|tool| shown_tool(&tool.name).is_some())
+        };
+        let forms = [full, below].map(path_forms);
+        let [[full, plain_full], [below, plain_below]] = &forms;
+        let is_reached = |path: &&ReadPath| path.pattern.is_reached_by(full, below) || path.pattern.is_reached_by(plain_full, plain_below);
+        paths.iter().filter(is_reached).all(is_listed)
+    }
+}

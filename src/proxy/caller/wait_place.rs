@@ -1,0 +1,35 @@
+//! The place of a call, with which a later call goes on waiting for its operation.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+/// Takes words about an operation that is waited for.
+pub(crate) type ReportWait = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Place of a call, with which a later call goes on waiting for its operation.
+#[derive(Clone)]
+pub(crate) struct WaitPlace {
+    /// The name of the API, if a server has several.
+    pub(crate) api: Option<String>,
+    /// The value of the caller's tenant.
+    pub(crate) tenant: Option<String>,
+    /// The path of the endpoint.
+    pub(crate) endpoint: Arc<str>,
+    /// The beginning of a sentence that says how to go on, before a handle.
+    pub(crate) how: String,
+    /// Cancelled when the server is about to end.
+    pub(crate) ending: CancellationToken,
+    /// Takes the newest state of an operation, in words.
+    pub(crate) report: Option<ReportWait>,
+}
+
+impl fmt::Debug for WaitPlace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("WaitPlace")
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}

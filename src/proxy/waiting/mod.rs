@@ -1,0 +1,385 @@
+//! Waiting for an operation that is done after its first reply: the call asks for the status until the operation is done, or its time
+//! ends; then it gives a handle, with which another call goes on.
+//!
+//! Between two requests a call holds no place, turn or connection of the API. The first request is not sent again, whatever happens here.
+
+pub(crate) mod handle;
+pub(crate) mod places;
+pub(crate) mod recognize;
+pub(crate) mod remark;
+pub(crate) mod requests;
+pub(crate) mod schedule;
+pub(crate) mod status_url;
+pub(crate) mod verdict;
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use self::handle::{HandleScope, WaitState};
+use self::places::WaitingPlace;
+use self::recognize::{FoundStatus, StatusKind, header_url, recognize, settings};
+use self::remark::{Unfinished, WaitRemark};
+use self::schedule::Schedule;
+use self::status_url::{IsOpen, UrlRefusal, path_and_query};
+use self::verdict::{Progress, Verdict};
+use super::call::{ApiProxy, PreparedCall};
+use super::caller::{Caller, ReportProgress};
+use super::error::CallError;
+use super::response::reply_headers::ShownTool;
+use super::response::tool_result::ToolResult;
+use super::upstream::Reply;
+
+/// Time of a call that is kept for its result.
+const RESERVE: Duration = Duration::from_secs(2);
+/// Part of it that the last request for a status may take.
+const LAST_REQUEST: Duration = Duration::from_secs(1);
+
+/// End of a wait.
+pub(crate) struct Awaited {
+    /// The last reply that says something, if one came.
+    pub(crate) reply: Option<Reply>,
+    pub(crate) remark: Option<WaitRemark>,
+}
+
+/// A wait in progress.
+struct Wait<'c> {
+    proxy: &'c ApiProxy,
+    call: &'c PreparedCall<'c>,
+    /// The caller, whose progress is not that of single requests.
+    caller: Caller,
+    is_open: IsOpen<'c>,
+    state: WaitState,
+    /// The last reply that says something.
+    latest: Option<Reply>,
+    progress: Progress,
+    /// Progress that was reported before the wait.
+    reported: u64,
+}
+
+/// Step of a wait.
+enum Step {
+    /// It goes on.
+    Again,
+    /// It ends.
+    End(WaitRemark),
+}
+
+impl ApiProxy {
+    /// Waits until the operation is done whose first reply is given.
+    pub(crate) async fn await_end(&self, call: &PreparedCall<'_>, reply: Reply, is_open: IsOpen<'_>) -> Awaited {
+        let operation = &call.target.operation;
+        let Some(found) = recognize(operation, &reply.response) else {
+            return Awaited {
+                reply: Some(reply),
+                remark: None,
+            };
+        };
+        let state = match self.state_of(call, found, &reply, is_open) {
+            Ok(state) => state,
+            Err(why) => {
+                return Awaited {
+                    reply: Some(reply),
+                    remark: Some(WaitRemark::NotAsked(why)),
+                };
+            }
+        };
+        let mut wait = Wait {
+            proxy: self,
+            call,
+            caller: quiet(call.caller),
+            is_open,
+            state,
+            reported: call.caller.progress.as_ref().map(ReportProgress::last).unwrap_or_default(),
+            progress: self.progress_of(call, &reply),
+            latest: Some(reply),
+        };
+        let remark = wait.run(false).await;
+        wait.end(remark)
+    }
+
+    /// Goes on with a wait. With `is_look`, asks for the status once, and at once.
+    pub(crate) async fn resume(&self, call: &PreparedCall<'_>, state: WaitState, is_look: bool, is_open: IsOpen<'_>) -> Awaited {
+        let mut wait = Wait {
+            proxy: self,
+            call,
+            caller: quiet(call.caller),
+            is_open,
+            state,
+            reported: call.caller.progress.as_ref().map(ReportProgress::last).unwrap_or_default(),
+            latest: None,
+            progress: Progress::default(),
+        };
+        let remark = wait.run(is_look).await;
+        wait.end(remark)
+    }
+
+    /// Makes the result of a call whose wait has ended.
+    pub(crate) async fn finish_awaited(&self, call: &PreparedCall<'_>, awaited: Awaited, shown_tool: ShownTool<'_>) -> ToolResult {
+        let result = match awaited.reply {
+            Some(reply) => Box::pin(self.finish(call, reply, shown_tool)).await,
+            None => ToolResult::of_text("The operation is not done yet.", call.target.contract.text_form()),
+        };
+        match awaited.remark {
+            Some(remark) => remark.apply(result),
+            None => result,
+        }
+    }
+
+    /// The words of a reply about an operation that runs, without secrets.
+    fn progress_of(&self, call: &PreparedCall<'_>, reply: &Reply) -> Progress {
+        match Verdict::of(&reply.response, settings(&call.target.operation)) {
+            Verdict::Running(progress) => Progress {
+                word: progress.word.map(|word| self.without_secrets(call, reply, word)),
+                ..progress
+            },
+            _ => Progress::default(),
+        }
+    }
+
+    /// The state of a wait that begins with this reply.
+    ///
+    /// # Errors
+    /// The reason for which the status is not asked for, as the end of a sentence.
+    fn state_of(
+        &self,
+        call: &PreparedCall<'_>,
+        found: FoundStatus<'_>,
+        reply: &Reply,
+        is_open: IsOpen<'_>,
+    ) -> Result<WaitState, &'static str> {
+        let operation = &call.target.operation;
+        let response = &reply.response;
+        let settings = settings(operation);
+        let now = SystemTime::now();
+        let original = self.original_url(call).ok_or("its request cannot be made again")?;
+        let (kind, url) = match found {
+            FoundStatus::Url(kind, text) => {
+                let url = self
+                    .checked_url(call, &text, &original, kind, is_open)
+                    .map_err(UrlRefusal::describe)?;
+                (kind, path_and_query(&url))
+            }
+            FoundStatus::Own => {
+                let own = path_and_query(&original);
+                self.checked_url(call, &own, &original, StatusKind::Own, is_open)
+                    .map_err(UrlRefusal::describe)?;
+                (StatusKind::Own, own)
+            }
+            FoundStatus::Operation(named) => {
+                let url = self.url_of_named(call, named, response, &call.arguments);
+                let url = url.ok_or("the reply lacks an argument of the operation that the operator names for it")?;
+                (StatusKind::Operation, path_and_query(&url))
+            }
+        };
+        let schedule = Schedule::begin(settings.and_then(|settings| settings.interval), response, now);
+        let mut state = WaitState::new(&call.target.tool, url, kind, path_and_query(&original), schedule, now);
+        state.location = header_url(StatusKind::Location, response);
+        state.arguments = self.arguments_of_result(call);
+        Ok(state)
+    }
+}
+
+impl Wait<'_> {
+    /// Asks for the status until there is nothing more to wait for.
+    async fn run(&mut self, is_look: bool) -> WaitRemark {
+        let timeout = self.proxy.options.timeout;
+        let end = self.call.started + timeout.saturating_sub(RESERVE);
+        let last = self.call.started + timeout.saturating_sub(LAST_REQUEST);
+        let Some(_place) = WaitingPlace::take(self.call.caller.key()) else {
+            return self.unfinished(Some("Too many calls wait at this server.".to_owned()));
+        };
+        let ending = self
+            .call
+            .caller
+            .waiting
+            .as_ref()
+            .map(|place| place.ending.clone())
+            .unwrap_or_default();
+        let mut is_first = true;
+        loop {
+            let pause = self.state.schedule.left(SystemTime::now());
+            let pause = if is_look && is_first { Duration::ZERO } else { pause };
+            // A result that is there is fetched at once.
+            let is_late = Instant::now() + pause >= end && !(is_look && is_first);
+            if is_late || is_look && !is_first && !self.state.is_done {
+                return self.unfinished(None);
+            }
+            is_first = false;
+            self.report();
+            let step = async {
+                tokio::time::sleep(pause).await;
+                self.step(last).await
+            };
+            let step = tokio::select! {
+                step = step => Some(step),
+                () = ending.cancelled() => None,
+            };
+            match step {
+                None => return self.unfinished(Some("This server is about to end.".to_owned())),
+                Some(Step::Again) => {}
+                Some(Step::End(remark)) => return remark,
+            }
+        }
+    }
+
+    /// Asks once.
+    async fn step(&mut self, deadline: Instant) -> Step {
+        let operation = &self.call.target.operation;
+        let url = self.proxy.url_of_state(self.call, &self.state, self.is_open);
+        let url = match url {
+            Ok(url) => url,
+            Err(refusal) => return Step::End(WaitRemark::NotAsked(refusal.describe())),
+        };
+        let reply = match self.proxy.ask_status(self.call, &self.caller, &url, deadline).await {
+            Ok(reply) => reply,
+            Err(error) if is_passing(&error) => {
+                self.state.schedule.advance(None, SystemTime::now());
+                return Step::Again;
+            }
+            Err(error) => {
+                self.state.schedule.advance(None, SystemTime::now());
+                return Step::End(self.unfinished(Some(format!("Its status could not be asked for: {error}."))));
+            }
+        };
+        let verdict = Verdict::of(&reply.response, settings(operation));
+        if self.state.is_done {
+            // The reply is the result, whatever it says; only a failure of the moment is asked again.
+            if verdict == Verdict::Unknown {
+                self.state.schedule.advance(Some(&reply.response), SystemTime::now());
+                return Step::Again;
+            }
+            self.keep(reply);
+            return self.done().await;
+        }
+        match verdict {
+            Verdict::Unknown => {
+                self.state.schedule.advance(Some(&reply.response), SystemTime::now());
+                Step::Again
+            }
+            Verdict::Refused => {
+                self.keep(reply);
+                Step::End(WaitRemark::Refused)
+            }
+            Verdict::Running(_) => {
+                self.progress = self.proxy.progress_of(self.call, &reply);
+                self.state.schedule.advance(Some(&reply.response), SystemTime::now());
+                let newer = header_url(self.state.kind, &reply.response);
+                self.state.location = header_url(StatusKind::Location, &reply.response).or(self.state.location.take());
+                self.keep(reply);
+                newer.map_or(Step::Again, |newer| self.move_to(&newer, &url, Step::Again))
+            }
+            Verdict::Failed(word) => {
+                let word = word.map(|word| self.proxy.without_secrets(self.call, &reply, word));
+                self.keep(reply);
+                self.drop_kept_replies().await;
+                Step::End(WaitRemark::Failed(self.took(), word))
+            }
+            Verdict::Moved(location) => {
+                self.keep(reply);
+                self.state.is_done = true;
+                self.state.schedule.at_once();
+                self.move_to(&location, &url, Step::Again)
+            }
+            Verdict::Done => {
+                let result = self.proxy.result_url(self.call, &self.state, &reply.response, &url, self.is_open);
+                self.keep(reply);
+                let Some((kind, result)) = result else { return self.done().await };
+                self.state.is_done = true;
+                self.state.kind = kind;
+                self.state.url = path_and_query(&result);
+                self.state.schedule.at_once();
+                Step::Again
+            }
+        }
+    }
+
+    /// Continues with another URL of a reply.
+    fn move_to(&mut self, text: &str, from: &url::Url, next: Step) -> Step {
+        match self.proxy.checked_url(self.call, text, from, self.state.kind, self.is_open) {
+            Ok(url) => {
+                self.state.url = path_and_query(&url);
+                next
+            }
+            Err(refusal) => Step::End(WaitRemark::NotAsked(refusal.describe())),
+        }
+    }
+
+    async fn done(&self) -> Step {
+        self.drop_kept_replies().await;
+        Step::End(WaitRemark::Done(self.took()))
+    }
+
+    /// The final reply drops what the request of the call dropped, once more.
+    async fn drop_kept_replies(&self) {
+        let reply = self.latest.as_ref().map(|reply| &reply.response);
+        self.proxy.drop_changed(self.call, &self.state, reply).await;
+    }
+
+    fn took(&self) -> Duration {
+        let started = UNIX_EPOCH + Duration::from_secs(self.state.started);
+        SystemTime::now().duration_since(started).unwrap_or_default()
+    }
+
+    /// Keeps a reply in place of the one before it, with the redactors of both.
+    fn keep(&mut self, mut reply: Reply) {
+        for redactor in self.latest.take().into_iter().flat_map(|latest| latest.redactors) {
+            if !reply.redactors.iter().any(|known| known.has_tokens_of(&redactor)) {
+                reply.redactors.push(redactor);
+            }
+        }
+        self.latest = Some(reply);
+    }
+
+    fn unfinished(&mut self, why: Option<String>) -> WaitRemark {
+        let now = SystemTime::now();
+        let handle = self.call.caller.waiting.clone().and_then(|place| {
+            let scope = HandleScope {
+                api: place.api.as_deref(),
+                tenant: place.tenant.as_deref(),
+                endpoint: &place.endpoint,
+                caller: self.call.caller,
+            };
+            let may_be_kept = !self.proxy.holds_secret(self.call, &self.state);
+            let handle = may_be_kept.then(|| self.state.seal(scope, now)).flatten()?;
+            Some((handle, place.how.to_string()))
+        });
+        WaitRemark::Unfinished(Unfinished {
+            progress: self.progress.clone(),
+            why,
+            pause: self.state.schedule.left(now),
+            handle,
+        })
+    }
+
+    /// Reports the newest state to the client.
+    fn report(&self) {
+        let caller = self.call.caller;
+        if let Some(progress) = &caller.progress {
+            progress.report_step(self.reported, self.progress.percent);
+        }
+        if let Some(report) = caller.waiting.as_ref().and_then(|place| place.report.as_ref()) {
+            let word = self.progress.word.as_deref().unwrap_or("accepted");
+            let percent = self.progress.percent.map(|percent| format!(", {percent} %")).unwrap_or_default();
+            report(&format!("the operation is not done yet: {word}{percent}"));
+        }
+    }
+
+    fn end(self, remark: WaitRemark) -> Awaited {
+        Awaited {
+            reply: self.latest,
+            remark: Some(remark),
+        }
+    }
+}
+
+/// The same caller without progress: bytes of single requests are not progress of the wait.
+fn quiet(caller: &Caller) -> Caller {
+    Caller {
+        progress: None,
+        ..caller.clone()
+    }
+}
+
+/// Returns true if an error may be gone in a moment.
+fn is_passing(error: &CallError) -> bool {
+    error.is_of_the_api() || matches!(error, CallError::Busy(_) | CallError::RateLimited(_) | CallError::NoMemory)
+}

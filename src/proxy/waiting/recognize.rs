@@ -1,0 +1,114 @@
+//! Recognition of a reply to an operation that is done later.
+
+use http::header::{HeaderName, LOCATION};
+use http::{Method, StatusCode};
+use serde::{Deserialize, Serialize};
+
+use super::verdict::{Verdict, has_final_state, json_of, unfinished_word};
+use crate::proxy::response::Response;
+use crate::spec::Operation;
+use crate::spec::operation::rules::{NamedRead, StatusPlace, WaitRule, WaitSettings};
+
+/// Headers whose URL is a resource of its own for the status, before `Location` (Azure REST API guidelines, long-running operations).
+const STATUS_HEADERS: [HeaderName; 2] = [
+    HeaderName::from_static("azure-asyncoperation"),
+    HeaderName::from_static("operation-location"),
+];
+
+/// Kind of the place that the URL of a status comes from. Replies to requests for the status may name a newer URL there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum StatusKind {
+    /// `Azure-AsyncOperation` or `Operation-Location`: the status is not the result.
+    Monitor,
+    /// `Location`: the last status is the result.
+    Location,
+    /// The URL of the request: the last status is the result.
+    Own,
+    /// A header or a member of the first reply that a rule names.
+    Named,
+    /// An operation that a rule names, at whose URL the operator allows a request.
+    Operation,
+}
+
+/// Place of the status of an operation.
+#[derive(Debug)]
+pub(crate) enum FoundStatus<'o> {
+    /// A URL of the reply.
+    Url(StatusKind, String),
+    /// The URL of the request.
+    Own,
+    /// Another operation.
+    Operation(&'o NamedRead),
+}
+
+/// The settings of an operation for waiting, if there are some.
+pub(crate) fn settings(operation: &Operation) -> Option<&WaitSettings> {
+    match &operation.rules.wait {
+        Some(WaitRule::Wait(settings)) => Some(settings),
+        _ => None,
+    }
+}
+
+/// Returns the URL of a header of that kind.
+pub(crate) fn header_url(kind: StatusKind, response: &Response) -> Option<String> {
+    match kind {
+        StatusKind::Monitor => STATUS_HEADERS.iter().find_map(|name| text(response, name)),
+        StatusKind::Location => text(response, &LOCATION),
+        StatusKind::Own | StatusKind::Named | StatusKind::Operation => None,
+    }
+}
+
+/// Finds the status of an operation in its reply; `None` if the reply is final, or names none.
+pub(crate) fn recognize<'o>(operation: &'o Operation, response: &Response) -> Option<FoundStatus<'o>> {
+    if !response.status.is_success() || matches!(operation.rules.wait, Some(WaitRule::Never)) {
+        return None;
+    }
+    let body = json_of(response);
+    let settings = settings(operation);
+    if let Some(settings) = settings {
+        let has_values = settings.done.is_some() || settings.failed.is_some();
+        if has_values && matches!(Verdict::of(response, Some(settings)), Verdict::Done | Verdict::Failed(_)) && settings.done.is_some() {
+            return None;
+        }
+        let found = match &settings.status {
+            Some(StatusPlace::Header(name)) => text(response, name).map(|url| FoundStatus::Url(StatusKind::Named, url)),
+            Some(StatusPlace::Field(place)) => {
+                let url = body.as_ref().and_then(|body| body.pointer(place)?.as_str());
+                url.map(|url| FoundStatus::Url(StatusKind::Named, url.to_owned()))
+            }
+            Some(StatusPlace::Operation(named)) => Some(FoundStatus::Operation(named)),
+            None => None,
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    let is_accepted = response.status == StatusCode::ACCEPTED;
+    let is_long = operation.long_running.extension.is_some();
+    // A first reply that is not 202 may be the last one as well.
+    if !is_accepted && body.as_ref().is_some_and(has_final_state) {
+        return None;
+    }
+    let monitor = || header_url(StatusKind::Monitor, response).map(|url| FoundStatus::Url(StatusKind::Monitor, url));
+    let location = || header_url(StatusKind::Location, response).map(|url| FoundStatus::Url(StatusKind::Location, url));
+    let is_write_of_resource = matches!(operation.method, Method::PUT | Method::PATCH);
+    let own = || {
+        let is_unfinished = body.as_ref().is_some_and(|body| unfinished_word(body).is_some());
+        (is_long && is_write_of_resource && is_unfinished).then_some(FoundStatus::Own)
+    };
+    match response.status {
+        StatusCode::ACCEPTED if is_long || settings.is_some() || operation.long_running.is_accepted => {
+            monitor().or_else(location).or_else(own)
+        }
+        // The `Location` of a 201 is the new resource (RFC 9110 section 15.3.2).
+        StatusCode::CREATED if is_long && !is_write_of_resource => monitor().or_else(location),
+        StatusCode::CREATED => monitor().or_else(own),
+        _ if is_long => monitor().or_else(own),
+        _ => None,
+    }
+}
+
+fn text(response: &Response, name: &HeaderName) -> Option<String> {
+    let value = response.headers.get(name)?.to_str().ok()?.trim();
+    (!value.is_empty()).then(|| value.to_owned())
+}

@@ -1,0 +1,94 @@
+//! Words of a result about the wait for it.
+
+use std::time::Duration;
+
+use super::verdict::Progress;
+use crate::proxy::response::result_notes::NoteKind;
+use crate::proxy::response::tool_result::ToolResult;
+use crate::text::counted;
+
+/// Words of a result about the wait for it.
+#[derive(Debug)]
+pub(crate) enum WaitRemark {
+    /// The operation is done after this time.
+    Done(Duration),
+    /// It has failed after this time, with the API's word for it.
+    Failed(Duration, Option<String>),
+    /// The API refuses to answer what became of it.
+    Refused,
+    /// It still runs, or the result did not come yet.
+    Unfinished(Unfinished),
+    /// Its reply names a status that is not asked for, with the reason.
+    NotAsked(&'static str),
+}
+
+/// An operation that was not done in time.
+#[derive(Debug)]
+pub(crate) struct Unfinished {
+    /// The last status.
+    pub(crate) progress: Progress,
+    /// Reason for the end of the wait, if it was not the time.
+    pub(crate) why: Option<String>,
+    /// The time until the next request for its status.
+    pub(crate) pause: Duration,
+    /// The handle, and how the caller goes on with it.
+    pub(crate) handle: Option<(String, String)>,
+}
+
+impl WaitRemark {
+    /// Adds the remark to a result.
+    pub(crate) fn apply(self, mut result: ToolResult) -> ToolResult {
+        // What was asked for is a status: its next page or its validator are not those of the call.
+        result.forget_next_call();
+        match self {
+            Self::Done(took) => result.note(NoteKind::Wait, format!("The operation took {}; this is its result.", seconds(took))),
+            Self::Failed(took, word) => {
+                let word = word.map(|word| format!(" ({word})")).unwrap_or_default();
+                let sentence = format!("The operation was accepted and failed at the API{word}, after {}:", seconds(took));
+                return result.into_error(&sentence);
+            }
+            Self::Refused => result.note(
+                NoteKind::Wait,
+                "The operation was accepted; this is what the API answers when it is asked for its status.",
+            ),
+            Self::NotAsked(why) => result.note(
+                NoteKind::Wait,
+                format!("The reply names a URL for the status of the operation, which this server does not ask for: {why}."),
+            ),
+            Self::Unfinished(unfinished) => unfinished.add_to(&mut result),
+        }
+        result
+    }
+}
+
+impl Unfinished {
+    fn add_to(self, result: &mut ToolResult) {
+        let Self {
+            progress,
+            why,
+            pause,
+            handle,
+        } = self;
+        let percent = progress.percent.map(|percent| format!("{percent} %"));
+        let last: Vec<String> = progress.word.into_iter().chain(percent).collect();
+        let mut text = "The operation goes on at the API".to_owned();
+        if !last.is_empty() {
+            text.push_str(&format!(" (last status: {})", last.join(", ")));
+        }
+        text.push('.');
+        text.extend(why.map(|why| format!(" {why}")));
+        if pause.as_secs() > 5 {
+            text.push_str(&format!(" The API wants to be asked for it in {}.", seconds(pause)));
+        }
+        match handle {
+            Some((handle, how)) => text.push_str(&format!(" Do not call it again: {how} {handle}")),
+            None => text.push_str(" This server cannot wait for it any longer."),
+        }
+        result.note(NoteKind::Wait, text);
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    let seconds = usize::try_from(time.as_secs()).unwrap_or(usize::MAX);
+    counted(seconds.max(1), "second")
+}

@@ -1,0 +1,291 @@
+//! Requests of a wait: GETs of checked URLs of the API, with the credentials of the call as they are at that moment.
+
+use std::time::Instant;
+
+use http::header::{ACCEPT, COOKIE, HeaderValue};
+use http::{HeaderMap, Method};
+use url::Url;
+
+use super::handle::WaitState;
+use super::recognize::{StatusKind, settings};
+use super::status_url::{IsOpen, StatusUrl, UrlRefusal};
+use super::verdict::json_of;
+use crate::json::JsonObject;
+use crate::observe::call::note;
+use crate::proxy::call::{ApiProxy, PreparedCall};
+use crate::proxy::caller::Caller;
+use crate::proxy::error::CallError;
+use crate::proxy::request::{self, ExpectedReply, Injected, Request, RequestTemplate, same_key};
+use crate::proxy::response::Response;
+use crate::proxy::upstream::{OutgoingCall, Reply};
+use crate::spec::long_running::FinalState;
+use crate::spec::operation::request_body::BODY;
+use crate::spec::operation::rules::{NamedRead, ResultPlace};
+use crate::spec::{Location, Operation};
+
+/// A status is most often JSON, and a result may be anything.
+const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.8");
+
+impl ApiProxy {
+    /// Asks for a status or a result.
+    ///
+    /// # Errors
+    /// As [`crate::proxy::upstream::Upstream::call`].
+    pub(super) async fn ask_status(
+        &self,
+        call: &PreparedCall<'_>,
+        caller: &Caller,
+        url: &Url,
+        deadline: Instant,
+    ) -> Result<Reply, CallError> {
+        let mut attempts = 0;
+        note(|record| attempts = record.attempts);
+        let outgoing = OutgoingCall {
+            make: || Ok(self.status_request(call, url)),
+            credential: call.credential,
+            refused_tokens: &call.target.refused_tokens,
+            // The wait has its own pauses.
+            repeats: false,
+            options: &self.options,
+            deadline,
+            caller,
+        };
+        let outcome = call.upstream.call(outgoing).await;
+        // The requests of a wait are counted apart from those of the call.
+        note(|record| {
+            record.polls += record.attempts.saturating_sub(attempts);
+            record.attempts = attempts;
+            if let Ok(reply) = &outcome {
+                (record.status, record.bytes) = (Some(reply.response.status.as_u16()), Some(reply.response.body.len()));
+            }
+        });
+        let tool = &call.target.tool;
+        match &outcome {
+            Ok(reply) => tracing::debug!(%tool, status = reply.response.status.as_u16(), "asked for the status of an operation"),
+            Err(error) => tracing::debug!(%tool, "the status of an operation could not be asked for: {error}"),
+        }
+        outcome
+    }
+
+    fn status_request(&self, call: &PreparedCall<'_>, url: &Url) -> Request {
+        let injected = &call.credential.fixed;
+        let mut url = url.clone();
+        // A reply may repeat what the operator adds to each request.
+        let own = |pair: &&str| {
+            let key = pair.split('=').next().unwrap_or_default();
+            !injected
+                .query
+                .iter()
+                .any(|(name, _)| name == key || same_key(name, key) || same_key(key, name))
+        };
+        let kept: Vec<String> = url
+            .query()
+            .into_iter()
+            .flat_map(|query| query.split('&'))
+            .filter(own)
+            .map(str::to_owned)
+            .collect();
+        let added = injected.query.iter().map(|(name, value)| format!("{name}={value}"));
+        let pairs: Vec<String> = kept.into_iter().chain(added).collect();
+        if !injected.query.is_empty() {
+            url.set_query(Some(pairs.join("&")).filter(|query| !query.is_empty()).as_deref());
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, ACCEPTED);
+        if let Ok(cookies) = HeaderValue::from_str(&injected.cookies.join("; "))
+            && !injected.cookies.is_empty()
+        {
+            headers.insert(COOKIE, cookies);
+        }
+        for (name, value) in injected
+            .headers
+            .iter()
+            .chain(call.forwarded.iter().flat_map(|(headers, _)| headers))
+        {
+            headers.insert(name, value.clone());
+        }
+        Request {
+            method: Method::GET,
+            url,
+            headers,
+            body: None,
+            may_stream: false,
+        }
+    }
+
+    /// The URL of the request of a call, without the operator's additions.
+    pub(super) fn original_url(&self, call: &PreparedCall<'_>) -> Option<Url> {
+        let mut arguments = call.arguments.clone();
+        arguments.remove(BODY);
+        self.bare_url(call, &call.target.operation, &arguments)
+    }
+
+    /// The URL of an operation with these arguments, without the operator's additions.
+    fn bare_url(&self, call: &PreparedCall<'_>, operation: &Operation, arguments: &JsonObject) -> Option<Url> {
+        let template = RequestTemplate {
+            document: &self.document,
+            operation,
+            base: call.base,
+            expected: &ExpectedReply::new(&self.document, operation),
+            injected: &Injected::default(),
+            files: None,
+            reserved_paths: &[],
+        };
+        request::build(&template, arguments).ok().map(|request| request.url)
+    }
+
+    /// The URL of an operation that a rule names, with the arguments that a reply has for it. Arguments of its path that the rule does
+    /// not name are those of the call.
+    pub(super) fn url_of_named(&self, call: &PreparedCall<'_>, named: &NamedRead, reply: &Response, of_call: &JsonObject) -> Option<Url> {
+        let operation = call.target.operation.waits_by(&named.name)?;
+        let body = json_of(reply);
+        let mut arguments = JsonObject::new();
+        for parameter in &operation.parameters {
+            let said = named.arguments.iter().find(|(location, name, _)| parameter.is(*location, name));
+            let value = match said {
+                Some((.., pointer)) => Some(body.as_ref()?.pointer(pointer).filter(|value| !value.is_null())?),
+                None if parameter.location == Location::Path => of_call.get(&parameter.key),
+                None => None,
+            };
+            if let Some(value) = value {
+                arguments.insert(parameter.key.clone(), value.clone());
+            }
+        }
+        self.bare_url(call, operation, &arguments)
+    }
+
+    /// The arguments of a call that its result needs: the filter, and those of the path of an operation that has the result.
+    pub(super) fn arguments_of_result(&self, call: &PreparedCall<'_>) -> JsonObject {
+        let operation = &call.target.operation;
+        let filter = self.sandbox.is_some().then(|| operation.filter_key());
+        let result = settings(operation).and_then(|settings| settings.result.as_ref());
+        let named = match result {
+            Some(ResultPlace::Operation(named)) => operation.waits_by(&named.name),
+            _ => None,
+        };
+        let of_path = named.into_iter().flat_map(|operation| &operation.parameters);
+        let of_path = of_path
+            .filter(|parameter| parameter.location == Location::Path)
+            .map(|parameter| parameter.key.clone());
+        let keys = filter.into_iter().chain(of_path);
+        keys.filter_map(|key| Some((key.clone(), call.arguments.get(&key)?.clone())))
+            .collect()
+    }
+
+    /// Checks a URL of a reply to the request for `from`.
+    ///
+    /// # Errors
+    /// [`UrlRefusal`]
+    pub(super) fn checked_url(
+        &self,
+        call: &PreparedCall<'_>,
+        text: &str,
+        from: &Url,
+        kind: StatusKind,
+        is_open: IsOpen<'_>,
+    ) -> Result<Url, UrlRefusal> {
+        // The operator has named the operation.
+        let is_allowed = |full: &str, below: &str| kind == StatusKind::Operation || is_open(full, below);
+        StatusUrl::read(text, from, call.base, &is_allowed).map(StatusUrl::into_url)
+    }
+
+    /// The URL of the next request of a wait.
+    ///
+    /// # Errors
+    /// [`UrlRefusal`], if what is served has changed since.
+    pub(super) fn url_of_state(&self, call: &PreparedCall<'_>, state: &WaitState, is_open: IsOpen<'_>) -> Result<Url, UrlRefusal> {
+        self.checked_url(call, &state.url, call.base.url(), state.kind, is_open)
+    }
+
+    /// The URL of the result of an operation that is done; `None` if the last status is the result.
+    pub(super) fn result_url(
+        &self,
+        call: &PreparedCall<'_>,
+        state: &WaitState,
+        status: &Response,
+        from: &Url,
+        is_open: IsOpen<'_>,
+    ) -> Option<(StatusKind, Url)> {
+        let operation = &call.target.operation;
+        let checked = |kind: StatusKind, text: &str| Some((kind, self.checked_url(call, text, from, kind, is_open).ok()?));
+        let original = || checked(StatusKind::Own, &state.original);
+        let location = || checked(StatusKind::Location, state.location.as_deref()?);
+        let text_at = |place: &str| Some(json_of(status)?.pointer(place)?.as_str()?.to_owned());
+        match settings(operation).and_then(|settings| settings.result.as_ref()) {
+            Some(ResultPlace::Status) => return None,
+            Some(ResultPlace::Location) => return location(),
+            Some(ResultPlace::Original) => return original(),
+            Some(ResultPlace::Field(place)) => return checked(StatusKind::Named, &text_at(place)?),
+            Some(ResultPlace::Operation(named)) => {
+                let url = self.url_of_named(call, named, status, &state.arguments)?;
+                return Some((StatusKind::Operation, url));
+            }
+            None => {}
+        }
+        let extension = operation.long_running.extension;
+        match (state.kind, extension) {
+            (StatusKind::Monitor, extension) => {
+                if let Some(resource) = text_at("/resourceLocation") {
+                    return checked(StatusKind::Monitor, &resource);
+                }
+                match extension.unwrap_or(FinalState::Unsaid) {
+                    FinalState::Status => None,
+                    FinalState::Location => location(),
+                    FinalState::Original => original(),
+                    FinalState::Unsaid => match operation.method {
+                        Method::PUT | Method::PATCH => original(),
+                        Method::POST => location(),
+                        _ => None,
+                    },
+                }
+            }
+            (StatusKind::Location, Some(FinalState::Original)) => original(),
+            _ => None,
+        }
+    }
+
+    /// Drops the kept replies that the request of a call dropped, and those of the URLs of its wait.
+    pub(super) async fn drop_changed(&self, call: &PreparedCall<'_>, state: &WaitState, reply: Option<&Response>) {
+        let Some(cache) = self.cache_of(call).filter(|_| !call.target.is_read_only) else {
+            return;
+        };
+        let Ok(original) = call.base.url().join(&state.original) else {
+            return;
+        };
+        let mut change = cache.expect_change(&original).await;
+        if let Some(reply) = reply {
+            change.answered(&reply.headers);
+        }
+        change.named(
+            [Some(&state.url), state.location.as_ref()]
+                .into_iter()
+                .flatten()
+                .map(String::as_str),
+        );
+        change.end().await;
+    }
+
+    /// Returns true if the state of a wait holds a secret, so that it may not become a handle.
+    pub(super) fn holds_secret(&self, call: &PreparedCall<'_>, state: &WaitState) -> bool {
+        let texts = [Some(&state.url), Some(&state.original), state.location.as_ref()]
+            .into_iter()
+            .flatten();
+        let forwarded = call.forwarded.as_ref().map(|(_, redactor)| redactor);
+        let redactors = std::iter::once(&self.redactor)
+            .chain(call.tenant.map(|tenant| &tenant.redactor))
+            .chain(forwarded);
+        let mut joined: String = texts.flat_map(|text| [text.as_str(), "\n"]).collect();
+        let before = joined.clone();
+        redactors.for_each(|redactor| redactor.redact_line(&mut joined));
+        joined != before
+    }
+
+    /// Takes secrets out of a word of a reply.
+    pub(super) fn without_secrets(&self, call: &PreparedCall<'_>, reply: &Reply, mut word: String) -> String {
+        let of_reply = reply.redactors.iter().map(AsRef::as_ref);
+        self.redactors(call)
+            .chain(of_reply)
+            .for_each(|redactor| redactor.redact_line(&mut word));
+        word
+    }
+}

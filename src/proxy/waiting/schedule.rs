@@ -1,0 +1,102 @@
+//! Times at which the status of an operation is asked for.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::proxy::response::Response;
+use crate::proxy::upstream::retry;
+
+/// The shortest pause, in seconds, whatever the API says.
+const MIN_PAUSE: u64 = 1;
+/// The pause up to which pauses double, in seconds.
+const MAX_DOUBLED_PAUSE: u64 = 30;
+/// The longest pause that counts, in seconds: a longer one is one of an API that cannot count.
+const MAX_PAUSE: u64 = 24 * 3600;
+
+/// The pauses between requests for a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Schedule {
+    /// Seconds before the next request if the API names none.
+    pause: u64,
+    /// Time of the next request, in seconds since 1970.
+    due: u64,
+}
+
+impl Schedule {
+    /// A schedule that begins with this reply. `interval` is the operator's pause in seconds.
+    pub(crate) fn begin(interval: Option<u64>, reply: &Response, now: SystemTime) -> Self {
+        let mut schedule = Self {
+            pause: interval.unwrap_or(MIN_PAUSE).max(MIN_PAUSE),
+            due: 0,
+        };
+        schedule.advance(Some(reply), now);
+        schedule
+    }
+
+    /// Continues after a reply, or after none: at `Retry-After`, else after a pause that doubles.
+    pub(crate) fn advance(&mut self, reply: Option<&Response>, now: SystemTime) {
+        let wanted = reply.and_then(|reply| retry::wanted(reply, now));
+        let pause = match wanted {
+            Some(wanted) => wanted.as_secs() + u64::from(wanted.subsec_nanos() > 0),
+            None => {
+                let pause = self.pause;
+                self.pause = pause.max(pause.saturating_mul(2).min(MAX_DOUBLED_PAUSE));
+                pause
+            }
+        };
+        self.due = seconds(now).saturating_add(pause.clamp(MIN_PAUSE, MAX_PAUSE));
+    }
+
+    /// The next request may be sent at once.
+    pub(crate) fn at_once(&mut self) {
+        self.due = 0;
+    }
+
+    /// The time until the next request.
+    pub(crate) fn left(&self, now: SystemTime) -> Duration {
+        let due = UNIX_EPOCH + Duration::from_secs(self.due.min(seconds(now).saturating_add(MAX_PAUSE)));
+        due.duration_since(now).unwrap_or_default()
+    }
+}
+
+/// Whole seconds since 1970.
+pub(crate) fn seconds(now: SystemTime) -> u64 {
+    now.duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::RETRY_AFTER;
+
+    use super::*;
+
+    fn reply(after: Option<&str>) -> Response {
+        let mut reply = Response::default();
+        after.map(|after| reply.headers.insert(RETRY_AFTER, after.parse().unwrap()));
+        reply
+    }
+
+    fn pauses(interval: Option<u64>, after: &[Option<&str>]) -> Vec<u64> {
+        let now = UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let mut schedule = Schedule::begin(interval, &reply(after[0]), now);
+        let mut pauses = vec![schedule.left(now).as_secs()];
+        for after in &after[1..] {
+            schedule.advance(Some(&reply(*after)), now);
+            pauses.push(schedule.left(now).as_secs());
+        }
+        pauses
+    }
+
+    #[test]
+    fn pauses_double_up_to_half_a_minute_and_the_api_may_name_another() {
+        assert_eq!(pauses(None, &[None; 8]), [1, 2, 4, 8, 16, 30, 30, 30]);
+        assert_eq!(pauses(Some(5), &[None; 5]), [5, 10, 20, 30, 30]);
+        assert_eq!(pauses(Some(90), &[None; 3]), [90, 90, 90]);
+        assert_eq!(pauses(None, &[Some("7"), None, Some("0"), None]), [7, 1, 1, 2]);
+        assert_eq!(pauses(None, &[Some("Mon, 12 Jan 1970 13:46:50 GMT")]), [10]);
+        assert_eq!(pauses(None, &[Some("Mon, 12 Jan 1970 13:46:30 GMT")]), [1]);
+        assert_eq!(pauses(None, &[Some("99999999999999999999")]), [MAX_PAUSE]);
+        assert_eq!(pauses(None, &[Some("/bar"), Some("-1")]), [1, 2]);
+    }
+}

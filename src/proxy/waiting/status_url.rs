@@ -1,0 +1,174 @@
+//! Check of a URL that a reply names. A reply must not lead to another host, or to what the operator closed.
+
+use url::Url;
+
+use crate::proxy::request::target::BaseUrl;
+use crate::spec::operation::template::has_dot_segment;
+
+/// The longest URL, in bytes.
+const MAX_BYTES: usize = 4096;
+
+/// Function that returns true if the caller may read this path of the API, which is given with and without the base path.
+pub(crate) type IsOpen<'a> = &'a (dyn Fn(&str, &str) -> bool + Sync);
+
+/// URL of the API that a reply names, which was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StatusUrl(Url);
+
+/// Returns path and query of a URL.
+pub(crate) fn path_and_query(url: &Url) -> String {
+    match url.query() {
+        Some(query) => format!("{}?{query}", url.path()),
+        None => url.path().to_owned(),
+    }
+}
+
+/// Reason for which a URL of a reply is not requested, as the end of a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UrlRefusal {
+    Malformed,
+    TooLong,
+    Elsewhere,
+    BesideBase,
+    Climbs,
+    Closed,
+}
+
+impl UrlRefusal {
+    /// Describes it for the model, without the URL.
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            Self::Malformed => "it is not a plain URL: it has a user, a fragment, a backslash or a control character, or cannot be read",
+            Self::TooLong => "it has more than 4096 bytes",
+            Self::Elsewhere => "it leads to another scheme, host or port than the API has",
+            Self::BesideBase => "it leads out of the base path of the API",
+            Self::Climbs => "it has a dot segment",
+            Self::Closed => "it is the path of an operation that is not served to you",
+        }
+    }
+}
+
+impl StatusUrl {
+    /// Reads a URL or a relative reference (RFC 3986 section 4.2) of the reply to a request. `is_open` says of a path with and
+    /// without the base path that the caller may read it.
+    ///
+    /// # Errors
+    /// [`UrlRefusal`]; nothing may be sent then.
+    pub(crate) fn read(text: &str, request: &Url, base: &BaseUrl, is_open: IsOpen<'_>) -> Result<Self, UrlRefusal> {
+        if text.len() > MAX_BYTES {
+            return Err(UrlRefusal::TooLong);
+        }
+        // URL parsers drop white space and control characters, and read a backslash as a slash.
+        let is_odd = |character: char| character.is_control() || character.is_whitespace() || matches!(character, '\\' | '#');
+        if text.is_empty() || text.contains(is_odd) {
+            return Err(UrlRefusal::Malformed);
+        }
+        if has_dot_segment(text.split('?').next().unwrap_or_default()) {
+            return Err(UrlRefusal::Climbs);
+        }
+        let url = request.join(text).map_err(|_| UrlRefusal::Malformed)?;
+        let own = base.url();
+        if url.scheme() != own.scheme() || url.host() != own.host() || url.port_or_known_default() != own.port_or_known_default() {
+            return Err(UrlRefusal::Elsewhere);
+        }
+        if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
+            return Err(UrlRefusal::Malformed);
+        }
+        if url.as_str().len() > MAX_BYTES {
+            return Err(UrlRefusal::TooLong);
+        }
+        if has_dot_segment(url.path()) {
+            return Err(UrlRefusal::Climbs);
+        }
+        let root = own.path().trim_end_matches('/');
+        let below = url.path().strip_prefix(root).filter(|below| below.starts_with('/'));
+        let below = below.ok_or(UrlRefusal::BesideBase)?;
+        if !is_open(url.path(), below) {
+            return Err(UrlRefusal::Closed);
+        }
+        Ok(Self(url))
+    }
+
+    /// Returns the URL.
+    pub(crate) fn into_url(self) -> Url {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(base: &str, text: &str) -> Result<String, UrlRefusal> {
+        let base = BaseUrl::new(Url::parse(base).unwrap());
+        let request = base.url().join("exports").unwrap();
+        let is_open = |_: &str, below: &str| !below.starts_with("/secret");
+        StatusUrl::read(text, &request, &base, &is_open).map(|url| path_and_query(&url.into_url()))
+    }
+
+    #[test]
+    fn a_url_of_the_api_below_its_base_path_is_taken() {
+        for (base, text, expected) in [
+            ("https://h.example/", "https://h.example/status/1", "/status/1"),
+            (
+                "https://h.example/",
+                "https://H.EXAMPLE:443/status/1?a=b#".trim_end_matches('#'),
+                "/status/1?a=b",
+            ),
+            ("https://h.example/", "//h.example/status/1", "/status/1"),
+            ("https://h.example/", "/status/1?next=../x", "/status/1?next=../x"),
+            ("https://h.example/v1/", "status/1", "/v1/status/1"),
+            ("https://h.example/v1/", "?id=1", "/v1/exports?id=1"),
+            ("http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1/s", "/v1/s"),
+            ("http://[::1]:8080/v1", "http://[::1]:8080/v1/s", "/v1/s"),
+        ] {
+            assert_eq!(read(base, text).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn p1_a_url_that_leads_elsewhere_climbs_or_is_closed_is_refused() {
+        use UrlRefusal::{BesideBase, Climbs, Closed, Elsewhere, Malformed, TooLong};
+        let long = format!("/v1/{}", "a".repeat(4096));
+        for (text, expected) in [
+            ("https://evil.example/v1/s", Elsewhere),
+            ("//evil.example/v1/s", Elsewhere),
+            ("http://h.example/v1/s", Elsewhere),
+            ("https://h.example:8443/v1/s", Elsewhere),
+            ("https://h.example.evil.example/v1/s", Elsewhere),
+            ("https://h.example@evil.example/v1/s", Elsewhere),
+            ("file:///v1/s", Elsewhere),
+            ("data:text/plain,x", Elsewhere),
+            ("javascript:alert(1)", Elsewhere),
+            ("https://169.254.169.254/v1/s", Elsewhere),
+            ("https://user@h.example/v1/s", Malformed),
+            ("https://user:password@h.example/v1/s", Malformed),
+            ("/v1/s#fragment", Malformed),
+            ("/v1/s\\..\\x", Malformed),
+            ("\\\\evil.example\\v1", Malformed),
+            ("/v1/s\tx", Malformed),
+            ("/v1/s\r\nHost: evil.example", Malformed),
+            (" /v1/s", Malformed),
+            ("", Malformed),
+            ("https://", Malformed),
+            ("https://[::1/v1/s", Malformed),
+            ("/v1/../admin", Climbs),
+            ("../admin", Climbs),
+            ("/v1/%2e%2e/admin", Climbs),
+            ("/v1/%252e%252e/admin", Climbs),
+            ("/v1/..;x/admin", Climbs),
+            ("/v1/a%2f..%2fadmin", Climbs),
+            ("/v1/a%5c..%5cadmin", Climbs),
+            ("/v1/./s", Climbs),
+            ("/admin", BesideBase),
+            ("/v1", BesideBase),
+            ("/v10/s", BesideBase),
+            ("/v1%2Fs", BesideBase),
+            ("//h.example", BesideBase),
+            ("/v1/secret", Closed),
+            (&long, TooLong),
+        ] {
+            assert_eq!(read("https://h.example/v1/", text), Err(expected), "{text}");
+        }
+    }
+}

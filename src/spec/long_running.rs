@@ -1,0 +1,53 @@
+//! Declarations of an operation that may be done only after its first reply.
+
+use super::node::{Node, Object};
+
+/// Declaration that an operation may be done only after its first reply.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LongRunning {
+    /// True if it declares the status 202 or `2XX`.
+    pub is_accepted: bool,
+    /// `x-ms-long-running-operation`, with the place of the result.
+    pub extension: Option<FinalState>,
+}
+
+/// Place of the result of an operation: `final-state-via` in `x-ms-long-running-operation-options`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FinalState {
+    /// It is not said.
+    Unsaid,
+    /// The status itself (`azure-async-operation`, `operation-location`).
+    Status,
+    /// The URL of `Location`.
+    Location,
+    /// The URL of the request.
+    Original,
+}
+
+impl LongRunning {
+    /// Reads what an Operation Object says.
+    pub(crate) fn read(operation: &Object<'_>) -> Self {
+        let responses = operation.get("responses");
+        // Most operations declare neither, and their responses are not opened for it.
+        let is_mentioned = responses.is_some_and(|responses| {
+            let text = responses.text().as_bytes();
+            ["\"202\"", "\"2XX\"", "\"2xx\""]
+                .iter()
+                .any(|key| memchr::memmem::find(text, key.as_bytes()).is_some())
+        });
+        let declared = responses.filter(|_| is_mentioned).and_then(Node::object).unwrap_or_default();
+        let is_long = operation.boolean("x-ms-long-running-operation") == Some(true);
+        Self {
+            is_accepted: declared.iter().any(|(status, _)| matches!(status, "202" | "2XX" | "2xx")),
+            extension: is_long.then(|| {
+                let options = operation.get("x-ms-long-running-operation-options").and_then(Node::object);
+                match options.and_then(|options| options.text("final-state-via")).as_deref() {
+                    Some("azure-async-operation" | "operation-location") => FinalState::Status,
+                    Some("location") => FinalState::Location,
+                    Some("original-uri") => FinalState::Original,
+                    _ => FinalState::Unsaid,
+                }
+            }),
+        }
+    }
+}
