@@ -272,7 +272,7 @@ impl ApiProxy {
     }
 
     /// The conditions under which the reply becomes a file. A rule that removes parts of replies does not reach into one.
-    fn file_plan<'p>(&'p self, call: &'p PreparedCall<'_>) -> Option<FilePlan<'p>> {
+    pub(super) fn file_plan<'p>(&'p self, call: &'p PreparedCall<'_>) -> Option<FilePlan<'p>> {
         let rule = call.target.operation.rules.response.as_ref();
         rule.is_none_or(|rule| !rule.withholds()).then(|| FilePlan {
             delivery: &self.options.delivery,

@@ -1,5 +1,6 @@
 //! The decision that a reply becomes a file, and its way into that file.
 
+use http::StatusCode;
 use http::header::CONTENT_DISPOSITION;
 
 use crate::proxy::error::CallError;
@@ -17,6 +18,8 @@ pub(super) struct FileSink<'c> {
     redaction: StreamRedactor<'c>,
     /// Number of bytes up to which the reply stays in memory; `None` if it is known to be text.
     most: Option<usize>,
+    /// True if the reply goes to the file whatever it is.
+    is_ruled: bool,
     /// True if only the bytes can say if it is text.
     is_untyped: bool,
     disposition: String,
@@ -33,7 +36,9 @@ impl<'c> FileSink<'c> {
         let destination = plan.delivery.destination.as_ref().filter(|_| reply.status().is_success())?;
         let content_type = content_type(reply.headers());
         let is_untyped = content_type.trim().is_empty();
-        let most = if plan.is_ruled {
+        // The content of a 202 is a status (RFC 9110 section 15.3.3).
+        let is_ruled = plan.is_ruled && reply.status() != StatusCode::ACCEPTED;
+        let most = if is_ruled {
             0
         } else if Framing::of(content_type).is_some() {
             return None;
@@ -48,7 +53,8 @@ impl<'c> FileSink<'c> {
             plan,
             redaction: StreamRedactor::new(plan.redactors.iter().copied()),
             most: Some(most),
-            is_untyped: is_untyped && !plan.is_ruled,
+            is_ruled,
+            is_untyped: is_untyped && !is_ruled,
             disposition: String::from_utf8_lossy(disposition.map(http::HeaderValue::as_bytes).unwrap_or_default()).into_owned(),
             path,
             writer: None,
@@ -59,7 +65,7 @@ impl<'c> FileSink<'c> {
 
     /// Returns true if every reply goes to a file, so that its parts are not read.
     pub(super) fn is_ruled(&self) -> bool {
-        self.plan.is_ruled
+        self.is_ruled
     }
 
     /// Refuses a reply that announces more bytes than a file may have.

@@ -229,7 +229,8 @@ impl Wait<'_> {
             Ok(url) => url,
             Err(refusal) => return Step::End(WaitRemark::NotAsked(refusal.describe())),
         };
-        let reply = match self.proxy.ask_status(self.call, &self.caller, &url, deadline).await {
+        let asked = self.proxy.ask_status(self.call, &self.caller, &url, self.state.is_done, deadline);
+        let reply = match asked.await {
             Ok(reply) => reply,
             Err(error) if is_passing(&error) => {
                 self.state.schedule.advance(None, SystemTime::now());

@@ -15,6 +15,7 @@ use crate::observe::call::note;
 use crate::proxy::call::{ApiProxy, PreparedCall};
 use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
+use crate::proxy::files::FilePlan;
 use crate::proxy::request::{self, ExpectedReply, Injected, Request, RequestTemplate, same_key};
 use crate::proxy::response::Response;
 use crate::proxy::upstream::{OutgoingCall, Reply};
@@ -27,7 +28,7 @@ use crate::spec::{Location, Operation};
 const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.8");
 
 impl ApiProxy {
-    /// Asks for a status or a result.
+    /// Asks for a status, or for a result that has a URL of its own.
     ///
     /// # Errors
     /// As [`crate::proxy::upstream::Upstream::call`].
@@ -36,9 +37,15 @@ impl ApiProxy {
         call: &PreparedCall<'_>,
         caller: &Caller,
         url: &Url,
+        is_result: bool,
         deadline: Instant,
     ) -> Result<Reply, CallError> {
         let mut attempts = 0;
+        // A status that becomes a file could not be read.
+        let file = self.file_plan(call).map(|plan| FilePlan {
+            is_ruled: plan.is_ruled && is_result,
+            ..plan
+        });
         note(|record| attempts = record.attempts);
         let outgoing = OutgoingCall {
             make: || Ok(self.status_request(call, url)),
@@ -49,6 +56,7 @@ impl ApiProxy {
             options: &self.options,
             deadline,
             caller,
+            file,
         };
         let outcome = call.upstream.call(outgoing).await;
         // The requests of a wait are counted apart from those of the call.
