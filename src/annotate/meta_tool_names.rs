@@ -15,11 +15,20 @@ pub(crate) enum MetaToolKind {
     CallWrite,
     /// Calls an operation that may change or remove what exists.
     CallDestructive,
+    /// Goes on waiting for an operation.
+    Wait,
 }
 
 impl MetaToolKind {
     /// All of them, in the order in which they are listed.
-    pub(crate) const ALL: [Self; 5] = [Self::Search, Self::Describe, Self::CallRead, Self::CallWrite, Self::CallDestructive];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Search,
+        Self::Describe,
+        Self::CallRead,
+        Self::CallWrite,
+        Self::CallDestructive,
+        Self::Wait,
+    ];
 
     /// The name, without the prefix of the operator.
     #[must_use]
@@ -30,6 +39,7 @@ impl MetaToolKind {
             Self::CallRead => "call_read",
             Self::CallWrite => "call_write",
             Self::CallDestructive => "call_destructive",
+            Self::Wait => "wait_operation",
         }
     }
 
@@ -47,7 +57,7 @@ impl MetaToolKind {
     #[must_use]
     pub(crate) fn effect(self) -> Option<Effect> {
         match self {
-            Self::Search | Self::Describe => None,
+            Self::Search | Self::Describe | Self::Wait => None,
             Self::CallRead => Some(Effect::Read),
             Self::CallWrite => Some(Effect::Write),
             Self::CallDestructive => Some(Effect::Destructive),

@@ -10,6 +10,11 @@ use crate::proxy::waiting::handle::WaitState;
 use crate::proxy::{CallError, Caller, ShownTool, ToolResult, render_error};
 
 impl Api {
+    /// Returns true if a call of one of its operations may be done only after the first reply.
+    pub(crate) fn may_wait(&self) -> bool {
+        self.bound.iter().any(|bound| bound.target.operation.may_wait())
+    }
+
     /// Goes on waiting for the operation of a call of the tool at that place. With `is_look`, asks for its status once.
     pub(crate) async fn resume_at(
         self: &Arc<Self>,

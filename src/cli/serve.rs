@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::install::page_entries::page_entries;
 use super::start::{self, LoadingApis};
 use super::{ServeCommand, load, observability};
+use crate::api::seal_handles_with;
 use crate::config::{ApiConfig, Config, ProcessConfig, Transport};
 use crate::error::Failure;
 use crate::fd_limit;
@@ -80,9 +81,11 @@ async fn serve_apis(
             loaded = &mut loading => Some(loaded?),
         };
     }
+    let has_keys = process.state_keys.is_some();
     let transport = serve_transport(&process.transport, &server, outbound, &stop);
     tokio::pin!(transport);
     let _watched = if let Some(watched) = watched {
+        report_handles(&server, has_keys, &process.transport);
         watched
     } else {
         tokio::select! {
@@ -99,7 +102,10 @@ async fn serve_apis(
                 };
             }
             loaded = &mut loading => match loaded {
-                Ok(watched) => watched,
+                Ok(watched) => {
+                    report_handles(&server, has_keys, &process.transport);
+                    watched
+                }
                 Err(failure) => {
                     // Clients wait for an answer already.
                     server.fail(failure.for_clients());
@@ -193,9 +199,21 @@ fn disable_core_dumps() {
 fn awaiting_server(process: &ProcessConfig, configs: &[Arc<ApiConfig>]) -> McpServer {
     let slots = configs.iter().map(|config| start::slot_of(config)).collect();
     let reload = configs.first().and_then(|config| config.reload);
-    McpServer::awaiting(slots, reload)
+    let server = McpServer::awaiting(slots, reload)
         .with_confirm(process.confirm.is_on())
-        .sharing(process.shared_state.as_ref())
+        .sharing(process.shared_state.as_ref());
+    seal_handles_with(process.state_keys.as_ref());
+    server
+}
+
+/// Reports that handles end with the process, if operations may need some and replicas could not go on with them.
+fn report_handles(server: &McpServer, has_keys: bool, transport: &Transport) {
+    let may_wait = || server.apis().served().iter().any(|api| api.may_wait());
+    if !has_keys && matches!(transport, Transport::Http { .. }) && may_wait() {
+        tracing::info!(
+            "handles of operations that take long end with this process; --state-key-env or --state-key-file lets replicas go on with them"
+        );
+    }
 }
 
 fn serving_failed(error: std::io::Error) -> Failure {

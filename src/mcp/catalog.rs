@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rmcp::model::ServerConfig;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::meta_tools::{InnerCall, MetaTools, describe_operations, read_inner_call, search_operations};
 use super::rights::{ALL_RIGHTS, CallerRights, Rights};
@@ -14,7 +15,9 @@ use crate::api::{Api, Caller, OfferedTool, OnMissingCredential, ToolIndex};
 use crate::json::JsonObject;
 use crate::observe::record::CalledOperation;
 use crate::proxy::caller::client_grant::{ClientGrant, Permission};
-use crate::proxy::{NoteKind, Request, ToolResult};
+use crate::proxy::caller::wait_place::WaitPlace;
+use crate::proxy::waiting::handle::WaitState;
+use crate::proxy::{CheckedArguments, NoteKind, Request, ToolResult};
 
 /// The tools of an endpoint, and how its server introduces itself. It never changes: a changed document makes another one.
 pub(crate) struct Catalog {
@@ -23,7 +26,7 @@ pub(crate) struct Catalog {
     /// The prefixes of tool names of the APIs that are still loading.
     awaited: Vec<String>,
     config: ServerConfig,
-    /// The meta-tools, in search mode.
+    /// The meta-tools: those of search mode, and the one that waits.
     meta_tools: Option<MetaTools>,
 }
 
@@ -33,6 +36,8 @@ pub(crate) enum Resolution {
     Call(ResolvedCall),
     /// A search among the operations, or their description: nothing is sent.
     Lookup(Lookup),
+    /// A handle with which the call of an operation goes on.
+    Wait(WaitRequest),
     /// A refusal: the result with its reason, and the operation that was meant, for metrics, traces and the audit log.
     Refused(Box<ToolResult>, Option<Box<ResolvedCall>>),
 }
@@ -43,6 +48,22 @@ pub(crate) struct Lookup {
     meta_tool: MetaToolKind,
     arguments: Option<JsonObject>,
     rights: CallerRights,
+}
+
+/// A handle with which the call of an operation goes on, once it is opened for its caller.
+pub(crate) struct WaitRequest {
+    pub(super) catalog: Arc<Catalog>,
+    /// The name of the meta-tool as it is listed.
+    pub(super) name: String,
+    pub(super) arguments: Option<JsonObject>,
+}
+
+/// State of a call that goes on.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenedWait {
+    pub(super) state: WaitState,
+    /// True if the status is asked for once.
+    pub(super) is_look: bool,
 }
 
 /// A call of one operation. The tool's name and the arguments of a message are read once, into this value; the scope check, the
@@ -62,6 +83,10 @@ pub(crate) struct ResolvedCall {
     meta_tool_prefix: Option<String>,
     /// Remarks about values that were read differently from how they were written.
     remarks: Vec<String>,
+    /// The name of the meta-tool that waits, if the endpoint has it.
+    wait_tool: Option<String>,
+    /// State of the call, if it goes on.
+    wait: Option<OpenedWait>,
 }
 
 impl Catalog {
@@ -101,7 +126,36 @@ impl Catalog {
 
     /// Returns the meta-tools, in search mode.
     pub(crate) fn meta_tools(&self) -> Option<&MetaTools> {
-        self.meta_tools.as_ref()
+        self.meta_tools.as_ref().filter(|meta_tools| meta_tools.searches())
+    }
+
+    /// Returns the name of the meta-tool that waits, if the endpoint has it.
+    pub(crate) fn wait_tool(&self) -> Option<String> {
+        self.meta_tools.as_ref().and_then(MetaTools::wait_tool)
+    }
+
+    /// Returns the meta-tools that are listed beside all tools, for a client with these rights.
+    pub(crate) fn texts_beside(&self, rights: &CallerRights) -> Vec<Box<str>> {
+        let beside = self.meta_tools.as_ref().filter(|meta_tools| !meta_tools.searches());
+        beside
+            .map(|meta_tools| meta_tools.texts_for(&self.visible(rights)))
+            .unwrap_or_default()
+    }
+
+    /// Checks the arguments of a meta-tool.
+    ///
+    /// # Errors
+    /// The result that says what is wrong with them.
+    pub(super) fn check_meta_tool(&self, kind: MetaToolKind, arguments: Option<JsonObject>) -> Result<CheckedArguments, Box<ToolResult>> {
+        match &self.meta_tools {
+            Some(meta_tools) => meta_tools.check(kind, arguments),
+            None => Ok(CheckedArguments::unchecked(arguments.unwrap_or_default())),
+        }
+    }
+
+    /// The view of the endpoint.
+    pub(super) fn view(&self) -> &View {
+        &self.view
     }
 
     /// Returns the introduction of the server.
@@ -126,7 +180,7 @@ impl Catalog {
 
     /// Returns the list of search mode for a client with these rights: meta-tools and pinned tools, separated by commas.
     pub(crate) fn meta_tool_list(&self, rights: &CallerRights) -> Option<String> {
-        let meta_tools = self.meta_tools.as_ref()?;
+        let meta_tools = self.meta_tools()?;
         let seen = self.visible(rights);
         let mut texts: Vec<String> = if seen.is_restricted() {
             meta_tools.texts_for(&seen).into_iter().map(String::from).collect()
@@ -140,19 +194,23 @@ impl Catalog {
     /// All tools that a client may list that may list all, in the order in which they are listed, as JSON.
     pub(crate) fn texts(&self) -> Vec<&str> {
         let seen = self.visible(&ALL_RIGHTS);
-        let Some(meta_tools) = &self.meta_tools else {
-            return seen.operations().map(|(_, _, offered)| offered.text).collect();
-        };
-        meta_tools.texts().chain(pinned_texts(meta_tools, &seen)).collect()
+        let all = seen.operations().map(|(_, _, offered)| offered.text);
+        match &self.meta_tools {
+            None => all.collect(),
+            Some(meta_tools) if !meta_tools.searches() => all.chain(meta_tools.texts()).collect(),
+            Some(meta_tools) => meta_tools.texts().chain(pinned_texts(meta_tools, &seen)).collect(),
+        }
     }
 
     /// The names of all tools that are listed for a client that sees all.
     pub(crate) fn listed_names(&self) -> Vec<String> {
         let seen = self.visible(&ALL_RIGHTS);
-        match &self.meta_tools {
-            Some(meta_tools) => meta_tools.listed_names(&seen),
-            None => seen.operations().map(|(api, index, _)| api.name_of(index).to_owned()).collect(),
+        if let Some(meta_tools) = self.meta_tools() {
+            return meta_tools.listed_names(&seen);
         }
+        let beside = self.meta_tools.iter().flat_map(MetaTools::names);
+        let names = seen.operations().map(|(api, index, _)| api.name_of(index).to_owned());
+        names.chain(beside).collect()
     }
 
     /// Returns true if a client with these rights may list no tool.
@@ -180,6 +238,13 @@ impl Catalog {
             let seen = self.visible(&rights);
             if !seen.has_meta_tool(meta_tool) {
                 return None;
+            }
+            if meta_tool == MetaToolKind::Wait {
+                return Some(Resolution::Wait(WaitRequest {
+                    catalog: Arc::clone(self),
+                    name: meta_tools.name_of(meta_tool),
+                    arguments,
+                }));
             }
             let Some(effect) = meta_tool.effect() else {
                 return Some(Resolution::Lookup(Lookup {
@@ -225,7 +290,13 @@ impl Catalog {
     }
 
     /// A call of that operation by its own name.
-    fn resolved(&self, of: &CatalogApi, rights: Option<Arc<Rights>>, tool: ToolIndex, arguments: Option<JsonObject>) -> ResolvedCall {
+    pub(super) fn resolved(
+        &self,
+        of: &CatalogApi,
+        rights: Option<Arc<Rights>>,
+        tool: ToolIndex,
+        arguments: Option<JsonObject>,
+    ) -> ResolvedCall {
         ResolvedCall {
             of: of.clone(),
             view: self.view.clone(),
@@ -233,8 +304,10 @@ impl Catalog {
             tool,
             arguments,
             meta_tool: None,
-            meta_tool_prefix: self.meta_tools.as_ref().map(|meta_tools| meta_tools.prefix().to_owned()),
+            meta_tool_prefix: self.meta_tools().map(|meta_tools| meta_tools.prefix().to_owned()),
             remarks: Vec::new(),
+            wait_tool: self.wait_tool(),
+            wait: None,
         }
     }
 
@@ -384,12 +457,39 @@ impl ResolvedCall {
         self.of.api.preview_at(self.tool, self.arguments.clone(), on_missing, caller)
     }
 
+    /// The same call as one that goes on, through the meta-tool of that name.
+    pub(super) fn going_on(self, wait: OpenedWait, meta_tool: String) -> Self {
+        Self {
+            wait: Some(wait),
+            meta_tool: Some((MetaToolKind::Wait, meta_tool)),
+            ..self
+        }
+    }
+
+    /// Returns true if the call goes on, so that it starts nothing.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.wait.is_some()
+    }
+
+    /// Returns the place with which a later call goes on waiting; `None` if no tool of the endpoint does so.
+    pub(crate) fn wait_place(&self, caller: &Caller, ending: CancellationToken) -> Option<WaitPlace> {
+        let tool = self.wait_tool.as_ref()?;
+        Some(WaitPlace {
+            api: self.of.api.name().map(ToString::to_string),
+            tenant: self.tenant(caller).map(str::to_owned),
+            endpoint: Arc::clone(&self.view.path),
+            how: Ok(format!("to go on waiting, call `{tool}` with this handle:")),
+            ending,
+            report: None,
+        })
+    }
+
     /// Makes the call. Dropping the future ends the request.
     pub(crate) async fn call(mut self, caller: Caller) -> ToolResult {
         if let Some((_, meta_tool)) = &self.meta_tool {
             tracing::debug!(tool = %self.offered().tool.name, meta_tool, "called through a meta-tool");
         }
-        let arguments = self.arguments.take();
+        let (arguments, wait) = (self.arguments.take(), self.wait.take());
         let visible = self.visible();
         let shown_tool = |name: &str| {
             let offered = visible.listed(name)?;
@@ -401,7 +501,10 @@ impl ResolvedCall {
                 }
             })
         };
-        let mut result = self.of.api.call_at(self.tool, arguments, caller, &shown_tool).await;
+        let mut result = match wait {
+            Some(OpenedWait { state, is_look }) => self.of.api.resume_at(self.tool, state, is_look, caller, &shown_tool).await,
+            None => self.of.api.call_at(self.tool, arguments, caller, &shown_tool).await,
+        };
         if let Some((_, tool)) = &self.meta_tool {
             result.note_called_through(tool, visible.name_of(self.tool));
         }

@@ -1,5 +1,7 @@
 //! `tools/call`: from the parameters to the result.
 
+use std::sync::Arc;
+
 use rmcp::model::{ErrorData, ServerResult};
 use serde_json::Value;
 
@@ -35,7 +37,11 @@ impl McpServer {
         let catalog = self.state.catalog_for(&name, arguments.as_ref(), granted).await?;
         // One call from here to the end: the API may be replaced meanwhile.
         let resolution = catalog.resolve(&name, arguments, Some(granted));
-        let call = match resolution.ok_or_else(|| unknown_tool(&catalog, &name, granted))? {
+        let resolution = match resolution.ok_or_else(|| unknown_tool(&catalog, &name, granted))? {
+            Resolution::Wait(wait) => wait.open(&origin.caller),
+            other => other,
+        };
+        let call = match resolution {
             Resolution::Call(call) => call,
             Resolution::Refused(refused, meant) => {
                 match &meant {
@@ -45,6 +51,8 @@ impl McpServer {
                 note_outcome(CallOutcome::InvalidArguments);
                 return Ok(McpAnswer::Tool(refused));
             }
+            // Opened above.
+            Resolution::Wait(_) => return Err(ErrorData::internal_error("the handle was not opened", None).into()),
             Resolution::Lookup(lookup) => {
                 note(|record| record.lookup = Some(lookup.meta_tool().name()));
                 let answer = tokio::task::spawn_blocking(move || lookup.answer()).await;
@@ -65,7 +73,11 @@ impl McpServer {
         if !missing.is_empty() {
             return Err(McpRefusal::MissingScopes(missing));
         }
-        if let Some(confirmation) = self.confirmation.as_deref().filter(|_| call.offered().must_confirm) {
+        if let Some(confirmation) = self
+            .confirmation
+            .as_deref()
+            .filter(|_| call.offered().must_confirm && !call.goes_on())
+        {
             let refused = Box::pin(confirmed(confirmation, &call, &parameters, version, origin)).await;
             origin.in_flight.get_or_insert_with(|| self.calls.token());
             if let Some(answer) = refused {
@@ -74,6 +86,8 @@ impl McpServer {
         }
         let mut caller = std::mem::take(&mut origin.caller);
         caller.progress = origin.report_progress(&parameters);
+        let ending = self.readiness.draining.clone();
+        caller.waiting = call.wait_place(&caller, ending).map(Arc::new);
         Ok(answer_with(call.call(caller).await))
     }
 }

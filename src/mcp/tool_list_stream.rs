@@ -50,6 +50,9 @@ impl ListPieces {
             all.push(list.len(), ListPart::Text(list.into()));
         } else {
             catalog.visible(&rights).apis.iter().for_each(|api| all.add_api(api));
+            for text in catalog.texts_beside(&rights) {
+                all.push(text.len(), ListPart::Text(String::from(text).into()));
+            }
         }
         Self {
             catalog,

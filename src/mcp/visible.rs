@@ -174,8 +174,10 @@ impl<'c> VisibleApis<'c> {
     /// Returns true if a meta-tool exists for the caller: one of its operations does.
     pub(crate) fn has_meta_tool(&self, meta_tool: MetaToolKind) -> bool {
         let stands_for = |api: &VisibleApi<'_>, index| {
-            let effect = api.api.offered(index).enforcement.effect();
+            let offered = api.api.offered(index);
+            let effect = offered.enforcement.effect();
             meta_tool.effect().is_none_or(|of_meta_tool| of_meta_tool == effect)
+                && (meta_tool != MetaToolKind::Wait || offered.operation.may_wait())
         };
         let exists = |api: &VisibleApi<'_>| api.api.indexes().any(|index| api.has(index) && stands_for(api, index));
         !self.is_restricted() || self.apis.iter().any(exists)

@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 use crate::json::JsonObject;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use self::tenant::caller_of_tenant;
 use super::each_api::{LoadedApis, catalog_of, load_each};
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, help, output};
-use crate::annotate::meta_tool_names;
-use crate::api::{Caller, OnMissingCredential, TenantSource, ToolResult};
+use crate::annotate::meta_tool_names::{self, MetaToolKind};
+use crate::api::{Caller, OnMissingCredential, TenantSource, ToolResult, WaitPlace, seal_handles_with};
 use crate::config::ApiConfig;
 use crate::config::settings::{CommandSettings, LogLevel};
 use crate::error::Failure;
@@ -45,6 +46,9 @@ pub(crate) struct CallCommand {
     /// Send nothing: show the request that would be sent, with *** for credentials
     #[arg(long, value_enum, value_name = "SHAPE", num_args = 0..=1, require_equals = true, default_missing_value = "http", conflicts_with = "json")]
     dry_run: Option<dry_run::DryRunFormat>,
+    /// Go on waiting for an operation of the tool: the handle is in the result of the call that started it
+    #[arg(long, value_name = "HANDLE", hide_short_help = true, conflicts_with_all = ["args", "arguments", "dry_run"])]
+    handle: Option<String>,
     /// The tool's name
     tool: String,
     /// Arguments: key=value, body.key=value, key=@FILE (the file's text), key:=JSON
@@ -62,6 +66,8 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
         Some(variable) => Some(user::caller_of_token(variable, &config).await.map_err(Failure::setting)?),
         None => None,
     };
+    let has_keys = config.process.state_keys.is_some();
+    seal_handles_with(config.process.state_keys.as_ref());
     // What the calls of a mock go to lives as long as this.
     let apis = load_called(config.apis, &command.tool).await?;
     if let Some(offered) = apis.iter().find_map(|(_, loaded)| loaded.api.get(&command.tool)) {
@@ -69,32 +75,51 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
             offered.operation.parameters.iter().any(|parameter| parameter.key == key)
         });
     }
-    let resolution =
-        catalog_of(&apis)?.and_then(|catalog| catalog.resolve(&command.tool, Some(arguments), user.as_ref().map(Caller::granted)));
+    let Some(catalog) = catalog_of(&apis)? else {
+        return Err(unknown_tool(&command.tool, &apis));
+    };
+    let granted = user.as_ref().map(Caller::granted);
+    let resolution = match &command.handle {
+        None => catalog.resolve(&command.tool, Some(arguments), granted),
+        Some(handle) => {
+            let tool = catalog.wait_tool().ok_or_else(|| no_handle(&command.tool))?;
+            let handle = JsonObject::from_iter([("handle".to_owned(), Value::String(handle.clone()))]);
+            catalog.resolve(&tool, Some(handle), granted)
+        }
+    };
+    let resolution = match resolution {
+        Some(Resolution::Wait(wait)) => {
+            let caller = caller_of(
+                command,
+                config_of(&apis, &command.tool).or(apis.first().map(|(config, _)| config)),
+                user.clone(),
+            )?;
+            Some(wait.open(&caller))
+        }
+        other => other,
+    };
     match resolution {
-        Some(Resolution::Call(call)) => run_call(command, with_types(call), &apis, user).await,
+        Some(Resolution::Call(call)) => run_call(command, with_types(call), &apis, user, has_keys).await,
         Some(Resolution::Lookup(lookup)) => print_result(command, &lookup.answer()),
         Some(Resolution::Refused(result, _)) => print_result(command, &result),
-        None => Err(unknown_tool(&command.tool, &apis)),
+        Some(Resolution::Wait(_)) | None => Err(unknown_tool(&command.tool, &apis)),
     }
 }
 
-/// Makes the call of an operation, or shows its request.
-async fn run_call(
-    command: &CallCommand,
-    call: ResolvedCall,
-    apis: &[(Arc<ApiConfig>, Loaded)],
-    user: Option<Caller>,
-) -> Result<ExitCode, Failure> {
-    if let Some(user) = &user {
-        let lacking = call.lacking_scopes(user);
-        if !lacking.is_empty() {
-            let needs = format!("--as-token-env: the token lacks a scope that this needs: {}", lacking.join(" "));
-            return Err(Failure::setting(needs));
-        }
-    }
-    let is_of = |loaded: &Loaded| loaded.api.find(&call.offered().tool.name).is_some();
-    let config = apis.iter().find(|(_, loaded)| is_of(loaded)).map(|(config, _)| config);
+fn no_handle(tool: &str) -> Failure {
+    Failure::setting(format!(
+        "--handle: no operation of the API of `{tool}` is known to take long, so that there are no handles"
+    ))
+}
+
+/// The settings of the API that has a tool.
+fn config_of<'a>(apis: &'a [(Arc<ApiConfig>, Loaded)], tool: &str) -> Option<&'a Arc<ApiConfig>> {
+    let mut apis = apis.iter();
+    apis.find_map(|(config, loaded)| loaded.api.find(tool).map(|_| config))
+}
+
+/// The caller of a tool of an API with these settings.
+fn caller_of(command: &CallCommand, config: Option<&Arc<ApiConfig>>, user: Option<Caller>) -> Result<Caller, Failure> {
     let tenants = config
         .filter(|config| !config.mock)
         .and_then(|config| config.options.tenants.as_ref());
@@ -103,10 +128,41 @@ async fn run_call(
         None if is_told_by_token => Caller::default(),
         tenant => caller_of_tenant(tenants, tenant.as_deref()).map_err(Failure::setting)?,
     };
-    let caller = match user {
+    Ok(match user {
         Some(user) => user.with_headers(caller.into_headers()),
         None => caller,
+    })
+}
+
+/// Place of the call, from which the command with `--handle` goes on.
+fn wait_place(call: &ResolvedCall, caller: &Caller, has_keys: bool) -> Option<Arc<WaitPlace>> {
+    let mut place = call.wait_place(caller, CancellationToken::new())?;
+    place.how = if has_keys {
+        Ok("`openapi-mcp call` with the same settings and tool goes on with --handle".to_owned())
+    } else {
+        Err("Another call can go on waiting for it if both have a state key: --state-key-env or --state-key-file.".to_owned())
     };
+    place.report = Some(Arc::new(|state: &str| output::print_remark(state)));
+    Some(Arc::new(place))
+}
+
+/// Makes the call of an operation, or shows its request.
+async fn run_call(
+    command: &CallCommand,
+    call: ResolvedCall,
+    apis: &[(Arc<ApiConfig>, Loaded)],
+    user: Option<Caller>,
+    has_keys: bool,
+) -> Result<ExitCode, Failure> {
+    if let Some(user) = &user {
+        let lacking = call.lacking_scopes(user);
+        if !lacking.is_empty() {
+            let needs = format!("--as-token-env: the token lacks a scope that this needs: {}", lacking.join(" "));
+            return Err(Failure::setting(needs));
+        }
+    }
+    let mut caller = caller_of(command, config_of(apis, &call.offered().tool.name), user)?;
+    caller.waiting = wait_place(&call, &caller, has_keys);
     match command.dry_run {
         Some(shape) => print_request(&call, shape, &caller),
         None => print_result(command, &call.call(caller).await),
@@ -170,6 +226,9 @@ async fn load_called(mut configs: Vec<ApiConfig>, tool: &str) -> Result<Vec<(Arc
 fn unknown_tool(tool: &str, apis: &[(Arc<ApiConfig>, Loaded)]) -> Failure {
     if let Some(why) = apis.iter().find_map(|(_, loaded)| loaded.api.why_left_out(tool)) {
         return Failure::setting(format!("the tool `{tool}` is left out by {why}"));
+    }
+    if meta_tool_names::kind_of(tool) == Some(MetaToolKind::Wait) {
+        return Failure::setting(format!("`{tool}` is there if an operation is known to take long, and none is"));
     }
     if meta_tool_names::kind_of(tool).is_some() {
         return Failure::setting(format!("`{tool}` is a tool of search mode, which --tools search turns on"));

@@ -15,7 +15,7 @@ use crate::api::Api;
 use crate::api::clashes::clashes_with;
 use crate::api::name::ApiName;
 use crate::mcp::catalog::{Catalog, visible};
-use crate::mcp::meta_tools::{ListOptions, MetaTools, decide};
+use crate::mcp::meta_tools::{ListOptions, MetaTools, decide, may_wait};
 use crate::mcp::rights::ALL_RIGHTS;
 use crate::mcp::state::EndpointState;
 use crate::mcp::visible::CatalogApi;
@@ -193,7 +193,7 @@ impl ServedApis {
             .is_some_and(|whole| whole.searches.get().copied().unwrap_or_default())
     }
 
-    /// Returns the meta-tools of search mode, which replace all tools of an endpoint. The mode is decided when all its APIs are loaded and
+    /// Returns the meta-tools: those of search mode, which replace all tools of an endpoint, and the one that waits. The mode is decided when all its APIs are loaded and
     /// stays, because a client that is not notified of changes would call removed tools.
     fn meta_tools(&self, endpoint: &McpEndpoint, slots: &[&ApiSlot], apis: &[CatalogApi], is_decided: bool) -> Option<MetaTools> {
         let all = visible(apis, &endpoint.view, &ALL_RIGHTS);
@@ -208,7 +208,7 @@ impl ServedApis {
             let (mode, other) = if searches { ("search", "all") } else { ("all", "search") };
             tracing::warn!("--tools auto would now mean `{other}`; it stays `{mode}` until a restart");
         }
-        if !searches || all.operations().next().is_none() {
+        if all.operations().next().is_none() || !searches && !may_wait(&all) {
             return None;
         }
         // Of several APIs, each has its own prefix.
@@ -216,10 +216,10 @@ impl ServedApis {
             .first()
             .filter(|_| self.is_single())
             .map_or("", |slot| slot.list.prefix.as_str());
-        let pins: Vec<&[Pattern]> = slots.iter().map(|slot| slot.list.pins.as_slice()).collect();
-        let meta_tools = MetaTools::new(&all, prefix, &pins);
+        let pins = slots.iter().filter(|_| searches).map(|slot| slot.list.pins.as_slice());
+        let meta_tools = MetaTools::new(&all, prefix, &pins.collect::<Vec<&[Pattern]>>(), searches);
         let most = slots.iter().filter_map(|slot| slot.list.max_tools).min();
-        if let Some(most) = most.filter(|most| meta_tools.count() > *most && is_first && !endpoint.view.reads_only) {
+        if let Some(most) = most.filter(|most| searches && meta_tools.count() > *most && is_first && !endpoint.view.reads_only) {
             tracing::warn!(
                 "the client takes at most {most} tools, and with the pinned ones these are {}; pin fewer with --pin",
                 meta_tools.count()
@@ -305,7 +305,7 @@ impl ServedApis {
                 let meta_tools =
                     meta_tools.map(|meta_tools| meta_tools.lacking_apis(missing_apis(&[awaited.as_slice(), &failed].concat())));
                 let awaited = awaited.iter().map(|slot| slot.prefix.clone()).collect();
-                if let Some(meta_tools) = &meta_tools {
+                if let Some(meta_tools) = meta_tools.as_ref().filter(|meta_tools| meta_tools.searches()) {
                     config = config.with_instructions(meta_tools.instructions(&visible(&apis, &endpoint.view, &ALL_RIGHTS)));
                 }
                 let catalog = Catalog::new(apis, endpoint.view.clone(), awaited, config);

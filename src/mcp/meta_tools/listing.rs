@@ -26,11 +26,22 @@ pub(crate) fn effects_of(seen: &VisibleApis<'_>) -> Vec<Effect> {
     Effect::ALL.into_iter().filter(has).collect()
 }
 
-/// Writes the listed meta-tools, each as JSON: search, describe, and a call for each class that has operations.
-pub(crate) fn write_meta_tools(seen: &VisibleApis<'_>, prefix: &str) -> impl Iterator<Item = (MetaToolKind, Box<str>)> {
+/// Returns true if an operation may be done only after its first reply.
+#[must_use]
+pub(crate) fn may_wait(seen: &VisibleApis<'_>) -> bool {
+    seen.operations().any(|(_, _, offered)| offered.operation.may_wait())
+}
+
+/// Writes the listed meta-tools, each as JSON: in search mode search, describe, and a call for each class that has operations; and one that
+/// waits, if an operation may need it.
+pub(crate) fn write_meta_tools(seen: &VisibleApis<'_>, prefix: &str, searches: bool) -> impl Iterator<Item = (MetaToolKind, Box<str>)> {
     let effects = effects_of(seen);
+    let may_wait = may_wait(seen);
     MetaToolKind::ALL.into_iter().filter_map(move |kind| {
-        let is_listed = kind.effect().is_none_or(|effect| effects.contains(&effect));
+        let is_listed = match kind {
+            MetaToolKind::Wait => may_wait,
+            _ => searches && kind.effect().is_none_or(|effect| effects.contains(&effect)),
+        };
         is_listed.then(|| (kind, write_meta_tool(kind, seen, prefix, &effects)))
     })
 }
@@ -47,6 +58,7 @@ fn write_meta_tool(kind: MetaToolKind, seen: &VisibleApis<'_>, prefix: &str, eff
             "Call an operation that changes or removes",
             call_schema(),
         ),
+        MetaToolKind::Wait => ([true, false, true, true], "Wait for an operation", wait_schema()),
     };
     let [read_only, destructive, idempotent, open_world] = hints;
     let annotations = ToolAnnotations {
@@ -91,6 +103,11 @@ fn describe_meta_tool(kind: MetaToolKind, seen: &VisibleApis<'_>, prefix: &str, 
             format!(
                 "Calls an operation whose effect is `destructive`: it may change or remove what exists. {describe} tells its arguments."
             )
+        }
+        MetaToolKind::Wait => {
+            "Goes on waiting for an operation that was accepted and was not done in time: asks the API for its status, and \
+             returns its result. The result of the call that started it has the handle. It starts nothing, so that it can be called again."
+                .to_owned()
         }
     }
 }
@@ -247,6 +264,18 @@ fn describe_schema() -> Value {
             "detail": {"enum": ["signature", "schema"], "default": "signature", "description": "A compact form, or the exact JSON Schema"}
         },
         "required": ["names"],
+        "additionalProperties": false
+    })
+}
+
+fn wait_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "handle": {"type": "string", "description": "The handle of the operation, exactly as a result gives it"},
+            "wait": {"type": "boolean", "default": true, "description": "False to ask for the status once, without waiting"}
+        },
+        "required": ["handle"],
         "additionalProperties": false
     })
 }

@@ -16,6 +16,8 @@ use crate::text::{MAX_DESCRIPTION_BYTES, one_line, truncate};
 pub(crate) struct MetaTools {
     prefix: String,
     tools: Vec<MetaTool>,
+    /// True in search mode, in which they take the place of all other tools.
+    searches: bool,
     /// The operations that are listed beside the meta-tools, each with the index of its API.
     pinned: Vec<(usize, ToolIndex)>,
     /// A sentence that names the APIs of the endpoint that are missing, one of which may have what a caller means.
@@ -34,7 +36,7 @@ struct MetaTool {
 impl MetaTools {
     /// Makes the meta-tools of an endpoint; `pins` are the operations of each API that are listed as well.
     #[must_use]
-    pub(crate) fn new(all: &VisibleApis<'_>, prefix: &str, pins: &[&[Pattern]]) -> Self {
+    pub(crate) fn new(all: &VisibleApis<'_>, prefix: &str, pins: &[&[Pattern]], searches: bool) -> Self {
         let pinned_of = |(place, api): (usize, &VisibleApi<'_>)| {
             let pins = pins.get(place).copied().unwrap_or_default();
             let own = api.api.prefix();
@@ -45,7 +47,8 @@ impl MetaTools {
         };
         Self {
             prefix: prefix.to_owned(),
-            tools: write_meta_tools(all, prefix)
+            searches,
+            tools: write_meta_tools(all, prefix, searches)
                 .map(|(kind, text)| MetaTool {
                     kind,
                     text,
@@ -68,6 +71,11 @@ impl MetaTools {
         self.missing_apis.as_deref()
     }
 
+    /// Returns true in search mode, in which they take the place of all other tools.
+    pub(crate) fn searches(&self) -> bool {
+        self.searches
+    }
+
     /// Returns the meta-tools for clients that may list all operations.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|tool| tool.text.as_ref())
@@ -81,7 +89,7 @@ impl MetaTools {
     /// Returns the meta-tools for a client that may list these operations.
     #[must_use]
     pub(crate) fn texts_for(&self, seen: &VisibleApis<'_>) -> Vec<Box<str>> {
-        write_meta_tools(seen, &self.prefix).map(|(_, text)| text).collect()
+        write_meta_tools(seen, &self.prefix, self.searches).map(|(_, text)| text).collect()
     }
 
     /// Checks the arguments of a meta-tool, and repairs them if that makes them valid.
@@ -129,6 +137,12 @@ impl MetaTools {
     pub(crate) fn kind_of(&self, name: &str) -> Option<MetaToolKind> {
         let kind = meta_tool_names::kind_of(name.strip_prefix(self.prefix.as_str())?)?;
         self.tools.iter().any(|tool| tool.kind == kind).then_some(kind)
+    }
+
+    /// Returns the name of the meta-tool that waits, if the endpoint has it.
+    pub(crate) fn wait_tool(&self) -> Option<String> {
+        let has_it = self.tools.iter().any(|tool| tool.kind == MetaToolKind::Wait);
+        has_it.then(|| self.name_of(MetaToolKind::Wait))
     }
 
     /// Returns the prefix of the names of the meta-tools.

@@ -18,7 +18,10 @@ pub(crate) struct WaitPlace {
     /// The path of the endpoint.
     pub(crate) endpoint: Arc<str>,
     /// The beginning of a sentence that says how to go on, before a handle.
-    pub(crate) how: String,
+    ///
+    /// # Errors
+    /// A sentence that says why nothing can go on.
+    pub(crate) how: Result<String, String>,
     /// Cancelled when the server is about to end.
     pub(crate) ending: CancellationToken,
     /// Takes the newest state of an operation, in words.

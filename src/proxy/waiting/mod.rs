@@ -20,7 +20,7 @@ use self::recognize::{FoundStatus, StatusKind, header_url, recognize, settings};
 use self::remark::{Unfinished, WaitRemark};
 use self::schedule::Schedule;
 use self::status_url::{IsOpen, UrlRefusal, path_and_query};
-use self::verdict::{Progress, Verdict};
+use self::verdict::{Progress, StatusVerdict};
 use super::call::{ApiProxy, PreparedCall};
 use super::caller::{Caller, ReportProgress};
 use super::error::CallError;
@@ -34,7 +34,7 @@ const RESERVE: Duration = Duration::from_secs(2);
 const LAST_REQUEST: Duration = Duration::from_secs(1);
 
 /// End of a wait.
-pub(crate) struct Awaited {
+pub(crate) struct EndedWait {
     /// The last reply that says something, if one came.
     pub(crate) reply: Option<Reply>,
     pub(crate) remark: Option<WaitRemark>,
@@ -65,10 +65,10 @@ enum Step {
 
 impl ApiProxy {
     /// Waits until the operation is done whose first reply is given.
-    pub(crate) async fn await_end(&self, call: &PreparedCall<'_>, reply: Reply, is_open: IsOpen<'_>) -> Awaited {
+    pub(crate) async fn await_end(&self, call: &PreparedCall<'_>, reply: Reply, is_open: IsOpen<'_>) -> EndedWait {
         let operation = &call.target.operation;
         let Some(found) = recognize(operation, &reply.response) else {
-            return Awaited {
+            return EndedWait {
                 reply: Some(reply),
                 remark: None,
             };
@@ -76,7 +76,7 @@ impl ApiProxy {
         let state = match self.state_of(call, found, &reply, is_open) {
             Ok(state) => state,
             Err(why) => {
-                return Awaited {
+                return EndedWait {
                     reply: Some(reply),
                     remark: Some(WaitRemark::NotAsked(why)),
                 };
@@ -97,7 +97,7 @@ impl ApiProxy {
     }
 
     /// Goes on with a wait. With `is_look`, asks for the status once, and at once.
-    pub(crate) async fn resume(&self, call: &PreparedCall<'_>, state: WaitState, is_look: bool, is_open: IsOpen<'_>) -> Awaited {
+    pub(crate) async fn resume(&self, call: &PreparedCall<'_>, state: WaitState, is_look: bool, is_open: IsOpen<'_>) -> EndedWait {
         let mut wait = Wait {
             proxy: self,
             call,
@@ -113,7 +113,7 @@ impl ApiProxy {
     }
 
     /// Makes the result of a call whose wait has ended.
-    pub(crate) async fn finish_awaited(&self, call: &PreparedCall<'_>, awaited: Awaited, shown_tool: ShownTool<'_>) -> ToolResult {
+    pub(crate) async fn finish_awaited(&self, call: &PreparedCall<'_>, awaited: EndedWait, shown_tool: ShownTool<'_>) -> ToolResult {
         let result = match awaited.reply {
             Some(reply) => Box::pin(self.finish(call, reply, shown_tool)).await,
             None => ToolResult::of_text("The operation is not done yet.", call.target.contract.text_form()),
@@ -126,8 +126,8 @@ impl ApiProxy {
 
     /// The words of a reply about an operation that runs, without secrets.
     fn progress_of(&self, call: &PreparedCall<'_>, reply: &Reply) -> Progress {
-        match Verdict::of(&reply.response, settings(&call.target.operation)) {
-            Verdict::Running(progress) => Progress {
+        match StatusVerdict::of(&reply.response, settings(&call.target.operation)) {
+            StatusVerdict::Running(progress) => Progress {
                 word: progress.word.map(|word| self.without_secrets(call, reply, word)),
                 ..progress
             },
@@ -241,10 +241,10 @@ impl Wait<'_> {
                 return Step::End(self.unfinished(Some(format!("Its status could not be asked for: {error}."))));
             }
         };
-        let verdict = Verdict::of(&reply.response, settings(operation));
+        let verdict = StatusVerdict::of(&reply.response, settings(operation));
         if self.state.is_done {
             // The reply is the result, whatever it says; only a failure of the moment is asked again.
-            if verdict == Verdict::Unknown {
+            if verdict == StatusVerdict::Unknown {
                 self.state.schedule.advance(Some(&reply.response), SystemTime::now());
                 return Step::Again;
             }
@@ -252,15 +252,15 @@ impl Wait<'_> {
             return self.done().await;
         }
         match verdict {
-            Verdict::Unknown => {
+            StatusVerdict::Unknown => {
                 self.state.schedule.advance(Some(&reply.response), SystemTime::now());
                 Step::Again
             }
-            Verdict::Refused => {
+            StatusVerdict::Refused => {
                 self.keep(reply);
                 Step::End(WaitRemark::Refused)
             }
-            Verdict::Running(_) => {
+            StatusVerdict::Running(_) => {
                 self.progress = self.proxy.progress_of(self.call, &reply);
                 self.state.schedule.advance(Some(&reply.response), SystemTime::now());
                 let newer = header_url(self.state.kind, &reply.response);
@@ -268,19 +268,19 @@ impl Wait<'_> {
                 self.keep(reply);
                 newer.map_or(Step::Again, |newer| self.move_to(&newer, &url, Step::Again))
             }
-            Verdict::Failed(word) => {
+            StatusVerdict::Failed(word) => {
                 let word = word.map(|word| self.proxy.without_secrets(self.call, &reply, word));
                 self.keep(reply);
                 self.drop_kept_replies().await;
                 Step::End(WaitRemark::Failed(self.took(), word))
             }
-            Verdict::Moved(location) => {
+            StatusVerdict::Moved(location) => {
                 self.keep(reply);
                 self.state.is_done = true;
                 self.state.schedule.at_once();
                 self.move_to(&location, &url, Step::Again)
             }
-            Verdict::Done => {
+            StatusVerdict::Done => {
                 let result = self.proxy.result_url(self.call, &self.state, &reply.response, &url, self.is_open);
                 self.keep(reply);
                 let Some((kind, result)) = result else { return self.done().await };
@@ -332,23 +332,33 @@ impl Wait<'_> {
 
     fn unfinished(&mut self, why: Option<String>) -> WaitRemark {
         let now = SystemTime::now();
-        let handle = self.call.caller.waiting.clone().and_then(|place| {
-            let scope = HandleScope {
-                api: place.api.as_deref(),
-                tenant: place.tenant.as_deref(),
-                endpoint: &place.endpoint,
-                caller: self.call.caller,
-            };
-            let may_be_kept = !self.proxy.holds_secret(self.call, &self.state);
-            let handle = may_be_kept.then(|| self.state.seal(scope, now)).flatten()?;
-            Some((handle, place.how.to_string()))
-        });
         WaitRemark::Unfinished(Unfinished {
             progress: self.progress.clone(),
             why,
             pause: self.state.schedule.left(now),
-            handle,
+            handle: self.handle(now),
         })
+    }
+
+    /// The end of a sentence that says how to go on, with the handle.
+    ///
+    /// # Errors
+    /// A sentence that says why nothing can go on.
+    fn handle(&mut self, now: SystemTime) -> Result<String, String> {
+        let cannot = || "This server cannot wait for it any longer.".to_owned();
+        let place = self.call.caller.waiting.clone().ok_or_else(cannot)?;
+        let how = place.how.clone()?;
+        let scope = HandleScope {
+            api: place.api.as_deref(),
+            tenant: place.tenant.as_deref(),
+            endpoint: &place.endpoint,
+            caller: self.call.caller,
+        };
+        if self.proxy.holds_secret(self.call, &self.state) {
+            return Err(cannot());
+        }
+        let handle = self.state.seal(scope, now).ok_or_else(cannot)?;
+        Ok(format!("{how} {handle}"))
     }
 
     /// Reports the newest state to the client.
@@ -364,8 +374,8 @@ impl Wait<'_> {
         }
     }
 
-    fn end(self, remark: WaitRemark) -> Awaited {
-        Awaited {
+    fn end(self, remark: WaitRemark) -> EndedWait {
+        EndedWait {
             reply: self.latest,
             remark: Some(remark),
         }

@@ -4,7 +4,7 @@ use http::header::{HeaderName, LOCATION};
 use http::{Method, StatusCode};
 use serde::{Deserialize, Serialize};
 
-use super::verdict::{Verdict, has_final_state, json_of, unfinished_word};
+use super::verdict::{StatusVerdict, has_final_state, json_of, unfinished_word};
 use crate::proxy::response::Response;
 use crate::spec::Operation;
 use crate::spec::operation::rules::{NamedRead, StatusPlace, WaitRule, WaitSettings};
@@ -67,7 +67,13 @@ pub(crate) fn recognize<'o>(operation: &'o Operation, response: &Response) -> Op
     let settings = settings(operation);
     if let Some(settings) = settings {
         let has_values = settings.done.is_some() || settings.failed.is_some();
-        if has_values && matches!(Verdict::of(response, Some(settings)), Verdict::Done | Verdict::Failed(_)) && settings.done.is_some() {
+        if has_values
+            && matches!(
+                StatusVerdict::of(response, Some(settings)),
+                StatusVerdict::Done | StatusVerdict::Failed(_)
+            )
+            && settings.done.is_some()
+        {
             return None;
         }
         let found = match &settings.status {

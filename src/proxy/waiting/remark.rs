@@ -31,8 +31,11 @@ pub(crate) struct Unfinished {
     pub(crate) why: Option<String>,
     /// The time until the next request for its status.
     pub(crate) pause: Duration,
-    /// The handle, and how the caller goes on with it.
-    pub(crate) handle: Option<(String, String)>,
+    /// The end of a sentence that says how the caller goes on, with the handle.
+    ///
+    /// # Errors
+    /// A sentence that says why nothing can go on.
+    pub(crate) handle: Result<String, String>,
 }
 
 impl WaitRemark {
@@ -81,8 +84,8 @@ impl Unfinished {
             text.push_str(&format!(" The API wants to be asked for it in {}.", seconds(pause)));
         }
         match handle {
-            Some((handle, how)) => text.push_str(&format!(" Do not call it again: {how} {handle}")),
-            None => text.push_str(" This server cannot wait for it any longer."),
+            Ok(how) => text.push_str(&format!(" Do not start it again: {how}")),
+            Err(why) => text.push_str(&format!(" {why}")),
         }
         result.note(NoteKind::Wait, text);
     }

@@ -19,7 +19,7 @@ const MAX_PAUSE: u64 = 24 * 3600;
 pub(crate) struct Schedule {
     /// Seconds before the next request if the API names none.
     pause: u64,
-    /// Time of the next request, in seconds since 1970.
+    /// Time of the next request, in milliseconds since 1970.
     due: u64,
 }
 
@@ -45,7 +45,8 @@ impl Schedule {
                 pause
             }
         };
-        self.due = seconds(now).saturating_add(pause.clamp(MIN_PAUSE, MAX_PAUSE));
+        let pause = Duration::from_secs(pause.clamp(MIN_PAUSE, MAX_PAUSE));
+        self.due = milliseconds(now + pause);
     }
 
     /// The next request may be sent at once.
@@ -55,14 +56,19 @@ impl Schedule {
 
     /// The time until the next request.
     pub(crate) fn left(&self, now: SystemTime) -> Duration {
-        let due = UNIX_EPOCH + Duration::from_secs(self.due.min(seconds(now).saturating_add(MAX_PAUSE)));
-        due.duration_since(now).unwrap_or_default()
+        let left = self.due.saturating_sub(milliseconds(now));
+        Duration::from_millis(left).min(Duration::from_secs(MAX_PAUSE))
     }
 }
 
 /// Whole seconds since 1970.
 pub(crate) fn seconds(now: SystemTime) -> u64 {
     now.duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default()
+}
+
+fn milliseconds(now: SystemTime) -> u64 {
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ const MAX_WORD_BYTES: usize = 60;
 
 /// Meaning of a reply to a request for a status.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum StatusVerdict {
     /// The operation still runs.
     Running(Progress),
     /// It is done.
@@ -58,7 +58,7 @@ pub(crate) struct Progress {
     pub(crate) percent: Option<u64>,
 }
 
-impl Verdict {
+impl StatusVerdict {
     /// Reads a reply to a request for a status.
     pub(crate) fn of(response: &Response, settings: Option<&WaitSettings>) -> Self {
         let status = response.status;
@@ -91,7 +91,7 @@ pub(crate) fn json_of(response: &Response) -> Option<Value> {
 /// Returns the word for the state if the body has one that is not final, or two that disagree.
 pub(crate) fn unfinished_word(body: &Value) -> Option<String> {
     match by_words(StatusCode::OK, Some(body)) {
-        Verdict::Running(progress) => progress.word,
+        StatusVerdict::Running(progress) => progress.word,
         _ => None,
     }
 }
@@ -105,33 +105,33 @@ pub(crate) fn has_final_state(body: &Value) -> bool {
     has_word && unfinished_word(body).is_none()
 }
 
-fn by_rule(settings: &WaitSettings, status: StatusCode, body: Option<&Value>) -> Verdict {
+fn by_rule(settings: &WaitSettings, status: StatusCode, body: Option<&Value>) -> StatusVerdict {
     let is_one_of = |values: &Option<FieldValues>| {
         let values = values.as_ref()?;
         let found = body?.pointer(&values.field)?;
         values.values.contains(found).then(|| found.as_str().map(shown))
     };
     if let Some(word) = is_one_of(&settings.failed) {
-        return Verdict::Failed(word);
+        return StatusVerdict::Failed(word);
     }
     let Some(done) = &settings.done else {
         return by_words(status, body);
     };
     if is_one_of(&settings.done).is_some() {
-        return Verdict::Done;
+        return StatusVerdict::Done;
     }
     let word = body.and_then(|body| body.pointer(&done.field)).and_then(Value::as_str);
     // Without values for it, an operation that fails would run forever.
     if let Some(word) = word.filter(|word| settings.failed.is_none() && FAILED.contains(&folded(word).as_str())) {
-        return Verdict::Failed(Some(shown(word)));
+        return StatusVerdict::Failed(Some(shown(word)));
     }
-    Verdict::Running(Progress {
+    StatusVerdict::Running(Progress {
         word: word.map(shown),
         percent: body.and_then(percent),
     })
 }
 
-fn by_words(status: StatusCode, body: Option<&Value>) -> Verdict {
+fn by_words(status: StatusCode, body: Option<&Value>) -> StatusVerdict {
     let texts = STATES.iter().filter_map(|place| body?.pointer(place)?.as_str());
     let words: Vec<&str> = texts.filter(|word| !word.is_empty()).collect();
     let is_done = |word: &&&str| DONE.contains(&folded(word).as_str());
@@ -140,14 +140,14 @@ fn by_words(status: StatusCode, body: Option<&Value>) -> Verdict {
     let (done, failed) = (words.iter().find(is_done), words.iter().find(is_failed));
     let is_running = status == StatusCode::ACCEPTED || first_unfinished.is_some() || done.is_some() && failed.is_some();
     if is_running {
-        return Verdict::Running(Progress {
+        return StatusVerdict::Running(Progress {
             word: first_unfinished.or(words.first()).map(|word| shown(word)),
             percent: body.and_then(percent),
         });
     }
     match failed {
-        Some(word) => Verdict::Failed(Some(shown(word))),
-        None => Verdict::Done,
+        Some(word) => StatusVerdict::Failed(Some(shown(word))),
+        None => StatusVerdict::Done,
     }
 }
 
@@ -187,14 +187,14 @@ mod tests {
         }
     }
 
-    fn word(verdict: &Verdict) -> String {
+    fn word(verdict: &StatusVerdict) -> String {
         match verdict {
-            Verdict::Running(progress) => {
+            StatusVerdict::Running(progress) => {
                 let percent = progress.percent.map(|percent| format!(" {percent}%")).unwrap_or_default();
                 format!("running {}{percent}", progress.word.as_deref().unwrap_or("-"))
             }
-            Verdict::Failed(word) => format!("failed {}", word.as_deref().unwrap_or("-")),
-            Verdict::Moved(url) => format!("moved {url}"),
+            StatusVerdict::Failed(word) => format!("failed {}", word.as_deref().unwrap_or("-")),
+            StatusVerdict::Moved(url) => format!("moved {url}"),
             other => format!("{other:?}").to_lowercase(),
         }
     }
@@ -237,12 +237,12 @@ mod tests {
             (301, json!(null), "refused"),
             (303, json!(null), "refused"),
         ] {
-            assert_eq!(word(&Verdict::of(&reply(status, &body), None)), expected, "{status} {body}");
+            assert_eq!(word(&StatusVerdict::of(&reply(status, &body), None)), expected, "{status} {body}");
         }
         for status in [302, 303, 307] {
             let mut moved = reply(status, &json!(null));
             moved.headers.insert(LOCATION, "/result".parse().unwrap());
-            assert_eq!(word(&Verdict::of(&moved, None)), "moved /result");
+            assert_eq!(word(&StatusVerdict::of(&moved, None)), "moved /result");
         }
     }
 
@@ -272,10 +272,10 @@ mod tests {
             (200, json!(null), "running -"),
             (404, json!(null), "refused"),
         ] {
-            assert_eq!(word(&Verdict::of(&reply(status, &body), Some(&settings))), expected, "{body}");
+            assert_eq!(word(&StatusVerdict::of(&reply(status, &body), Some(&settings))), expected, "{body}");
         }
         let without_failed = WaitSettings { failed: None, ..settings };
-        let failed = Verdict::of(&reply(200, &json!({"job": {"phase": "FAILED"}})), Some(&without_failed));
+        let failed = StatusVerdict::of(&reply(200, &json!({"job": {"phase": "FAILED"}})), Some(&without_failed));
         assert_eq!(word(&failed), "failed FAILED");
     }
 }

@@ -2,7 +2,7 @@
 
 mod access;
 mod acting_as_user;
-mod audit;
+pub mod audit;
 mod audit_outcomes;
 pub mod auth_oauth;
 mod auth_static;
