@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
@@ -226,19 +226,9 @@ impl ClientAdmission {
 
     /// Lets a request in and counts it, or refuses it: the client, if clients authenticate. What proves who it is goes no further.
     pub(crate) async fn admit(&self, parts: &mut Parts) -> Result<Option<AuthenticatedClient>, Box<Response>> {
-        let peer = parts.extensions.get::<Peer>();
-        let peer = ClientKey::at(peer.map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |Peer(address)| *address));
+        let peer = peer_key(&parts.extensions);
         let caller = self.caller(&parts.headers, parts.uri.path(), peer).await;
-        if let Some(rate) = &self.rate
-            && let Err(wait) = rate.admit(caller.as_ref().map_or(peer, |caller| caller.key)).await
-        {
-            observe::refused_request("rate_limit");
-            // Whole seconds (RFC 9110 section 10.2.3), rounded up so that the next try can succeed.
-            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-            let text = format!("too many requests; the next one is answered in {seconds} s\n");
-            let refusal = (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds.to_string())], text);
-            return Err(Box::new(refusal.into_response()));
-        }
+        self.count(caller.as_ref().map_or(peer, |caller| caller.key)).await?;
         let caller = caller.map_err(|refusal| {
             observe::refused_request(refusal.reason());
             Box::new(self.refuse(&refusal, parts.uri.path()))
@@ -248,6 +238,23 @@ impl ClientAdmission {
         }
         parts.headers.remove(header::AUTHORIZATION);
         Ok(Some(caller))
+    }
+
+    /// Counts a request that needs no authentication for the address that it comes from, or refuses it.
+    pub(crate) async fn count_stranger(&self, extensions: &Extensions) -> Result<(), Box<Response>> {
+        self.count(peer_key(extensions)).await
+    }
+
+    /// Counts a request of a client, or refuses it.
+    async fn count(&self, client: ClientKey) -> Result<(), Box<Response>> {
+        let Some(rate) = &self.rate else { return Ok(()) };
+        let Err(wait) = rate.admit(client).await else { return Ok(()) };
+        observe::refused_request("rate_limit");
+        // Whole seconds (RFC 9110 section 10.2.3), rounded up so that the next try can succeed.
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        let text = format!("too many requests; the next one is answered in {seconds} s\n");
+        let refusal = (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds.to_string())], text);
+        Err(Box::new(refusal.into_response()))
     }
 
     /// Judges whether a client that was let in may make a call, if that depends on the tool.
@@ -341,6 +348,12 @@ impl ClientAdmission {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
         response
     }
+}
+
+/// The key of the address that a request comes from.
+fn peer_key(extensions: &Extensions) -> ClientKey {
+    let peer = extensions.get::<Peer>();
+    ClientKey::at(peer.map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |Peer(address)| *address))
 }
 
 /// Returns the value of `WWW-Authenticate`; `resource` is the endpoint that accepts tokens of an issuer.

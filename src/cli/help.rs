@@ -67,6 +67,8 @@ const SECTIONS: [(&str, &[&str]); 9] = [
             "response_filter",
             "allow_file_args",
             "save_files",
+            "file_store",
+            "file_store_bytes",
             "max_file_bytes",
             "confirm",
         ],

@@ -168,6 +168,11 @@ async fn serve_http(
             "--oauth-audience: a token for one endpoint is good at all of them; /mcp/readonly then limits the settings of a client, and not its token"
         );
     }
+    if options.files.is_some() && options.shared_state.is_some() {
+        tracing::info!(
+            "--file-store: a link leads to the replica that made it; with several replicas, route each client to one of them, or give all of them one folder and one state key"
+        );
+    }
     let keys = oauth
         .map(|_| outbound::http_client(&outbound))
         .transpose()

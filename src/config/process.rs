@@ -10,7 +10,7 @@ use super::keys::path::ConfigPath;
 use super::observability::shared_state::{SharedStateConfig, resolve_shared_state};
 use super::observability::{ObservabilityConfig, resolve_observability};
 use super::saved_files::resolve_delivery;
-use super::settings::{ProcessSettings, ServerSettings};
+use super::settings::{ProcessSettings, ServerSettings, TransportKind};
 use super::transport::{Transport, resolve_transport};
 use crate::annotate::TokenShare;
 use crate::annotate::confirm::Confirm;
@@ -64,8 +64,9 @@ pub(crate) fn resolve_process(
         options.memory = memory.clone();
     }
     let is_stdio = matches!(transport, Transport::Stdio);
+    let delivery = resolve_files(settings, &mut transport, state_keys.as_ref(), problems);
     ProcessConfig {
-        delivery: resolve_delivery(&settings.saved_files, is_stdio, problems),
+        delivery,
         observability: resolve_observability(&settings.observability, is_stdio, problems),
         shares: resolve_shares(&settings.http.access.auth_tokens, problems),
         transport,
@@ -75,6 +76,25 @@ pub(crate) fn resolve_process(
         state_keys,
         memory,
         filters: Arc::new(Semaphore::new(MAX_PARALLEL_FILTERS)),
+    }
+}
+
+/// Resolves what becomes of large replies, and gives the listener the store of files.
+fn resolve_files(
+    settings: &ServerSettings,
+    transport: &mut Transport,
+    keys: Option<&StateKeys>,
+    problems: &mut Vec<String>,
+) -> FileDelivery {
+    let is_http = settings.transport == Some(TransportKind::Http);
+    match transport {
+        Transport::Http { bind, options } => {
+            let listener = Some((*bind, &options.access));
+            let delivery = resolve_delivery(&settings.saved_files, is_http, listener, keys, problems);
+            options.files = delivery.store().cloned();
+            delivery
+        }
+        Transport::Stdio => resolve_delivery(&settings.saved_files, is_http, None, keys, problems),
     }
 }
 

@@ -1,12 +1,15 @@
 //! Settings of replies that become files.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::keys::path::ConfigPath;
-use crate::proxy::files::{FileDelivery, FileDestination, Folder};
+use crate::proxy::files::{FileDelivery, FileDestination, FileStore, Folder};
+use crate::shared_state::keys::StateKeys;
+use crate::transport::http::AccessOptions;
 
 /// Settings of replies that become files.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
@@ -18,31 +21,112 @@ pub(crate) struct SavedFileSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub save_files: Option<ConfigPath>,
 
+    /// Over HTTP, keep such replies in this folder for 10 minutes, and give clients links to them; no other user may write to it
+    #[arg(long, env = "OPENAPI_MCP_FILE_STORE", value_name = "DIR")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_store: Option<ConfigPath>,
+
+    /// The maximum size of all files in that folder, in bytes; a client may take half of what others leave free [default: 4294967296]
+    #[arg(long, env = "OPENAPI_MCP_FILE_STORE_BYTES", value_name = "BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_store_bytes: Option<u64>,
+
     /// The maximum size of a reply that goes to a file, in bytes, instead of --max-response-bytes [default: 1073741824]
     #[arg(long, env = "OPENAPI_MCP_MAX_FILE_BYTES", value_name = "BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_file_bytes: Option<u64>,
 }
 
-/// Resolves the destination of files; what is wrong with the settings is pushed to `problems`.
-pub(crate) fn resolve_delivery(settings: &SavedFileSettings, is_stdio: bool, problems: &mut Vec<String>) -> FileDelivery {
-    let mut delivery = FileDelivery::default();
+/// Resolves the destination of files; what is wrong with the settings is pushed to `problems`. `listener` is the address of an HTTP server,
+/// with the authentication of its clients.
+pub(crate) fn resolve_delivery(
+    settings: &SavedFileSettings,
+    is_http: bool,
+    listener: Option<(SocketAddr, &AccessOptions)>,
+    keys: Option<&StateKeys>,
+    problems: &mut Vec<String>,
+) -> FileDelivery {
+    let mut delivery = FileDelivery {
+        setting: if is_http { "--file-store" } else { "--save-files" },
+        ..FileDelivery::default()
+    };
     match settings.max_file_bytes {
         Some(0) => problems.push("--max-file-bytes must be more than 0".into()),
-        Some(_) if settings.save_files.is_none() => {
-            problems.push("--max-file-bytes needs --save-files DIR".into());
+        Some(_) if settings.save_files.is_none() && settings.file_store.is_none() => {
+            problems.push(format!("--max-file-bytes needs {} DIR", delivery.setting));
         }
         Some(bytes) => delivery.max_bytes = bytes,
         None => {}
     }
     if let Some(path) = &settings.save_files {
-        if !is_stdio {
-            problems.push("--save-files needs --transport stdio: clients over HTTP cannot open files of this machine".into());
+        if is_http {
+            problems.push(
+                "--save-files needs --transport stdio: clients over HTTP cannot open files of this machine; --file-store DIR gives them links"
+                    .into(),
+            );
         }
-        match Folder::open(path) {
-            Ok(folder) => delivery.destination = Some(FileDestination::Folder(Arc::new(folder))),
-            Err(why) => problems.push(format!("--save-files: the folder `{}` {why}", path.display())),
+        let folder = open_folder("--save-files", path, problems);
+        delivery.destination = folder.map(|folder| FileDestination::Folder(Arc::new(folder)));
+    }
+    let bytes = store_bytes(settings, problems);
+    if let Some(path) = &settings.file_store {
+        if !is_http {
+            problems.push(
+                "--file-store needs --transport http; over stdio, --save-files DIR saves files where the client can open them".into(),
+            );
         }
+        if let Some((bind, access)) = listener.filter(|(bind, _)| !bind.ip().is_loopback()) {
+            check_exposure(bind, access, problems);
+        }
+        let keys = keys.cloned().or_else(StateKeys::random);
+        if keys.is_none() {
+            problems.push("--file-store: there is no randomness for the keys of links".into());
+        }
+        let folder = open_folder("--file-store", path, problems);
+        let store = folder.zip(keys).map(|(folder, keys)| Arc::new(FileStore::new(folder, keys, bytes)));
+        if let Some(store) = &store {
+            let share = u64::try_from(store.share()).unwrap_or(u64::MAX);
+            if settings.max_file_bytes.is_some_and(|bytes| bytes > share) {
+                problems.push(format!(
+                    "--max-file-bytes must be at most half of --file-store-bytes, which is {share}, because a client may take no more"
+                ));
+            }
+            delivery.max_bytes = delivery.max_bytes.min(share);
+        }
+        delivery.destination = store.map(FileDestination::Store);
     }
     delivery
+}
+
+fn open_folder(flag: &str, path: &ConfigPath, problems: &mut Vec<String>) -> Option<Folder> {
+    Folder::open(path)
+        .map_err(|why| problems.push(format!("{flag}: the folder `{}` {why}", path.display())))
+        .ok()
+}
+
+fn store_bytes(settings: &SavedFileSettings, problems: &mut Vec<String>) -> usize {
+    const DEFAULT_BYTES: u64 = 4 << 30;
+    const MIN_BYTES: u64 = 1 << 20;
+    if settings.file_store_bytes.is_some() && settings.file_store.is_none() {
+        problems.push("--file-store-bytes needs --file-store DIR".into());
+    }
+    let bytes = settings.file_store_bytes.unwrap_or(DEFAULT_BYTES);
+    if bytes < MIN_BYTES {
+        problems.push(format!("--file-store-bytes must be at least {MIN_BYTES}"));
+    }
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+/// Checks the settings that a store needs if other machines can reach the server.
+fn check_exposure(bind: SocketAddr, access: &AccessOptions, problems: &mut Vec<String>) {
+    if access.is_open() {
+        problems.push(format!(
+            "--file-store needs clients that authenticate, because --bind {bind} can be reached by others; require a token with --auth-token-env VARIABLE or --oauth-issuer URL, or bind to 127.0.0.1"
+        ));
+    }
+    if access.public_url.is_none() {
+        problems.push(format!(
+            "--file-store needs --public-url URL, because links to files name this server as clients reach it, which --bind {bind} does not say"
+        ));
+    }
 }

@@ -88,6 +88,7 @@ fn resolve_http(settings: &HttpSettings, problems: &mut Vec<String>) -> Transpor
         drain_delay,
         shared_state: None,
         memory: MemoryBudget::default(),
+        files: None,
     });
     Transport::Http { bind, options }
 }

@@ -88,7 +88,10 @@ impl Frame {
         let is_modern = version.has_result_type();
         let mut frame = Self::begin(Some(id), "result");
         let written = match answer {
-            McpAnswer::Tool(result) => {
+            McpAnswer::Tool(mut result) => {
+                if !version.has_resource_links() {
+                    result.remove_links();
+                }
                 frame.head.reserve(result.estimated_bytes());
                 result.write_json(is_modern, is_modern.then(|| SERVER_META.as_str()), &mut frame.head);
                 Ok(())

@@ -58,6 +58,11 @@ impl ProtocolVersion {
         self >= Self::V20260728
     }
 
+    /// Returns true if the content of a result may be a link (2025-06-18, tools, "Resource Links").
+    pub(crate) fn has_resource_links(self) -> bool {
+        self >= Self::V20250618
+    }
+
     /// Returns true if a question to the user is the result of the call (2026-07-28, `InputRequiredResult`); before, it is a request to the
     /// client.
     pub(crate) fn asks_by_result(self) -> bool {

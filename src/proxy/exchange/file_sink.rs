@@ -3,6 +3,7 @@
 use http::StatusCode;
 use http::header::CONTENT_DISPOSITION;
 
+use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
 use crate::proxy::files::{FileDestination, FilePlan, FileWriter, ReceivedFile, safe_name};
 use crate::proxy::redact::json::NumberMark;
@@ -15,6 +16,8 @@ use crate::proxy::response::{content_type, reply_kind};
 pub(super) struct FileSink<'c> {
     destination: &'c FileDestination,
     plan: &'c FilePlan<'c>,
+    /// Caller for which the bytes of a store are counted.
+    caller: &'c Caller,
     redaction: StreamRedactor<'c>,
     /// Number of bytes up to which the reply stays in memory; `None` if it is known to be text.
     most: Option<usize>,
@@ -32,7 +35,7 @@ pub(super) struct FileSink<'c> {
 
 impl<'c> FileSink<'c> {
     /// The sink for a success; `None` if it does not become a file. `path` is that of the request.
-    pub(super) fn new(plan: &'c FilePlan<'c>, reply: &reqwest::Response, path: String) -> Option<Box<Self>> {
+    pub(super) fn new(plan: &'c FilePlan<'c>, caller: &'c Caller, reply: &reqwest::Response, path: String) -> Option<Box<Self>> {
         let destination = plan.delivery.destination.as_ref().filter(|_| reply.status().is_success())?;
         let content_type = content_type(reply.headers());
         let is_untyped = content_type.trim().is_empty();
@@ -51,6 +54,7 @@ impl<'c> FileSink<'c> {
         Some(Box::new(Self {
             destination,
             plan,
+            caller,
             redaction: StreamRedactor::new(plan.redactors.iter().copied()),
             most: Some(most),
             is_ruled,
@@ -122,16 +126,14 @@ impl<'c> FileSink<'c> {
     }
 
     async fn write_clean(&mut self) -> Result<(), CallError> {
-        let writer = match &mut self.writer {
-            Some(writer) => writer,
-            None => {
-                let name = self.name();
-                let max_bytes = self.plan.delivery.max_bytes;
-                self.writer
-                    .insert(FileWriter::create(self.destination, self.plan.tool, &name, max_bytes)?)
-            }
+        let writer = if let Some(writer) = &mut self.writer {
+            writer
+        } else {
+            let (name, max_bytes) = (self.name(), self.plan.delivery.max_bytes);
+            let created = FileWriter::create(self.destination, self.plan.tool, &name, max_bytes)?;
+            self.writer.insert(created)
         };
-        writer.write(&self.clean).await?;
+        writer.write(&self.clean, self.caller).await?;
         self.clean.clear();
         Ok(())
     }

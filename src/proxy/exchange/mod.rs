@@ -126,7 +126,7 @@ pub(crate) async fn exchange(
     };
     let progress = progress.filter(|_| status.is_success());
     let download = progress.map(|progress| Download::new(progress, uploaded, reply.content_length()));
-    let sink = plan.and_then(|plan| FileSink::new(plan, &reply, path));
+    let sink = plan.and_then(|plan| FileSink::new(plan, caller, &reply, path));
     let ReadBody {
         body,
         file,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::file_store::FileStore;
 use super::folder::Folder;
 use crate::proxy::redact::Redactor;
 
@@ -21,6 +22,8 @@ pub struct FileDelivery {
 pub enum FileDestination {
     /// The folder of `--save-files`.
     Folder(Arc<Folder>),
+    /// The folder of `--file-store`.
+    Store(Arc<FileStore>),
 }
 
 /// Conditions under which the reply to a call becomes a file.
@@ -36,6 +39,16 @@ pub(crate) struct FilePlan<'c> {
     pub(crate) redactors: Vec<&'c Redactor>,
 }
 
+impl FileDestination {
+    /// Returns the folder with the files.
+    pub(super) fn folder(&self) -> &Folder {
+        match self {
+            Self::Folder(folder) => folder,
+            Self::Store(store) => store.folder(),
+        }
+    }
+}
+
 impl FilePlan<'_> {
     /// The same with more redactors.
     pub(crate) fn with<'p>(&'p self, redactors: &'p [Arc<Redactor>]) -> FilePlan<'p> {
@@ -49,6 +62,14 @@ impl FilePlan<'_> {
 impl FileDelivery {
     /// 1 GiB.
     pub(crate) const DEFAULT_MAX_BYTES: u64 = 1 << 30;
+
+    /// The store of files, if they go there.
+    pub(crate) fn store(&self) -> Option<&Arc<FileStore>> {
+        match &self.destination {
+            Some(FileDestination::Store(store)) => Some(store),
+            Some(FileDestination::Folder(_)) | None => None,
+        }
+    }
 }
 
 impl Default for FileDelivery {

@@ -18,8 +18,8 @@ const UNNAMED: &str = "file";
 pub(crate) fn safe_name(disposition: &str, path: &str) -> String {
     let segment = percent_decode_str(path.trim_end_matches('/')).decode_utf8_lossy();
     let names = [disposition_name(disposition), Some(segment)];
-    let safe = names.into_iter().flatten().map(|name| safe_part(&name));
-    safe.filter(|name| !name.is_empty()).next().unwrap_or_else(|| UNNAMED.to_owned())
+    let mut safe = names.into_iter().flatten().map(|name| safe_part(&name));
+    safe.find(|name| !name.is_empty()).unwrap_or_else(|| UNNAMED.to_owned())
 }
 
 /// The name of `Content-Disposition`, of which `filename*` comes first (RFC 6266 section 4.3).

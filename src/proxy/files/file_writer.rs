@@ -3,16 +3,19 @@
 use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use aws_lc_rs::digest::{Context, SHA256};
 use tokio::fs::File;
 use tokio::io::{AsyncWriteExt as _, BufWriter};
+use url::Url;
 
 use super::delivery::FileDestination;
 use super::file_name::safe_part;
 use super::folder::Folder;
+use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
+use crate::proxy::memory_budget::{HeldMemory, OutOfMemory};
 use crate::text;
 
 /// Number of bytes that are written at once.
@@ -33,6 +36,8 @@ pub(crate) struct FileWriter {
     digest: Context,
     length: u64,
     max_bytes: u64,
+    /// Bytes of the store that it takes.
+    held: Option<HeldMemory>,
 }
 
 /// A whole reply in a file, which is removed with this value unless it is delivered.
@@ -42,22 +47,31 @@ pub struct ReceivedFile {
     pub(crate) length: u64,
     /// SHA-256 in hexadecimal digits.
     pub(crate) sha256: String,
-    temporary: Mutex<TemporaryFile>,
+    state: Mutex<ReceivedState>,
+}
+
+#[derive(Debug)]
+struct ReceivedState {
+    temporary: TemporaryFile,
+    /// Bytes of the store that it takes.
+    held: Option<HeldMemory>,
 }
 
 /// What a result says of a file's place.
 pub(crate) enum DeliveredFile {
     /// The path of a file of this machine.
     Path(PathBuf),
+    /// A URL on this server, and the name of the file for whoever saves it.
+    Url { url: Url, name: String },
 }
 
 /// A file that is removed with this value unless it is kept.
 #[derive(Debug)]
 struct TemporaryFile {
-    folder: Arc<Folder>,
+    destination: FileDestination,
     /// The name that it has.
     name: String,
-    /// The name that it gets.
+    /// The name that it gets, or is shown with.
     final_name: String,
     is_kept: bool,
 }
@@ -67,7 +81,10 @@ impl Drop for TemporaryFile {
         if self.is_kept {
             return;
         }
-        if let Err(error) = self.folder.remove(&self.name)
+        if let FileDestination::Store(store) = &self.destination {
+            store.forget(&self.name);
+        }
+        if let Err(error) = self.destination.folder().remove(&self.name)
             && error.kind() != io::ErrorKind::NotFound
         {
             tracing::warn!("the temporary file `{}` cannot be removed: {error}", self.name);
@@ -81,14 +98,28 @@ impl FileWriter {
     /// # Errors
     /// [`CallError::NotSaved`].
     pub(crate) fn create(destination: &FileDestination, tool: &str, name: &str, max_bytes: u64) -> Result<Self, CallError> {
-        let FileDestination::Folder(folder) = destination;
-        let (file, temporary) = create_named(folder, tool, name).map_err(|error| not_saved(&error))?;
+        let created = match destination {
+            FileDestination::Folder(folder) => create_named(folder, tool, name),
+            FileDestination::Store(store) => store.create().map(|(file, own)| (file, own, name.to_owned())),
+        };
+        let (file, own, final_name) = created.map_err(|error| not_saved(&error))?;
+        let temporary = TemporaryFile {
+            destination: destination.clone(),
+            name: own,
+            final_name,
+            is_kept: false,
+        };
+        let held = match destination {
+            FileDestination::Folder(_) => None,
+            FileDestination::Store(store) => Some(store.begin()),
+        };
         Ok(Self {
             temporary,
             file: BufWriter::with_capacity(BUFFER_BYTES, File::from_std(file)),
             digest: Context::new(&SHA256),
             length: 0,
             max_bytes,
+            held,
         })
     }
 
@@ -96,10 +127,17 @@ impl FileWriter {
     ///
     /// # Errors
     /// [`CallError::FileTooLarge`], [`CallError::NotSaved`].
-    pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), CallError> {
+    pub(crate) async fn write(&mut self, bytes: &[u8], caller: &Caller) -> Result<(), CallError> {
         self.length += bytes.len() as u64;
         if self.length > self.max_bytes {
             return Err(CallError::FileTooLarge { limit: self.max_bytes });
+        }
+        if let Some(held) = &mut self.held {
+            let length = usize::try_from(self.length).unwrap_or(usize::MAX);
+            held.grow_to(length, caller).map_err(|OutOfMemory| CallError::NotSaved {
+                sentence: "this server holds as many files for you as --file-store-bytes allows, each for 10 minutes",
+                cause: String::new(),
+            })?;
         }
         self.digest.update(bytes);
         self.file.write_all(bytes).await.map_err(|error| not_saved(&error))
@@ -118,34 +156,45 @@ impl FileWriter {
         Ok(ReceivedFile {
             length: self.length,
             sha256,
-            temporary: Mutex::new(self.temporary),
+            state: Mutex::new(ReceivedState {
+                temporary: self.temporary,
+                held: self.held,
+            }),
         })
     }
 }
 
 impl ReceivedFile {
-    /// Gives the file its final name, and keeps it.
+    /// Gives the file its final name or a URL, and keeps it.
     ///
     /// # Errors
     /// [`CallError::NotSaved`].
     pub(crate) fn deliver(&self) -> Result<DeliveredFile, CallError> {
-        let mut temporary = self.temporary.lock().unwrap_or_else(PoisonError::into_inner);
-        if !temporary.is_kept {
-            temporary.keep().map_err(|error| not_saved(&error))?;
-        }
-        Ok(DeliveredFile::Path(temporary.folder.path_of(&temporary.final_name)))
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let ReceivedState { temporary, held } = &mut *state;
+        let (name, final_name) = (&temporary.name, &temporary.final_name);
+        let delivered = match &temporary.destination {
+            FileDestination::Folder(folder) => {
+                let renamed = folder.rename(name, final_name);
+                renamed.map(|()| DeliveredFile::Path(folder.path_of(final_name)))
+            }
+            FileDestination::Store(store) => {
+                let held = held.take().unwrap_or_else(|| store.begin());
+                let url = store.keep(name, final_name, self.length, held);
+                url.map(|url| DeliveredFile::Url {
+                    url,
+                    name: final_name.clone(),
+                })
+            }
+        };
+        let delivered = delivered.map_err(|error| not_saved(&error))?;
+        temporary.is_kept = true;
+        Ok(delivered)
     }
 }
 
-impl TemporaryFile {
-    fn keep(&mut self) -> io::Result<()> {
-        self.folder.rename(&self.name, &self.final_name)?;
-        self.is_kept = true;
-        Ok(())
-    }
-}
-
-fn create_named(folder: &Arc<Folder>, tool: &str, name: &str) -> io::Result<(std::fs::File, TemporaryFile)> {
+/// Makes a file for a tool in a folder, and returns the names that it has and gets.
+fn create_named(folder: &Folder, tool: &str, name: &str) -> io::Result<(std::fs::File, String, String)> {
     let mut tool = safe_part(tool);
     tool.truncate(MAX_TOOL_BYTES);
     let mut tries = 0;
@@ -156,15 +205,7 @@ fn create_named(folder: &Arc<Folder>, tool: &str, name: &str) -> io::Result<(std
         match folder.create(&partial) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < MAX_NAMES => {}
             Err(error) => return Err(error),
-            Ok(file) => {
-                let temporary = TemporaryFile {
-                    folder: Arc::clone(folder),
-                    name: partial,
-                    final_name,
-                    is_kept: false,
-                };
-                return Ok((file, temporary));
-            }
+            Ok(file) => return Ok((file, partial, final_name)),
         }
     }
 }

@@ -4,6 +4,9 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::time::Duration;
+use std::time::SystemTime;
 
 /// A folder that no other user can write to.
 #[derive(Debug)]
@@ -79,6 +82,33 @@ impl Folder {
         }
     }
 
+    /// Opens a file for reading.
+    pub(super) fn open_file(&self, name: &str) -> io::Result<File> {
+        use rustix::fs::{Mode, OFlags, openat};
+
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok(openat(&self.handle, name, flags, Mode::empty())?.into())
+    }
+
+    /// Returns the names of the regular files, with the times at which they were changed.
+    pub(super) fn files(&self) -> io::Result<Vec<(String, SystemTime)>> {
+        use rustix::fs::{AtFlags, Dir, FileType, statat};
+
+        let mut files = Vec::new();
+        for entry in Dir::read_from(&self.handle)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            let Ok(status) = statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            if FileType::from_raw_mode(status.st_mode).is_file() {
+                let seconds = u64::try_from(status.st_mtime).unwrap_or_default();
+                files.push((name.to_owned(), SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)));
+            }
+        }
+        Ok(files)
+    }
+
     /// Removes a file.
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.handle, name, rustix::fs::AtFlags::empty())?)
@@ -122,6 +152,28 @@ impl Folder {
     pub(super) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         std::fs::hard_link(self.path_of(from), self.path_of(to))?;
         self.remove(from)
+    }
+
+    /// Opens a file for reading.
+    pub(super) fn open_file(&self, name: &str) -> io::Result<File> {
+        let path = self.path_of(name);
+        if !path.symlink_metadata()?.is_file() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        File::open(path)
+    }
+
+    /// Returns the names of the regular files, with the times at which they were changed.
+    pub(super) fn files(&self) -> io::Result<Vec<(String, SystemTime)>> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(&self.path)? {
+            let entry = entry?;
+            let metadata = entry.metadata()?;
+            if let (Ok(name), true) = (entry.file_name().into_string(), metadata.is_file()) {
+                files.push((name, metadata.modified()?));
+            }
+        }
+        Ok(files)
     }
 
     /// Removes a file.

@@ -4,10 +4,12 @@
 
 mod delivery;
 mod file_name;
+mod file_store;
 mod file_writer;
 mod folder;
 
 pub(crate) use self::delivery::{FileDelivery, FileDestination, FilePlan};
 pub(crate) use self::file_name::safe_name;
+pub(crate) use self::file_store::{FILES_PATH, FileDownload, FileStore, URL_LIFETIME};
 pub(crate) use self::file_writer::{DeliveredFile, FileWriter, ReceivedFile};
 pub(crate) use self::folder::Folder;

@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn other_bytes_stay_as_they_are() {
-        let body: Vec<u8> = (0..300_000_u32).map(|number| (number * 7919 >> 3) as u8).collect();
+        let body: Vec<u8> = (0..300_000_u32).map(|number| (number * 7919).to_le_bytes()[1]).collect();
         assert!(redacted(&["s3cret-key"], &body, 777) == body);
         assert!(redacted(&[], &body, 777) == body);
         let numbers = "123456789012345,".repeat(20_000).into_bytes();

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::tool_result::{TextForm, ToolResult};
+use super::tool_result::{MediaBlock, MediaBlockKind, TextForm, ToolResult};
 use super::{Response, content_type, essence_or_bytes, status_line};
 use crate::proxy::error::CallError;
-use crate::proxy::files::{DeliveredFile, ReceivedFile};
+use crate::proxy::files::{DeliveredFile, ReceivedFile, URL_LIFETIME};
 
 /// The result of a reply in a file: its place, type, size and digest. Without `is_structured` it is text, for a tool whose output schema
 /// describes something else.
@@ -13,18 +13,44 @@ use crate::proxy::files::{DeliveredFile, ReceivedFile};
 /// # Errors
 /// [`CallError::NotSaved`].
 pub(super) fn file_result(response: &Response, file: &ReceivedFile, is_structured: bool, form: TextForm) -> Result<ToolResult, CallError> {
-    let DeliveredFile::Path(path) = file.deliver()?;
-    let described = json!({
-        "path": path.to_string_lossy(),
-        "type": essence_or_bytes(content_type(&response.headers)),
-        "bytes": file.length,
-        "sha256": file.sha256,
-    });
-    Ok(if is_structured {
+    let media_type = essence_or_bytes(content_type(&response.headers));
+    let (described, link) = match file.deliver()? {
+        DeliveredFile::Path(path) => (
+            json!({
+                "path": path.to_string_lossy(),
+                "type": media_type,
+                "bytes": file.length,
+                "sha256": file.sha256,
+            }),
+            None,
+        ),
+        DeliveredFile::Url { url, name } => {
+            let described = json!({
+                "url": url.as_str(),
+                "expires_in_seconds": URL_LIFETIME.as_secs(),
+                "name": name,
+                "type": media_type,
+                "bytes": file.length,
+                "sha256": file.sha256,
+            });
+            let link = MediaBlock {
+                kind: MediaBlockKind::Link {
+                    uri: url.into(),
+                    name,
+                    length: file.length,
+                },
+                media_type,
+                data: String::new(),
+            };
+            (described, Some(link))
+        }
+    };
+    let result = if is_structured {
         ToolResult::of_compact_json(json!({ "file": described }).to_string(), false)
     } else {
         ToolResult::of_text(described.to_string(), form)
-    })
+    };
+    Ok(result.with_media(link.into_iter().collect()))
 }
 
 /// The result of a reply that a rule makes a file, if the operator has not made this setting.

@@ -61,6 +61,12 @@ pub(crate) enum MediaBlockKind {
     Blob {
         uri: String,
     },
+    /// A link to a file of so many bytes (2025-06-18, tools, "Resource Links"). The text has the URI too.
+    Link {
+        uri: String,
+        name: String,
+        length: u64,
+    },
 }
 
 impl Default for ResultBody {
@@ -173,8 +179,13 @@ impl ToolResult {
     pub(crate) fn blob_uris(&mut self) -> impl Iterator<Item = &mut String> {
         self.media.iter_mut().filter_map(|block| match &mut block.kind {
             MediaBlockKind::Blob { uri } => Some(uri),
-            MediaBlockKind::Image | MediaBlockKind::Audio => None,
+            MediaBlockKind::Image | MediaBlockKind::Audio | MediaBlockKind::Link { .. } => None,
         })
+    }
+
+    /// Removes links, for clients that do not know them.
+    pub(crate) fn remove_links(&mut self) {
+        self.media.retain(|block| !matches!(block.kind, MediaBlockKind::Link { .. }));
     }
 
     /// [`ToolResult::json`], to be redacted.
@@ -194,7 +205,7 @@ impl ToolResult {
         let media = self.media.iter_mut().flat_map(|block| {
             let uri = match &mut block.kind {
                 MediaBlockKind::Blob { uri } => Some(uri),
-                MediaBlockKind::Image | MediaBlockKind::Audio => None,
+                MediaBlockKind::Image | MediaBlockKind::Audio | MediaBlockKind::Link { .. } => None,
             };
             uri.into_iter().chain([&mut block.media_type])
         });
@@ -324,6 +335,9 @@ impl MediaBlock {
             MediaBlockKind::Audio => json!({"type": "audio", "data": data, "mimeType": media_type}),
             MediaBlockKind::Blob { uri } => {
                 json!({"type": "resource", "resource": {"uri": uri, "mimeType": media_type, "blob": data}})
+            }
+            MediaBlockKind::Link { uri, name, length } => {
+                json!({"type": "resource_link", "uri": uri, "name": name, "mimeType": media_type, "size": length})
             }
         }
     }

@@ -40,14 +40,19 @@ where
 /// # Errors
 /// The refusal of another host or origin.
 fn judge_origin(allowed: &Allowed, headers: &HeaderMap, uri: &Uri) -> Result<Option<HeaderValue>, Box<Response>> {
-    if let Err(why) = allowed.check(headers, uri) {
-        tracing::warn!("refused: {why}");
-        observe::refused_request("host_or_origin");
-        return Err(Box::new((StatusCode::FORBIDDEN, format!("Forbidden: {why}\n")).into_response()));
-    }
+    refuse_foreign(allowed, headers, uri)?;
     let origin = headers.get(header::ORIGIN);
     let is_named = |origin: &&HeaderValue| origin.to_str().is_ok_and(|origin| allowed.names_origin(origin));
     Ok(origin.filter(is_named).cloned())
+}
+
+/// Refuses a request of another host or origin.
+pub(super) fn refuse_foreign(allowed: &Allowed, headers: &HeaderMap, uri: &Uri) -> Result<(), Box<Response>> {
+    allowed.check(headers, uri).map_err(|why| {
+        tracing::warn!("refused: {why}");
+        observe::refused_request("host_or_origin");
+        Box::new((StatusCode::FORBIDDEN, format!("Forbidden: {why}\n")).into_response())
+    })
 }
 
 /// Lets pages of an origin read a response.

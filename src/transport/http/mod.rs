@@ -18,6 +18,7 @@ pub(crate) mod page;
 mod router;
 mod rules;
 mod sessions;
+mod stored_files;
 pub(crate) mod tls;
 
 use std::io;
@@ -54,6 +55,7 @@ use crate::outbound::HttpClient;
 use crate::proxy::MemoryBudget;
 use crate::proxy::caller::client_key::Peer;
 pub(crate) use crate::proxy::caller::scopes::ToolScopes;
+use crate::proxy::files::FileStore;
 use crate::shared_state::state::SharedState;
 
 /// Time limit of a TLS handshake.
@@ -84,6 +86,8 @@ pub struct HttpOptions {
     pub shared_state: Option<Arc<SharedState>>,
     /// Budget of memory for bodies of requests.
     pub memory: MemoryBudget,
+    /// Files that results link to.
+    pub files: Option<Arc<FileStore>>,
 }
 
 impl HttpOptions {
@@ -130,6 +134,10 @@ pub async fn serve(
     let scheme = options.scheme();
     let own = Url::parse(&format!("{scheme}://{}/mcp", listener.local_addr()?)).ok();
     let resource = options.access.public_url.clone().or(own);
+    if let (Some(store), Some(endpoint)) = (&options.files, &resource) {
+        store.serve_beside(endpoint.clone());
+        tokio::spawn(stop.clone().run_until_cancelled_owned(Arc::clone(store).sweep_regularly()));
+    }
     let rate = options.limits.rate.map(|rate| RateLimit::new(rate, options.shared_state.clone()));
     let admission = ClientAdmission::new(&options.access, rate, resource, server.apis(), client, &stop);
     let tls = options.tls.as_ref().map(|tls| tls.watch(&stop));

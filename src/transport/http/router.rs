@@ -4,6 +4,7 @@
 //!
 //! - For clients: `router` in `transport/http/router.rs`, before the layer of authentication.
 //! - For all clients: merged last, as `/healthz` in `transport/http/health.rs` is.
+//! - For those who have a URL: merged last, behind checks of its own, as in `transport/http/stored_files.rs`.
 //! - For operators: `router` in `transport/http/metrics_page.rs`, which has a listener of its own.
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use super::health::Health;
 use super::host::Allowed;
 use super::page::{ServedPage, serve_page};
 use super::sessions::Sessions;
+use super::stored_files;
 use crate::admission::{ClientAdmission, authenticate, jwt, metadata};
 use crate::mcp::McpServer;
 
@@ -45,7 +47,10 @@ pub(super) fn front(
         memory: options.memory.clone(),
         streams,
     };
-    Front::new(router(server, allowed, admission, page), mcp)
+    let files = options.files.as_ref();
+    let files = files.map(|store| stored_files::routes(Arc::clone(store), Arc::clone(&allowed), admission.clone()));
+    let router = router(server, allowed, admission, page);
+    Front::new(router.merge(files.unwrap_or_default()), mcp)
 }
 
 /// All routes but the endpoints of MCP.

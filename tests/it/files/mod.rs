@@ -1,3 +1,4 @@
 //! Replies that become files.
 
 mod saved;
+mod served;

@@ -49,7 +49,7 @@ pub fn files(folder: &str) -> Vec<PathBuf> {
 
 /// Bytes that are no text.
 pub fn bytes(length: usize) -> Vec<u8> {
-    (0..length).map(|at| (at * 31 >> 3) as u8 | 0x80).collect()
+    (0..length).map(|at| ((at * 31) >> 3).to_le_bytes()[0] | 0x80).collect()
 }
 
 fn sha256(bytes: &[u8]) -> String {
@@ -237,8 +237,7 @@ fn p41_secrets_are_taken_out_of_files() {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nConnection: close\r\n");
         let _ = write!(
             stream,
-            "Content-Disposition: attachment; filename=\"{}.csv\"\r\n\r\n",
-            "k%2Fe%2By%22123-of-the-operator"
+            "Content-Disposition: attachment; filename=\"k%2Fe%2By%22123-of-the-operator.csv\"\r\n\r\n"
         );
         assert_eq!(request.header("x-api-key"), Some(secret));
         for (number, form) in forms.iter().cycle().take(9).enumerate() {
@@ -301,7 +300,7 @@ fn p51_hostile_names_stay_names_in_the_folder() {
         }
         let path = path_of(&result);
         assert_eq!(path.parent().unwrap(), Path::new(&root).canonicalize().unwrap(), "{case:?}");
-        assert_eq!(files(&root), [path.clone()], "{case:?}");
+        assert!(files(&root) == std::slice::from_ref(&path), "{case:?}");
         let name = path.file_name().unwrap().to_str().unwrap();
         let (_, rest) = name.split_once('-').unwrap();
         let rest = rest.get(7..).unwrap();
@@ -309,7 +308,10 @@ fn p51_hostile_names_stay_names_in_the_folder() {
             assert_eq!(rest, expected, "{case:?}");
         }
         if let Some(length) = case.name_length {
-            assert!(rest.len() == length && rest.ends_with(".gz"), "{case:?}: {rest}");
+            assert!(
+                rest.len() == length && path.extension().is_some_and(|extension| extension == "gz"),
+                "{case:?}: {rest}"
+            );
         }
     }
 }
