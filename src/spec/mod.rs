@@ -9,6 +9,7 @@ pub(crate) mod media_type;
 pub(crate) mod members;
 pub(crate) mod node;
 pub(crate) mod operation;
+pub(crate) mod paging;
 pub(crate) mod path_items;
 pub(crate) mod pointer;
 pub(crate) mod schema;

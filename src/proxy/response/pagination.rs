@@ -12,6 +12,7 @@ use crate::json::JsonObject;
 use crate::proxy::redact::secrets::MARK;
 use crate::spec::node::{Node, Object};
 use crate::spec::operation::parameter::{Serialization, Style};
+use crate::spec::paging::{normalized_name, query_parameter};
 use crate::spec::{Document, Location, Operation, Parameter};
 
 /// Fields that hold a value for the next call, and the arguments that take it, in names without case and punctuation.
@@ -41,22 +42,6 @@ const AROUND: [&str; 9] = [
     "cursors",
     "page",
 ];
-/// Parameters that say how much comes at once.
-const SIZES: [&str; 12] = [
-    "limit",
-    "perpage",
-    "pagesize",
-    "maxresults",
-    "maxitems",
-    "count",
-    "size",
-    "top",
-    "first",
-    "max",
-    "rows",
-    "take",
-];
-
 /// The next page of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum NextPage {
@@ -136,15 +121,6 @@ fn plain_json(response: &Response) -> Option<&str> {
     let content_type = content_type(&response.headers);
     let is_json = Framing::of(content_type).is_none() && matches!(reply_kind(content_type, &response.body), ReplyKind::Json);
     std::str::from_utf8(strip_bom(&response.body)).ok().filter(|_| is_json)
-}
-
-/// The argument that says how much comes at once.
-#[must_use]
-pub(crate) fn page_size_argument(operation: &Operation) -> Option<&str> {
-    SIZES
-        .iter()
-        .find_map(|name| parameter(operation, name))
-        .map(|parameter| parameter.key.as_str())
 }
 
 /// The target of `rel=next` in a `Link` header.
@@ -285,7 +261,7 @@ impl<'c> PageCall<'c> {
             .filter_map(|(_, node)| node.object())
             .collect();
         if let Some(last) = last_id(object) {
-            return Some(self.of_value(parameter(self.operation, "startingafter")?, last));
+            return Some(self.of_value(query_parameter(self.operation, "startingafter")?, last));
         }
         let mut unreachable = None;
         // At the top, `after`, `next` and `cursor` may be anything; around them is a word that says what they are.
@@ -304,7 +280,7 @@ impl<'c> PageCall<'c> {
                 let found = match value.as_str().filter(|text| text.contains("://") || text.starts_with(['/', '?'])) {
                     Some(url) if url.contains('?') => self.of_url(url),
                     Some(_) => continue,
-                    None => match parameters.iter().find_map(|name| parameter(self.operation, name)) {
+                    None => match parameters.iter().find_map(|name| query_parameter(self.operation, name)) {
                         Some(parameter) => self.of_value(parameter, value),
                         None => continue,
                     },
@@ -340,19 +316,6 @@ fn is_cursor(value: &Value) -> bool {
         Value::Number(_) => true,
         _ => false,
     }
-}
-
-fn parameter<'o>(operation: &'o Operation, name: &str) -> Option<&'o Parameter> {
-    let mut parameters = operation.parameters.iter().map(Arc::as_ref);
-    parameters.find(|parameter| parameter.location == Location::Query && normalized_name(&parameter.name) == name)
-}
-
-/// A name without case and punctuation.
-pub(crate) fn normalized_name(name: &str) -> String {
-    name.chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|character| character.to_ascii_lowercase())
-        .collect()
 }
 
 #[cfg(test)]

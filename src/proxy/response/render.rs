@@ -19,12 +19,13 @@ use super::result_notes::NoteKind;
 use super::tool_result::{MediaBlock, MediaBlockKind, TextForm, ToolResult};
 use super::truncate::{self, Loss};
 use super::{
-    ReplyKind, Response, Stopped, content_type, decode_text, essence_or_bytes, multipart, operation_label, pagination, reply_kind,
-    status_line, strip_bom,
+    ReplyKind, Response, Stopped, content_type, decode_text, essence_or_bytes, multipart, operation_label, reply_kind, status_line,
+    strip_bom,
 };
 use crate::json::JsonObject;
 use crate::proxy::files::FileDelivery;
 use crate::spec::operation::response::{reply_properties, successes};
+use crate::spec::paging::page_size_argument;
 use crate::spec::{Document, MediaKind, Operation, media_type};
 use crate::{json as spec_json, observe, text};
 
@@ -364,7 +365,7 @@ pub(crate) fn put_json(response: &mut Response, json: Bytes) {
 
 /// Describes what was cut, and how to get the rest.
 fn lost(operation: &Operation, losses: &[Loss], filter: Option<&str>) -> String {
-    let mut how = match pagination::page_size_argument(operation) {
+    let mut how = match page_size_argument(operation) {
         Some(size) => {
             let of_list = losses.first().filter(|loss| loss.what == "items" && loss.kept > 1);
             let fitting = of_list.map_or_else(String::new, |loss| format!(", of which {} fit", loss.kept));

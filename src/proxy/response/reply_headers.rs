@@ -15,11 +15,11 @@ use serde_json::{Map, Value};
 use url::{Position, Url};
 
 use super::Response;
-use super::pagination::normalized_name;
 use super::result_notes::NoteKind;
 use super::tool_result::ToolResult;
 use crate::proxy::connection_header::is_of_connection;
 use crate::spec::operation::response::header_names;
+use crate::spec::paging::normalized_name;
 use crate::spec::{Document, Location, Operation};
 use crate::text;
 

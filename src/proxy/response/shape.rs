@@ -13,10 +13,11 @@ use super::records::{self, Framing};
 use super::render::{OutputContract, json_text, put_json};
 use super::sandbox::{FilterFailure, Sandbox};
 use super::tool_result::ToolResult;
-use super::{Response, content_type, decode_text, operation_label, pagination, status_line};
+use super::{Response, content_type, decode_text, operation_label, status_line};
 use crate::json as spec_json;
 use crate::spec::Operation;
 use crate::spec::operation::response_rule::{FieldPosition, ResponseRule};
+use crate::spec::paging::page_size_argument;
 
 /// A larger reply is not shaped: as a tree it takes many times its size.
 const MAX_SHAPED_BYTES: usize = 8 << 20;
@@ -225,7 +226,7 @@ fn cut_lists(value: &mut Value, limit: usize) -> Vec<(String, usize, usize)> {
 
 fn describe_cut(operation: &Operation, cut: &[(String, usize, usize)]) -> String {
     let lists = cut.iter().map(|(place, kept, of)| format!("{place}{kept} of {of}"));
-    let how = match pagination::page_size_argument(operation) {
+    let how = match page_size_argument(operation) {
         Some(size) => format!(" To read on, ask for pages of that size with `{size}`: the next page would leave out the others."),
         None => String::new(),
     };
