@@ -53,15 +53,30 @@ pub(crate) fn input_schema(
     completed
 }
 
-/// The argument that filters the reply: one more property of the root.
+/// Adds the argument that filters the reply.
 pub(crate) fn offer_filter(completed: &mut Completed, operation: &Operation) {
     let property = json!({
         "type": "string",
         "description": "A jq filter, such as `.items[] | {id, name}`, for the JSON of the reply: only its output is given",
     });
+    add_property(completed, &operation.filter_key(), &property);
+}
+
+/// Adds the argument that says how many pages a call collects.
+pub(crate) fn offer_pages(completed: &mut Completed, operation: &Operation) {
+    let property = json!({
+        "type": "integer",
+        "minimum": 1,
+        "maximum": operation.rules.max_pages,
+        "description": "How many pages are collected into one list, 1 unless given",
+    });
+    add_property(completed, &operation.pages_key(), &property);
+}
+
+fn add_property(completed: &mut Completed, key: &str, property: &Value) {
     for schema in std::iter::once(&mut completed.schema).chain(completed.wire.as_mut()) {
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-            properties.insert(operation.filter_key(), property.clone());
+            properties.insert(key.to_owned(), property.clone());
         }
     }
 }

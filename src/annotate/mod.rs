@@ -35,7 +35,7 @@ use serde_json::{Map, Value};
 
 use self::enforcement::Restriction;
 use self::layers::Decision;
-use self::list::candidate::{Candidate, Candidates, replacements};
+use self::list::candidate::{Candidate, Candidates, offer_pages, replacements};
 pub use self::list::tool_json::ToolSummary;
 use self::list::tool_json::{Grouping, ToolParts, to_json, write_tool};
 use self::list::unfinished_tool::{InputTime, InputTimes, UnfinishedTool, complete_input};
@@ -147,6 +147,7 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
         offered.push((candidate, enforcement));
     }
     let replacements = replacements(&offered, options);
+    annotated.diagnostics.extend(offer_pages(document, &mut offered, options));
     for ((candidate, enforcement), replacement) in offered.into_iter().zip(replacements) {
         let description = candidate.description(document, replacement.as_deref(), options);
         annotated.tools.push(Annotated::new(candidate, enforcement, description, options));

@@ -28,6 +28,8 @@ pub struct AnnotateOptions {
     pub(crate) shares: Arc<[TokenShare]>,
     /// True if tools have an argument that filters their replies.
     pub filter: bool,
+    /// Number of pages that a call may collect, unless a rule says otherwise; 0 offers no argument for it.
+    pub collect_pages: usize,
     /// Detail of descriptions.
     pub describe: DescriptionDetail,
     /// Form of input schemas, and the limit of each.
@@ -67,6 +69,7 @@ impl Default for AnnotateOptions {
             access: Vec::new(),
             shares: Arc::default(),
             filter: false,
+            collect_pages: 0,
             describe: DescriptionDetail::Plain,
             schemas: SchemaOptions {
                 budget: 64 << 10,

@@ -30,6 +30,11 @@ fn refuse_shaped_files(operation: &Operation) -> Option<String> {
     })
 }
 
+/// Returns true if results are replies as the document declares them: not reshaped, collected or of another operation in the end.
+fn replies_as_declared(operation: &Operation) -> bool {
+    operation.rules.response.is_none() && operation.rules.max_pages == 0 && !operation.may_wait()
+}
+
 /// Binds each tool to the calls of its operation. A tool whose operation has no usable server is left out; the first such
 /// error is returned as well.
 pub(super) fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, output: OutputSchemas) -> BoundTools {
@@ -51,7 +56,7 @@ pub(super) fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, out
             wire: annotated.wire,
             contract: output_contract(
                 annotated.has_output,
-                output == OutputSchemas::Strict && annotated.operation.rules.response.is_none() && !annotated.operation.may_wait(),
+                output == OutputSchemas::Strict && replies_as_declared(&annotated.operation),
             ),
         };
         problems.extend(refuse_shaped_files(&annotated.operation));

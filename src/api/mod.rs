@@ -8,6 +8,7 @@ pub(crate) mod bound_tool;
 mod bound_tools;
 mod called;
 pub(crate) mod clashes;
+mod collected_pages;
 mod finished_tools;
 pub(crate) mod name;
 mod panics;
@@ -46,8 +47,8 @@ use crate::observe::call::note_outcome;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::outbound::Clients;
 use crate::proxy::{
-    ApiProxy, Binder, BindingOptions, CacheOptions, CallError, CallOptions, Credentials, Forwarding, NoteKind, ReplyCache, Sandbox,
-    ShownTool, Tenant, UpstreamOptions, link_etags, render_error,
+    ApiProxy, Binder, BindingOptions, CacheOptions, CallError, CallOptions, Credentials, Forwarding, NoteKind, ReplyCache, RequestedPages,
+    Sandbox, ShownTool, Tenant, UpstreamOptions, link_etags, render_error,
 };
 use crate::search::SearchIndex;
 use crate::spec::operation::rules::AccessDemand;
@@ -447,21 +448,27 @@ impl Api {
         self: &Arc<Self>,
         index: ToolIndex,
         arguments: Option<JsonObject>,
-        caller: Caller,
+        mut caller: Caller,
         shown_tool: ShownTool<'_>,
     ) -> ToolResult {
         let (_, bound) = self.at(index);
         let outcome = async {
             let route = self.proxy.route(&bound.target, &caller)?;
             route.credential()?;
-            let checked = self.checked_arguments(index, arguments.unwrap_or_default()).await?;
+            let mut checked = self.checked_arguments(index, arguments.unwrap_or_default()).await?;
+            let pages = RequestedPages::take(&bound.target.operation, &mut checked.arguments, &mut caller);
             let call = self.proxy.prepare(route, &bound.target, checked.arguments, &caller)?;
             // On the heap: they are most of what a call holds, and what waits for a call is moved from place to place.
-            let reply = Box::pin(self.proxy.send(&call)).await?;
+            let (reply, pages) = Box::pin(self.reply(index, &call, &caller, pages)).await?;
             let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
-            let is_open = |full: &str, below: &str| self.may_read(full, below, shown_tool);
-            let awaited = Box::pin(self.proxy.await_end(&call, reply, &is_open)).await;
-            let mut result = Box::pin(self.proxy.finish_awaited(&call, awaited, shown_tool)).await;
+            // Pages are replies of an operation that reads.
+            let mut result = if pages.is_some() {
+                Box::pin(self.proxy.finish(&call, reply, pages, shown_tool)).await
+            } else {
+                let is_open = |full: &str, below: &str| self.may_read(full, below, shown_tool);
+                let awaited = Box::pin(self.proxy.await_end(&call, reply, &is_open)).await;
+                Box::pin(self.proxy.finish_awaited(&call, awaited, shown_tool)).await
+            };
             let remarks = checked.repairs.into_iter().chain(checked.body_problems);
             remarks.for_each(|remark| result.note(NoteKind::Repair, remark));
             if is_refused {

@@ -65,6 +65,7 @@ const SECTIONS: [(&str, &[&str]); 9] = [
             "max_response_bytes",
             "max_result_tokens",
             "response_filter",
+            "collect_pages",
             "allow_file_args",
             "save_files",
             "file_store",

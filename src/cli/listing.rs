@@ -216,6 +216,9 @@ fn explain_rules(rules: &OperationRules, out: &mut String) {
     if rules.takes_any_body {
         let _ = writeln!(out, "  validate · lenient");
     }
+    if rules.max_pages > 0 {
+        let _ = writeln!(out, "  collect_pages · {}", rules.max_pages);
+    }
     if let Some(rule) = &rules.response {
         let keys = [
             ("fields", !rule.fields.is_empty()),

@@ -8,6 +8,7 @@ use crate::annotate::{
 };
 use crate::api::name::ApiName;
 use crate::mcp::meta_tools::{ListMode, ListOptions};
+use crate::spec::paging::MAX_COLLECTED_PAGES;
 use crate::text::MIN_BYTES_PER_TOKEN;
 
 const MIN_NAME_LIMIT: usize = 16;
@@ -75,6 +76,7 @@ pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut 
         layers: layers(api, problems),
         access: api.access.clone(),
         filter: api.response_filter == Some(ResponseFilter::Jq),
+        collect_pages: collected_pages(api, problems),
         files: if api.allow_file_args.is_some() {
             Files::Paths
         } else {
@@ -98,6 +100,15 @@ pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut 
         None => {}
     }
     options
+}
+
+/// `--collect-pages`.
+fn collected_pages(api: &ApiSettings, problems: &mut Vec<String>) -> usize {
+    let pages = api.collect_pages.unwrap_or_default();
+    if pages > MAX_COLLECTED_PAGES {
+        problems.push(format!("--collect-pages must be at most {MAX_COLLECTED_PAGES}"));
+    }
+    pages.min(MAX_COLLECTED_PAGES)
 }
 
 /// The longest result of which a tool can say that it is taken whole, in characters.

@@ -254,6 +254,11 @@ pub(crate) struct ApiSettings {
     #[arg(long, env = "OPENAPI_MCP_RESPONSE_FILTER", value_name = "LANGUAGE", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_filter: Option<ResponseFilter>,
+
+    /// Offer an argument with which a call collects up to so many pages of a list, at most 100; 0 offers none [default: 0]
+    #[arg(long, env = "OPENAPI_MCP_COLLECT_PAGES", value_name = "PAGES", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collect_pages: Option<usize>,
 }
 
 /// Settings of one API that apply to each of several if they are beside `apis`.

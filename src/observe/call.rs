@@ -129,7 +129,8 @@ pub(crate) fn note_outcome(outcome: CallOutcome) {
     });
 }
 
-/// Writes a line about the beginning of the current call, and waits for it, with `--audit-log-required`. Called before a request is sent.
+/// Writes a line about the beginning of the current call, and waits for it, with `--audit-log-required`. Called before a request is sent;
+/// one line is enough for all requests of a call.
 ///
 /// # Errors
 /// The line could not be written: nothing may be sent.
@@ -137,10 +138,16 @@ pub(crate) async fn record_begin() -> Result<(), CallOutcome> {
     let Some(audit) = observers::audit().filter(|audit| audit.is_required()) else {
         return Ok(());
     };
-    let Ok(line) = CURRENT.try_with(|call| call.line("begin", None)) else {
+    let line = CURRENT.try_with(|call| {
+        let has_begun = call.record().has_begun;
+        (!has_begun).then(|| call.line("begin", None))
+    });
+    let Ok(Some(line)) = line else {
         return Ok(());
     };
-    audit.write_and_wait(line).await.map_err(|()| CallOutcome::NotRecorded)
+    audit.write_and_wait(line).await.map_err(|()| CallOutcome::NotRecorded)?;
+    note(|record| record.has_begun = true);
+    Ok(())
 }
 
 /// Reads the record of the current call, and its span; `None` outside of observed calls.
@@ -262,6 +269,9 @@ impl OpenCall {
             }
             line.number("attempts", (record.attempts > 0).then_some(u64::from(record.attempts)));
             line.number("polls", (record.polls > 0).then_some(u64::from(record.polls)));
+            if let Some(pages) = record.pages {
+                line.number("pages", Some(pages.into()));
+            }
         }
         line.flag("confirmed", record.confirmed);
         line.text("question", record.question.as_deref(), 64);

@@ -80,6 +80,10 @@ pub(crate) struct CallRecord {
     pub(crate) attempts: u32,
     /// Requests for the status or the result of an operation that takes long.
     pub(crate) polls: u32,
+    /// Pages that were collected, if the call asked for several.
+    pub(crate) pages: Option<u32>,
+    /// True once the line about its beginning was written.
+    pub(crate) has_begun: bool,
     /// The token of the user that was exchanged.
     pub(crate) exchange: Option<ExchangeRecord>,
     /// `hit`, `revalidated` or `miss`.

@@ -5,11 +5,15 @@
 //! key is made of it. A kept reply takes the place of the API's; `finish` treats both in the same way, and builds the request only to name
 //! embedded bytes by its path.
 
+mod page;
+
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::json::JsonObject;
 use http::header::{COOKIE, ETAG, HeaderMap, HeaderValue};
+use tokio::sync::SemaphorePermit;
 
 use super::arguments::property_names::with_wire_names;
 use super::arguments::ruled::RuledCall;
@@ -29,7 +33,9 @@ use super::request::fixed::check_fixed_arguments;
 use super::request::target::BaseUrl;
 use super::request::{self, ExpectedReply, Injected, Request, RequestTemplate};
 use super::response;
-use super::response::pagination::{self, PageCall};
+use super::response::Response;
+use super::response::page_report::PageReport;
+use super::response::pagination::{self, NextPage, PageCall};
 use super::response::render::{self, OutputContract, Rendering};
 use super::response::reply_headers::{ShownHeaders, ShownTool};
 use super::response::result_notes::NoteKind;
@@ -89,6 +95,9 @@ pub(crate) struct PreparedCall<'c> {
     /// Redactor of the client's values that rules send.
     client_secrets: Option<Redactor>,
     pub(super) started: Instant,
+    deadline: Instant,
+    /// Limits of time and size.
+    options: Cow<'c, CallOptions>,
 }
 
 /// Options for sending a call.
@@ -160,6 +169,8 @@ impl ApiProxy {
             forwarded: self.forwarded(credential, caller)?,
             caller,
             started,
+            deadline: started + self.options.timeout,
+            options: Cow::Borrowed(&self.options),
         })
     }
 
@@ -170,7 +181,7 @@ impl ApiProxy {
     pub(crate) async fn send(&self, call: &PreparedCall<'_>) -> Result<Reply, CallError> {
         let no_conditions = HeaderMap::new();
         let sending = SendOptions {
-            deadline: Instant::now() + self.options.timeout,
+            deadline: call.deadline,
             conditions: &no_conditions,
         };
         let Some(cache) = self.cache_of(call) else {
@@ -246,7 +257,7 @@ impl ApiProxy {
             credential: call.credential,
             refused_tokens: &call.target.refused_tokens,
             repeats: call.target.repeats,
-            options: &self.options,
+            options: &call.options,
             deadline: options.deadline,
             caller: call.caller,
             file: self.file_plan(call),
@@ -301,43 +312,60 @@ impl ApiProxy {
         format!(" ({})", text::one_line(&cause))
     }
 
+    /// Waits for the turn of a long reply.
+    async fn long_reply_turn(&self, response: &Response) -> Option<SemaphorePermit<'_>> {
+        if response.body.len() > LONG_REPLY_BYTES {
+            return self.options.memory.turn().await;
+        }
+        None
+    }
+
+    /// Decodes a reply, and takes out the secrets of the operator, its tenant and the client.
+    async fn redact_reply(&self, call: &PreparedCall<'_>, response: &mut Response) {
+        let length = response.body.len();
+        response.decode_charset();
+        for redactor in self.redactors(call) {
+            redactor.redact(response, call.number_mark());
+            let_others_run(length).await;
+        }
+    }
+
+    /// Reads what a successful reply says about the next page.
+    fn next_page(&self, call: &PreparedCall<'_>, response: &Response) -> Option<NextPage> {
+        let page_call = PageCall {
+            operation: &call.target.operation,
+            document: &self.document,
+            arguments: &call.arguments,
+            url: &|| self.outgoing_request(call).ok().map(|request| request.url),
+        };
+        response.status.is_success().then(|| pagination::next(page_call, response))?
+    }
+
     /// Makes the result of a call: the reply without secrets, filtered if the arguments require it, and cut to the limit of a result. It
-    /// names no tool that the caller may not list.
-    pub(crate) async fn finish(&self, call: &PreparedCall<'_>, reply: Reply, shown_tool: ShownTool<'_>) -> ToolResult {
+    /// names no tool that the caller may not list. `pages` is the report on the pages of the reply, if several were collected.
+    pub(crate) async fn finish(
+        &self,
+        call: &PreparedCall<'_>,
+        reply: Reply,
+        pages: Option<PageReport>,
+        shown_tool: ShownTool<'_>,
+    ) -> ToolResult {
         let Reply {
             mut response,
             redactors,
             age,
         } = reply;
         let redact = self.redactors(call);
-        let numbers = match call.target.contract {
-            OutputContract::AsDeclared => NumberMark::Zero,
-            OutputContract::None | OutputContract::AnyObject => NumberMark::Text,
-        };
         let length = response.body.len();
-        let _turn = if length > LONG_REPLY_BYTES {
-            self.options.memory.turn().await
-        } else {
-            None
-        };
-        response.decode_charset();
-        for redactor in redact.clone() {
-            redactor.redact(&mut response, numbers);
-            let_others_run(length).await;
-        }
+        let _turn = self.long_reply_turn(&response).await;
+        self.redact_reply(call, &mut response).await;
         let operation = &call.target.operation;
         let rule = operation.rules.response.as_ref();
         let left = || self.options.timeout.saturating_sub(call.started.elapsed());
         // Read from the whole reply: a rule or a filter may drop what says so.
         let (mut next, mut count, mut shaped) = (None, None, None);
         if response.status.is_success() {
-            let page_call = PageCall {
-                operation,
-                document: &self.document,
-                arguments: &call.arguments,
-                url: &|| self.outgoing_request(call).ok().map(|request| request.url),
-            };
-            next = pagination::next(page_call, &response);
+            next = pages.is_none().then(|| self.next_page(call, &response)).flatten();
             count = pagination::count_without_items(&response);
         }
         if let Some(rule) = rule {
@@ -346,11 +374,12 @@ impl ApiProxy {
                 Err(withheld) => return withheld.result(operation, &response, call.target.contract),
             }
         }
-        let mut remark = None;
+        let (mut remark, mut is_filtered) = (None, false);
         let filter_key = self.sandbox.is_some().then(|| operation.filter_key());
         if let Some(sandbox) = &self.sandbox
             && let Some(filter) = filter_key.as_ref().and_then(|key| call.arguments.get(key)?.as_str())
         {
+            is_filtered = true;
             remark = response::sandbox::apply_filter(sandbox, filter, &mut response, left()).await.err();
         }
         let etag_use = call.target.etag_use.as_ref().filter(|_| response.headers.contains_key(ETAG));
@@ -377,6 +406,8 @@ impl ApiProxy {
         };
         shaped.into_iter().for_each(|remark| result.note(NoteKind::Cut, remark));
         next.into_iter().for_each(|next| result.note_next_page(next));
+        let is_made_anew = rule.is_some_and(|rule| rule.jq.is_some()) || is_filtered;
+        pages.into_iter().for_each(|pages| pages.add_to(&mut result, is_made_anew));
         if let Some(count) = count {
             result.note(NoteKind::Form, format!("The reply has no items, although the API counts {count}."));
         }
@@ -388,7 +419,7 @@ impl ApiProxy {
         self.name_blobs(call, &mut result);
         // Only now are charsets decoded and escapes resolved.
         for redactor in redact.chain(redactors.iter().map(Arc::as_ref)) {
-            redactor.redact_result(&mut result, numbers);
+            redactor.redact_result(&mut result, call.number_mark());
         }
         if let Some(age) = age {
             result.insert_meta(CACHE_AGE_KEY, age.as_secs().into());
@@ -462,6 +493,16 @@ fn show_masks(request: &mut Request) {
 async fn let_others_run(reply_bytes: usize) {
     if reply_bytes > LONG_REPLY_BYTES {
         tokio::task::yield_now().await;
+    }
+}
+
+impl PreparedCall<'_> {
+    /// The mark of a number that is secret.
+    fn number_mark(&self) -> NumberMark {
+        match self.target.contract {
+            OutputContract::AsDeclared => NumberMark::Zero,
+            OutputContract::None | OutputContract::AnyObject => NumberMark::Text,
+        }
     }
 }
 

@@ -2,8 +2,44 @@
 
 use std::sync::Arc;
 
-use super::{Location, Operation, Parameter};
+use super::operation::response::header_names;
+use super::{Document, Location, Operation, Parameter};
 
+/// The most pages that an operator may let a call collect.
+pub(crate) const MAX_COLLECTED_PAGES: usize = 100;
+
+/// Parameters that say which page comes, in names without case and punctuation.
+const PLACES: [&str; 27] = [
+    "bookmark",
+    "continuation",
+    "continuationtoken",
+    "cursor",
+    "exclusivestartkey",
+    "marker",
+    "nextcursor",
+    "nextmarker",
+    "nextpage",
+    "nextpagetoken",
+    "nexttoken",
+    "offset",
+    "page",
+    "pageafter",
+    "pagecursor",
+    "pageindex",
+    "pageno",
+    "pagenum",
+    "pagenumber",
+    "pageoffset",
+    "pagetoken",
+    "skip",
+    "skiptoken",
+    "startat",
+    "startcursor",
+    "startindex",
+    "startingafter",
+];
+/// Parameters that say which page comes, or something else.
+const POSSIBLE_PLACES: [&str; 9] = ["after", "from", "index", "next", "position", "since", "sinceid", "start", "token"];
 /// Parameters that say how much comes at once, in names without case and punctuation.
 const SIZES: [&str; 12] = [
     "limit",
@@ -27,6 +63,29 @@ pub(crate) fn page_size_argument(operation: &Operation) -> Option<&str> {
         .iter()
         .find_map(|name| query_parameter(operation, name))
         .map(|parameter| parameter.key.as_str())
+}
+
+/// Returns true if a parameter of that name says which page comes, or how long it is.
+#[must_use]
+pub(crate) fn is_of_paging(name: &str) -> bool {
+    let name = normalized_name(name);
+    [&PLACES[..], &POSSIBLE_PLACES, &SIZES]
+        .iter()
+        .any(|names| names.contains(&name.as_str()))
+}
+
+/// Returns true if a reply may have a next page that arguments get: a parameter says which page comes, or one that may say so has another
+/// beside it that says how long the page is, or replies have a `Link` header.
+#[must_use]
+pub(crate) fn may_have_next_page(document: &Document, operation: &Operation) -> bool {
+    let has = |names: &[&str]| names.iter().any(|name| query_parameter(operation, name).is_some());
+    let in_query = |parameter: &Arc<Parameter>| parameter.location == Location::Query;
+    has(&PLACES)
+        || (has(&POSSIBLE_PLACES) && page_size_argument(operation).is_some())
+        || (operation.parameters.iter().any(in_query)
+            && header_names(document, operation)
+                .iter()
+                .any(|name| name.eq_ignore_ascii_case("link")))
 }
 
 /// Returns the query parameter of that name without case and punctuation.

@@ -10,6 +10,7 @@ use crate::annotate::{
     AccessRule, AnnotateOptions, DescriptionDetail, Enforcement, Hint, Hints, TokenShare, description_detail, descriptions, names,
     overrides,
 };
+use crate::spec::paging::may_have_next_page;
 use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
 
@@ -175,6 +176,30 @@ pub(crate) fn replacements(offered: &[(Candidate, Enforcement)], options: &Annot
         description_detail::replacement(&candidate.operation, others).map(str::to_owned)
     };
     offered.iter().map(replacement).collect()
+}
+
+/// Decides how many pages a call of each tool may collect. The diagnostics are about settings that no tool has a use for.
+pub(crate) fn offer_pages(document: &Document, offered: &mut [(Candidate, Enforcement)], options: &AnnotateOptions) -> Vec<Diagnostic> {
+    let (mut by_setting, mut by_rules) = ((0, options.collect_pages > 0), (0, false));
+    for (candidate, enforcement) in offered {
+        let (setting, most) = match candidate.decision.said.collect_pages {
+            Some(most) => (&mut by_rules, most),
+            None => (&mut by_setting, options.collect_pages),
+        };
+        setting.1 |= most > 0;
+        if most > 0 && enforcement.is_read_only() && may_have_next_page(document, &candidate.operation) {
+            candidate.operation.rules.max_pages = most;
+            setting.0 += 1;
+        }
+    }
+    let settings = [("--collect-pages", by_setting), ("`collect_pages` in `overrides`", by_rules)];
+    let idle = settings.into_iter().filter(|(_, (tools, is_on))| *is_on && *tools == 0);
+    let warning = |name: &str| {
+        format!(
+            "{name} changes no tool: none that it is for only reads and has a parameter or a `Link` header by which it gets the next page"
+        )
+    };
+    idle.map(|(name, _)| Diagnostic::warning("#", warning(name))).collect()
 }
 
 /// The names that the document gives to operations, by which rules know them as well.

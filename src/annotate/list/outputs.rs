@@ -46,10 +46,16 @@ impl AnnotatedTools {
             }
             OutputSchemas::Strict => {
                 let mut schemas = Schemas::for_output(document);
+                let mut replies = ReplyDescriber::new(document);
                 // What an operation that takes long returns in the end may be something else than its first reply.
                 for tool in self.tools.iter_mut().filter(|tool| !tool.operation.may_wait()) {
                     let mut warnings = Vec::new();
-                    let output = strict(document, &tool.operation, &mut schemas, &options.schemas, &mut warnings);
+                    // The schema of one page may limit the length of its list.
+                    let output = if tool.operation.rules.max_pages > 0 {
+                        replies.lenient(&tool.operation)
+                    } else {
+                        strict(document, &tool.operation, &mut schemas, &options.schemas, &mut warnings)
+                    };
                     self.diagnostics.extend(
                         warnings
                             .into_iter()

@@ -4,7 +4,7 @@
 use serde_json::value::RawValue;
 
 use crate::annotate::files::Files;
-use crate::annotate::input::{input_schema, offer_filter};
+use crate::annotate::input::{input_schema, offer_filter, offer_pages};
 use crate::annotate::list::tool_json::{Grouping, ToolParts, ToolSummary, to_json, write_tool};
 use crate::annotate::options::{AnnotateOptions, ListExtent};
 use crate::annotate::output::OutputSchemas;
@@ -130,7 +130,7 @@ impl<'o> InputTimes<'o> {
     }
 }
 
-/// The input schema of an operation, with the argument that filters the reply if it is offered.
+/// The input schema of an operation, with the arguments about the reply that are offered.
 pub(crate) fn complete_input(
     operation: &Operation,
     schemas: &mut Schemas<'_>,
@@ -141,6 +141,9 @@ pub(crate) fn complete_input(
     let mut completed = input_schema(operation, schemas, limits, files, warnings);
     if filter {
         offer_filter(&mut completed, operation);
+    }
+    if operation.rules.max_pages > 0 {
+        offer_pages(&mut completed, operation);
     }
     completed
 }

@@ -180,8 +180,9 @@ fn apply_rule(operation: &mut Operation, rule: ArgumentRule, findings: &mut Rule
             let others = operation.parameters.iter().enumerate().filter(|(other, _)| *other != index);
             let keys = others.map(|(_, parameter)| parameter.key.as_str());
             let fixed = operation.rules.fixed.iter().map(|fixed| fixed.parameter.key.as_str());
-            let filter = operation.filter_key();
-            keys.chain(fixed).chain([BODY, CHOICE, filter.as_str()]).any(|other| other == key)
+            let (filter, pages) = (operation.filter_key(), operation.pages_key());
+            let reserved = [BODY, CHOICE, filter.as_str(), pages.as_str()];
+            keys.chain(fixed).chain(reserved).any(|other| other == key)
         };
         let name = rule.name.as_deref().filter(|name| {
             let is_usable = argument_names::is_legal(name) && !taken(name);

@@ -49,6 +49,8 @@ pub struct Override {
     pub wait: Option<WaitRule>,
     /// True if a body that does not fit its schema is sent nevertheless, by rules of the configuration alone.
     pub takes_any_body: Option<bool>,
+    /// Number of pages that a call may collect, by rules of the configuration alone.
+    pub(crate) collect_pages: Option<usize>,
     /// The hints that are set.
     pub hints: Vec<(Hint, bool)>,
 }
@@ -186,6 +188,7 @@ impl Override {
         over(&mut self.describe, stronger.describe);
         over(&mut self.takes_any_body, stronger.takes_any_body);
         over(&mut self.wait, stronger.wait);
+        over(&mut self.collect_pages, stronger.collect_pages);
         self.slashes.extend(stronger.slashes);
         self.response.take(stronger.response);
         self.hints.extend(stronger.hints);

@@ -18,6 +18,7 @@ use crate::config::transport::Transport;
 use crate::proxy::Forwarding;
 use crate::spec::Location;
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, ValueSource};
+use crate::spec::paging::MAX_COLLECTED_PAGES;
 
 const MATCH_KEYS: [(&str, PatternField); 4] = [
     ("operation", PatternField::Operation),
@@ -67,6 +68,8 @@ struct OverrideSchema {
     /// Settings for arguments: a parameter as `path:NAME`, `query:NAME`, `header:NAME` or `cookie:NAME`, a property of the body as a JSON
     /// Pointer
     arguments: Option<std::collections::BTreeMap<String, arguments::ArgumentSchema>>,
+    /// Number of pages that a call may collect, at most 100; 0 offers no argument for it
+    collect_pages: Option<usize>,
     /// The parts of a reply that are returned
     response: Option<response::ResponseSchema>,
     /// The way to wait until an operation is done; `false` never waits
@@ -201,6 +204,7 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
     let slashes = said.remove("slashes").map(|value| read_slashes(path, &value, problems));
     let describe = said.remove("describe").and_then(|value| read_detail(path, &value, problems));
     let takes_any_body = said.remove("validate").and_then(|value| read_validate(path, &value, problems));
+    let collect_pages = said.remove("collect_pages").and_then(|value| read_pages(path, &value, problems));
     let arguments = said.remove("arguments");
     let arguments = arguments
         .map(|value| arguments::read_arguments(path, optional, &value, problems))
@@ -212,6 +216,7 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
     says.slashes.extend(arguments.slashes);
     says.describe = describe;
     says.takes_any_body = takes_any_body;
+    says.collect_pages = collect_pages;
     says.arguments = arguments.rules;
     says.response = response.unwrap_or_default();
     says.wait = wait;
@@ -254,6 +259,17 @@ fn read_validate(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> 
     }
 }
 
+/// Reads the number of pages that a call may collect.
+fn read_pages(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<usize> {
+    let read = value.as_u64().and_then(|pages| usize::try_from(pages).ok());
+    let read = read.filter(|pages| *pages <= MAX_COLLECTED_PAGES);
+    if read.is_none() {
+        let expected = format!("a whole number from 0 to {MAX_COLLECTED_PAGES}");
+        problems.push_wrong_value(&join_path(path, "collect_pages"), value, &expected, Disclosure::Shown);
+    }
+    read
+}
+
 /// The path parameters whose values may hold slashes.
 fn read_slashes(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Vec<String> {
     let names = value.as_array().and_then(|names| {
@@ -282,6 +298,7 @@ fn read_said(path: &str, said: Map<String, Value>, problems: &mut FileProblems<'
                     "slashes",
                     "describe",
                     "validate",
+                    "collect_pages",
                     "arguments",
                     "response",
                     "wait",

@@ -11,6 +11,7 @@ pub(crate) mod failure;
 pub(crate) mod file_result;
 pub(crate) mod filter;
 pub(crate) mod multipart;
+pub(crate) mod page_report;
 pub(crate) mod pagination;
 pub(crate) mod records;
 mod redaction;

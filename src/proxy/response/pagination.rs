@@ -77,15 +77,34 @@ pub(crate) fn next(call: PageCall<'_>, response: &Response) -> Option<NextPage> 
     in_body().or(by_link)
 }
 
+/// Returns the number of items in all pages that a reply counts, with the name of the member or header.
+#[must_use]
+pub(crate) fn declared_count(response: &Response) -> Option<(String, u64)> {
+    let root = plain_json(response).map(Node::new).and_then(Node::object).unwrap_or_default();
+    let is_around = |name: &str| AROUND.contains(&normalized_name(name).as_str());
+    let around = root.iter().filter(|(name, _)| is_around(name));
+    let around = around.filter_map(|(name, node)| Some((format!("{name}/"), node.object()?)));
+    let objects: Vec<(String, Object<'_>)> = std::iter::once((String::new(), root.clone())).chain(around).collect();
+    let members = objects.iter().flat_map(|(place, object)| {
+        let counts = object.iter().filter(|(name, _)| is_count(name));
+        counts.map(move |(name, node)| (format!("{place}{name}"), node.text().trim()))
+    });
+    let headers = response.headers.iter().filter(|(name, _)| is_count(name.as_str()));
+    let headers = headers.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?)));
+    members.chain(headers).find_map(|(name, count)| Some((name, count.parse().ok()?)))
+}
+
+/// Returns true if a name is that of a number of items.
+fn is_count(name: &str) -> bool {
+    let name = normalized_name(name);
+    (name.contains("total") && !name.contains("page")) || name == "count"
+}
+
 /// Returns the number of items that an API counts, if it counts some and the reply has none.
 #[must_use]
 pub(crate) fn count_without_items(response: &Response) -> Option<u64> {
     /// Larger replies hold something.
     const MAX_EMPTY_BYTES: usize = 4096;
-    let is_count = |name: &str| {
-        let name = normalized_name(name);
-        (name.contains("total") && !name.contains("page")) || name == "count"
-    };
     // Most replies have no empty list, and are not read for it.
     if response.body.len() > MAX_EMPTY_BYTES || !has_empty_list(&response.body) {
         return None;
@@ -117,7 +136,7 @@ fn has_empty_list(json: &[u8]) -> bool {
 }
 
 /// The text of a reply that is one JSON value.
-fn plain_json(response: &Response) -> Option<&str> {
+pub(crate) fn plain_json(response: &Response) -> Option<&str> {
     let content_type = content_type(&response.headers);
     let is_json = Framing::of(content_type).is_none() && matches!(reply_kind(content_type, &response.body), ReplyKind::Json);
     std::str::from_utf8(strip_bom(&response.body)).ok().filter(|_| is_json)

@@ -302,6 +302,7 @@ fn structured(operation: &Operation, json: Cow<'_, str>, is_compact: bool, rende
     if !losses.is_empty() {
         note_cut();
         let lost = lost(operation, &losses, rendering.filter);
+        result.set_losses(losses);
         if rendering.promise == OutputContract::AsDeclared {
             // A client that checks would throw all of it away: an error is not checked.
             return result.into_cut_error(&lost);

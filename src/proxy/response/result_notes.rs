@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::pagination::NextPage;
+use crate::json::JsonObject;
 use crate::proxy::redact::secrets::MARK;
 use crate::text::{counted, has_hidden_characters, one_line};
 
@@ -22,6 +23,8 @@ pub(crate) enum NoteKind {
     Wait,
     /// Parts that are not shown, and how to get them.
     Cut,
+    /// The pages that were collected.
+    Pages,
     /// The arguments of the next page.
     NextPage,
     /// Reason of an unexpected form of the reply.
@@ -43,6 +46,8 @@ pub(crate) struct ResultNotes {
     call_again: Option<String>,
     /// An error that says by itself what was cut has no note about it.
     body_says_cut: bool,
+    /// Number of the collected page on which the cut is, if the arguments are those of that page.
+    cut_page: Option<usize>,
 }
 
 impl ResultNotes {
@@ -64,6 +69,12 @@ impl ResultNotes {
     pub(crate) fn forget_next_call(&mut self) {
         self.notes
             .retain(|(kind, _)| !matches!(kind, NoteKind::NextPage | NoteKind::Precondition));
+    }
+
+    /// Notes the collected page on which the cut is, and the arguments that get it.
+    pub(crate) fn add_cut_page(&mut self, number: usize, arguments: JsonObject) {
+        self.cut_page = Some(number);
+        self.add_next_page(NextPage::Arguments(arguments));
     }
 
     /// Notes that the operation is called through another tool.
@@ -135,13 +146,17 @@ impl ResultNotes {
             return "There is a next page, but this tool cannot ask for it with what the reply says about it.".into();
         }
         let again = self.call_again.as_deref().unwrap_or("call again with the same arguments and");
+        let arguments = escape_hidden(arguments);
         let is_cut = self.body_says_cut || self.notes.iter().any(|(kind, _)| *kind == NoteKind::Cut);
         let skipped = if is_cut {
             ", which does not hold what was cut from this one"
         } else {
             ""
         };
-        let note = format!("There is more: {again} {} for the next page{skipped}.", escape_hidden(arguments));
+        let note = match self.cut_page {
+            Some(number) => format!("The cut is on page {number}: {again} {arguments} to go on from there."),
+            None => format!("There is more: {again} {arguments} for the next page{skipped}."),
+        };
         if note.chars().count() > MAX_NEXT_PAGE_CHARACTERS {
             return "There is more, but the arguments of the next page are too long to be shown.".into();
         }

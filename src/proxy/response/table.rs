@@ -14,6 +14,7 @@ use super::Response;
 use super::render::json_text;
 use super::result_notes::NoteKind;
 use super::tool_result::{TextForm, ToolResult};
+use super::truncate::Loss;
 use crate::json;
 use crate::spec::operation::response_rule::ReplyFormat;
 
@@ -45,6 +46,12 @@ pub(crate) fn render_as_text(format: ReplyFormat, response: &Response, max_bytes
             written.kept, written.of
         );
         result.note(NoteKind::Cut, note);
+        result.set_losses(vec![Loss {
+            pointer: String::new(),
+            kept: written.kept,
+            of: written.of,
+            what: "rows",
+        }]);
     }
     Some(result)
 }

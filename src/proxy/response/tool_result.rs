@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::pagination::NextPage;
 use super::result_notes::{NoteKind, ResultNotes};
+use super::truncate::Loss;
 use crate::json::{self, JsonObject, NOTES_KEY, RESULT_KEY};
 use crate::proxy::error::SignInChallenge;
 
@@ -18,6 +19,8 @@ pub struct ToolResult {
     notes: ResultNotes,
     media: Vec<MediaBlock>,
     is_error: bool,
+    /// Parts of the reply that were cut off.
+    losses: Vec<Loss>,
     meta: JsonObject,
     /// Challenge of HTTP in place of the result, by which the user signs in again.
     pub(crate) challenge: Option<SignInChallenge>,
@@ -129,6 +132,21 @@ impl ToolResult {
     /// Takes away the notes about another call: its next page, and its validator.
     pub(crate) fn forget_next_call(&mut self) {
         self.notes.forget_next_call();
+    }
+
+    /// Notes the collected page on which the cut is, and the arguments that get it.
+    pub(crate) fn note_cut_page(&mut self, number: usize, arguments: JsonObject) {
+        self.notes.add_cut_page(number, arguments);
+    }
+
+    /// Records what was cut off.
+    pub(crate) fn set_losses(&mut self, losses: Vec<Loss>) {
+        self.losses = losses;
+    }
+
+    /// Returns what was cut off.
+    pub(crate) fn losses(&self) -> &[Loss] {
+        &self.losses
     }
 
     /// Notes that the call was made by another tool: its name, which notes show, and that of the operation.

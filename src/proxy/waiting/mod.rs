@@ -115,7 +115,7 @@ impl ApiProxy {
     /// Makes the result of a call whose wait has ended.
     pub(crate) async fn finish_awaited(&self, call: &PreparedCall<'_>, awaited: EndedWait, shown_tool: ShownTool<'_>) -> ToolResult {
         let result = match awaited.reply {
-            Some(reply) => Box::pin(self.finish(call, reply, shown_tool)).await,
+            Some(reply) => Box::pin(self.finish(call, reply, None, shown_tool)).await,
             None => ToolResult::of_text("The operation is not done yet.", call.target.contract.text_form()),
         };
         match awaited.remark {

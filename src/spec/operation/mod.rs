@@ -108,10 +108,19 @@ impl Operation {
     /// Returns the argument that filters the reply, if the operator offers filters: a key that no parameter has.
     #[must_use]
     pub fn filter_key(&self) -> String {
-        const KEY: &str = "response_filter";
+        self.free_key("response_filter")
+    }
+
+    /// Returns the argument that says how many pages a call collects, if the operator offers it: a key that no parameter has.
+    #[must_use]
+    pub(crate) fn pages_key(&self) -> String {
+        self.free_key("collect_pages")
+    }
+
+    fn free_key(&self, wanted: &str) -> String {
         let fixed = || self.rules.fixed.iter().map(|fixed| &fixed.parameter);
         let taken = |key: &str| self.parameters.iter().chain(fixed()).any(|parameter| parameter.key == key);
-        let mut key = KEY.to_owned();
+        let mut key = wanted.to_owned();
         while taken(&key) {
             key.push('_');
         }

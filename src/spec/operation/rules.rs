@@ -84,6 +84,8 @@ pub struct OperationRules {
     pub wait: Option<WaitRule>,
     /// True if a body that does not fit the document's schema is sent nevertheless.
     pub takes_any_body: bool,
+    /// Number of pages that a call may collect; 0 if there is no argument that says so.
+    pub(crate) max_pages: usize,
 }
 
 /// The operator's settings for an operation that is done after its first reply.

@@ -3,6 +3,7 @@
 mod access_tokens;
 mod cache;
 mod call_cases;
+mod collected_pages;
 mod connections;
 mod credentials;
 mod examples;

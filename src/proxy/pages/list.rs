@@ -1,0 +1,230 @@
+//! The list of items in the JSON of a page, and the one list that the pages become. Works on the text, so that numbers keep their digits.
+
+use bytes::Bytes;
+
+use crate::proxy::caller::Caller;
+use crate::proxy::memory_budget::{HeldMemory, OutOfMemory};
+use crate::spec::node::Node;
+use crate::spec::pointer;
+use crate::text;
+
+/// Number of bytes of a name that are shown.
+const MAX_NAME_BYTES: usize = 60;
+
+/// The place of the list in every page.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ListPlace {
+    /// The member of the page; `None` if the page is the list.
+    member: Option<String>,
+    kind: ListKind,
+}
+
+/// The items of a list, the most useful kind first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum ListKind {
+    Objects,
+    Others,
+    Empty,
+}
+
+/// The items of the list of a page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PageItems<'p> {
+    /// The text of the page.
+    page: &'p str,
+    /// Offset of the text between the brackets.
+    start: usize,
+    end: usize,
+    pub(super) count: usize,
+}
+
+impl ListPlace {
+    /// Finds the list of a page: the page itself, or its only list of objects, or else its only list.
+    ///
+    /// # Errors
+    /// The reason for which there is none, after "because".
+    pub(super) fn find(page: &str) -> Result<Self, String> {
+        let root = Node::new(page);
+        if let Some((kind, _)) = kind_of(root) {
+            return Ok(Self { member: None, kind });
+        }
+        let members = root.object().unwrap_or_default();
+        let lists = members.iter().filter_map(|(name, node)| Some((kind_of(node)?.0, name)));
+        let lists: Vec<(ListKind, &str)> = lists.collect();
+        let best = lists.iter().map(|(kind, _)| *kind).min().ok_or("it has no list of items")?;
+        let mut of_best = lists.into_iter().filter(|(kind, _)| *kind == best).map(|(_, name)| name);
+        match (of_best.next(), of_best.next()) {
+            (Some(name), None) => Ok(Self {
+                member: Some(name.to_owned()),
+                kind: best,
+            }),
+            (one, other) => {
+                let names = one.into_iter().chain(other).map(shown_name);
+                Err(format!(
+                    "it has several lists: {}",
+                    names
+                        .chain(of_best.next().map(|_| "and more".to_owned()))
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ))
+            }
+        }
+    }
+
+    /// The JSON Pointer of the list.
+    pub(super) fn pointer(&self) -> String {
+        let mut out = String::new();
+        if let Some(member) = &self.member {
+            pointer::push(&mut out, member);
+        }
+        out
+    }
+
+    /// Returns the items of another page, if it has a list of the same kind or an empty one in this place.
+    pub(super) fn items<'p>(&self, page: &'p str) -> Option<PageItems<'p>> {
+        let root = Node::new(page);
+        let list = match &self.member {
+            Some(member) => root.object()?.get(member)?,
+            None => root,
+        };
+        let (kind, count) = kind_of(list)?;
+        if self.kind == ListKind::Objects && kind == ListKind::Others {
+            return None;
+        }
+        let text = list.text().trim_end();
+        let begin = page.len() - page.trim_start().len();
+        let start = match &self.member {
+            Some(_) => usize::try_from(list.span().start).ok()?,
+            None => begin,
+        };
+        let inner = text.strip_prefix('[')?.strip_suffix(']')?;
+        let start = start + 1 + (inner.len() - inner.trim_start().len());
+        let end = start + inner.trim().len();
+        (page.get(start..end)? == inner.trim()).then_some(PageItems { page, start, end, count })
+    }
+}
+
+/// Returns the kind of a list, and the number of its items; `None` if the value is not a list.
+fn kind_of(node: Node<'_>) -> Option<(ListKind, usize)> {
+    let (mut count, mut objects) = (0, 0);
+    let is_list = node.each_item(|item| {
+        count += 1;
+        objects += usize::from(item.text().starts_with('{'));
+    });
+    let kind = match count {
+        0 => ListKind::Empty,
+        _ if count == objects => ListKind::Objects,
+        _ => ListKind::Others,
+    };
+    is_list.then_some((kind, count))
+}
+
+/// A name of a reply for a note.
+pub(super) fn shown_name(name: &str) -> String {
+    format!("`{}`", text::truncate(&text::one_line(name), MAX_NAME_BYTES))
+}
+
+impl<'p> PageItems<'p> {
+    fn text(&self) -> &'p str {
+        self.page.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+/// The first page with the items of further pages in its list.
+pub(super) struct MergedList {
+    /// The first page up to the end of its list, and the items of further pages.
+    head: Vec<u8>,
+    /// The rest of the first page.
+    tail: Box<[u8]>,
+    /// Number of bytes of the items of the last page.
+    last: usize,
+    memory: HeldMemory,
+}
+
+impl MergedList {
+    /// Begins with the first page. Memory is counted from here on.
+    ///
+    /// # Errors
+    /// The client may not hold more.
+    pub(super) fn new(first: PageItems<'_>, mut memory: HeldMemory, caller: &Caller) -> Result<Self, OutOfMemory> {
+        memory.grow_to(first.page.len(), caller)?;
+        Ok(Self {
+            head: first.page.get(..first.end).unwrap_or_default().into(),
+            tail: first.page.get(first.end..).unwrap_or_default().as_bytes().into(),
+            last: first.text().len(),
+            memory,
+        })
+    }
+
+    /// Returns true if a page has the same items as the one before.
+    pub(super) fn ends_with(&self, items: PageItems<'_>) -> bool {
+        self.last == items.text().len() && self.head.ends_with(items.text().as_bytes())
+    }
+
+    /// Adds the items of a page.
+    ///
+    /// # Errors
+    /// The client may not hold more.
+    pub(super) fn push(&mut self, items: PageItems<'_>, caller: &Caller) -> Result<(), OutOfMemory> {
+        let text = items.text().as_bytes();
+        self.memory.grow_to(self.head.len() + self.tail.len() + text.len() + 1, caller)?;
+        self.head.push(b',');
+        self.head.extend_from_slice(text);
+        self.last = text.len();
+        Ok(())
+    }
+
+    /// The JSON of all pages.
+    pub(super) fn finish(mut self) -> Bytes {
+        self.head.extend_from_slice(&self.tail);
+        self.memory.keep_with(self.head.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proxy::memory_budget::MemoryBudget;
+
+    fn merged(pages: &[&str]) -> Result<String, String> {
+        let place = ListPlace::find(pages[0])?;
+        let caller = Caller::default();
+        let items = |page| place.items(page).ok_or("another list");
+        let mut list = MergedList::new(items(pages[0])?, MemoryBudget::default().begin(), &caller).unwrap();
+        for page in &pages[1..] {
+            list.push(items(page)?, &caller).unwrap();
+        }
+        Ok(String::from_utf8(list.finish().to_vec()).unwrap())
+    }
+
+    #[test]
+    fn the_list_of_all_pages_keeps_the_text_of_each() {
+        for (pages, expected) in [
+            (&["[1, 2]", "[3.0]"][..], Ok("[1, 2,3.0]")),
+            (
+                &[
+                    " {\"n\" : 12345678901234567890.10, \"a\" : [ {\"b\":[1]} ] , \"z\":1} ",
+                    r#"{"a":[{"b":2},{}]}"#,
+                ],
+                Ok(" {\"n\" : 12345678901234567890.10, \"a\" : [ {\"b\":[1]},{\"b\":2},{} ] , \"z\":1} "),
+            ),
+            (
+                &[r#"{"ids":[1],"rows":[{}],"none":[]}"#, r#"{"rows":[{"a":1}]}"#],
+                Ok(r#"{"ids":[1],"rows":[{},{"a":1}],"none":[]}"#),
+            ),
+            (
+                &[r#"{"ids":["a,]"],"none":[]}"#, r#"{"ids":["\"["]}"#],
+                Ok(r#"{"ids":["a,]","\"["],"none":[]}"#),
+            ),
+            (&[r#"{"a":[{}],"b":[{}]}"#], Err("it has several lists: `a`, `b`")),
+            (&[r#"{"a":[1],"b":[2],"c":[3]}"#], Err("it has several lists: `a`, `b`, and more")),
+            (&[r#"{"a":{"b":[1]}}"#], Err("it has no list of items")),
+            (&["7"], Err("it has no list of items")),
+            (&["[{}]", "[1]"], Err("another list")),
+            (&["[{}]", r#"{"a":[{}]}"#], Err("another list")),
+            (&[r#"{"a":[{}]}"#, r#"{"b":[{}]}"#], Err("another list")),
+        ] {
+            assert_eq!(merged(pages).as_deref().map_err(String::as_str), expected, "{pages:?}");
+        }
+    }
+}
