@@ -11,6 +11,7 @@ pub(crate) mod clashes;
 mod collected_pages;
 mod finished_tools;
 pub(crate) mod name;
+mod options;
 mod panics;
 #[cfg(test)]
 mod repair_proptests;
@@ -29,8 +30,6 @@ use crate::json::JsonObject;
 use bytes::Bytes;
 use foldhash::HashMap;
 use http::StatusCode;
-use http::header::HeaderMap;
-use secrecy::SecretString;
 use thiserror::Error;
 
 use self::bound_tool::BoundTool;
@@ -44,12 +43,8 @@ use crate::annotate::list::unfinished_tool::InputOptions;
 use crate::annotate::names::nearest_name;
 use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, ToolSummary, annotate};
 use crate::observe::call::note_outcome;
-use crate::observe::metrics::labels::ApiLabel;
 use crate::outbound::Clients;
-use crate::proxy::{
-    ApiProxy, Binder, BindingOptions, CacheOptions, CallError, CallOptions, Credentials, Forwarding, NoteKind, ReplyCache, RequestedPages,
-    Sandbox, ShownTool, Tenant, UpstreamOptions, link_etags, render_error,
-};
+use crate::proxy::{ApiProxy, Binder, CallError, NoteKind, ReplyCache, RequestedPages, ShownTool, Tenant, link_etags, render_error};
 use crate::search::SearchIndex;
 use crate::spec::operation::rules::AccessDemand;
 use crate::spec::operation::security;
@@ -58,6 +53,7 @@ use crate::spec::{Diagnostic, Document, Operation, operations};
 
 pub use self::bound_tool::OfferedTool;
 pub use self::name::ApiName;
+pub use self::options::ApiOptions;
 pub(crate) use self::scheme_fields::scheme_fields;
 pub(crate) use crate::proxy::auth::login::authorization::AuthorizationAnswer;
 pub(crate) use crate::proxy::auth::login::{Login, LogoutOutcome};
@@ -69,38 +65,6 @@ pub use crate::proxy::response::tool_result::ToolResult;
 pub(crate) use crate::proxy::waiting::handle::seal_handles_with;
 pub use crate::proxy::{Caller, Destination, OnMissingCredential, TenantEntry, TenantOptions, TenantSource};
 pub(crate) use crate::proxy::{Payload, Request, filter};
-
-/// The operator's settings for an API.
-#[derive(Debug, Clone, Default)]
-pub struct ApiOptions {
-    /// Settings for tools.
-    pub annotate: AnnotateOptions,
-    /// Destination of requests.
-    pub destination: Destination,
-    /// Headers that every request carries; no argument can replace them. Values that are marked sensitive are secrets, which are
-    /// taken out of replies; so are those of `Authorization`, `Cookie` and other names that say so.
-    pub headers: HeaderMap,
-    /// Credentials for the document's security schemes. Without any, nothing is asked for: a mock wants none.
-    pub credentials: Option<Credentials>,
-    /// Headers of clients that go upstream.
-    pub forward: Forwarding,
-    /// Other secrets that must not appear in a reply, such as the password of a proxy.
-    pub secrets: Vec<SecretString>,
-    /// Limits of a call.
-    pub call: CallOptions,
-    /// Limits of an upstream.
-    pub upstream: UpstreamOptions,
-    /// Sandbox that runs filters of replies, if they are offered.
-    pub sandbox: Option<Sandbox>,
-    /// Keeps replies, if it is set.
-    pub cache: Option<CacheOptions>,
-    /// The name of the API, if a server has several.
-    pub name: Option<ApiName>,
-    /// Secrets of all APIs of a server, which must not come back in a reply of this one either.
-    pub secrets_of_all: Vec<SecretString>,
-    /// The tenants to which calls go; then nothing goes to [`ApiOptions::destination`], and each has credentials of its own.
-    pub tenants: Option<TenantOptions>,
-}
 
 /// Reason for which a document does not become an API.
 #[derive(Debug, Error)]
@@ -483,27 +447,6 @@ impl Api {
             .await
             .inspect_err(|error: &CallError| note_outcome(error.outcome()))
             .unwrap_or_else(|error| render_error(&bound.target.operation, &error))
-    }
-}
-
-impl ApiOptions {
-    /// The label in metrics.
-    fn label(&self) -> ApiLabel {
-        ApiName::metrics_label(self.name.as_ref())
-    }
-
-    fn binding(&self) -> BindingOptions {
-        BindingOptions {
-            destination: self.destination.clone(),
-            headers: self.headers.clone(),
-            credentials: self.credentials.clone(),
-            forward: self.forward.clone(),
-            secrets: self.secrets.clone(),
-            secrets_of_all: self.secrets_of_all.clone(),
-            upstream: self.upstream.clone(),
-            api: self.label(),
-            has_tenants: self.tenants.is_some(),
-        }
     }
 }
 
