@@ -1,6 +1,7 @@
 //! The list of items in the JSON of a page, and the one list that the pages become. Works on the text, so that numbers keep their digits.
 
 use bytes::Bytes;
+use serde::de::IgnoredAny;
 
 use crate::proxy::caller::Caller;
 use crate::proxy::memory_budget::{HeldMemory, OutOfMemory};
@@ -44,6 +45,9 @@ impl ListPlace {
     /// # Errors
     /// The reason for which there is none, after "because".
     pub(super) fn find(page: &str) -> Result<Self, String> {
+        if !is_json(page) {
+            return Err("it is not JSON".to_owned());
+        }
         let root = Node::new(page);
         if let Some((kind, _)) = kind_of(root) {
             return Ok(Self { member: None, kind });
@@ -82,7 +86,8 @@ impl ListPlace {
 
     /// Returns the items of another page, if it has a list of the same kind or an empty one in this place.
     pub(super) fn items<'p>(&self, page: &'p str) -> Option<PageItems<'p>> {
-        let root = Node::new(page);
+        // What follows a list would end the list of all pages.
+        let root = Some(page).filter(|page| is_json(page)).map(Node::new)?;
         let list = match &self.member {
             Some(member) => root.object()?.get(member)?,
             None => root,
@@ -102,6 +107,10 @@ impl ListPlace {
         let end = start + inner.trim().len();
         (page.get(start..end)? == inner.trim()).then_some(PageItems { page, start, end, count })
     }
+}
+
+fn is_json(page: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(page).is_ok()
 }
 
 /// Returns the kind of a list, and the number of its items; `None` if the value is not a list.
@@ -185,6 +194,8 @@ impl MergedList {
 mod tests {
     use super::*;
     use crate::proxy::memory_budget::MemoryBudget;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
 
     fn merged(pages: &[&str]) -> Result<String, String> {
         let place = ListPlace::find(pages[0])?;
@@ -195,6 +206,24 @@ mod tests {
             list.push(items(page)?, &caller).unwrap();
         }
         Ok(String::from_utf8(list.finish().to_vec()).unwrap())
+    }
+
+    proptest! {
+        #[test]
+        fn the_list_of_all_pages_has_the_items_of_each_in_their_order(
+            pages in proptest::collection::vec(proptest::collection::vec(".{0,9}", 1..5), 1..5), is_member: bool, space in "[ \n]{0,2}"
+        ) {
+            let text = |items: &Vec<String>| {
+                let list = format!("{space}[{space}{}{space}]{space}", items.iter().map(|item| json!({"]": item}).to_string()).collect::<Vec<_>>().join(","));
+                if is_member { format!("{{\"a\":1,\"b\":{list},\"c\":[]}}") } else { list }
+            };
+            let texts: Vec<String> = pages.iter().map(text).collect();
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let merged: Value = serde_json::from_str(&merged(&texts).unwrap()).unwrap();
+            let list = if is_member { &merged["b"] } else { &merged };
+            let items: Vec<Value> = pages.iter().flatten().map(|item| json!({"]": item})).collect();
+            prop_assert_eq!(list, &Value::from(items));
+        }
     }
 
     #[test]
@@ -221,6 +250,10 @@ mod tests {
             (&[r#"{"a":{"b":[1]}}"#], Err("it has no list of items")),
             (&["7"], Err("it has no list of items")),
             (&["[{}]", "[1]"], Err("another list")),
+            (&["[1]", "[2],[3]"], Err("another list")),
+            (&["[1]", "[2]]"], Err("another list")),
+            (&["[1]", "[2] x]"], Err("another list")),
+            (&["[1", "[2]"], Err("it is not JSON")),
             (&["[{}]", r#"{"a":[{}]}"#], Err("another list")),
             (&[r#"{"a":[{}]}"#, r#"{"b":[{}]}"#], Err("another list")),
         ] {
