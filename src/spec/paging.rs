@@ -9,10 +9,12 @@ use super::{Document, Location, Operation, Parameter};
 pub(crate) const MAX_COLLECTED_PAGES: usize = 100;
 
 /// Parameters that say which page comes, in names without case and punctuation.
-const PLACES: [&str; 27] = [
+const PLACES: [&str; 29] = [
+    "afterid",
     "bookmark",
     "continuation",
     "continuationtoken",
+    "continue",
     "cursor",
     "exclusivestartkey",
     "marker",

@@ -16,12 +16,13 @@ use crate::spec::paging::{normalized_name, query_parameter};
 use crate::spec::{Document, Location, Operation, Parameter};
 
 /// Fields that hold a value for the next call, and the arguments that take it, in names without case and punctuation.
-const CURSORS: [(&str, &[&str]); 12] = [
+const CURSORS: [(&str, &[&str]); 13] = [
     ("nextcursor", &["cursor", "nextcursor", "after", "startingafter"]),
     ("nextpagetoken", &["pagetoken", "nextpagetoken", "token"]),
     ("nexttoken", &["nexttoken", "token", "pagetoken"]),
     ("continuationtoken", &["continuationtoken", "token"]),
     ("continuation", &["continuation", "continuationtoken"]),
+    ("continue", &["continue"]),
     ("endcursor", &["after", "cursor"]),
     ("nextmarker", &["marker", "nextmarker"]),
     ("nextoffset", &["offset"]),
@@ -279,8 +280,12 @@ impl<'c> PageCall<'c> {
             .filter(|(key, _)| AROUND.contains(&normalized_name(key).as_str()))
             .filter_map(|(_, node)| node.object())
             .collect();
-        if let Some(last) = last_id(object) {
-            return Some(self.of_value(query_parameter(self.operation, "startingafter")?, last));
+        let after_last = |names: &[&str]| {
+            let parameter = names.iter().find_map(|name| query_parameter(self.operation, name))?;
+            Some(self.of_value(parameter, last_id(object)?))
+        };
+        if let Some(found) = after_last(&["startingafter"]) {
+            return Some(found);
         }
         let mut unreachable = None;
         // At the top, `after`, `next` and `cursor` may be anything; around them is a word that says what they are.
@@ -288,7 +293,7 @@ impl<'c> PageCall<'c> {
         for (object, is_paging) in places {
             let members: Vec<_> = object.iter().map(|(key, node)| (normalized_name(key), node)).collect();
             for (field, parameters) in CURSORS {
-                let vague = matches!(field, "after" | "cursor");
+                let vague = matches!(field, "after" | "cursor" | "continue");
                 let member = members.iter().find(|(name, _)| name == field);
                 let Some((_, node)) = member.filter(|_| is_paging || !vague) else {
                     continue;
@@ -317,7 +322,8 @@ impl<'c> PageCall<'c> {
             let links = object.get("_links")?.object()?;
             links.get("next")?.object()?.get("href")?.string()
         };
-        link.or_else(href).map(|url| self.of_url(&url)).or(unreachable)
+        let by_link = link.or_else(href).map(|url| self.of_url(&url));
+        by_link.or_else(|| after_last(&["afterid", "after"])).or(unreachable)
     }
 }
 
@@ -493,6 +499,26 @@ mod tests {
                 json!({"has_more": true, "data": [{"id": "a"}, {"id": "b"}]}),
                 json!({"starting_after": "b"}),
             ),
+            (
+                &["after"],
+                "",
+                json!({"has_more": true, "data": [{"id": "a"}, {"id": "b"}]}),
+                json!({"after": "b"}),
+            ),
+            (
+                &["cursor", "after"],
+                "",
+                json!({"has_more": true, "data": [{"id": "a"}], "next_cursor": "c"}),
+                json!({"cursor": "c"}),
+            ),
+            (&["after"], "", json!({"has_more": false, "data": [{"id": "a"}]}), Value::Null),
+            (
+                &["continue"],
+                "",
+                json!({"metadata": {"continue": "c"}, "items": []}),
+                json!({"continue": "c"}),
+            ),
+            (&["continue"], "", json!({"continue": "c", "items": []}), Value::Null),
             (&["cursor"], "", json!({"next_cursor": ""}), Value::Null),
             (&["cursor"], "", json!({"next_cursor": null}), Value::Null),
         ] {
