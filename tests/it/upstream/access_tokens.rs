@@ -884,3 +884,45 @@ fn a_token_store_that_cannot_be_trusted_ends_the_start_and_a_corrupt_one_is_set_
             .any(|entry| entry.unwrap().file_name().to_string_lossy().contains(".corrupt-"))
     );
 }
+
+/// Each of the pages that one call collects may carry a token of its own, and the result holds none of them.
+#[test]
+fn p41_the_tokens_of_all_pages_are_taken_out_of_the_list() {
+    let issued = AtomicUsize::new(0);
+    let upstream = Upstream::start(Box::new(move |request| {
+        let json = |status, body: &str| reply(status, &["Content-Type: application/json"], body.as_bytes());
+        if request.path() == "/token" {
+            let number = issued.fetch_add(1, SeqCst) + 1;
+            return json(200, &format!(r#"{{"access_token":"token-number-{number}"}}"#));
+        }
+        let page: usize = request.path().split_once("cursor=").map_or(1, |(_, page)| page.parse().unwrap());
+        let token = request.header("authorization").unwrap_or_default();
+        if !token.ends_with(&page.to_string()) {
+            return json(401, "{}");
+        }
+        // As a text that other code reads once more.
+        let escaped = token.replace('-', "\\u002d");
+        let next = if page < 3 { (page + 1).to_string() } else { "null".into() };
+        json(
+            200,
+            &format!(r#"{{"items":[{{"n":{page},"own":"{token}","escaped":"{escaped}"}}],"next_cursor":{next}}}"#),
+        )
+    }));
+    let flows = json!({"clientCredentials": {"tokenUrl": "/token", "scopes": {}}});
+    let spec = SpecFile::new(
+        &json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "security": [{"pets": []}],
+            "components": {"securitySchemes": {"pets": {"type": "oauth2", "flows": flows}}},
+            "paths": {"/list": {"get": {"operationId": "list", "parameters": [{"name": "cursor", "in": "query", "schema": {"type": "integer"}}]}}}})
+        .to_string(),
+    );
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url, "--collect-pages", "9"];
+    let mut session = Session::start_with(&args, &CLIENT);
+    let result = session.call("list", &json!({"collect_pages": 9}));
+    assert_eq!(result["structuredContent"]["items"].as_array().map(Vec::len), Some(3), "{result}");
+    assert!(
+        !result.to_string().contains("token-number") && !result.to_string().contains("u002d"),
+        "{result}"
+    );
+    assert_eq!(text(&result).matches("[redacted]").count(), 6, "{result}");
+    assert_eq!(count(&upstream, "/token"), 3);
+}
