@@ -47,8 +47,8 @@ impl Api {
                 Ok::<_, CallError>((reply, next))
             };
             match page.await {
-                Ok((reply, next)) if reply.response.status.is_success() => pages.add(reply, next),
-                Ok((reply, _)) => pages.refuse(call.describe_refused_page(&reply.response)),
+                Ok((reply, next)) if reply.response.status.is_success() => pages.add(&reply, next),
+                Ok((reply, _)) => pages.refuse(&reply, call.describe_refused_page(&reply.response)),
                 Err(error) => pages.fail(&error),
             }
         }

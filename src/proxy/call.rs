@@ -3,7 +3,7 @@
 //!
 //! The request is built in `send`: once for each try, because a body may consist of open files, and once more if there is a cache, whose
 //! key is made of it. A kept reply takes the place of the API's; `finish` treats both in the same way, and builds the request only to name
-//! embedded bytes by its path.
+//! embedded bytes by its path. If a call collects pages, each of them is prepared and sent like this (`call/page.rs`).
 
 mod page;
 

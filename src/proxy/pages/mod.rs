@@ -166,10 +166,11 @@ impl CollectedPages<'_> {
     }
 
     /// Adds a page, and what it says about the one after it.
-    pub(crate) fn add(&mut self, reply: Reply, next: Option<NextPage>) {
+    pub(crate) fn add(&mut self, reply: &Reply, next: Option<NextPage>) {
         let Some(NextPage::Arguments(arguments)) = &self.next else { return };
         let arguments = arguments.clone();
-        let items = match self.merge(&reply) {
+        self.keep_redactors(reply);
+        let items = match self.merge(reply) {
             Ok(items) => items,
             Err(stop) => {
                 match stop {
@@ -185,9 +186,13 @@ impl CollectedPages<'_> {
         self.pages.push(CollectedPage { items, arguments });
         self.next = next.map(|next| self.with_all_changes(next));
         self.first.age = self.first.age.max(reply.age);
-        for redactor in reply.redactors {
-            if !self.first.redactors.iter().any(|known| Arc::ptr_eq(known, &redactor)) {
-                self.first.redactors.push(redactor);
+    }
+
+    /// Takes the credentials that were fetched for a page out of the whole result.
+    fn keep_redactors(&mut self, reply: &Reply) {
+        for redactor in &reply.redactors {
+            if !self.first.redactors.iter().any(|known| Arc::ptr_eq(known, redactor)) {
+                self.first.redactors.push(Arc::clone(redactor));
             }
         }
     }
@@ -230,9 +235,10 @@ impl CollectedPages<'_> {
         });
     }
 
-    /// Ends with a reply to the next page that is not a success, in words.
-    pub(crate) fn refuse(&mut self, answer: String) {
-        self.stop = Some(Stop::Failed(answer));
+    /// Ends with a reply to the next page that is not a success, and its description.
+    pub(crate) fn refuse(&mut self, reply: &Reply, description: String) {
+        self.keep_redactors(reply);
+        self.stop = Some(Stop::Failed(description));
     }
 
     /// The reply with the items of all pages, and the report on them.

@@ -24,9 +24,10 @@ const MAX_SHAPED_BYTES: usize = 8 << 20;
 /// Placeholder of a record that cannot be parsed.
 const WITHHELD_RECORD: &str = "[withheld: not JSON]";
 
-/// Returns the number of bytes that a reply may have for a rule to be applied, if the rule has such a limit.
+/// Returns the number of bytes that a success may have for a rule to be applied, if the rule has such a limit.
 pub(crate) fn max_shaped_bytes(rule: &ResponseRule) -> Option<usize> {
-    (rule.withholds() || rule.max_items.is_some()).then_some(MAX_SHAPED_BYTES)
+    let is_tree_needed = !rule.drop.is_empty() || !rule.fields.is_empty() || rule.max_items.is_some();
+    is_tree_needed.then_some(MAX_SHAPED_BYTES)
 }
 
 /// Reason for which a reply is withheld, in words for a model.

@@ -902,7 +902,10 @@ fn p41_the_tokens_of_all_pages_are_taken_out_of_the_list() {
         }
         // As a text that other code reads once more.
         let escaped = token.replace('-', "\\u002d");
-        let next = if page < 3 { (page + 1).to_string() } else { "null".into() };
+        if page == 4 {
+            return json(400, &format!(r#"{{"own":"{token}","escaped":"{escaped}"}}"#));
+        }
+        let next = page + 1;
         json(
             200,
             &format!(r#"{{"items":[{{"n":{page},"own":"{token}","escaped":"{escaped}"}}],"next_cursor":{next}}}"#),
@@ -923,6 +926,6 @@ fn p41_the_tokens_of_all_pages_are_taken_out_of_the_list() {
         !result.to_string().contains("token-number") && !result.to_string().contains("u002d"),
         "{result}"
     );
-    assert_eq!(text(&result).matches("[redacted]").count(), 6, "{result}");
-    assert_eq!(count(&upstream, "/token"), 3);
+    assert_eq!(text(&result).matches("[redacted]").count(), 8, "{result}");
+    assert_eq!(count(&upstream, "/token"), 4);
 }

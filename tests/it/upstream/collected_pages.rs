@@ -186,6 +186,19 @@ fn p12_all_pages_together_are_no_larger_than_a_reply() {
     assert_eq!(count(&result), 2);
 }
 
+/// A rule is not applied to a larger reply, which it would withhold.
+#[test]
+fn pages_of_a_tool_with_a_rule_are_no_larger_than_the_rule_can_be_applied_to() {
+    let text = "x".repeat(5 << 20);
+    let (spec, upstream) = (cursors(), endless(move |number| format!(r#"[{{"id":{number},"text":"{text}"}}]"#)));
+    let config = json!({"collect_pages": 5, "overrides": [{"response": {"fields": ["/items/*/id"]}}]});
+    let config = SpecFile::new(&config.to_string());
+    let mut session = Session::serving(&spec, &upstream, &["--config", config.path()]);
+    let result = session.call("list", &json!({"collect_pages": 5}));
+    assert_eq!(result["structuredContent"]["items"], json!([{"id": 0}]), "{result}");
+    assert!(notes(&result).contains("all pages may have 8388608 bytes together"), "{result}");
+}
+
 #[test]
 fn p45_pages_count_as_the_memory_of_their_client() {
     let page = format!(r#"["{}"]"#, "x".repeat(6 << 20));

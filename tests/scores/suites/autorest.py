@@ -19,7 +19,7 @@ KNOWN = [
     (r"(Path|Query)UrlEncoding", "`x-ms-skip-url-encoding`, an extension: values are always encoded"),
     (
         r"PagingCustomUrlPartial|PagingReturnModelWithXMSClientName|PagingFragment|PagingFirstResponseEmpty",
-        "pages by `x-ms-pageable` and `x-ms-paths`, extensions",
+        "pages by `x-ms-pageable` and `x-ms-paths`, extensions: a next page is another path, and no URL of a reply is followed",
     ),
     (r"MultiapiDifferentCalls|ApiVersionThreePDF", "keys that the server never counts"),
     (r"UrlPaths(Byte|String)Empty", "an empty value in a path is refused: it would name another resource"),
