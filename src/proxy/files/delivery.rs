@@ -50,6 +50,11 @@ impl FileDestination {
 }
 
 impl FilePlan<'_> {
+    /// Returns true if a reply can become a file.
+    pub(crate) fn has_destination(&self) -> bool {
+        self.delivery.destination.is_some()
+    }
+
     /// The same with more redactors.
     pub(crate) fn with<'p>(&'p self, redactors: &'p [Arc<Redactor>]) -> FilePlan<'p> {
         FilePlan {

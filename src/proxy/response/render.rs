@@ -157,8 +157,9 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
     if operation.method == Method::HEAD || (response.stopped.is_none() && is_blank(content_type, &response.body)) {
         return ToolResult::of_text(headline(response, rendering.headers), rendering.promise.text_form());
     }
-    if rendering.is_file {
-        let setting = undelivered(rendering).unwrap_or_default();
+    if rendering.is_file
+        && let Some(setting) = undelivered(rendering)
+    {
         return missing_destination(response, setting, rendering.promise.text_form());
     }
     if let Some(framing) = Framing::of(content_type) {
@@ -180,7 +181,9 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
     } else {
         rendering.max_bytes
     };
-    let (text, media) = parts_in_room(&parts, &mut room, rendering);
+    // A part of a reply never becomes a file.
+    let delivery = rendering.delivery.filter(|_| parts.len() == 1);
+    let (text, media) = parts_in_room(&parts, &mut room, Rendering { delivery, ..rendering });
     let (kept, loss) = truncate::truncate_text(&text, room);
     let mut result = ToolResult::of_text(kept, rendering.promise.text_form()).with_media(media);
     if is_unexpected_page(operation, content_type, rendering.document) {

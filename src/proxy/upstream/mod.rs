@@ -260,7 +260,10 @@ impl Upstream {
             timer.propagate(&mut request.headers);
         }
         // On the heap: it is most of what a call holds while it waits, and servers move what waits for it from place to place.
-        let token_redactors = authentication.redactors();
+        let mut token_redactors = Vec::new();
+        if call.file.as_ref().is_some_and(FilePlan::has_destination) {
+            token_redactors = authentication.redactors();
+        }
         let plan = call.file.as_ref().map(|plan| plan.with(&token_redactors));
         let exchange = exchange::exchange(&self.client, request, call.options, deadline, call.caller, plan.as_ref());
         let exchange = Box::pin(exchange);

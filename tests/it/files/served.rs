@@ -375,6 +375,15 @@ fn p54_a_store_needs_clients_that_authenticate_and_a_url() {
 }
 
 #[test]
+fn the_start_says_what_links_need_with_several_replicas() {
+    let (spec, (_outside, root)) = (spec(), folder());
+    let args = ["--spec", spec.path(), "--base-url", "http://127.0.0.1:9", "--file-store", &root];
+    let more = ["--shared-state", "redis://127.0.0.1:9", "--state-key-env", "KEY"];
+    let server = HttpServer::start_with(&[&args[..], &more].concat(), &[("KEY", &"ab".repeat(32))]);
+    server.logged("route each client to one of them, or give all of them one folder and one state key");
+}
+
+#[test]
 fn links_begin_with_the_public_url() {
     let (upstream, spec, (_outside, root)) = (upstream(100_000), spec(), folder());
     let args = ["--spec", spec.path(), "--base-url", &upstream.url, "--file-store", &root];
