@@ -185,18 +185,15 @@ struct BodyLimits<'b> {
 impl BodyLimits<'_> {
     /// The error for a reply that is too large.
     fn too_large(&self, reply: &reqwest::Response) -> CallError {
-        let delivery = self
-            .plan
-            .map(|plan| plan.delivery)
-            .filter(|delivery| delivery.destination.is_none());
+        let undelivered = self.plan.filter(|plan| !plan.has_destination() && reply.status().is_success());
         let kind = reply_kind(content_type(reply.headers()), b"");
         let is_text = matches!(kind, ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart);
         CallError::TooLarge {
             limit: self.bytes,
-            file: delivery.filter(|_| !is_text).map(|delivery| UndeliveredFile {
+            file: undelivered.filter(|_| !is_text).map(|plan| UndeliveredFile {
                 media_type: essence_or_bytes(content_type(reply.headers())).into(),
                 length: reply.content_length(),
-                setting: delivery.setting,
+                setting: plan.delivery.setting,
             }),
         }
     }

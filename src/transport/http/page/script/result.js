@@ -53,6 +53,11 @@ function block(part) {
   if (part.type === "text") return part.text ? long(part.text, "Text of the result") : make("p", "The result is empty.", "note");
   const resource = part.resource || {}, data = part.data || resource.blob, kind = part.mimeType || resource.mimeType || "application/octet-stream";
   if (resource.text !== undefined) return long(resource.text, "Text of the result");
+  if (part.type === "resource_link") {
+    const file = make("a", `Download ${part.name}, ${kind}, ${inBytes(part.size)}`);
+    file.href = part.uri;
+    return wrap("p", "file", file);
+  }
   if (!data) return long(JSON.stringify(part), "Part of the result");
   const size = inBytes(Math.floor(data.length * 3 / 4));
   if (part.type === "image" && PICTURES.includes(kind)) {
