@@ -8,7 +8,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 use crate::annotate::{Hint, Hints};
 use crate::api::OfferedTool;
 use crate::mcp::page_tools::describe_tool;
-use crate::spec::operation::rules::OperationRules;
+use crate::spec::operation::rules::{OperationRules, WaitRule};
 use crate::text::{counted, one_line};
 use crate::transport::http::page::page_as_file;
 
@@ -232,6 +232,25 @@ fn explain_rules(rules: &OperationRules, out: &mut String) {
         let keys: Vec<&str> = keys.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect();
         let _ = writeln!(out, "  response · {}", keys.join(", "));
     }
+    if let Some(rule) = &rules.wait {
+        let _ = writeln!(out, "  wait · {}", explain_wait(rule));
+    }
+}
+
+/// The keys of a rule for waiting.
+fn explain_wait(rule: &WaitRule) -> String {
+    let WaitRule::Wait(settings) = rule else {
+        return "false".to_owned();
+    };
+    let keys = [
+        ("status", settings.status.is_some()),
+        ("done", settings.done.is_some()),
+        ("failed", settings.failed.is_some()),
+        ("result", settings.result.is_some()),
+        ("interval", settings.interval.is_some()),
+    ];
+    let keys: Vec<&str> = keys.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect();
+    keys.join(", ")
 }
 
 /// The tools as a JSON array: each as clients get it, with its operation and the source of each hint.

@@ -86,7 +86,7 @@ pub(crate) struct ResolvedCall {
     /// The name of the meta-tool that waits, if the endpoint has it.
     wait_tool: Option<String>,
     /// State of the call, if it goes on.
-    wait: Option<OpenedWait>,
+    wait: Option<Box<OpenedWait>>,
 }
 
 impl Catalog {
@@ -460,7 +460,7 @@ impl ResolvedCall {
     /// The same call as one that goes on, through the meta-tool of that name.
     pub(super) fn going_on(self, wait: OpenedWait, meta_tool: String) -> Self {
         Self {
-            wait: Some(wait),
+            wait: Some(Box::new(wait)),
             meta_tool: Some((MetaToolKind::Wait, meta_tool)),
             ..self
         }
@@ -502,7 +502,10 @@ impl ResolvedCall {
             })
         };
         let mut result = match wait {
-            Some(OpenedWait { state, is_look }) => self.of.api.resume_at(self.tool, state, is_look, caller, &shown_tool).await,
+            Some(wait) => {
+                let OpenedWait { state, is_look } = *wait;
+                self.of.api.resume_at(self.tool, state, is_look, caller, &shown_tool).await
+            }
             None => self.of.api.call_at(self.tool, arguments, caller, &shown_tool).await,
         };
         if let Some((_, tool)) = &self.meta_tool {

@@ -22,8 +22,35 @@ const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mN
 
 /// The first success that the operation declares, with its first example, else with a generated value.
 pub(crate) fn mock_answer(document: &Document, operation: &Operation) -> Answer {
-    let mut declared = response::successes(document, operation);
-    let first = if declared.is_empty() { None } else { Some(declared.remove(0)) };
+    let declared = response::successes(document, operation);
+    answer_of(document, operation, declared.into_iter().next())
+}
+
+/// The declared answer to an operation that is done later; `None` if 202 is not declared.
+pub(crate) fn accepted_answer(document: &Document, operation: &Operation) -> Option<Answer> {
+    let mut declared = response::successes(document, operation).into_iter();
+    let accepted = declared.find(is_accepted)?;
+    Some(answer_of(document, operation, Some(accepted)))
+}
+
+/// The answer once an operation is done: the first other success that it declares.
+pub(crate) fn done_answer(document: &Document, operation: &Operation) -> Answer {
+    let mut declared = response::successes(document, operation).into_iter();
+    match declared.find(|response| !is_accepted(response)) {
+        Some(done) => answer_of(document, operation, Some(done)),
+        None => Answer {
+            status: StatusCode::OK,
+            content_type: Some("application/json".into()),
+            body: br#"{"status":"succeeded"}"#.to_vec(),
+        },
+    }
+}
+
+fn is_accepted(response: &ResponseObject<'_>) -> bool {
+    response.status == DeclaredStatus::Status(openapiv3::StatusCode::Code(202))
+}
+
+fn answer_of(document: &Document, operation: &Operation, first: Option<ResponseObject<'_>>) -> Answer {
     let status = first.as_ref().map_or(StatusCode::OK, status_code);
     let media = first.map(|response| response.media).unwrap_or_default();
     let chosen = media.into_iter().min_by_key(|media| MediaKind::of(&media.name));

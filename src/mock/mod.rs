@@ -1,7 +1,8 @@
 //! An upstream made from the document itself: what `--mock` calls instead of the real API.
 //!
 //! A real HTTP server on a loopback port, so that a mocked call takes exactly the path of a real one. It answers with the
-//! document's examples, else with a value that fits the schema.
+//! document's examples, else with a value that fits the schema. An operation that declares 202 is done at the second request for its
+//! status.
 
 mod answer;
 mod generate;
@@ -17,7 +18,7 @@ use percent_encoding::percent_decode_str;
 use tokio::task::AbortHandle;
 use url::Url;
 
-use self::answer::{Answer, mock_answer};
+use self::answer::{Answer, accepted_answer, done_answer, mock_answer};
 use crate::spec::operation::template::TemplatePart;
 use crate::spec::{Document, Operation, PathTemplate, operations};
 
@@ -86,25 +87,72 @@ pub(crate) async fn start_mock(document: Arc<Document>) -> std::io::Result<Runni
     })
 }
 
+/// The path below which the mock has the status of operations that are done later: the number of a route, and that of the request.
+const STATUS_PATH: &str = "/openapi-mcp-mock/";
+/// Number of requests for a status until its operation is done.
+const STATUS_REQUESTS: usize = 2;
+
 async fn handle(State(mock): State<Arc<Mock>>, request: Request) -> Response {
     let path = request.uri().path();
+    if let Some(status) = path.strip_prefix(STATUS_PATH) {
+        return answer_status(&mock, status).unwrap_or_else(not_found);
+    }
     let found = mock
         .routes
         .iter()
-        .find(|route| route.operation.method == *request.method() && matches(&route.operation.template, path));
-    let Some(route) = found else {
-        return (
-            StatusCode::NOT_FOUND,
-            [(header::CONTENT_TYPE, "application/problem+json")],
-            r#"{"title":"Not Found","detail":"the mock knows no such operation"}"#,
-        )
-            .into_response();
+        .position(|route| route.operation.method == *request.method() && matches(&route.operation.template, path));
+    let Some((place, route)) = found.and_then(|place| Some((place, mock.routes.get(place)?))) else {
+        return not_found();
     };
+    match accepted_answer(&mock.document, &route.operation) {
+        Some(answer) => running(answer, place, 1),
+        None => respond(mock_answer(&mock.document, &route.operation)),
+    }
+}
+
+/// Answers a request for the status of an operation.
+fn answer_status(mock: &Mock, status: &str) -> Option<Response> {
+    let (place, request) = status.split_once('/')?;
+    let (place, request): (usize, usize) = (place.parse().ok()?, request.parse().ok()?);
+    let operation = &mock.routes.get(place)?.operation;
+    if request >= STATUS_REQUESTS {
+        return Some(respond(done_answer(&mock.document, operation)));
+    }
+    let answer = Answer {
+        status: StatusCode::ACCEPTED,
+        content_type: None,
+        body: Vec::new(),
+    };
+    Some(running(answer, place, request + 1))
+}
+
+/// An answer of an operation that runs, with the URL of its status.
+fn running(answer: Answer, place: usize, request: usize) -> Response {
+    let mut response = respond(answer);
+    if let Ok(url) = format!("{STATUS_PATH}{place}/{request}").parse() {
+        response.headers_mut().insert(header::LOCATION, url);
+    }
+    response
+        .headers_mut()
+        .insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
+    response
+}
+
+fn not_found() -> Response {
+    (
+        StatusCode::NOT_FOUND,
+        [(header::CONTENT_TYPE, "application/problem+json")],
+        r#"{"title":"Not Found","detail":"the mock knows no such operation"}"#,
+    )
+        .into_response()
+}
+
+fn respond(answer: Answer) -> Response {
     let Answer {
         status,
         content_type,
         body,
-    } = mock_answer(&mock.document, &route.operation);
+    } = answer;
     let mut response = (status, body).into_response();
     response.headers_mut().remove(header::CONTENT_TYPE);
     if let Some(content_type) = content_type.and_then(|text| text.parse().ok()) {

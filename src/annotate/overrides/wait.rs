@@ -5,8 +5,8 @@ use std::sync::Arc;
 use http::Method;
 
 use super::Override;
-use crate::spec::Operation;
-use crate::spec::operation::rules::WaitRule;
+use crate::spec::operation::rules::{NamedRead, WaitRule};
+use crate::spec::{Location, Operation};
 use crate::text::one_line;
 
 /// Notes in each operation what rules say of waiting. Returns a sentence for each named operation that is not there.
@@ -20,20 +20,10 @@ pub(crate) fn rule_waits<'s>(operations: &mut [Box<Operation>], said: impl Itera
         let mut found = Vec::new();
         if let WaitRule::Wait(settings) = wait {
             for named in settings.named_reads() {
-                let is_named = |operation: &&Box<Operation>| {
-                    operation.method == Method::GET
-                        && (operation.id.as_deref() == Some(named.name.as_str()) || operation.label() == named.name)
-                };
-                if let Some(operation) = operations.iter().find(is_named) {
-                    found.push((named.name.clone(), Arc::new(Operation::clone(operation))));
-                    continue;
-                }
-                let problem = format!(
-                    "`wait` in `overrides` names the operation `{}`, and the document has no GET with that operationId, or that method and path",
-                    one_line(&named.name)
-                );
-                if !problems.contains(&problem) {
-                    problems.push(problem);
+                match find_named(named, operations) {
+                    Ok(operation) => found.push((named.name.clone(), Arc::new(operation.clone()))),
+                    Err(problem) if problems.contains(&problem) => {}
+                    Err(problem) => problems.push(problem),
                 }
             }
         }
@@ -43,4 +33,29 @@ pub(crate) fn rule_waits<'s>(operations: &mut [Box<Operation>], said: impl Itera
         }
     }
     problems
+}
+
+/// Finds the operation that a rule names, with all parameters that the rule names.
+///
+/// # Errors
+/// A sentence that says what is not there.
+fn find_named<'o>(named: &NamedRead, operations: &'o [Box<Operation>]) -> Result<&'o Operation, String> {
+    let is_named = |operation: &&Operation| {
+        operation.method == Method::GET && (operation.id.as_deref() == Some(named.name.as_str()) || operation.label() == named.name)
+    };
+    let name = one_line(&named.name);
+    let Some(operation) = operations.iter().map(Box::as_ref).find(is_named) else {
+        return Err(format!(
+            "`wait` in `overrides` names the operation `{name}`, and the document has no GET with that operationId, or that method and path"
+        ));
+    };
+    let has = |location: Location, name: &str| operation.parameters.iter().any(|parameter| parameter.is(location, name));
+    match named.arguments.iter().find(|(location, name, _)| !has(*location, name)) {
+        Some((location, argument, _)) => Err(format!(
+            "`wait` in `overrides` names the argument `{}:{}` of `{name}`, which it does not have",
+            location.as_str(),
+            one_line(argument)
+        )),
+        None => Ok(operation),
+    }
 }

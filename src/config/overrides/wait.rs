@@ -20,7 +20,7 @@ const MAX_INTERVAL: u64 = 3600;
 pub(super) enum WaitSchema {
     /// `false`: calls never wait
     Never(bool),
-    Wait(WaitSettingsSchema),
+    Wait(Box<WaitSettingsSchema>),
 }
 
 #[cfg(test)]

@@ -189,9 +189,8 @@ mod tests {
         };
         for forged in (0..handle.len())
             .map(changed)
-            .chain(["".into(), "x".into(), "A".repeat(5000), handle[1..].into()])
+            .chain([String::new(), "x".into(), "A".repeat(5000), handle.replacen('A', "", 1)])
         {
-            // The last character has bits that say nothing.
             let opened = WaitState::open(&forged, of, now).err();
             assert!(opened == Some(HandleError::Foreign), "{forged}");
         }

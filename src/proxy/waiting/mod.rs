@@ -18,6 +18,7 @@ use self::handle::{HandleScope, WaitState};
 use self::places::WaitingPlace;
 use self::recognize::{FoundStatus, StatusKind, header_url, recognize, settings};
 use self::remark::{Unfinished, WaitRemark};
+use self::requests::{checked_url, url_of_state};
 use self::schedule::Schedule;
 use self::status_url::{IsOpen, UrlRefusal, path_and_query};
 use self::verdict::{Progress, StatusVerdict};
@@ -153,15 +154,12 @@ impl ApiProxy {
         let original = self.original_url(call).ok_or("its request cannot be made again")?;
         let (kind, url) = match found {
             FoundStatus::Url(kind, text) => {
-                let url = self
-                    .checked_url(call, &text, &original, kind, is_open)
-                    .map_err(UrlRefusal::describe)?;
+                let url = checked_url(call, &text, &original, kind, is_open).map_err(UrlRefusal::describe)?;
                 (kind, path_and_query(&url))
             }
             FoundStatus::Own => {
                 let own = path_and_query(&original);
-                self.checked_url(call, &own, &original, StatusKind::Own, is_open)
-                    .map_err(UrlRefusal::describe)?;
+                checked_url(call, &own, &original, StatusKind::Own, is_open).map_err(UrlRefusal::describe)?;
                 (StatusKind::Own, own)
             }
             FoundStatus::Operation(named) => {
@@ -224,7 +222,7 @@ impl Wait<'_> {
     /// Asks once.
     async fn step(&mut self, deadline: Instant) -> Step {
         let operation = &self.call.target.operation;
-        let url = self.proxy.url_of_state(self.call, &self.state, self.is_open);
+        let url = url_of_state(self.call, &self.state, self.is_open);
         let url = match url {
             Ok(url) => url,
             Err(refusal) => return Step::End(WaitRemark::NotAsked(refusal.describe())),
@@ -295,7 +293,7 @@ impl Wait<'_> {
 
     /// Continues with another URL of a reply.
     fn move_to(&mut self, text: &str, from: &url::Url, next: Step) -> Step {
-        match self.proxy.checked_url(self.call, text, from, self.state.kind, self.is_open) {
+        match checked_url(self.call, text, from, self.state.kind, self.is_open) {
             Ok(url) => {
                 self.state.url = path_and_query(&url);
                 next

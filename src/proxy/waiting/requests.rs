@@ -48,7 +48,7 @@ impl ApiProxy {
         });
         note(|record| attempts = record.attempts);
         let outgoing = OutgoingCall {
-            make: || Ok(self.status_request(call, url)),
+            make: || Ok(status_request(call, url)),
             credential: call.credential,
             refused_tokens: &call.target.refused_tokens,
             // The wait has its own pauses.
@@ -73,52 +73,6 @@ impl ApiProxy {
             Err(error) => tracing::debug!(%tool, "the status of an operation could not be asked for: {error}"),
         }
         outcome
-    }
-
-    fn status_request(&self, call: &PreparedCall<'_>, url: &Url) -> Request {
-        let injected = &call.credential.fixed;
-        let mut url = url.clone();
-        // A reply may repeat what the operator adds to each request.
-        let own = |pair: &&str| {
-            let key = pair.split('=').next().unwrap_or_default();
-            !injected
-                .query
-                .iter()
-                .any(|(name, _)| name == key || same_key(name, key) || same_key(key, name))
-        };
-        let kept: Vec<String> = url
-            .query()
-            .into_iter()
-            .flat_map(|query| query.split('&'))
-            .filter(own)
-            .map(str::to_owned)
-            .collect();
-        let added = injected.query.iter().map(|(name, value)| format!("{name}={value}"));
-        let pairs: Vec<String> = kept.into_iter().chain(added).collect();
-        if !injected.query.is_empty() {
-            url.set_query(Some(pairs.join("&")).filter(|query| !query.is_empty()).as_deref());
-        }
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, ACCEPTED);
-        if let Ok(cookies) = HeaderValue::from_str(&injected.cookies.join("; "))
-            && !injected.cookies.is_empty()
-        {
-            headers.insert(COOKIE, cookies);
-        }
-        for (name, value) in injected
-            .headers
-            .iter()
-            .chain(call.forwarded.iter().flat_map(|(headers, _)| headers))
-        {
-            headers.insert(name, value.clone());
-        }
-        Request {
-            method: Method::GET,
-            url,
-            headers,
-            body: None,
-            may_stream: false,
-        }
     }
 
     /// The URL of the request of a call, without the operator's additions.
@@ -180,31 +134,6 @@ impl ApiProxy {
             .collect()
     }
 
-    /// Checks a URL of a reply to the request for `from`.
-    ///
-    /// # Errors
-    /// [`UrlRefusal`]
-    pub(super) fn checked_url(
-        &self,
-        call: &PreparedCall<'_>,
-        text: &str,
-        from: &Url,
-        kind: StatusKind,
-        is_open: IsOpen<'_>,
-    ) -> Result<Url, UrlRefusal> {
-        // The operator has named the operation.
-        let is_allowed = |full: &str, below: &str| kind == StatusKind::Operation || is_open(full, below);
-        StatusUrl::read(text, from, call.base, &is_allowed).map(StatusUrl::into_url)
-    }
-
-    /// The URL of the next request of a wait.
-    ///
-    /// # Errors
-    /// [`UrlRefusal`], if what is served has changed since.
-    pub(super) fn url_of_state(&self, call: &PreparedCall<'_>, state: &WaitState, is_open: IsOpen<'_>) -> Result<Url, UrlRefusal> {
-        self.checked_url(call, &state.url, call.base.url(), state.kind, is_open)
-    }
-
     /// The URL of the result of an operation that is done; `None` if the last status is the result.
     pub(super) fn result_url(
         &self,
@@ -215,7 +144,7 @@ impl ApiProxy {
         is_open: IsOpen<'_>,
     ) -> Option<(StatusKind, Url)> {
         let operation = &call.target.operation;
-        let checked = |kind: StatusKind, text: &str| Some((kind, self.checked_url(call, text, from, kind, is_open).ok()?));
+        let checked = |kind: StatusKind, text: &str| Some((kind, checked_url(call, text, from, kind, is_open).ok()?));
         let original = || checked(StatusKind::Own, &state.original);
         let location = || checked(StatusKind::Location, state.location.as_deref()?);
         let text_at = |place: &str| Some(json_of(status)?.pointer(place)?.as_str()?.to_owned());
@@ -296,4 +225,74 @@ impl ApiProxy {
             .for_each(|redactor| redactor.redact_line(&mut word));
         word
     }
+}
+
+fn status_request(call: &PreparedCall<'_>, url: &Url) -> Request {
+    let injected = &call.credential.fixed;
+    let mut url = url.clone();
+    // A reply may repeat what the operator adds to each request.
+    let own = |pair: &&str| {
+        let key = pair.split('=').next().unwrap_or_default();
+        !injected
+            .query
+            .iter()
+            .any(|(name, _)| name == key || same_key(name, key) || same_key(key, name))
+    };
+    let kept: Vec<String> = url
+        .query()
+        .into_iter()
+        .flat_map(|query| query.split('&'))
+        .filter(own)
+        .map(str::to_owned)
+        .collect();
+    let added = injected.query.iter().map(|(name, value)| format!("{name}={value}"));
+    let pairs: Vec<String> = kept.into_iter().chain(added).collect();
+    if !injected.query.is_empty() {
+        url.set_query(Some(pairs.join("&")).filter(|query| !query.is_empty()).as_deref());
+    }
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, ACCEPTED);
+    if let Ok(cookies) = HeaderValue::from_str(&injected.cookies.join("; "))
+        && !injected.cookies.is_empty()
+    {
+        headers.insert(COOKIE, cookies);
+    }
+    for (name, value) in injected
+        .headers
+        .iter()
+        .chain(call.forwarded.iter().flat_map(|(headers, _)| headers))
+    {
+        headers.insert(name, value.clone());
+    }
+    Request {
+        method: Method::GET,
+        url,
+        headers,
+        body: None,
+        may_stream: false,
+    }
+}
+
+/// Checks a URL of a reply to the request for `from`.
+///
+/// # Errors
+/// [`UrlRefusal`]
+pub(super) fn checked_url(
+    call: &PreparedCall<'_>,
+    text: &str,
+    from: &Url,
+    kind: StatusKind,
+    is_open: IsOpen<'_>,
+) -> Result<Url, UrlRefusal> {
+    // The operator has named the operation.
+    let is_allowed = |full: &str, below: &str| kind == StatusKind::Operation || is_open(full, below);
+    StatusUrl::read(text, from, call.base, &is_allowed).map(StatusUrl::into_url)
+}
+
+/// The URL of the next request of a wait.
+///
+/// # Errors
+/// [`UrlRefusal`], if what is served has changed since.
+pub(super) fn url_of_state(call: &PreparedCall<'_>, state: &WaitState, is_open: IsOpen<'_>) -> Result<Url, UrlRefusal> {
+    checked_url(call, &state.url, call.base.url(), state.kind, is_open)
 }

@@ -37,13 +37,12 @@ impl Schedule {
     /// Continues after a reply, or after none: at `Retry-After`, else after a pause that doubles.
     pub(crate) fn advance(&mut self, reply: Option<&Response>, now: SystemTime) {
         let wanted = reply.and_then(|reply| retry::wanted(reply, now));
-        let pause = match wanted {
-            Some(wanted) => wanted.as_secs() + u64::from(wanted.subsec_nanos() > 0),
-            None => {
-                let pause = self.pause;
-                self.pause = pause.max(pause.saturating_mul(2).min(MAX_DOUBLED_PAUSE));
-                pause
-            }
+        let pause = if let Some(wanted) = wanted {
+            wanted.as_secs() + u64::from(wanted.subsec_nanos() > 0)
+        } else {
+            let pause = self.pause;
+            self.pause = pause.max(pause.saturating_mul(2).min(MAX_DOUBLED_PAUSE));
+            pause
         };
         let pause = Duration::from_secs(pause.clamp(MIN_PAUSE, MAX_PAUSE));
         self.due = milliseconds(now + pause);

@@ -121,7 +121,7 @@ fn through_the_meta_tools_an_operation_waits_in_the_same_way() {
 }
 
 #[test]
-fn a_handle_that_was_changed_or_is_another_clients_or_of_another_endpoint_is_refused() {
+fn p81_a_handle_that_was_changed_or_is_another_clients_or_of_another_endpoint_is_refused() {
     let (spec, upstream) = (spec(), slow(100));
     let config = SpecFile::new(&json!({"auth_tokens": [{"name": "one", "env": "ONE"}, {"name": "two", "env": "TWO"}]}).to_string());
     let flags = [
@@ -151,20 +151,32 @@ fn a_handle_that_was_changed_or_is_another_clients_or_of_another_endpoint_is_ref
         );
         let answer = server.raw(&request.replacen("POST /mcp ", &format!("POST {path} "), 1));
         let body = answer.split_once("\r\n\r\n").unwrap().1;
-        let json = &body[body.find('{').unwrap_or_default()..=body.rfind('}').unwrap_or_default()];
+        let json = body
+            .trim_start_matches(|character| character != '{')
+            .trim_end_matches(|character| character != '}');
         serde_json::from_str::<Value>(json).unwrap_or_else(|_| panic!("{answer}"))["result"].clone()
     };
     let (one, two) = (variables[0].1, variables[1].1);
     let begun = call("/mcp", one, "export", json!({}));
     let handle = handle_in(text(&begun));
-    let mut changed = handle.clone();
-    changed.replace_range(40..41, if &handle[40..41] == "A" { "B" } else { "A" });
+    // In the middle, without its end, and one that is none.
+    let changed: String = handle
+        .char_indices()
+        .map(|(at, character)| {
+            if at == 40 {
+                if character == 'A' { 'B' } else { 'A' }
+            } else {
+                character
+            }
+        })
+        .collect();
+    let cut: String = handle.chars().skip(1).collect();
     upstream.take_all();
     for (path, token, handle) in [
         ("/mcp", two, handle.as_str()),
         ("/mcp/readonly", one, &handle),
         ("/mcp", one, &changed),
-        ("/mcp", one, &handle[1..]),
+        ("/mcp", one, &cut),
         ("/mcp", one, "x"),
         ("/mcp", one, &"A".repeat(5000)),
     ] {
@@ -327,7 +339,7 @@ fn many_waiting_calls_do_not_slow_others_down() {
 }
 
 #[test]
-fn a_call_that_is_cancelled_asks_no_more() {
+fn p24_a_call_that_is_cancelled_asks_no_more() {
     let calls = AtomicUsize::new(0);
     let upstream = Upstream::start(Box::new(move |request| match request.path() {
         "/exports" => reply(202, &[&format!("Location: /jobs/{}", calls.fetch_add(1, SeqCst))], b""),
@@ -376,4 +388,18 @@ fn the_command_waits_too_and_goes_on_with_a_handle() {
         .to_owned();
     let done = call(&["--state-key-file", &key, "--handle", &handle], "export");
     assert!(stdout(&done).contains("\"rows\": 3"), "{} {}", stdout(&done), stderr(&done));
+}
+
+#[test]
+fn the_mock_plays_an_operation_that_takes_long() {
+    let example = |value: Value| json!({"description": "d", "content": {"application/json": {"example": value}}});
+    let spec = SpecFile::with_paths(&json!({
+        "/exports": {"post": {"operationId": "export", "responses": {"200": example(json!({"rows": 3})), "202": example(json!({"state": "queued"}))}}},
+        "/jobs": {"delete": {"operationId": "stop", "responses": {"202": example(json!({"state": "queued"}))}}},
+    }));
+    for (tool, expected) in [("export", "\"rows\": 3"), ("stop", "\"status\": \"succeeded\"")] {
+        let done = run(&["call", "--spec", spec.path(), "--mock", tool]);
+        assert!(stdout(&done).contains(expected), "{tool}: {} {}", stdout(&done), stderr(&done));
+        assert!(stderr(&done).contains("this is its result"), "{tool}: {}", stderr(&done));
+    }
 }

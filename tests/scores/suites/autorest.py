@@ -13,7 +13,7 @@ from autorest_values import CLIENT, VALUES
 from drive import Score, Session, words
 
 KNOWN = [
-    (r"LRO|CustomHeader(Put|Post)", "long-running operations: what a reply points to is not polled"),
+    (r"LRO|CustomHeader(Put|Post)", "long-running operations that the server lets end by a cookie, and calls keep no cookies"),
     (r"HttpRetry(408|500|503Post|504Patch)|PagingMultipleRetry", "not repeated: 408, 500, and after 503 and 504 a POST or PATCH"),
     (r"HttpRetry", "repeated, but the server knows a repetition by its cookie, and calls keep no cookies"),
     (r"(Path|Query)UrlEncoding", "`x-ms-skip-url-encoding`, an extension: values are always encoded"),
@@ -169,8 +169,9 @@ def drive(options, file, base, log, settings=()):
         "0",
         "--max-tool-name-length",
         "128",
+        # Long-running operations are asked about after one second and after two more.
         "--timeout",
-        "5",
+        "6",
     ]
     with Session(options.binary, file, *extra, *settings, env={**os.environ, **keys}) as session:
         if not session.started:
