@@ -111,6 +111,12 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
             names.join(", ")
         ));
     }
+    let beside = catalog.as_ref().filter(|catalog| catalog.meta_tools().is_none());
+    if let Some(tool) = beside.and_then(|catalog| catalog.wait_tool()) {
+        output::print_remark(&format!(
+            "note: clients list {tool} as well, which waits for operations that take long"
+        ));
+    }
     Ok(if is_complete {
         ExitCode::SUCCESS
     } else {

@@ -332,7 +332,7 @@ fn whole_query(parameter: &Parameter, value: &Value) -> Vec<(String, String)> {
 }
 
 /// Header values are not percent-encoded; what cannot be in one is refused (RFC 9110 section 5.5).
-fn header(parameter: &Parameter, value: &Value, headers: &mut HeaderMap) -> Result<(), CallError> {
+pub(crate) fn header(parameter: &Parameter, value: &Value, headers: &mut HeaderMap) -> Result<(), CallError> {
     if value.is_null() {
         return Ok(());
     }

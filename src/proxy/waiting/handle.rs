@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::recognize::StatusKind;
 use super::schedule::{Schedule, seconds};
+use super::status_url::UrlRefusal;
 use crate::json::JsonObject;
 use crate::proxy::caller::Caller;
 use crate::proxy::caller::client_key::ClientKey;
@@ -35,8 +36,8 @@ pub(crate) struct WaitState {
     pub(super) is_done: bool,
     /// Path and query of the request of the call.
     pub(super) original: String,
-    /// The newest URL of `Location`.
-    pub(super) location: Option<String>,
+    /// Path and query of the newest URL of `Location`, or the reason for which it is not requested.
+    pub(super) location: Option<Result<String, UrlRefusal>>,
     pub(super) schedule: Schedule,
     /// Time of the call, in seconds since 1970.
     pub(super) started: u64,

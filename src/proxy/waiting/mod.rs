@@ -18,7 +18,7 @@ use self::handle::{HandleScope, WaitState};
 use self::places::WaitingPlace;
 use self::recognize::{FoundStatus, StatusKind, header_url, recognize, settings};
 use self::remark::{Unfinished, WaitRemark};
-use self::requests::{checked_url, url_of_state};
+use self::requests::{FoundResult, checked_url, location_of, url_of_state};
 use self::schedule::Schedule;
 use self::status_url::{IsOpen, UrlRefusal, path_and_query};
 use self::verdict::{Progress, StatusVerdict};
@@ -26,6 +26,7 @@ use super::call::{ApiProxy, PreparedCall};
 use super::caller::{Caller, ReportProgress};
 use super::error::CallError;
 use super::response::reply_headers::ShownTool;
+use super::response::status_line;
 use super::response::tool_result::ToolResult;
 use super::upstream::Reply;
 
@@ -52,6 +53,8 @@ struct Wait<'c> {
     /// The last reply that says something.
     latest: Option<Reply>,
     progress: Progress,
+    /// Failure of the last request, as a sentence.
+    failure: Option<String>,
     /// Progress that was reported before the wait.
     reported: u64,
 }
@@ -89,6 +92,7 @@ impl ApiProxy {
             caller: quiet(call.caller),
             is_open,
             state,
+            failure: None,
             reported: call.caller.progress.as_ref().map(ReportProgress::last).unwrap_or_default(),
             progress: self.progress_of(call, &reply),
             latest: Some(reply),
@@ -105,6 +109,7 @@ impl ApiProxy {
             caller: quiet(call.caller),
             is_open,
             state,
+            failure: None,
             reported: call.caller.progress.as_ref().map(ReportProgress::last).unwrap_or_default(),
             latest: None,
             progress: Progress::default(),
@@ -170,7 +175,7 @@ impl ApiProxy {
         };
         let schedule = Schedule::begin(settings.and_then(|settings| settings.interval), response, now);
         let mut state = WaitState::new(&call.target.tool, url, kind, path_and_query(&original), schedule, now);
-        state.location = header_url(StatusKind::Location, response);
+        state.location = location_of(call, response, &original, is_open);
         state.arguments = self.arguments_of_result(call);
         Ok(state)
     }
@@ -181,7 +186,7 @@ impl Wait<'_> {
     async fn run(&mut self, is_look: bool) -> WaitRemark {
         let timeout = self.proxy.options.timeout;
         let end = self.call.started + timeout.saturating_sub(RESERVE);
-        let last = self.call.started + timeout.saturating_sub(LAST_REQUEST);
+        let last = self.call.started + timeout.saturating_sub(LAST_REQUEST.min(timeout / 4));
         let Some(_place) = WaitingPlace::take(self.call.caller.key()) else {
             return self.unfinished(Some("Too many calls wait at this server.".to_owned()));
         };
@@ -198,8 +203,9 @@ impl Wait<'_> {
             let pause = if is_look && is_first { Duration::ZERO } else { pause };
             // A result that is there is fetched at once.
             let is_late = Instant::now() + pause >= end && !(is_look && is_first);
-            if is_late || is_look && !is_first && !self.state.is_done {
-                return self.unfinished(None);
+            if is_late || is_look && !is_first && !pause.is_zero() {
+                let failure = self.failure.take();
+                return self.unfinished(failure);
             }
             is_first = false;
             self.report();
@@ -232,6 +238,7 @@ impl Wait<'_> {
             Ok(reply) => reply,
             Err(error) if is_passing(&error) => {
                 self.state.schedule.advance(None, SystemTime::now());
+                self.failure = Some(format!("The last request for its status failed: {error}."));
                 return Step::Again;
             }
             Err(error) => {
@@ -240,21 +247,20 @@ impl Wait<'_> {
             }
         };
         let verdict = StatusVerdict::of(&reply.response, settings(operation));
+        self.failure = None;
+        if verdict == StatusVerdict::Unknown {
+            self.state.schedule.advance(Some(&reply.response), SystemTime::now());
+            let status = status_line(reply.response.status);
+            self.failure = Some(format!("The last request for its status was answered with {status}."));
+            return Step::Again;
+        }
         if self.state.is_done {
-            // The reply is the result, whatever it says; only a failure of the moment is asked again.
-            if verdict == StatusVerdict::Unknown {
-                self.state.schedule.advance(Some(&reply.response), SystemTime::now());
-                return Step::Again;
-            }
+            // The reply is the result, whatever it says.
             self.keep(reply);
-            return self.done().await;
+            return self.done(None).await;
         }
         match verdict {
-            StatusVerdict::Unknown => {
-                self.state.schedule.advance(Some(&reply.response), SystemTime::now());
-                Step::Again
-            }
-            StatusVerdict::Refused => {
+            StatusVerdict::Refused | StatusVerdict::Unknown => {
                 self.keep(reply);
                 Step::End(WaitRemark::Refused)
             }
@@ -262,9 +268,10 @@ impl Wait<'_> {
                 self.progress = self.proxy.progress_of(self.call, &reply);
                 self.state.schedule.advance(Some(&reply.response), SystemTime::now());
                 let newer = header_url(self.state.kind, &reply.response);
-                self.state.location = header_url(StatusKind::Location, &reply.response).or(self.state.location.take());
+                let location = location_of(self.call, &reply.response, &url, self.is_open);
+                self.state.location = location.or(self.state.location.take());
                 self.keep(reply);
-                newer.map_or(Step::Again, |newer| self.move_to(&newer, &url, Step::Again))
+                newer.map_or(Step::Again, |newer| self.move_to(&newer, &url))
             }
             StatusVerdict::Failed(word) => {
                 let word = word.map(|word| self.proxy.without_secrets(self.call, &reply, word));
@@ -276,35 +283,43 @@ impl Wait<'_> {
                 self.keep(reply);
                 self.state.is_done = true;
                 self.state.schedule.at_once();
-                self.move_to(&location, &url, Step::Again)
+                // The operator has named an operation, and not where it leads.
+                self.state.kind = StatusKind::Location;
+                self.move_to(&location, &url)
             }
             StatusVerdict::Done => {
                 let result = self.proxy.result_url(self.call, &self.state, &reply.response, &url, self.is_open);
                 self.keep(reply);
-                let Some((kind, result)) = result else { return self.done().await };
-                self.state.is_done = true;
-                self.state.kind = kind;
-                self.state.url = path_and_query(&result);
-                self.state.schedule.at_once();
-                Step::Again
+                match result {
+                    FoundResult::Status => self.done(None).await,
+                    FoundResult::Refused(refusal) => self.done(Some(refusal)).await,
+                    FoundResult::Url(kind, url) => {
+                        self.state.is_done = true;
+                        self.state.kind = kind;
+                        self.state.url = path_and_query(&url);
+                        self.state.schedule.at_once();
+                        Step::Again
+                    }
+                }
             }
         }
     }
 
     /// Continues with another URL of a reply.
-    fn move_to(&mut self, text: &str, from: &url::Url, next: Step) -> Step {
+    fn move_to(&mut self, text: &str, from: &url::Url) -> Step {
         match checked_url(self.call, text, from, self.state.kind, self.is_open) {
             Ok(url) => {
                 self.state.url = path_and_query(&url);
-                next
+                Step::Again
             }
             Err(refusal) => Step::End(WaitRemark::NotAsked(refusal.describe())),
         }
     }
 
-    async fn done(&self) -> Step {
+    /// Ends the wait for an operation that is done; `refusal` says why its result is not requested.
+    async fn done(&self, refusal: Option<UrlRefusal>) -> Step {
         self.drop_kept_replies().await;
-        Step::End(WaitRemark::Done(self.took()))
+        Step::End(WaitRemark::Done(self.took(), refusal.map(UrlRefusal::describe)))
     }
 
     /// The final reply drops what the request of the call dropped, once more.

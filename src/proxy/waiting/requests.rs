@@ -7,8 +7,8 @@ use http::{HeaderMap, Method};
 use url::Url;
 
 use super::handle::WaitState;
-use super::recognize::{StatusKind, settings};
-use super::status_url::{IsOpen, StatusUrl, UrlRefusal};
+use super::recognize::{StatusKind, header_url, settings};
+use super::status_url::{IsOpen, StatusUrl, UrlRefusal, path_and_query};
 use super::verdict::json_of;
 use crate::json::JsonObject;
 use crate::observe::call::note;
@@ -21,11 +21,21 @@ use crate::proxy::response::Response;
 use crate::proxy::upstream::{OutgoingCall, Reply};
 use crate::spec::long_running::FinalState;
 use crate::spec::operation::request_body::BODY;
-use crate::spec::operation::rules::{NamedRead, ResultPlace};
+use crate::spec::operation::rules::{NamedRead, ResultPlace, ValueSource};
 use crate::spec::{Location, Operation};
 
 /// A status is most often JSON, and a result may be anything.
 const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.8");
+
+/// Place of the result of an operation that is done.
+pub(super) enum FoundResult {
+    /// The last status.
+    Status,
+    /// Another URL.
+    Url(StatusKind, Url),
+    /// A URL that is not requested.
+    Refused(UrlRefusal),
+}
 
 impl ApiProxy {
     /// Asks for a status, or for a result that has a URL of its own.
@@ -113,6 +123,12 @@ impl ApiProxy {
                 arguments.insert(parameter.key.clone(), value.clone());
             }
         }
+        // What the operator sends in every call of the named operation.
+        for fixed in &operation.rules.fixed {
+            if let Some(ValueSource::Literal(value)) = &fixed.source {
+                arguments.insert(fixed.parameter.key.clone(), value.clone());
+            }
+        }
         self.bare_url(call, operation, &arguments)
     }
 
@@ -134,7 +150,7 @@ impl ApiProxy {
             .collect()
     }
 
-    /// The URL of the result of an operation that is done; `None` if the last status is the result.
+    /// Finds the result of an operation that is done, whose last status is given.
     pub(super) fn result_url(
         &self,
         call: &PreparedCall<'_>,
@@ -142,42 +158,51 @@ impl ApiProxy {
         status: &Response,
         from: &Url,
         is_open: IsOpen<'_>,
-    ) -> Option<(StatusKind, Url)> {
+    ) -> FoundResult {
         let operation = &call.target.operation;
-        let checked = |kind: StatusKind, text: &str| Some((kind, checked_url(call, text, from, kind, is_open).ok()?));
+        let checked = |kind: StatusKind, text: &str| match checked_url(call, text, from, kind, is_open) {
+            Ok(url) => FoundResult::Url(kind, url),
+            Err(refusal) => FoundResult::Refused(refusal),
+        };
         let original = || checked(StatusKind::Own, &state.original);
-        let location = || checked(StatusKind::Location, state.location.as_deref()?);
+        let location = || match &state.location {
+            Some(Ok(url)) => checked(StatusKind::Location, url),
+            Some(Err(refusal)) => FoundResult::Refused(*refusal),
+            None => FoundResult::Status,
+        };
         let text_at = |place: &str| Some(json_of(status)?.pointer(place)?.as_str()?.to_owned());
         match settings(operation).and_then(|settings| settings.result.as_ref()) {
-            Some(ResultPlace::Status) => return None,
+            Some(ResultPlace::Status) => return FoundResult::Status,
             Some(ResultPlace::Location) => return location(),
             Some(ResultPlace::Original) => return original(),
-            Some(ResultPlace::Field(place)) => return checked(StatusKind::Named, &text_at(place)?),
+            Some(ResultPlace::Field(place)) => {
+                let url = text_at(place);
+                return url.map_or(FoundResult::Status, |url| checked(StatusKind::Named, &url));
+            }
             Some(ResultPlace::Operation(named)) => {
-                let url = self.url_of_named(call, named, status, &state.arguments)?;
-                return Some((StatusKind::Operation, url));
+                let url = self.url_of_named(call, named, status, &state.arguments);
+                return url.map_or(FoundResult::Status, |url| FoundResult::Url(StatusKind::Operation, url));
             }
             None => {}
         }
-        let extension = operation.long_running.extension;
-        match (state.kind, extension) {
+        match (state.kind, operation.long_running.extension) {
             (StatusKind::Monitor, extension) => {
                 if let Some(resource) = text_at("/resourceLocation") {
                     return checked(StatusKind::Monitor, &resource);
                 }
                 match extension.unwrap_or(FinalState::Unsaid) {
-                    FinalState::Status => None,
+                    FinalState::Status => FoundResult::Status,
                     FinalState::Location => location(),
                     FinalState::Original => original(),
                     FinalState::Unsaid => match operation.method {
                         Method::PUT | Method::PATCH => original(),
                         Method::POST => location(),
-                        _ => None,
+                        _ => FoundResult::Status,
                     },
                 }
             }
             (StatusKind::Location, Some(FinalState::Original)) => original(),
-            _ => None,
+            _ => FoundResult::Status,
         }
     }
 
@@ -193,25 +218,20 @@ impl ApiProxy {
         if let Some(reply) = reply {
             change.answered(&reply.headers);
         }
-        change.named(
-            [Some(&state.url), state.location.as_ref()]
-                .into_iter()
-                .flatten()
-                .map(String::as_str),
-        );
+        change.named(paths_of(state));
         change.end().await;
     }
 
     /// Returns true if the state of a wait holds a secret, so that it may not become a handle.
     pub(super) fn holds_secret(&self, call: &PreparedCall<'_>, state: &WaitState) -> bool {
-        let texts = [Some(&state.url), Some(&state.original), state.location.as_ref()]
-            .into_iter()
-            .flatten();
         let forwarded = call.forwarded.as_ref().map(|(_, redactor)| redactor);
         let redactors = std::iter::once(&self.redactor)
             .chain(call.tenant.map(|tenant| &tenant.redactor))
             .chain(forwarded);
-        let mut joined: String = texts.flat_map(|text| [text.as_str(), "\n"]).collect();
+        let mut joined: String = paths_of(state)
+            .chain([state.original.as_str()])
+            .flat_map(|text| [text, "\n"])
+            .collect();
         let before = joined.clone();
         redactors.for_each(|redactor| redactor.redact_line(&mut joined));
         joined != before
@@ -230,25 +250,10 @@ impl ApiProxy {
 fn status_request(call: &PreparedCall<'_>, url: &Url) -> Request {
     let injected = &call.credential.fixed;
     let mut url = url.clone();
-    // A reply may repeat what the operator adds to each request.
-    let own = |pair: &&str| {
-        let key = pair.split('=').next().unwrap_or_default();
-        !injected
-            .query
-            .iter()
-            .any(|(name, _)| name == key || same_key(name, key) || same_key(key, name))
-    };
-    let kept: Vec<String> = url
-        .query()
-        .into_iter()
-        .flat_map(|query| query.split('&'))
-        .filter(own)
-        .map(str::to_owned)
-        .collect();
-    let added = injected.query.iter().map(|(name, value)| format!("{name}={value}"));
-    let pairs: Vec<String> = kept.into_iter().chain(added).collect();
     if !injected.query.is_empty() {
-        url.set_query(Some(pairs.join("&")).filter(|query| !query.is_empty()).as_deref());
+        let added = injected.query.iter().map(|(name, value)| format!("{name}={value}"));
+        let pairs: Vec<String> = url.query().map(str::to_owned).into_iter().chain(added).collect();
+        url.set_query(Some(&pairs.join("&")));
     }
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, ACCEPTED);
@@ -256,6 +261,14 @@ fn status_request(call: &PreparedCall<'_>, url: &Url) -> Request {
         && !injected.cookies.is_empty()
     {
         headers.insert(COOKIE, cookies);
+    }
+    for fixed in &call.target.operation.rules.fixed {
+        let parameter = &fixed.parameter;
+        let value = call.arguments.get(&parameter.key).or(parameter.default.as_ref());
+        if let Some(value) = value.filter(|_| parameter.location == Location::Header) {
+            // What cannot be sent was refused with the request of the call.
+            let _ = request::header(parameter, value, &mut headers);
+        }
     }
     for (name, value) in injected
         .headers
@@ -286,7 +299,24 @@ pub(super) fn checked_url(
 ) -> Result<Url, UrlRefusal> {
     // The operator has named the operation.
     let is_allowed = |full: &str, below: &str| kind == StatusKind::Operation || is_open(full, below);
-    StatusUrl::read(text, from, call.base, &is_allowed).map(StatusUrl::into_url)
+    let mut url = StatusUrl::read(text, from, call.base, &is_allowed)?.into_url();
+    // A reply may repeat what the operator adds to each request.
+    let injected = &call.credential.fixed.query;
+    let is_added = |pair: &str| {
+        let key = pair.split('=').next().unwrap_or_default();
+        injected.iter().any(|(name, _)| same_key(name, key) || same_key(key, name))
+    };
+    if url.query().is_some_and(|query| query.split('&').any(is_added)) {
+        let kept: Vec<&str> = url
+            .query()
+            .into_iter()
+            .flat_map(|query| query.split('&'))
+            .filter(|pair| !is_added(pair))
+            .collect();
+        let kept = kept.join("&");
+        url.set_query(Some(kept.as_str()).filter(|query| !query.is_empty()));
+    }
+    Ok(url)
 }
 
 /// The URL of the next request of a wait.
@@ -295,4 +325,22 @@ pub(super) fn checked_url(
 /// [`UrlRefusal`], if what is served has changed since.
 pub(super) fn url_of_state(call: &PreparedCall<'_>, state: &WaitState, is_open: IsOpen<'_>) -> Result<Url, UrlRefusal> {
     checked_url(call, &state.url, call.base.url(), state.kind, is_open)
+}
+
+/// Path and query of the URL in `Location`, or the reason for which it is not requested.
+pub(super) fn location_of(
+    call: &PreparedCall<'_>,
+    response: &Response,
+    from: &Url,
+    is_open: IsOpen<'_>,
+) -> Option<Result<String, UrlRefusal>> {
+    let location = header_url(StatusKind::Location, response)?;
+    let url = checked_url(call, &location, from, StatusKind::Location, is_open);
+    Some(url.map(|url| path_and_query(&url)))
+}
+
+/// The paths of a wait besides that of the request of the call, with their queries.
+fn paths_of(state: &WaitState) -> impl Iterator<Item = &str> {
+    let location = state.location.as_ref().and_then(|location| location.as_deref().ok());
+    std::iter::once(state.url.as_str()).chain(location)
 }

@@ -1,5 +1,6 @@
 //! Check of a URL that a reply names. A reply must not lead to another host, or to what the operator closed.
 
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::proxy::request::target::BaseUrl;
@@ -24,7 +25,7 @@ pub(crate) fn path_and_query(url: &Url) -> String {
 }
 
 /// Reason for which a URL of a reply is not requested, as the end of a sentence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum UrlRefusal {
     Malformed,
     TooLong,
