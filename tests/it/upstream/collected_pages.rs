@@ -239,15 +239,11 @@ fn p10_pages_that_do_not_come_in_time_are_left_out() {
             format!("[{number}]")
         }),
     );
-    let mut session = Session::serving(
-        &spec,
-        &upstream,
-        &["--collect-pages", "5", "--timeout", "2", "--response-filter", "jq"],
-    );
+    let mut session = Session::serving(&spec, &upstream, &["--collect-pages", "5", "--timeout", "2"]);
     let started = Instant::now();
-    let result = session.call("list", &json!({"collect_pages": 5, "response_filter": ".items"}));
+    let result = session.call("list", &json!({"collect_pages": 5}));
     assert!(started.elapsed() < Duration::from_secs(15));
-    assert_eq!(result["structuredContent"]["result"], json!([0, 1]), "{result}");
+    assert_eq!(result["structuredContent"]["items"], json!([0, 1]), "{result}");
     for part in [
         "The time for the call was over before page 3 came.",
         r#"{\"cursor\":\"2\"} for the next page"#,
