@@ -292,7 +292,17 @@ impl Wait<'_> {
                 self.keep(reply);
                 match result {
                     FoundResult::Status => self.done(None).await,
-                    FoundResult::Refused(refusal) => self.done(Some(refusal)).await,
+                    FoundResult::Refused(refusal) => {
+                        let why = format!("This server does not request the URL of its result: {}.", refusal.describe());
+                        self.done(Some(why)).await
+                    }
+                    FoundResult::Store(url) => {
+                        let reply = self.proxy.ask_store(self.call, &url, deadline).await;
+                        let why = "Its result could not be had: the store that the operator names did not answer.";
+                        let why_missing = reply.is_err().then(|| why.to_owned());
+                        reply.into_iter().for_each(|reply| self.keep(reply));
+                        self.done(why_missing).await
+                    }
                     FoundResult::Url(kind, url) => {
                         self.state.is_done = true;
                         self.state.kind = kind;
@@ -316,10 +326,10 @@ impl Wait<'_> {
         }
     }
 
-    /// Ends the wait for an operation that is done; `refusal` says why its result is not requested.
-    async fn done(&self, refusal: Option<UrlRefusal>) -> Step {
+    /// Ends the wait for an operation that is done; `why_missing` says why its result is missing.
+    async fn done(&self, why_missing: Option<String>) -> Step {
         self.drop_kept_replies().await;
-        Step::End(WaitRemark::Done(self.took(), refusal.map(UrlRefusal::describe)))
+        Step::End(WaitRemark::Done(self.took(), why_missing))
     }
 
     /// The final reply drops what the request of the call dropped, once more.

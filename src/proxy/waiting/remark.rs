@@ -10,8 +10,8 @@ use crate::text::counted;
 /// Words of a result about the wait for it.
 #[derive(Debug)]
 pub(crate) enum WaitRemark {
-    /// The operation is done after this time; with the reason for which its result is not requested, if it is not.
-    Done(Duration, Option<&'static str>),
+    /// The operation is done after this time; with a sentence that says why its result is missing, if it is.
+    Done(Duration, Option<String>),
     /// It has failed after this time, with the API's word for it.
     Failed(Duration, Option<String>),
     /// The API refuses to answer what became of it.
@@ -45,13 +45,10 @@ impl WaitRemark {
         result.forget_next_call();
         match self {
             Self::Done(took, None) => result.note(NoteKind::Wait, format!("The operation took {}; this is its result.", seconds(took))),
-            Self::Done(took, Some(why)) => result.note(
-                NoteKind::Wait,
-                format!(
-                    "The operation took {}; this is its last status. This server does not request the URL of its result: {why}.",
-                    seconds(took)
-                ),
-            ),
+            Self::Done(took, Some(why)) => {
+                let took = seconds(took);
+                result.note(NoteKind::Wait, format!("The operation took {took}; this is its last status. {why}"));
+            }
             Self::Failed(took, word) => {
                 let word = word.map(|word| format!(" ({word})")).unwrap_or_default();
                 let sentence = format!("The operation was accepted and failed at the API{word}, after {}:", seconds(took));

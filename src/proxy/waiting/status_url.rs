@@ -7,7 +7,7 @@ use crate::proxy::request::target::BaseUrl;
 use crate::spec::operation::template::has_dot_segment;
 
 /// The longest URL, in bytes.
-const MAX_BYTES: usize = 4096;
+pub(super) const MAX_BYTES: usize = 4096;
 
 /// Function that returns true if the caller may read this path of the API, which is given with and without the base path.
 pub(crate) type IsOpen<'a> = &'a (dyn Fn(&str, &str) -> bool + Sync);
@@ -33,6 +33,7 @@ pub(crate) enum UrlRefusal {
     BesideBase,
     Climbs,
     Closed,
+    OtherStore,
 }
 
 impl UrlRefusal {
@@ -44,6 +45,7 @@ impl UrlRefusal {
             Self::Elsewhere => "it leads to another scheme, host or port than the API has",
             Self::BesideBase => "it leads out of the base path of the API",
             Self::Climbs => "it has a dot segment",
+            Self::OtherStore => "it leads to another origin than the store that the operator names",
             Self::Closed => "it is the path of an operation that is not served to you",
         }
     }

@@ -403,3 +403,57 @@ fn the_mock_plays_an_operation_that_takes_long() {
         assert!(stderr(&done).contains("this is its result"), "{tool}: {}", stderr(&done));
     }
 }
+
+#[test]
+fn p67_a_handle_belongs_to_the_tenant_of_its_call() {
+    let (spec, north, south) = (spec(), slow(0), slow(0));
+    let tenants = json!({
+        "header": "X-Tenant",
+        "entries": { "north": { "base_url": north.url }, "south": { "base_url": south.url } },
+    });
+    let config = SpecFile::new(&json!({ "spec": spec.path(), "tenants": tenants }).to_string());
+    let server = HttpServer::start(&[&["--config", config.path()], AT_ONCE].concat());
+    let call = |tenant: &str, tool: &str, arguments: Value| {
+        let tenant = format!("X-Tenant: {tenant}");
+        server.call_stateless_as(&[&tenant], tool, json!({"arguments": arguments}), &json!({}))["result"].clone()
+    };
+    let begun = call("north", "export", json!({}));
+    let look = json!({"handle": handle_in(text(&begun)), "wait": false});
+    let refused = call("south", "wait_operation", look.clone());
+    assert!(text(&refused).contains("not valid here"), "{refused}");
+    let done = call("north", "wait_operation", look);
+    assert!(text(&done).contains("\"rows\":3"), "{done}");
+    assert!(south.take_all().is_empty());
+}
+
+#[test]
+fn what_a_client_forwards_is_that_of_each_call() {
+    let upstream = Upstream::start(Box::new(|request| match request.path() {
+        "/exports" => reply(202, &["Location: /jobs/7"], b""),
+        _ => reply(
+            200,
+            &["Content-Type: application/json"],
+            json!({"for": request.header("x-client")}).to_string().as_bytes(),
+        ),
+    }));
+    let spec = spec();
+    let flags = ["--spec", spec.path(), "--base-url", &upstream.url, "--forward-header", "X-Client"];
+    let server = HttpServer::start(&[&flags[..], AT_ONCE].concat());
+    let call = |client: &str, tool: &str, arguments: Value| {
+        let client = format!("X-Client: {client}");
+        server.call_stateless_as(&[&client], tool, json!({"arguments": arguments}), &json!({}))["result"].clone()
+    };
+    let begun = call("first-value", "export", json!({}));
+    call(
+        "second-value",
+        "wait_operation",
+        json!({"handle": handle_in(text(&begun)), "wait": false}),
+    );
+    let received = upstream.take_all();
+    let sent: Vec<Option<&str>> = received.iter().map(|request| request.header("x-client")).collect();
+    assert_eq!(
+        sent,
+        [Some("first-value"), Some("second-value")],
+        "what is forwarded is that of each call"
+    );
+}

@@ -171,3 +171,59 @@ fn p14_no_place_of_the_api_is_held_between_two_requests() {
     let first = Arc::new(upstream.take_all());
     assert_eq!(first.iter().filter(|request| request.line.starts_with("POST")).count(), 1);
 }
+
+#[test]
+fn p46_a_link_to_the_store_that_a_rule_names_is_fetched_without_anything_of_the_operator() {
+    let store = Upstream::start(Box::new(|request| match request.path() {
+        "/moved" => reply(302, &["Location: /signed"], b""),
+        _ => reply(200, &["Content-Type: text/csv"], b"a,b\n1,2\n"),
+    }));
+    let other = Upstream::echo();
+    let link = Arc::new(Mutex::new(String::new()));
+    let given = Arc::clone(&link);
+    let upstream = Upstream::start(Box::new(move |request| match request.line.split(' ').next() {
+        Some("POST") => reply(202, &["Location: /jobs/7"], b""),
+        _ => reply(
+            200,
+            &["Content-Type: application/json"],
+            json!({ "url": *given.lock().unwrap() }).to_string().as_bytes(),
+        ),
+    }));
+    let spec = SpecFile::with_paths(&json!({"/exports": {"post": {"operationId": "act", "responses": {"202": {"description": "later"}}}}}));
+    let rule = json!({ "wait": { "result": { "field": "/url", "origin": store.url } } });
+    let config = SpecFile::new(&json!({ "overrides": [rule] }).to_string());
+    let flags = [
+        "--config",
+        config.path(),
+        "--header",
+        "X-Tenant: t",
+        "--header",
+        "Authorization: Bearer of-the-operator",
+    ];
+    let mut session = Session::serving(&spec, &upstream, &flags);
+    let mut result_of = |url: String| {
+        *link.lock().unwrap() = url;
+        session.call("act", &json!({}))
+    };
+    let signed = format!("{}/signed?signature=abc%2F..%2F", store.url);
+    let done = result_of(signed);
+    assert!(text(&done).contains("a,b") && !text(&done).contains("signature"), "{done}");
+    let received = store.take_one();
+    assert_eq!(received.line, "GET /signed?signature=abc%2F..%2F HTTP/1.1");
+    for name in ["x-tenant", "authorization", "cookie", "traceparent"] {
+        assert_eq!(received.header(name), None, "{received:?}");
+    }
+    let moved = result_of(format!("{}/moved", store.url));
+    assert_eq!((moved["isError"] == true, store.take_all().len()), (true, 1), "{moved}");
+    for url in [
+        format!("{}/x", other.url),
+        format!("{}@{}/x", store.url, other.host()),
+        "/relative".to_owned(),
+    ] {
+        let given = result_of(url.clone());
+        assert!(text(&given).contains("this is its last status"), "{url}: {given}");
+    }
+    assert!(store.take_all().is_empty() && other.take_all().is_empty());
+    let gone = result_of(store.url.replace("127.0.0.1", "user@127.0.0.1"));
+    assert!(text(&gone).contains("it is not a plain URL"), "{gone}");
+}
