@@ -12,7 +12,7 @@ use crate::proxy::PathPattern;
 use crate::proxy::request::reserved_path::normalized;
 use crate::spec::node::Node;
 use crate::spec::operation::template::TemplatePart;
-use crate::spec::{Document, Operation, PathTemplate, operations, pointer};
+use crate::spec::{Document, Operation, PathTemplate, pointer};
 
 /// An operation of the document, whether or not there is a tool for it.
 pub(crate) struct KnownPath {
@@ -33,11 +33,6 @@ pub(crate) fn known_paths(document: &Document, operations: &[Box<Operation>], op
     if rules.all(|rule| rule.says.slashes.is_empty()) && !depends_on_caller(options) {
         return Vec::new();
     }
-    all_paths(document, operations)
-}
-
-/// Returns the paths of all operations of the document, and of those that could not be read.
-fn all_paths(document: &Document, operations: &[Box<Operation>]) -> Vec<KnownPath> {
     let known = |operation: &Operation| KnownPath {
         pointer: operation.pointer.clone(),
         method: operation.method.clone(),
@@ -84,30 +79,37 @@ pub(super) struct ReadPath {
     pub(super) tool: Option<usize>,
 }
 
-/// Returns the paths of all GET operations of the document, those without a tool included. It reads the whole document.
+/// Returns the paths of all GET operations of the document, those without a tool included. It opens each path item, and no operation.
 pub(super) fn read_paths(document: &Document, tools: &[BoundTool]) -> Vec<ReadPath> {
-    let (operations, _) = operations(document);
     let places: HashMap<&str, usize> = tools
         .iter()
         .enumerate()
         .map(|(place, tool)| (tool.target.operation.pointer.as_str(), place))
         .collect();
-    let known = all_paths(document, &operations)
-        .into_iter()
-        .filter(|known| known.method == Method::GET);
-    let path = |known: KnownPath| {
-        let tool = places.get(known.pointer.as_str()).copied();
+    let paths = document.member("paths").and_then(Node::object).unwrap_or_default();
+    let read = |(path, item): (&str, Node<'_>)| {
+        let item = item.object()?;
+        let referred = item.get("$ref").and_then(|reference| {
+            let target = document.target(&reference.string()?, reference).ok()?;
+            document.resolve(target).ok()?.object()
+        });
+        let operation = item.get("get").or_else(|| referred.as_ref()?.get("get"))?;
+        let tool = places.get(pointer::fragment(["paths", path, "get"]).as_str()).copied();
         let spans = tool
             .and_then(|place| tools.get(place))
             .map(|tool| spanning(&tool.target.operation).1);
         let spans = spans.unwrap_or_default();
-        let pattern = PathPattern::of(&known.template, |name| spans.iter().any(|spanning| spanning == name));
-        ReadPath {
-            pattern: if known.has_own_base { pattern.behind_any_base() } else { pattern },
+        let template = PathTemplate::parse(path).ok()?;
+        let pattern = PathPattern::of(&template, |name| spans.iter().any(|spanning| spanning == name));
+        let mut around = [Some(&item), referred.as_ref()].into_iter().flatten();
+        let has_own_base = around.any(|item| item.get("servers").is_some())
+            || operation.object().is_some_and(|operation| operation.get("servers").is_some());
+        Some(ReadPath {
+            pattern: if has_own_base { pattern.behind_any_base() } else { pattern },
             tool,
-        }
+        })
     };
-    known.map(path).collect()
+    paths.iter().filter_map(read).collect()
 }
 
 /// Returns a path as it is, and as servers may read it: decoded until nothing is encoded, without parameters of segments, and without
