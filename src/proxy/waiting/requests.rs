@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use http::header::{ACCEPT, COOKIE, HeaderValue};
 use http::{HeaderMap, Method};
+use serde_json::Value;
 use url::Url;
 
 use super::handle::WaitState;
@@ -290,10 +291,9 @@ impl ApiProxy {
         let redactors = std::iter::once(&self.redactor)
             .chain(call.tenant.map(|tenant| &tenant.redactor))
             .chain(forwarded);
-        let mut joined: String = paths_of(state)
-            .chain([state.original.as_str()])
-            .flat_map(|text| [text, "\n"])
-            .collect();
+        let arguments = Value::Object(state.arguments.clone()).to_string();
+        let texts = paths_of(state).chain([state.original.as_str(), &arguments]);
+        let mut joined: String = texts.flat_map(|text| [text, "\n"]).collect();
         let before = joined.clone();
         redactors.for_each(|redactor| redactor.redact_line(&mut joined));
         joined != before
