@@ -10,6 +10,7 @@ use super::log::{self, LogDelivery};
 use super::{Cli, ConfigFile};
 use crate::annotate::options::ListExtent;
 use crate::api::{Api, ApiOptions, BuildError, Destination};
+use crate::config::saved_files::{FileStoreSettings, SavedFileSettings, resolve_delivery};
 use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, Config, ConfigError, LayeredSettings, ProcessConfig};
 use crate::error::Failure;
@@ -33,10 +34,36 @@ pub(crate) fn api_settings(flags: &CommandSettings, file: &ConfigFile, level: Lo
     resolve(layered, level, LogDelivery::Direct)
 }
 
-/// Reads and checks the settings of a server that are in a file, and starts logging.
-pub(crate) fn server_settings_of_file(flags: &CommandSettings, file: &ConfigFile, level: LogLevel) -> Result<Config, Failure> {
-    let layered = LayeredSettings::read(flags, &ServerSettings::default(), &file.choice, file.config.as_deref());
-    resolve_server(layered, level, LogDelivery::Direct)
+/// Reads and checks the settings of a command that makes calls itself, and starts logging. With `is_client`, what a file says of the
+/// server counts as well, except for links to files, because no server is there to answer them.
+pub(crate) fn call_settings(
+    flags: &CommandSettings,
+    saved: &SavedFileSettings,
+    file: &ConfigFile,
+    is_client: bool,
+) -> Result<Config, Failure> {
+    let server = ServerSettings {
+        saved_files: saved.clone(),
+        ..ServerSettings::default()
+    };
+    let mut layered = LayeredSettings::read(flags, &server, &file.choice, file.config.as_deref());
+    let saved = std::mem::take(&mut layered.server.saved_files).without_store();
+    layered.server.file_store = FileStoreSettings::default();
+    let mut config = if is_client {
+        resolve_server(layered, LogLevel::Warn, LogDelivery::Direct)?
+    } else {
+        layered.forget_server();
+        resolve(layered, LogLevel::Warn, LogDelivery::Direct)?
+    };
+    let mut problems = Vec::new();
+    let delivery = resolve_delivery(&saved, &FileStoreSettings::default(), false, None, None, &mut problems);
+    if !problems.is_empty() {
+        return Err(Failure::Settings(ConfigError(problems)));
+    }
+    for api in &mut config.apis {
+        api.options.call.delivery = delivery.clone();
+    }
+    Ok(config)
 }
 
 /// Reads and checks the settings of the APIs that are chosen, with what a file says of the server, and starts logging.

@@ -26,7 +26,7 @@ mod layer;
 pub(crate) mod observability;
 pub(crate) mod overrides;
 pub(crate) mod process;
-mod saved_files;
+pub(crate) mod saved_files;
 pub(crate) mod settings;
 
 mod transport;

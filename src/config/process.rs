@@ -90,11 +90,11 @@ fn resolve_files(
     match transport {
         Transport::Http { bind, options } => {
             let listener = Some((*bind, &options.access));
-            let delivery = resolve_delivery(&settings.saved_files, is_http, listener, keys, problems);
+            let delivery = resolve_delivery(&settings.saved_files, &settings.file_store, is_http, listener, keys, problems);
             options.files = delivery.store().cloned();
             delivery
         }
-        Transport::Stdio => resolve_delivery(&settings.saved_files, is_http, None, keys, problems),
+        Transport::Stdio => resolve_delivery(&settings.saved_files, &settings.file_store, is_http, None, keys, problems),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::proxy::files::{FileDelivery, FileDestination, FileStore, Folder};
 use crate::shared_state::keys::StateKeys;
 use crate::transport::http::AccessOptions;
 
-/// Settings of replies that become files.
+/// Settings of replies that are saved.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -21,6 +21,27 @@ pub(crate) struct SavedFileSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub save_files: Option<ConfigPath>,
 
+    /// The maximum size of a reply that goes to a file, in bytes, instead of --max-response-bytes [default: 1073741824]
+    #[arg(long, env = "OPENAPI_MCP_MAX_FILE_BYTES", value_name = "BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_file_bytes: Option<u64>,
+}
+
+impl SavedFileSettings {
+    /// The same for a command that has no store of files.
+    pub(crate) fn without_store(self) -> Self {
+        Self {
+            max_file_bytes: self.max_file_bytes.filter(|_| self.save_files.is_some()),
+            ..self
+        }
+    }
+}
+
+/// Settings of replies to which clients get links.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub(crate) struct FileStoreSettings {
     /// Over HTTP, keep such replies in this folder for 10 minutes, and give clients links to them; no other user may write to it
     #[arg(long, env = "OPENAPI_MCP_FILE_STORE", value_name = "DIR")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,17 +51,13 @@ pub(crate) struct SavedFileSettings {
     #[arg(long, env = "OPENAPI_MCP_FILE_STORE_BYTES", value_name = "BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_store_bytes: Option<u64>,
-
-    /// The maximum size of a reply that goes to a file, in bytes, instead of --max-response-bytes [default: 1073741824]
-    #[arg(long, env = "OPENAPI_MCP_MAX_FILE_BYTES", value_name = "BYTES")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_file_bytes: Option<u64>,
 }
 
 /// Resolves the destination of files; what is wrong with the settings is pushed to `problems`. `listener` is the address of an HTTP server,
 /// with the authentication of its clients.
 pub(crate) fn resolve_delivery(
     settings: &SavedFileSettings,
+    store: &FileStoreSettings,
     is_http: bool,
     listener: Option<(SocketAddr, &AccessOptions)>,
     keys: Option<&StateKeys>,
@@ -52,7 +69,7 @@ pub(crate) fn resolve_delivery(
     };
     match settings.max_file_bytes {
         Some(0) => problems.push("--max-file-bytes must be more than 0".into()),
-        Some(_) if settings.save_files.is_none() && settings.file_store.is_none() => {
+        Some(_) if settings.save_files.is_none() && store.file_store.is_none() => {
             problems.push(format!("--max-file-bytes needs {} DIR", delivery.setting));
         }
         Some(bytes) => delivery.max_bytes = bytes,
@@ -68,8 +85,8 @@ pub(crate) fn resolve_delivery(
         let folder = open_folder("--save-files", path, problems);
         delivery.destination = folder.map(|folder| FileDestination::Folder(Arc::new(folder)));
     }
-    let bytes = store_bytes(settings, problems);
-    if let Some(path) = &settings.file_store {
+    let bytes = store_bytes(store, problems);
+    if let Some(path) = &store.file_store {
         if !is_http {
             problems.push(
                 "--file-store needs --transport http; over stdio, --save-files DIR saves files where the client can open them".into(),
@@ -104,7 +121,7 @@ fn open_folder(flag: &str, path: &ConfigPath, problems: &mut Vec<String>) -> Opt
         .ok()
 }
 
-fn store_bytes(settings: &SavedFileSettings, problems: &mut Vec<String>) -> usize {
+fn store_bytes(settings: &FileStoreSettings, problems: &mut Vec<String>) -> usize {
     const DEFAULT_BYTES: u64 = 4 << 30;
     const MIN_BYTES: u64 = 1 << 20;
     if settings.file_store_bytes.is_some() && settings.file_store.is_none() {

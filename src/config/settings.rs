@@ -12,7 +12,7 @@ use super::keys::path::{ConfigPath, ConfigSource, HeaderFile};
 use super::keys::text_list::one_or_several;
 use super::observability::ObservabilitySettings;
 use super::observability::shared_state::SharedStateSettings;
-use super::saved_files::SavedFileSettings;
+use super::saved_files::{FileStoreSettings, SavedFileSettings};
 use super::upstream::UpstreamSettings;
 use crate::annotate::{AccessRule, Rule};
 
@@ -343,10 +343,15 @@ pub(crate) struct ServerSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require_all: Option<bool>,
 
-    /// Replies that become files.
+    /// Replies that are saved.
     #[command(flatten)]
     #[serde(flatten)]
     pub saved_files: SavedFileSettings,
+
+    /// Replies to which clients get links.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub file_store: FileStoreSettings,
 
     /// Observability.
     #[command(flatten)]

@@ -187,7 +187,8 @@ pub(crate) fn offer_pages(document: &Document, offered: &mut [(Candidate, Enforc
             None => (&mut by_setting, options.collect_pages),
         };
         setting.1 |= most > 0;
-        if most > 0 && enforcement.is_read_only() && may_have_next_page(document, &candidate.operation) {
+        let is_file = candidate.decision.said.response.file == Some(true);
+        if most > 0 && !is_file && enforcement.is_read_only() && may_have_next_page(document, &candidate.operation) {
             candidate.operation.rules.max_pages = most;
             setting.0 += 1;
         }

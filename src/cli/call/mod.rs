@@ -19,7 +19,8 @@ use super::{ConfigFile, help, output};
 use crate::annotate::meta_tool_names::{self, MetaToolKind};
 use crate::api::{Caller, OnMissingCredential, TenantSource, ToolResult, WaitPlace, seal_handles_with};
 use crate::config::ApiConfig;
-use crate::config::settings::{CommandSettings, LogLevel};
+use crate::config::saved_files::SavedFileSettings;
+use crate::config::settings::CommandSettings;
 use crate::error::Failure;
 use crate::mcp::catalog::{Resolution, ResolvedCall};
 use crate::spec::operation::request_body::BODY;
@@ -31,6 +32,8 @@ pub(crate) struct CallCommand {
     settings: CommandSettings,
     #[command(flatten)]
     config: ConfigFile,
+    #[command(flatten)]
+    saved_files: SavedFileSettings,
     /// All arguments as one JSON object; single ones are put over it
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
@@ -58,10 +61,8 @@ pub(crate) struct CallCommand {
 
 pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let mut arguments = arguments(command).map_err(Failure::setting)?;
-    let config = match &command.as_token_env {
-        Some(_) => load::server_settings_of_file(&command.settings, &command.config, LogLevel::Warn)?,
-        None => load::api_settings(&command.settings, &command.config, LogLevel::Warn)?,
-    };
+    let is_client = command.as_token_env.is_some();
+    let config = load::call_settings(&command.settings, &command.saved_files, &command.config, is_client)?;
     let user = match &command.as_token_env {
         Some(variable) => Some(user::caller_of_token(variable, &config).await.map_err(Failure::setting)?),
         None => None,

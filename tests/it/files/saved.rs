@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{Received, Session, SpecFile, Upstream, project, reply, text, wait_until};
+use crate::support::{Received, Session, SpecFile, Upstream, command, project, reply, stderr, stdout, text, wait_until};
 
 const PDF: [&str; 2] = [
     "Content-Type: application/pdf",
@@ -487,4 +487,68 @@ fn p51_files_go_to_the_folder_that_was_opened_and_to_no_other() {
             "{said}"
         );
     }
+}
+
+#[test]
+fn a_call_of_the_command_line_saves_files_too() {
+    let body = bytes(3 << 20);
+    let sent = body.clone();
+    let upstream = Upstream::start(Box::new(move |_| reply(200, &PDF, &sent)));
+    let ((_outside, root), spec) = (folder(), spec());
+    let call = |more: &[&str]| {
+        let args = [&["call", "--spec", spec.path(), "--base-url", &upstream.url, "export"], more].concat();
+        let output = command(&args).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let shown: Value = serde_json::from_str(&call(&["--save-files", &root])).unwrap();
+    let path = shown["file"]["path"].as_str().unwrap_or_else(|| panic!("{shown}"));
+    assert!(std::fs::read(path).unwrap() == body);
+    // The settings of a server over HTTP give no link here, because no server answers it.
+    let store = folder();
+    let settings = json!({"transport": "http", "file_store": store.1, "max_file_bytes": 5_000_000});
+    let (_kept, config) = config(&settings.to_string());
+    let said = call(&["--config", &config]);
+    assert!(said.contains("--save-files DIR would deliver it as a file"), "{said}");
+    assert!(!Path::new(&store.1).exists());
+}
+
+#[test]
+fn the_result_of_an_operation_that_takes_long_becomes_a_file_and_its_status_does_not() {
+    let upstream = Upstream::start(Box::new(|request| match (request.line.starts_with("POST"), request.path()) {
+        (true, _) => reply(
+            202,
+            &["Location: /status", "Content-Type: application/json"],
+            b"{\"state\":\"accepted\"}",
+        ),
+        (_, "/status") => reply(303, &["Location: /result"], b""),
+        _ => reply(200, &["Content-Type: text/csv"], b"id,name\n1,Rex\n"),
+    }));
+    let spec =
+        SpecFile::with_paths(&json!({"/exports": {"post": {"operationId": "create", "responses": {"202": {"description": "later"}}}}}));
+    let (_outside, root) = folder();
+    let rules = json!({"overrides": [{"match": {"operation": "create"}, "response": {"file": true}}]});
+    let (_kept, config) = config(&rules.to_string());
+    let mut session = Session::serving(&spec, &upstream, &["--save-files", &root, "--config", &config]);
+    let result = session.call("create", &json!({}));
+    assert_eq!(std::fs::read(path_of(&result)).unwrap(), b"id,name\n1,Rex\n");
+    assert_eq!(files(&root).len(), 1, "{result}");
+}
+
+#[test]
+fn a_tool_whose_replies_are_files_collects_no_pages() {
+    let spec = SpecFile::with_paths(&json!({"/rows": {"get": {"operationId": "rows", "parameters": [
+        {"name": "page", "in": "query", "schema": {"type": "integer"}}]}}}));
+    let tools = |rule: &str| {
+        let (_kept, config) = config(&format!(
+            "collect_pages: 5\noverrides: [{{match: {{operation: rows}}, response: {rule}}}]"
+        ));
+        stdout(
+            &command(&["tools", "--spec", spec.path(), "--config", &config, "--explain"])
+                .output()
+                .unwrap(),
+        )
+    };
+    assert!(tools("{max_items: 5}").contains("collect_pages"));
+    assert!(!tools("{file: true}").contains("collect_pages"));
 }
