@@ -426,7 +426,7 @@ impl Api {
             let (reply, pages) = Box::pin(self.reply(index, &call, &caller, pages)).await?;
             let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
             // Pages are replies of an operation that reads.
-            let mut result = if pages.is_some() {
+            let mut result = if pages.is_some() || !self.proxy.is_awaited(&call, &reply) {
                 Box::pin(self.proxy.finish(&call, reply, pages, shown_tool)).await
             } else {
                 let is_open = |full: &str, below: &str| self.may_read(full, below, shown_tool);

@@ -68,6 +68,11 @@ enum Step {
 }
 
 impl ApiProxy {
+    /// Returns true if the operation of a call may be done only after this reply.
+    pub(crate) fn is_awaited(&self, call: &PreparedCall<'_>, reply: &Reply) -> bool {
+        recognize(&call.target.operation, &reply.response).is_some()
+    }
+
     /// Waits until the operation is done whose first reply is given.
     pub(crate) async fn await_end(&self, call: &PreparedCall<'_>, reply: Reply, is_open: IsOpen<'_>) -> EndedWait {
         let operation = &call.target.operation;

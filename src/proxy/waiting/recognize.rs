@@ -60,7 +60,7 @@ pub(crate) fn header_url(kind: StatusKind, response: &Response) -> Option<String
 
 /// Finds the status of an operation in its reply; `None` if the reply is final, or names none.
 pub(crate) fn recognize<'o>(operation: &'o Operation, response: &Response) -> Option<FoundStatus<'o>> {
-    if !response.status.is_success() || matches!(operation.rules.wait, Some(WaitRule::Never)) {
+    if !is_possible(operation, response) {
         return None;
     }
     let body = json_of(response);
@@ -111,6 +111,20 @@ pub(crate) fn recognize<'o>(operation: &'o Operation, response: &Response) -> Op
         StatusCode::CREATED => monitor().or_else(own),
         _ if is_long => monitor().or_else(own),
         _ => None,
+    }
+}
+
+/// Returns true if a reply may name a status. Most may not, and their bodies are not read for it.
+fn is_possible(operation: &Operation, response: &Response) -> bool {
+    let is_named = match &operation.rules.wait {
+        Some(WaitRule::Never) => return false,
+        Some(WaitRule::Wait(_)) => true,
+        None => operation.long_running.extension.is_some(),
+    };
+    match response.status {
+        StatusCode::ACCEPTED => is_named || operation.long_running.is_accepted,
+        StatusCode::CREATED => is_named || header_url(StatusKind::Monitor, response).is_some(),
+        status => is_named && status.is_success(),
     }
 }
 
