@@ -168,8 +168,18 @@ fn run_command() -> Result<ExitCode, Failure> {
 fn on_runtime(command: impl Future<Output = Result<ExitCode, Failure>>) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Io("the runtime cannot be started".into(), error))?;
-    let result = runtime.block_on(command);
+    let result = runtime.block_on(async {
+        #[cfg(unix)]
+        catch_file_limit().map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
+        command.await
+    });
     // Reading standard input happens on a thread that cannot be interrupted; do not wait for it.
     runtime.shutdown_background();
     result
+}
+
+/// Makes a write beyond the limit on the size of a file (`ulimit -f`) an error: SIGXFSZ would end the process. The handler stays for good.
+#[cfg(unix)]
+fn catch_file_limit() -> std::io::Result<()> {
+    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(libc::SIGXFSZ)).map(drop)
 }

@@ -36,11 +36,7 @@ impl Session {
     pub fn start_with_file_limit(blocks: u32, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = command(args);
         command.envs(variables.iter().copied());
-        Self::open(
-            after_shell(&format!("trap '' XFSZ; ulimit -S -f {blocks}"), &command),
-            "",
-            &json!({}),
-        )
+        Self::open(after_shell(&format!("ulimit -S -f {blocks}"), &command), "", &json!({}))
     }
 
     /// A session of a document with an API.
