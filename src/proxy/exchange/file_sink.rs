@@ -5,8 +5,7 @@ use http::header::CONTENT_DISPOSITION;
 
 use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
-use crate::proxy::files::{FileDestination, FilePlan, FileWriter, ReceivedFile, safe_name};
-use crate::proxy::redact::json::NumberMark;
+use crate::proxy::files::{FileDestination, FilePlan, FileWriter, ReceivedFile, is_in_names, safe_name};
 use crate::proxy::redact::stream::StreamRedactor;
 use crate::proxy::response::records::Framing;
 use crate::proxy::response::render::max_embedded_bytes;
@@ -140,14 +139,8 @@ impl<'c> FileSink<'c> {
 
     /// The name of the file, without secrets.
     fn name(&self) -> String {
-        let clean = |text: &str| {
-            let mut text = text.to_owned();
-            for redactor in &self.plan.redactors {
-                redactor.redact_text(&mut text, NumberMark::Text);
-            }
-            text
-        };
-        safe_name(&clean(&self.disposition), &clean(&self.path))
+        let holds_secret = |text: &str| self.plan.redactors.iter().any(|redactor| redactor.finds_in_name(text, is_in_names));
+        safe_name(&self.disposition, &self.path, holds_secret)
     }
 }
 

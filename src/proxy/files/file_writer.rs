@@ -11,7 +11,7 @@ use tokio::io::{AsyncWriteExt as _, BufWriter};
 use url::Url;
 
 use super::delivery::FileDestination;
-use super::file_name::safe_part;
+use super::file_name::{PARTIAL, safe_part};
 use super::folder::Folder;
 use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
@@ -26,8 +26,6 @@ const RANDOM_LETTERS: usize = 6;
 const MAX_NAMES: usize = 4;
 /// Maximum length of the name of a tool in that of a file.
 const MAX_TOOL_BYTES: usize = 100;
-/// What the name of a file ends with that is not complete.
-const PARTIAL: &str = ".part";
 
 /// A file that receives a reply.
 pub(crate) struct FileWriter {

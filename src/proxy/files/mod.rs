@@ -9,7 +9,7 @@ mod file_writer;
 mod folder;
 
 pub(crate) use self::delivery::{FileDelivery, FileDestination, FilePlan};
-pub(crate) use self::file_name::safe_name;
+pub(crate) use self::file_name::{is_in_names, safe_name};
 pub(crate) use self::file_store::{FILES_PATH, FileDownload, FileStore, URL_LIFETIME};
 pub(crate) use self::file_writer::{DeliveredFile, FileWriter, ReceivedFile};
 pub(crate) use self::folder::Folder;

@@ -96,6 +96,11 @@ impl Redactor {
         self.redact_text(line, NumberMark::Text);
     }
 
+    /// Returns true if a name holds a secret, also if only the characters that are kept form it.
+    pub(super) fn finds_in_name(&self, name: &str, is_kept: fn(char) -> bool) -> bool {
+        self.secrets.are_in_name(name, is_kept)
+    }
+
     pub(super) fn redact_text(&self, text: &mut String, numbers: NumberMark) {
         if let Some(clean) = self.clean(text.as_bytes(), numbers) {
             *text = String::from_utf8_lossy(&clean).into_owned();

@@ -194,6 +194,18 @@ impl Secrets {
         ranges
     }
 
+    /// Returns true if a name holds a secret, escaped or not, or what is left of one if only some characters are kept.
+    pub(super) fn are_in_name(&self, name: &str, is_kept: fn(char) -> bool) -> bool {
+        let kept = |text: &str| text.chars().filter(|character| is_kept(*character)).collect::<String>();
+        let kept_name = kept(name);
+        let is_left = |secret: &Secret| {
+            let secret = String::from_utf8_lossy(secret.finder.needle());
+            let secret = kept(&secret);
+            is_long_enough(secret.as_bytes()) && kept_name.contains(&secret)
+        };
+        !self.ranges_with_escapes(name.as_bytes(), TextPlace::JsonString).is_empty() || self.all.iter().any(is_left)
+    }
+
     fn replaced(&self, text: &[u8], place: TextPlace) -> Option<Vec<u8>> {
         let mut ranges = self.ranges_with_escapes(text, place);
         if ranges.is_empty() {

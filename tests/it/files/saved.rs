@@ -262,6 +262,42 @@ fn p41_secrets_are_taken_out_of_files() {
     assert!(!path.display().to_string().contains("of-the-operator"), "{path:?}");
 }
 
+/// No decoding and no dropped character brings a secret into a name.
+#[test]
+fn p41_no_name_of_a_file_holds_a_secret() {
+    let (first, second) = ("Zk3yS3cretTokenAbcdefZ", "p+a/ss wo\"rd=98765");
+    let wide =
+        |text: &str, before: &str, after: &str| -> String { text.bytes().map(|byte| format!("{before}%{byte:02X}{after}")).collect() };
+    let names = [
+        format!("filename=\"{first}.pdf\""),
+        format!("filename*=UTF-8''{}.pdf", wide(first, "", "")),
+        format!("filename*=UTF-16BE''{}", wide(first, "%00", "")),
+        format!("filename*=utf-16le''{}", wide(second, "", "%00")),
+        "filename=\"Zk3\\yS3cretTokenAbcdefZ\"".into(),
+        "filename=\"Zk3yS 3cretTokenAbcdefZ\"".into(),
+        "filename=\"Zk3yS/3cretTokenAbcdefZ\"".into(),
+        format!("filename=\"{}{first}\"", "n".repeat(70)),
+        "filename=passwo:rd98765.pdf".into(),
+        format!("filename=\"{}\"", wide(first, "", "")),
+        format!("filename*=UTF-8''{}", wide(second, "", "")),
+    ];
+    let sent = names.clone();
+    let upstream = Upstream::start(Box::new(move |request| {
+        let number: usize = request.path().rsplit('/').next().unwrap().parse().unwrap_or_default();
+        let disposition = format!("Content-Disposition: attachment; {}", sent[number]);
+        reply(200, &["Content-Type: application/pdf", &disposition], &bytes(100_000))
+    }));
+    let ((_outside, root), spec) = (folder(), spec());
+    let (_folder, config) = config("header_env: [X-Api-Key=FIRST, X-Other-Key=SECOND]\n");
+    let more = ["--config", config.as_str(), "--save-files", root.as_str()];
+    let mut session = Session::serving_with(&spec, &upstream, &more, &[("FIRST", first), ("SECOND", second)]);
+    for (number, name) in names.iter().enumerate() {
+        let path = path_of(&session.call("file", &json!({"name": number.to_string()})));
+        let path = path.display().to_string();
+        assert!(path.ends_with("-file") && Path::new(&path).exists(), "{name}: {path}");
+    }
+}
+
 #[derive(Debug, Deserialize)]
 struct NameCase {
     disposition: Option<String>,
