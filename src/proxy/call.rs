@@ -273,6 +273,7 @@ impl ApiProxy {
             delivery: &self.options.delivery,
             tool: &call.target.tool,
             is_ruled: rule.is_some_and(|rule| rule.file == Some(true)),
+            may_be_status: call.target.operation.may_wait(),
             max_result_bytes: max_result_bytes(rule, self.options.max_result_bytes),
             redactors: self.redactors(call).collect(),
         })
@@ -287,7 +288,7 @@ impl ApiProxy {
     }
 
     /// The causes of an error for the log, in brackets and without secrets.
-    fn log_cause(&self, call: &PreparedCall<'_>, error: &CallError) -> String {
+    pub(super) fn log_cause(&self, call: &PreparedCall<'_>, error: &CallError) -> String {
         let Some(cause) = error.cause() else { return String::new() };
         let mut cause = cause.to_owned();
         for redactor in self.redactors(call) {

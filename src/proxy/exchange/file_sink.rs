@@ -1,7 +1,9 @@
 //! The decision that a reply becomes a file, and its way into that file.
 
+use std::sync::Arc;
+
 use http::StatusCode;
-use http::header::CONTENT_DISPOSITION;
+use http::header::{CONTENT_DISPOSITION, HeaderMap};
 
 use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
@@ -9,7 +11,11 @@ use crate::proxy::files::{FileDestination, FilePlan, FileWriter, ReceivedFile, i
 use crate::proxy::redact::stream::StreamRedactor;
 use crate::proxy::response::records::Framing;
 use crate::proxy::response::render::max_embedded_bytes;
-use crate::proxy::response::{content_type, reply_kind};
+use crate::proxy::response::{Response, content_type, reply_kind};
+use crate::spec::MediaKind;
+
+/// Number of bytes of JSON up to which it may be a status.
+const MAX_FIRST_STATUS_BYTES: usize = 1 << 20;
 
 /// Takes the body of one reply if it becomes a file.
 pub(super) struct FileSink<'c> {
@@ -33,14 +39,24 @@ pub(super) struct FileSink<'c> {
 }
 
 impl<'c> FileSink<'c> {
-    /// The sink for a success; `None` if it does not become a file. `path` is that of the request.
-    pub(super) fn new(plan: &'c FilePlan<'c>, caller: &'c Caller, reply: &reqwest::Response, path: String) -> Option<Box<Self>> {
+    /// The sink for a success; `None` if it does not become a file. `path` is that of the request, and a reply has at most `most_in_memory`
+    /// bytes in memory.
+    pub(super) fn new(
+        plan: &'c FilePlan<'c>,
+        caller: &'c Caller,
+        reply: &reqwest::Response,
+        path: String,
+        most_in_memory: usize,
+    ) -> Option<Box<Self>> {
         let destination = plan.delivery.destination.as_ref().filter(|_| reply.status().is_success())?;
         let content_type = content_type(reply.headers());
         let is_untyped = content_type.trim().is_empty();
         // The content of a 202 is a status (RFC 9110 section 15.3.3).
         let is_ruled = plan.is_ruled && reply.status() != StatusCode::ACCEPTED;
-        let most = if is_ruled {
+        let may_be_status = plan.may_be_status && MediaKind::of(content_type) == MediaKind::Json;
+        let most = if is_ruled && may_be_status {
+            MAX_FIRST_STATUS_BYTES.min(most_in_memory)
+        } else if is_ruled {
             0
         } else if Framing::of(content_type).is_some() {
             return None;
@@ -49,21 +65,31 @@ impl<'c> FileSink<'c> {
         } else {
             max_embedded_bytes(&reply_kind(content_type, b""), plan.max_result_bytes)?
         };
-        let disposition = reply.headers().get(CONTENT_DISPOSITION);
         Some(Box::new(Self {
+            most: Some(most),
+            is_ruled,
+            is_untyped: is_untyped && !is_ruled,
+            ..Self::to(destination, plan, caller, reply.headers(), path)
+        }))
+    }
+
+    /// The sink that takes every byte.
+    fn to(destination: &'c FileDestination, plan: &'c FilePlan<'c>, caller: &'c Caller, headers: &HeaderMap, path: String) -> Self {
+        let disposition = headers.get(CONTENT_DISPOSITION).map(http::HeaderValue::as_bytes);
+        Self {
             destination,
             plan,
             caller,
             redaction: StreamRedactor::new(plan.redactors.iter().copied()),
-            most: Some(most),
-            is_ruled,
-            is_untyped: is_untyped && !is_ruled,
-            disposition: String::from_utf8_lossy(disposition.map(http::HeaderValue::as_bytes).unwrap_or_default()).into_owned(),
+            most: Some(0),
+            is_ruled: true,
+            is_untyped: false,
+            disposition: String::from_utf8_lossy(disposition.unwrap_or_default()).into_owned(),
             path,
             writer: None,
             clean: Vec::new(),
             received: 0,
-        }))
+        }
     }
 
     /// Returns true if every reply goes to a file, so that its parts are not read.
@@ -142,6 +168,25 @@ impl<'c> FileSink<'c> {
         let holds_secret = |text: &str| self.plan.redactors.iter().any(|redactor| redactor.finds_in_name(text, is_in_names));
         safe_name(&self.disposition, &self.path, holds_secret)
     }
+}
+
+/// Saves a reply that is in memory because only its bytes say that it is a result, if a rule makes it a file. `path` is that of the request.
+///
+/// # Errors
+/// As [`FileSink::write`]; the reply is as it was.
+pub(crate) async fn save_reply(plan: &FilePlan<'_>, caller: &Caller, response: &mut Response, path: String) -> Result<(), CallError> {
+    let is_result = response.status.is_success() && response.status != StatusCode::ACCEPTED;
+    let is_in_memory = response.file.is_none() && !response.body.is_empty();
+    if let Some(destination) = &plan.delivery.destination
+        && plan.is_ruled
+        && is_result
+        && is_in_memory
+    {
+        let mut sink = FileSink::to(destination, plan, caller, &response.headers, path);
+        sink.write(&response.body).await?;
+        response.file = sink.finish().await?.map(Arc::new);
+    }
+    Ok(())
 }
 
 /// Returns true if bytes are the beginning of a text.

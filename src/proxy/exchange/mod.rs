@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use self::file_sink::FileSink;
+pub(crate) use self::file_sink::save_reply;
 use self::network_error::{body_error, request_error};
 use crate::outbound::HttpClient;
 use crate::outbound::failure::OutboundFailure;
@@ -126,7 +127,7 @@ pub(crate) async fn exchange(
     };
     let progress = progress.filter(|_| status.is_success());
     let download = progress.map(|progress| Download::new(progress, uploaded, reply.content_length()));
-    let sink = plan.and_then(|plan| FileSink::new(plan, caller, &reply, path));
+    let sink = plan.and_then(|plan| FileSink::new(plan, caller, &reply, path, limits.bytes));
     let ReadBody {
         body,
         file,

@@ -33,6 +33,8 @@ pub(crate) struct FilePlan<'c> {
     pub(crate) tool: &'c str,
     /// True if a rule makes every success a file; else those that are not text and do not fit the result.
     pub(crate) is_ruled: bool,
+    /// True if JSON may say that the operation is not done yet, so that it is read before it becomes a file.
+    pub(crate) may_be_status: bool,
     /// Number of bytes that a result may have; 0 is no limit.
     pub(crate) max_result_bytes: usize,
     /// Redactors for the file.

@@ -26,6 +26,7 @@ use super::call::{ApiProxy, PreparedCall};
 use super::caller::{Caller, ReportProgress};
 use super::error::CallError;
 use super::response::reply_headers::ShownTool;
+use super::response::result_notes::NoteKind;
 use super::response::status_line;
 use super::response::tool_result::ToolResult;
 use super::upstream::Reply;
@@ -125,14 +126,24 @@ impl ApiProxy {
 
     /// Makes the result of a call whose wait has ended.
     pub(crate) async fn finish_awaited(&self, call: &PreparedCall<'_>, awaited: EndedWait, shown_tool: ShownTool<'_>) -> ToolResult {
+        let mut unsaved = None;
         let result = match awaited.reply {
-            Some(reply) => Box::pin(self.finish(call, reply, None, shown_tool)).await,
+            Some(mut reply) => {
+                if matches!(awaited.remark, None | Some(WaitRemark::Done(_, None))) {
+                    unsaved = self.save_result(call, &mut reply).await.err();
+                }
+                Box::pin(self.finish(call, reply, None, shown_tool)).await
+            }
             None => ToolResult::of_text("The operation is not done yet.", call.target.contract.text_form()),
         };
-        match awaited.remark {
+        let mut result = match awaited.remark {
             Some(remark) => remark.apply(result),
             None => result,
-        }
+        };
+        unsaved
+            .iter()
+            .for_each(|why| result.note(NoteKind::Wait, format!("It is not in a file: {why}.")));
+        result
     }
 
     /// The words of a reply about an operation that runs, without secrets.

@@ -17,6 +17,7 @@ use crate::proxy::auth::resolve::Credential;
 use crate::proxy::call::{ApiProxy, PreparedCall};
 use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
+use crate::proxy::exchange::save_reply;
 use crate::proxy::files::FilePlan;
 use crate::proxy::request::{self, ExpectedReply, Injected, Request, RequestTemplate, same_key};
 use crate::proxy::response::Response;
@@ -114,6 +115,7 @@ impl ApiProxy {
         // A status that becomes a file could not be read.
         let file = self.file_plan(call).map(|plan| FilePlan {
             is_ruled: plan.is_ruled && asked.gives_result,
+            may_be_status: !asked.gives_result,
             ..plan
         });
         note(|record| attempts = record.attempts);
@@ -143,6 +145,26 @@ impl ApiProxy {
             Err(error) => tracing::debug!(%tool, "the status of an operation could not be asked for: {error}"),
         }
         outcome
+    }
+
+    /// Saves a result that could have been a status, if a rule makes it a file.
+    ///
+    /// # Errors
+    /// The reason for which it stays in memory, as the end of a sentence.
+    pub(super) async fn save_result(&self, call: &PreparedCall<'_>, reply: &mut Reply) -> Result<(), String> {
+        let Some(plan) = self.file_plan(call).filter(|plan| plan.is_ruled) else {
+            return Ok(());
+        };
+        let plan = plan.with(&reply.redactors);
+        let path = self.original_url(call).map(|url| url.path().to_owned()).unwrap_or_default();
+        let saved = save_reply(&plan, call.caller, &mut reply.response, path).await;
+        saved.map_err(|error| {
+            tracing::warn!(tool = %call.target.tool, "a result could not be saved: {error}{}", self.log_cause(call, &error));
+            match error {
+                CallError::NotSaved { sentence, .. } => sentence.to_owned(),
+                error => error.to_string(),
+            }
+        })
     }
 
     /// The URL of the request of a call, without the operator's additions.

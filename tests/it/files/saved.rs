@@ -571,6 +571,55 @@ fn the_result_of_an_operation_that_takes_long_becomes_a_file_and_its_status_does
     assert_eq!(files(&root).len(), 1, "{result}");
 }
 
+/// A rule that makes replies files does not hide the status of an operation, and its JSON result is a file wherever it comes from.
+#[test]
+fn an_operation_whose_results_are_files_is_awaited_after_any_first_reply() {
+    let json = |status: u16, body: &str| reply(status, &["Content-Type: application/json"], body.as_bytes());
+    let state = |state: &str| format!("{{\"properties\":{{\"provisioningState\":\"{state}\"}}}}");
+    let upstream = Upstream::start(Box::new(move |request| {
+        let is_read = request.line.starts_with("GET");
+        match (is_read, request.path()) {
+            (false, "/exports") => json(200, "{\"id\":7,\"state\":\"queued\"}"),
+            (true, "/exports/7") => json(200, "{\"state\":\"ready\",\"rows\":[1]}"),
+            (false, "/own/1") => json(200, &state("Creating")),
+            (true, "/own/1") => json(200, &state("Succeeded")),
+            (false, "/own/done") => json(201, &state("Succeeded")),
+            (false, _) => json(200, &format!("{{\"rows\":\"{}\"}}", "x".repeat(2 << 20))),
+            _ => json(404, "{}"),
+        }
+    }));
+    let id = json!([{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}]);
+    let spec = SpecFile::with_paths(&json!({
+        "/exports": {"post": {"operationId": "create"}},
+        "/exports/{id}": {"get": {"operationId": "get_export", "parameters": id}},
+        "/own/{id}": {"put": {"operationId": "own", "parameters": id, "x-ms-long-running-operation": true}},
+    }));
+    let (_outside, root) = folder();
+    let wait = json!({"status": {"operation": "get_export", "arguments": {"path:id": "/id"}}, "interval": 1,
+        "done": {"field": "/state", "values": ["ready"]}});
+    let rules = json!({"overrides": [
+        {"match": {"operation": "create"}, "wait": wait, "response": {"file": true}},
+        {"match": {"operation": "own"}, "response": {"file": true}},
+    ]});
+    let (_kept, config) = config(&rules.to_string());
+    let mut session = Session::serving(&spec, &upstream, &["--save-files", &root, "--config", &config]);
+    let result = session.call("create", &json!({}));
+    assert_eq!(
+        std::fs::read_to_string(path_of(&result)).unwrap(),
+        "{\"state\":\"ready\",\"rows\":[1]}"
+    );
+    assert!(text(&result).contains("this is its result"), "{result}");
+    for (id, requests) in [("1", 2), ("done", 1)] {
+        let before = upstream.received().len();
+        let result = session.call("own", &json!({"id": id}));
+        assert_eq!(std::fs::read_to_string(path_of(&result)).unwrap(), state("Succeeded"), "{id}");
+        assert_eq!(upstream.received().len() - before, requests, "{id}");
+    }
+    let result = session.call("own", &json!({"id": "large"}));
+    assert_eq!(saved(&result)["bytes"], (2 << 20) + "{\"rows\":\"\"}".len(), "{result}");
+    assert_eq!(files(&root).len(), 4);
+}
+
 #[test]
 fn a_tool_whose_replies_are_files_collects_no_pages() {
     let spec = SpecFile::with_paths(&json!({"/rows": {"get": {"operationId": "rows", "parameters": [
