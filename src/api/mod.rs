@@ -44,6 +44,7 @@ use crate::annotate::names::nearest_name;
 use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, ToolSummary, annotate};
 use crate::observe::call::note_outcome;
 use crate::outbound::Clients;
+use crate::proxy::waiting::status_url::AskedPath;
 use crate::proxy::{ApiProxy, Binder, CallError, NoteKind, ReplyCache, RequestedPages, ShownTool, Tenant, link_etags, render_error};
 use crate::search::SearchIndex;
 use crate::spec::operation::rules::AccessDemand;
@@ -429,7 +430,7 @@ impl Api {
             let mut result = if pages.is_some() || !self.proxy.is_awaited(&call, &reply) {
                 Box::pin(self.proxy.finish(&call, reply, pages, shown_tool)).await
             } else {
-                let is_open = |full: &str, below: &str| self.may_read(full, below, shown_tool);
+                let is_open = |path: &AskedPath<'_>| self.may_read(path, shown_tool);
                 let awaited = Box::pin(self.proxy.await_end(&call, reply, &is_open)).await;
                 Box::pin(self.proxy.finish_awaited(&call, awaited, shown_tool)).await
             };

@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 use super::bound_tool::BoundTool;
 use crate::annotate::AnnotateOptions;
 use crate::proxy::PathPattern;
-use crate::proxy::request::reserved_path::normalized;
+use crate::proxy::request::reserved_path::{MAYBE_SLASH, normalized};
 use crate::spec::node::Node;
 use crate::spec::operation::template::TemplatePart;
 use crate::spec::{Document, Operation, PathTemplate, pointer};
@@ -112,23 +112,42 @@ pub(super) fn read_paths(document: &Document, tools: &[BoundTool]) -> Vec<ReadPa
     paths.iter().filter_map(read).collect()
 }
 
-/// Returns a path as it is, and as servers may read it: decoded until nothing is encoded, without parameters of segments, and without
-/// empty segments.
-pub(super) fn path_forms(path: &str) -> [String; 2] {
-    let mut decoded = path.to_owned();
+/// Returns the readings of a path by servers: as it is; decoded until nothing is encoded; and so without parameters of segments and without
+/// empty segments. A slash or backslash that is encoded is [`MAYBE_SLASH`] in them.
+pub(super) fn path_readings(path: &str) -> [String; 4] {
+    let decoded: Vec<String> = path.split('/').map(decoded_segment).collect();
+    let decoded = decoded.join("/");
+    let by_slash = without_parameters(&decoded, |character| character == '/');
+    let by_any_slash = without_parameters(&decoded, |character| matches!(character, '/' | MAYBE_SLASH));
+    [path.to_owned(), decoded, by_slash, by_any_slash]
+}
+
+/// Decodes a segment until nothing is encoded.
+fn decoded_segment(segment: &str) -> String {
+    let mut decoded = segment.to_owned();
     loop {
         let next = percent_decode_str(&decoded).decode_utf8_lossy().into_owned();
         if next == decoded {
-            break;
+            return decoded.replace(['/', '\\'], &MAYBE_SLASH.to_string());
         }
         decoded = next;
     }
-    let segments = decoded.split('/').map(|segment| segment.split(';').next().unwrap_or_default());
-    let plain: String = segments
-        .filter(|segment| !segment.is_empty())
-        .flat_map(|segment| ["/", segment])
-        .collect();
-    [path.to_owned(), if plain.is_empty() { "/".to_owned() } else { plain }]
+}
+
+/// Drops parameters of segments (RFC 3986 section 3.3), and empty segments.
+fn without_parameters(path: &str, is_slash: impl Fn(char) -> bool) -> String {
+    let mut plain = String::new();
+    for segment in path.split_inclusive(&is_slash).scan('/', |before, segment| {
+        let slash = std::mem::replace(before, segment.chars().next_back().unwrap_or('/'));
+        Some((slash, segment.trim_end_matches(&is_slash)))
+    }) {
+        let (slash, name) = (segment.0, segment.1.split(';').next().unwrap_or_default());
+        if !name.is_empty() {
+            plain.push(slash);
+            plain.push_str(name);
+        }
+    }
+    if plain.is_empty() { "/".to_owned() } else { plain }
 }
 
 /// Returns true if callers have different tools.
@@ -197,4 +216,49 @@ fn spanning(operation: &Operation) -> (String, Vec<String>) {
         operation.pointer.clone(),
         spanning.map(|parameter| parameter.name.clone()).collect(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p1_no_reading_of_a_path_passes_by_a_closed_template() {
+        let reaches = |template: &str, path: &str| {
+            let pattern = PathPattern::of(&PathTemplate::parse(template).unwrap(), |_| false);
+            path_readings(path).iter().any(|reading| pattern.is_reached_by(reading, reading))
+        };
+        for path in [
+            "/projects/1/variables",
+            "/Projects/1/variables/",
+            "/projects/group%2Fapp/variables",
+            "/projects/group%252Fapp/variables",
+            "/projects/%2Fa/variables",
+            "/projects/a%3Bb/variables",
+            "/projects/%3Ba/variables",
+            "/projects/;a/variables",
+            "/projects/a;x%2Fy/variables",
+            "/projects/a%5Cb/variables",
+            "/projects%2F1%2Fvariables",
+            "/projects%5C1%5Cvariables%5C",
+            "/projects/1/variables%5C",
+            "/projects/1/variables%2F",
+            "//projects;x=%2F//1/variables;y",
+            "/projects%2fa%252Fb%2Fvariables",
+            "/%70rojects/1/%2576ariables",
+        ] {
+            assert!(reaches("/projects/{id}/variables", path), "{path}");
+        }
+        for path in [
+            "/projects/a/b/variables",
+            "/projects/1",
+            "/projects/variables",
+            "/projects/1/variables/2",
+            "/projects/group%2Fapp/exports",
+        ] {
+            assert!(!reaches("/projects/{id}/variables", path), "{path}");
+        }
+        assert!(!reaches("/projects/{id}", "/projects/group%2Fapp/exports/7"));
+        assert!(reaches("/", "/%2F") && reaches("/admin/keys", "/admin%5Ckeys") && reaches("/payroll", "/payroll;a%2Fb"));
+    }
 }

@@ -5,6 +5,10 @@ use percent_encoding::percent_decode_str;
 use crate::spec::PathTemplate;
 use crate::spec::operation::template::TemplatePart;
 
+/// Character that represents an encoded slash in the reading of a path: servers differ about whether it separates segments. No URL that is
+/// sent holds it.
+pub(crate) const MAYBE_SLASH: char = '\u{2}';
+
 /// Paths that an operation answers: its template, decoded and in lower case, because servers differ in the paths that they treat as the
 /// same.
 #[derive(Debug, Clone)]
@@ -87,7 +91,7 @@ impl PathPattern {
             for start in ends.iter().enumerate().filter(|(_, is_end)| **is_end).map(|(offset, _)| offset) {
                 let rest = bytes.get(start..).unwrap_or_default();
                 let (shortest, longest) = match piece {
-                    PathPiece::Literal(literal) if rest.starts_with(literal.as_bytes()) => (literal.len(), literal.len()),
+                    PathPiece::Literal(literal) if begins_with(rest, literal.as_bytes()) => (literal.len(), literal.len()),
                     PathPiece::Literal(_) => continue,
                     PathPiece::Segment => (1, rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len())),
                     PathPiece::Segments => (1, rest.len()),
@@ -117,6 +121,12 @@ impl PathPattern {
         }
         self.matches(&path)
     }
+}
+
+/// Returns true if a path begins with a literal; [`MAYBE_SLASH`] counts as a slash.
+fn begins_with(path: &[u8], literal: &[u8]) -> bool {
+    let is_same = |(found, expected): (&u8, &u8)| found == expected || *expected == b'/' && char::from(*found) == MAYBE_SLASH;
+    path.len() >= literal.len() && path.iter().zip(literal).all(is_same)
 }
 
 /// Decodes a text of a path and folds its case: paths that are equal so may be the same to a server.

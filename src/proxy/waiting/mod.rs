@@ -186,7 +186,8 @@ impl ApiProxy {
             FoundStatus::Operation(named) => {
                 let url = self.url_of_named(call, named, response, &call.arguments);
                 let url = url.ok_or("the reply lacks an argument of the operation that the operator names for it")?;
-                (StatusKind::Operation, path_and_query(&url))
+                let checked = checked_url(call, &path_and_query(&url), &original, StatusKind::Operation, is_open);
+                (StatusKind::Operation, path_and_query(&checked.map_err(UrlRefusal::describe)?))
             }
         };
         let schedule = Schedule::begin(settings.and_then(|settings| settings.interval), response, now);

@@ -26,8 +26,10 @@ pub(crate) enum StatusKind {
     Own,
     /// A header or a member of the first reply that a rule names.
     Named,
-    /// An operation that a rule names, at whose URL the operator allows a request.
+    /// An operation that a rule names for the status: the operator allows requests at its paths.
     Operation,
+    /// An operation that a rule names for the result, likewise.
+    Result,
 }
 
 /// Place of the status of an operation.
@@ -54,7 +56,7 @@ pub(crate) fn header_url(kind: StatusKind, response: &Response) -> Option<String
     match kind {
         StatusKind::Monitor => STATUS_HEADERS.iter().find_map(|name| text(response, name)),
         StatusKind::Location => text(response, &LOCATION),
-        StatusKind::Own | StatusKind::Named | StatusKind::Operation => None,
+        StatusKind::Own | StatusKind::Named | StatusKind::Operation | StatusKind::Result => None,
     }
 }
 

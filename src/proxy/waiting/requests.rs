@@ -24,8 +24,8 @@ use crate::proxy::response::Response;
 use crate::proxy::upstream::{OutgoingCall, Reply, Upstream};
 use crate::spec::long_running::FinalState;
 use crate::spec::operation::request_body::BODY;
-use crate::spec::operation::rules::{NamedRead, ResultPlace, ValueSource};
-use crate::spec::{Location, Operation};
+use crate::spec::operation::rules::{NamedRead, ResultPlace, StatusPlace, ValueSource};
+use crate::spec::{Location, Operation, PathTemplate};
 
 /// A status is most often JSON, and a result may be anything.
 const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.8");
@@ -266,7 +266,7 @@ impl ApiProxy {
             }
             Some(ResultPlace::Operation(named)) => {
                 let url = self.url_of_named(call, named, status, &state.arguments);
-                return url.map_or(FoundResult::Status, |url| FoundResult::Url(StatusKind::Operation, url));
+                return url.map_or(FoundResult::Status, |url| checked(StatusKind::Result, &path_and_query(&url)));
             }
             None => {}
         }
@@ -387,6 +387,21 @@ fn status_request(call: &PreparedCall<'_>, url: &Url) -> Request {
     }
 }
 
+/// The template of the operation that a rule names for the status or the result.
+fn named_template<'c>(call: &'c PreparedCall<'_>, kind: StatusKind) -> Option<&'c PathTemplate> {
+    let settings = settings(&call.target.operation)?;
+    let named = match (kind, &settings.status, &settings.result) {
+        (StatusKind::Operation, Some(StatusPlace::Operation(named)), _) | (StatusKind::Result, _, Some(ResultPlace::Operation(named))) => {
+            named
+        }
+        _ => return None,
+    };
+    call.target
+        .operation
+        .waits_by(&named.name)
+        .map(|operation| operation.template.as_ref())
+}
+
 /// Checks a URL of a reply to the request for `from`.
 ///
 /// # Errors
@@ -398,9 +413,7 @@ pub(super) fn checked_url(
     kind: StatusKind,
     is_open: IsOpen<'_>,
 ) -> Result<Url, UrlRefusal> {
-    // The operator has named the operation.
-    let is_allowed = |full: &str, below: &str| kind == StatusKind::Operation || is_open(full, below);
-    let mut url = StatusUrl::read(text, from, call.base, &is_allowed)?.into_url();
+    let mut url = StatusUrl::read(text, from, call.base, named_template(call, kind), is_open)?.into_url();
     // A reply may repeat what the operator adds to each request.
     let injected = &call.credential.fixed.query;
     let is_added = |pair: &str| {

@@ -1,16 +1,30 @@
 //! Check of a URL that a reply names. A reply must not lead to another host, or to what the operator closed.
 
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::proxy::redact::secrets::MARK;
 use crate::proxy::request::target::BaseUrl;
+use crate::spec::PathTemplate;
 use crate::spec::operation::template::has_dot_segment;
 
 /// The longest URL, in bytes.
 pub(super) const MAX_BYTES: usize = 4096;
 
-/// Function that returns true if the caller may read this path of the API, which is given with and without the base path.
-pub(crate) type IsOpen<'a> = &'a (dyn Fn(&str, &str) -> bool + Sync);
+/// Path of the API that is to be asked for.
+#[derive(Debug)]
+pub(crate) struct AskedPath<'p> {
+    /// The path with the base path.
+    pub(crate) full: &'p str,
+    /// The path without the base path.
+    pub(crate) below: &'p str,
+    /// The template of the operation that a rule names for it.
+    pub(crate) named: Option<&'p PathTemplate>,
+}
+
+/// Function that returns true if the caller may read this path of the API.
+pub(crate) type IsOpen<'a> = &'a (dyn Fn(&AskedPath<'_>) -> bool + Sync);
 
 /// URL of the API that a reply names, which was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +48,8 @@ pub(crate) enum UrlRefusal {
     Climbs,
     Closed,
     OtherStore,
+    HiddenEnd,
+    Redacted,
 }
 
 impl UrlRefusal {
@@ -44,6 +60,10 @@ impl UrlRefusal {
             Self::TooLong => "it has more than 4096 bytes",
             Self::Elsewhere => "it leads to another scheme, host or port than the API has",
             Self::BesideBase => "it leads out of the base path of the API",
+            Self::HiddenEnd => {
+                "its path has an encoded question mark, number sign or control character, or a space at the end of a segment"
+            }
+            Self::Redacted => "it holds a secret of this server",
             Self::Climbs => "it has a dot segment",
             Self::OtherStore => "it leads to another origin than the store that the operator names",
             Self::Closed => "it is the path of an operation that is not served to you",
@@ -52,17 +72,26 @@ impl UrlRefusal {
 }
 
 impl StatusUrl {
-    /// Reads a URL or a relative reference (RFC 3986 section 4.2) of the reply to a request. `is_open` says of a path with and
-    /// without the base path that the caller may read it.
+    /// Reads a URL or a relative reference (RFC 3986 section 4.2) of the reply to a request. `named` is the template of the operation
+    /// that a rule names for it.
     ///
     /// # Errors
     /// [`UrlRefusal`]; nothing may be sent then.
-    pub(crate) fn read(text: &str, request: &Url, base: &BaseUrl, is_open: IsOpen<'_>) -> Result<Self, UrlRefusal> {
+    pub(crate) fn read(
+        text: &str,
+        request: &Url,
+        base: &BaseUrl,
+        named: Option<&PathTemplate>,
+        is_open: IsOpen<'_>,
+    ) -> Result<Self, UrlRefusal> {
         if text.len() > MAX_BYTES {
             return Err(UrlRefusal::TooLong);
         }
         // URL parsers drop white space and control characters, and read a backslash as a slash.
         let is_odd = |character: char| character.is_control() || character.is_whitespace() || matches!(character, '\\' | '#');
+        if decoded(text).contains(MARK) {
+            return Err(UrlRefusal::Redacted);
+        }
         if text.is_empty() || text.contains(is_odd) {
             return Err(UrlRefusal::Malformed);
         }
@@ -86,7 +115,15 @@ impl StatusUrl {
         let root = own.path().trim_end_matches('/');
         let below = url.path().strip_prefix(root).filter(|below| below.starts_with('/'));
         let below = below.ok_or(UrlRefusal::BesideBase)?;
-        if !is_open(url.path(), below) {
+        if has_hidden_end(url.path()) {
+            return Err(UrlRefusal::HiddenEnd);
+        }
+        let asked = AskedPath {
+            full: url.path(),
+            below,
+            named,
+        };
+        if !is_open(&asked) {
             return Err(UrlRefusal::Closed);
         }
         Ok(Self(url))
@@ -98,6 +135,26 @@ impl StatusUrl {
     }
 }
 
+/// Decodes a text until nothing is encoded.
+fn decoded(text: &str) -> String {
+    let mut decoded = text.to_owned();
+    loop {
+        let next = percent_decode_str(&decoded).decode_utf8_lossy().into_owned();
+        if next == decoded {
+            return decoded;
+        }
+        decoded = next;
+    }
+}
+
+/// Returns true if servers may read a path as a shorter one: up to a character that ends paths or texts, or without spaces.
+fn has_hidden_end(path: &str) -> bool {
+    let path = decoded(path);
+    let mut segments = path.split(['/', '\\', ';']);
+    path.contains(|character: char| character.is_control() || matches!(character, '?' | '#'))
+        || segments.any(|segment| segment.trim() != segment)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,8 +162,8 @@ mod tests {
     fn read(base: &str, text: &str) -> Result<String, UrlRefusal> {
         let base = BaseUrl::new(Url::parse(base).unwrap());
         let request = base.url().join("exports").unwrap();
-        let is_open = |_: &str, below: &str| !below.starts_with("/secret");
-        StatusUrl::read(text, &request, &base, &is_open).map(|url| path_and_query(&url.into_url()))
+        let is_open = |path: &AskedPath<'_>| !path.below.starts_with("/secret");
+        StatusUrl::read(text, &request, &base, None, &is_open).map(|url| path_and_query(&url.into_url()))
     }
 
     #[test]
@@ -131,7 +188,7 @@ mod tests {
 
     #[test]
     fn p1_a_url_that_leads_elsewhere_climbs_or_is_closed_is_refused() {
-        use UrlRefusal::{BesideBase, Climbs, Closed, Elsewhere, Malformed, TooLong};
+        use UrlRefusal::{BesideBase, Climbs, Closed, Elsewhere, HiddenEnd, Malformed, Redacted, TooLong};
         let long = format!("/v1/{}", "a".repeat(4096));
         for (text, expected) in [
             ("https://evil.example/v1/s", Elsewhere),
@@ -169,6 +226,16 @@ mod tests {
             ("/v1%2Fs", BesideBase),
             ("//h.example", BesideBase),
             ("/v1/secret", Closed),
+            ("/v1/keys%00", HiddenEnd),
+            ("/v1/keys%09", HiddenEnd),
+            ("/v1/keys%20", HiddenEnd),
+            ("/v1/keys%2520/7", HiddenEnd),
+            ("/v1/keys%C2%A0", HiddenEnd),
+            ("/v1/keys%20%2F7", HiddenEnd),
+            ("/v1/keys%3Fx", HiddenEnd),
+            ("/v1/keys%2523x", HiddenEnd),
+            ("/v1/keys?token=[redacted]", Redacted),
+            ("/v1/keys/%5Bredacted%255D", Redacted),
             (&long, TooLong),
         ] {
             assert_eq!(read("https://h.example/v1/", text), Err(expected), "{text}");
