@@ -155,6 +155,13 @@ async fn run_call(
     user: Option<Caller>,
     has_keys: bool,
 ) -> Result<ExitCode, Failure> {
+    if command.handle.is_some() && *call.offered().tool.name != *command.tool {
+        return Err(Failure::setting(format!(
+            "--handle: the handle belongs to a call of `{}`, and not of `{}`; name that tool to go on",
+            call.offered().tool.name,
+            command.tool
+        )));
+    }
     if let Some(user) = &user {
         let lacking = call.lacking_scopes(user);
         if !lacking.is_empty() {

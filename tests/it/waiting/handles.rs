@@ -386,6 +386,12 @@ fn the_command_waits_too_and_goes_on_with_a_handle() {
         .next()
         .unwrap()
         .to_owned();
+    let other = call(&["--state-key-file", &key, "--handle", &handle], "plain");
+    let why = stderr(&other);
+    assert!(
+        !other.status.success() && why.contains("belongs to a call of `export`, and not of `plain`"),
+        "{why}"
+    );
     let done = call(&["--state-key-file", &key, "--handle", &handle], "export");
     assert!(stdout(&done).contains("\"rows\": 3"), "{} {}", stdout(&done), stderr(&done));
 }
