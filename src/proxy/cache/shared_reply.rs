@@ -76,6 +76,7 @@ pub(crate) fn read_reply(text: Vec<u8>, left: Duration) -> Option<ForeignReply> 
     };
     Some(ForeignReply {
         response: Response {
+            is_of_wait: false,
             status: StatusCode::from_u16(head.status).ok()?,
             headers,
             body: text.slice_ref(body),

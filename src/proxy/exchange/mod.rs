@@ -139,6 +139,7 @@ pub(crate) async fn exchange(
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
     }
     Ok(Response {
+        is_of_wait: false,
         status,
         headers,
         body,

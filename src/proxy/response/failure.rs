@@ -37,7 +37,15 @@ pub(crate) fn describe_failure(
     max_bytes: usize,
 ) -> (String, Vec<Loss>) {
     let status = response.status;
-    let mut message = format!("{} from {}", status_line(status), operation_label(operation));
+    let label = operation_label(operation);
+    let mut message = if response.is_of_wait {
+        format!(
+            "{} from a request for the status of {label}, which was accepted",
+            status_line(status)
+        )
+    } else {
+        format!("{} from {label}", status_line(status))
+    };
     let header = |name| {
         response
             .headers
@@ -45,6 +53,11 @@ pub(crate) fn describe_failure(
             .and_then(|value: &http::HeaderValue| value.to_str().ok())
             .map(text::one_line)
     };
+    // A URL of a wait is the API's, and may be signed.
+    if status.is_redirection() && response.is_of_wait {
+        message.push_str("\nThe API points elsewhere; this redirect is not followed.");
+        return (message, Vec::new());
+    }
     if status.is_redirection() {
         if let Some(location) = header(LOCATION) {
             message.push_str(&format!("\nThe API points to {location}; redirects are not followed."));

@@ -493,6 +493,7 @@ mod tests {
             .map(|(name, value)| (name.parse::<http::HeaderName>().unwrap(), value.parse().unwrap()))
             .collect();
         let response = Response {
+            is_of_wait: false,
             status: StatusCode::from_u16(status).unwrap(),
             headers,
             body: Bytes::copy_from_slice(body),
@@ -551,6 +552,7 @@ mod tests {
         let text = r#"{"openapi":"3.1.0","paths":{"/a":{"get":{}}}}"#;
         let (operations, _) = operations(&Document::parse(text.into(), None).unwrap());
         let response = Response {
+            is_of_wait: false,
             status: StatusCode::from_u16(status).unwrap(),
             headers: [(CONTENT_TYPE, content_type.parse().unwrap())].into_iter().collect(),
             body: Bytes::copy_from_slice(body),

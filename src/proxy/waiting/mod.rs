@@ -14,6 +14,8 @@ pub(crate) mod verdict;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use http::header::LOCATION;
+
 use self::handle::{HandleScope, WaitState};
 use self::places::WaitingPlace;
 use self::recognize::{FoundStatus, StatusKind, header_url, recognize, settings};
@@ -69,9 +71,10 @@ enum Step {
 }
 
 impl ApiProxy {
-    /// Returns true if the operation of a call may be done only after this reply.
+    /// Returns true if the operation of a call may be done only after this reply, or keeps such replies from becoming files at once.
     pub(crate) fn is_awaited(&self, call: &PreparedCall<'_>, reply: &Reply) -> bool {
-        recognize(&call.target.operation, &reply.response).is_some()
+        let operation = &call.target.operation;
+        operation.may_wait() || recognize(operation, &reply.response).is_some()
     }
 
     /// Waits until the operation is done whose first reply is given.
@@ -134,7 +137,10 @@ impl ApiProxy {
                 }
                 Box::pin(self.finish(call, reply, None, shown_tool)).await
             }
-            None => ToolResult::of_text("The operation is not done yet.", call.target.contract.text_form()),
+            None => ToolResult::of_text(
+                "The operation was accepted; there is no reply about it to show.",
+                call.target.contract.text_form(),
+            ),
         };
         let mut result = match awaited.remark {
             Some(remark) => remark.apply(result),
@@ -216,14 +222,17 @@ impl Wait<'_> {
             .unwrap_or_default();
         let mut is_first = true;
         loop {
-            let pause = self.state.schedule.left(SystemTime::now());
-            let pause = if is_look && is_first { Duration::ZERO } else { pause };
-            // A result that is there is fetched at once.
-            let is_late = Instant::now() + pause >= end && !(is_look && is_first);
-            if is_late || is_look && !is_first && !pause.is_zero() {
-                let failure = self.failure.take();
-                return self.unfinished(failure);
-            }
+            let budget = end.saturating_duration_since(Instant::now());
+            let pause = self.state.schedule.left_within(budget, SystemTime::now());
+            let pause = match pause {
+                _ if is_look && is_first => Duration::ZERO,
+                // A result that is there is fetched at once.
+                Ok(pause) if !is_look || pause.is_zero() => pause,
+                _ => {
+                    let failure = self.failure.take();
+                    return self.unfinished(failure);
+                }
+            };
             is_first = false;
             self.report();
             let step = async {
@@ -297,12 +306,16 @@ impl Wait<'_> {
                 Step::End(WaitRemark::Failed(self.took(), word))
             }
             StatusVerdict::Moved(location) => {
-                self.keep(reply);
-                self.state.is_done = true;
-                self.state.schedule.at_once();
                 // The operator has named an operation, and not where it leads.
                 self.state.kind = StatusKind::Location;
-                self.move_to(&location, &url)
+                let step = self.move_to(&location, &url);
+                // A redirect that is not followed says nothing: the reply before it is given.
+                if matches!(step, Step::Again) {
+                    self.keep(reply);
+                    self.state.is_done = true;
+                    self.state.schedule.at_once();
+                }
+                step
             }
             StatusVerdict::Done => {
                 let result = self.proxy.result_url(self.call, &self.state, &reply.response, &url, self.is_open);
@@ -362,6 +375,10 @@ impl Wait<'_> {
 
     /// Keeps a reply in place of the one before it, with the redactors of both.
     fn keep(&mut self, mut reply: Reply) {
+        if reply.response.status.is_redirection() {
+            // The URL was judged, and is not repeated.
+            reply.response.headers.remove(LOCATION);
+        }
         for redactor in self.latest.take().into_iter().flat_map(|latest| latest.redactors) {
             if !reply.redactors.iter().any(|known| known.has_tokens_of(&redactor)) {
                 reply.redactors.push(redactor);
@@ -375,7 +392,7 @@ impl Wait<'_> {
         WaitRemark::Unfinished(Unfinished {
             progress: self.progress.clone(),
             why,
-            pause: self.state.schedule.left(now),
+            wanted: self.state.schedule.wanted(now),
             handle: self.handle(now),
         })
     }

@@ -29,8 +29,8 @@ pub(crate) struct Unfinished {
     pub(crate) progress: Progress,
     /// Reason for the end of the wait, if it was not the time.
     pub(crate) why: Option<String>,
-    /// The time until the next request for its status.
-    pub(crate) pause: Duration,
+    /// The time that the API wants to pass before the next request for its status.
+    pub(crate) wanted: Option<Duration>,
     /// The end of a sentence that says how the caller goes on, with the handle.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Unfinished {
         let Self {
             progress,
             why,
-            pause,
+            wanted,
             handle,
         } = self;
         let percent = progress.percent.map(|percent| format!("{percent} %"));
@@ -84,8 +84,8 @@ impl Unfinished {
         }
         text.push('.');
         text.extend(why.map(|why| format!(" {why}")));
-        if pause.as_secs() > 5 {
-            text.push_str(&format!(" The API wants to be asked for it in {}.", seconds(pause)));
+        if let Some(wanted) = wanted.filter(|wanted| wanted.as_secs() > 5) {
+            text.push_str(&format!(" The API wants to be asked for it in {}.", seconds(wanted)));
         }
         match handle {
             Ok(how) => text.push_str(&format!(" Do not start it again: {how}")),

@@ -130,7 +130,10 @@ impl ApiProxy {
             caller,
             file,
         };
-        let outcome = asked.upstream.call(outgoing).await;
+        let mut outcome = asked.upstream.call(outgoing).await;
+        if let Ok(reply) = &mut outcome {
+            reply.response.is_of_wait = true;
+        }
         // The requests of a wait are counted apart from those of the call.
         note(|record| {
             record.polls += record.attempts.saturating_sub(attempts);

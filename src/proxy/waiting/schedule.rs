@@ -21,6 +21,9 @@ pub(crate) struct Schedule {
     pause: u64,
     /// Time of the next request, in milliseconds since 1970.
     due: u64,
+    /// True if the API named the time.
+    #[serde(default)]
+    is_wanted: bool,
 }
 
 impl Schedule {
@@ -29,6 +32,7 @@ impl Schedule {
         let mut schedule = Self {
             pause: interval.unwrap_or(MIN_PAUSE).max(MIN_PAUSE),
             due: 0,
+            is_wanted: false,
         };
         schedule.advance(Some(reply), now);
         schedule
@@ -37,6 +41,7 @@ impl Schedule {
     /// Continues after a reply, or after none: at `Retry-After`, else after a pause that doubles.
     pub(crate) fn advance(&mut self, reply: Option<&Response>, now: SystemTime) {
         let wanted = reply.and_then(|reply| retry::wanted(reply, now));
+        self.is_wanted = wanted.is_some();
         let pause = if let Some(wanted) = wanted {
             wanted.as_secs() + u64::from(wanted.subsec_nanos() > 0)
         } else {
@@ -51,6 +56,27 @@ impl Schedule {
     /// The next request may be sent at once.
     pub(crate) fn at_once(&mut self) {
         self.due = 0;
+        self.is_wanted = false;
+    }
+
+    /// The time until the next request, of a call that may wait so long: a pause of our own ends with it, if it is not too short.
+    ///
+    /// # Errors
+    /// The next request is later than that.
+    pub(crate) fn left_within(&self, budget: Duration, now: SystemTime) -> Result<Duration, Duration> {
+        let left = self.left(now);
+        if left < budget {
+            Ok(left)
+        } else if self.is_wanted || budget < Duration::from_secs(MIN_PAUSE) {
+            Err(left)
+        } else {
+            Ok(budget)
+        }
+    }
+
+    /// The time that the API wants to pass before the next request.
+    pub(crate) fn wanted(&self, now: SystemTime) -> Option<Duration> {
+        self.is_wanted.then(|| self.left(now))
     }
 
     /// The time until the next request.
@@ -103,5 +129,19 @@ mod tests {
         assert_eq!(pauses(None, &[Some("Mon, 12 Jan 1970 13:46:30 GMT")]), [1]);
         assert_eq!(pauses(None, &[Some("99999999999999999999")]), [MAX_PAUSE]);
         assert_eq!(pauses(None, &[Some("/bar"), Some("-1")]), [1, 2]);
+    }
+
+    #[test]
+    fn a_pause_of_our_own_ends_with_the_time_of_a_call_and_one_of_the_api_does_not() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let second = Duration::from_secs(1);
+        let own = Schedule::begin(Some(30), &reply(None), now);
+        assert_eq!(own.left_within(31 * second, now), Ok(30 * second));
+        assert_eq!(own.left_within(28 * second, now), Ok(28 * second));
+        assert_eq!(own.left_within(second / 2, now), Err(30 * second));
+        let wanted = Schedule::begin(Some(1), &reply(Some("30")), now);
+        assert_eq!(wanted.left_within(31 * second, now), Ok(30 * second));
+        assert_eq!(wanted.left_within(28 * second, now), Err(30 * second));
+        assert_eq!((own.wanted(now), wanted.wanted(now)), (None, Some(30 * second)));
     }
 }

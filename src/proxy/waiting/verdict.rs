@@ -27,8 +27,6 @@ const FAILED: [&str; 9] = [
 const STATES: [&str; 4] = ["/status", "/state", "/provisioningState", "/properties/provisioningState"];
 /// Members that say how much is done, in percent.
 const PERCENTS: [&str; 2] = ["/percentComplete", "/progress"];
-/// Larger replies are results, not states.
-const MAX_STATUS_BYTES: usize = 1 << 20;
 /// The longest word for a state that is shown, in bytes.
 const MAX_WORD_BYTES: usize = 60;
 
@@ -81,11 +79,19 @@ impl StatusVerdict {
     }
 }
 
-/// The body, if it is JSON of the size of a status.
+/// The body, if it is a JSON object, in any charset.
 pub(crate) fn json_of(response: &Response) -> Option<Value> {
-    let body = strip_bom(&response.body);
-    let is_json = body.trim_ascii_start().starts_with(b"{") && body.len() <= MAX_STATUS_BYTES;
-    is_json.then(|| json::parse_value(body).ok()).flatten()
+    object_of(&response.body).or_else(|| {
+        let mut response = response.clone();
+        response.decode_charset();
+        object_of(&response.body)
+    })
+}
+
+fn object_of(body: &[u8]) -> Option<Value> {
+    let body = strip_bom(body);
+    let is_object = body.trim_ascii_start().starts_with(b"{");
+    is_object.then(|| json::parse_value(body).ok()).flatten()
 }
 
 /// Returns the word for the state if the body has one that is not final, or two that disagree.
@@ -244,6 +250,26 @@ mod tests {
             moved.headers.insert(LOCATION, "/result".parse().unwrap());
             assert_eq!(word(&StatusVerdict::of(&moved, None)), "moved /result");
         }
+    }
+
+    #[test]
+    fn a_status_is_read_in_any_charset_and_of_any_size() {
+        let with_type = |content_type: &str, body: Vec<u8>| {
+            let mut response = reply(200, &json!(null));
+            response.body = body.into();
+            response.headers.insert(http::header::CONTENT_TYPE, content_type.parse().unwrap());
+            word(&StatusVerdict::of(&response, None))
+        };
+        let text = r#"{"status":"Running"}"#;
+        let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(with_type("application/json; charset=utf-16be", big.clone()), "running Running");
+        assert_eq!(with_type("application/json; charset=utf-16", little), "running Running");
+        assert_eq!(with_type("application/json", big), "running Running");
+        let latin = b"{\"status\":\"Running\",\"who\":\"J\xf6rg\"}".to_vec();
+        assert_eq!(with_type("application/json; charset=iso-8859-1", latin), "running Running");
+        let long = json!({"status": "Running", "rows": "a".repeat(2 << 20)}).to_string();
+        assert_eq!(with_type("application/json", long.into_bytes()), "running Running");
     }
 
     #[test]
