@@ -51,7 +51,7 @@ pub struct Response {
     /// Reason for which a stream of records was not read to its end.
     pub stopped: Option<Stopped>,
     /// True if it answers a request for the status or the result of an operation, and not the request of the call.
-    pub(crate) is_of_wait: bool,
+    pub is_of_wait: bool,
 }
 
 impl Response {

@@ -395,14 +395,12 @@ fn named_template<'c>(call: &'c PreparedCall<'_>, kind: StatusKind) -> Option<&'
     let settings = settings(&call.target.operation)?;
     let named = match (kind, &settings.status, &settings.result) {
         (StatusKind::Operation, Some(StatusPlace::Operation(named)), _) | (StatusKind::Result, _, Some(ResultPlace::Operation(named))) => {
-            named
+            Some(named)
         }
-        _ => return None,
+        _ => None,
     };
-    call.target
-        .operation
-        .waits_by(&named.name)
-        .map(|operation| operation.template.as_ref())
+    let operation = call.target.operation.waits_by(&named?.name)?;
+    Some(&operation.template)
 }
 
 /// Checks a URL of a reply to the request for `from`.
