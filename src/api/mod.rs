@@ -427,7 +427,7 @@ impl Api {
             let (reply, pages) = Box::pin(self.reply(index, &call, &caller, pages)).await?;
             let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
             // Pages are replies of an operation that reads.
-            let mut result = if pages.is_some() || !self.proxy.is_awaited(&call, &reply) {
+            let mut result = if pages.is_some() || !call.is_awaited(&reply) {
                 Box::pin(self.proxy.finish(&call, reply, pages, shown_tool)).await
             } else {
                 let is_open = |path: &AskedPath<'_>| self.may_read(path, shown_tool);

@@ -70,13 +70,15 @@ enum Step {
     End(WaitRemark),
 }
 
-impl ApiProxy {
-    /// Returns true if the operation of a call may be done only after this reply, or keeps such replies from becoming files at once.
-    pub(crate) fn is_awaited(&self, call: &PreparedCall<'_>, reply: &Reply) -> bool {
-        let operation = &call.target.operation;
+impl PreparedCall<'_> {
+    /// Returns true if its operation may be done only after this reply, or keeps such replies from becoming files at once.
+    pub(crate) fn is_awaited(&self, reply: &Reply) -> bool {
+        let operation = &self.target.operation;
         operation.may_wait() || recognize(operation, &reply.response).is_some()
     }
+}
 
+impl ApiProxy {
     /// Waits until the operation is done whose first reply is given.
     pub(crate) async fn await_end(&self, call: &PreparedCall<'_>, reply: Reply, is_open: IsOpen<'_>) -> EndedWait {
         let operation = &call.target.operation;
