@@ -129,6 +129,11 @@ impl Catalog {
         self.meta_tools.as_ref().filter(|meta_tools| meta_tools.searches())
     }
 
+    /// Returns the meta-tool of that name, if the endpoint has it.
+    pub(super) fn meta_tool(&self, name: &str) -> Option<MetaToolKind> {
+        self.meta_tools.as_ref()?.kind_of(name)
+    }
+
     /// Returns the name of the meta-tool that waits, if the endpoint has it.
     pub(crate) fn wait_tool(&self) -> Option<String> {
         self.meta_tools.as_ref().and_then(MetaTools::wait_tool)
@@ -232,7 +237,7 @@ impl Catalog {
         granted: Option<&ClientGrant>,
     ) -> Option<Resolution> {
         if let Some(meta_tools) = &self.meta_tools
-            && let Some(meta_tool) = meta_tools.kind_of(name)
+            && let Some(meta_tool) = self.meta_tool(name)
         {
             let rights = granted.map(|granted| self.rights(granted)).unwrap_or_default();
             let seen = self.visible(&rights);

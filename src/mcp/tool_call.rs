@@ -15,7 +15,7 @@ use super::protocol::answer::{McpAnswer, McpRefusal, invalid_parameters};
 use super::protocol::message::{Arguments, RequestParameters};
 use super::protocol::version::ProtocolVersion;
 use super::visible::Suggestion;
-use crate::annotate::meta_tool_names::{self, MetaToolKind};
+use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::OnMissingCredential;
 use crate::observe::call::{note, note_outcome};
 use crate::observe::metrics::TOOLS_CALL;
@@ -46,7 +46,7 @@ impl McpServer {
             Resolution::Refused(refused, meant) => {
                 match &meant {
                     Some(meant) => observed::note_operation(meant),
-                    None => note(|record| record.meta_tool = meta_tool_names::kind_of(&name).map(MetaToolKind::name)),
+                    None => note(|record| record.meta_tool = catalog.meta_tool(&name).map(MetaToolKind::name)),
                 }
                 note_outcome(CallOutcome::InvalidArguments);
                 return Ok(McpAnswer::Tool(refused));

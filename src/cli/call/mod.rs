@@ -235,11 +235,15 @@ fn unknown_tool(tool: &str, apis: &[(Arc<ApiConfig>, Loaded)]) -> Failure {
     if let Some(why) = apis.iter().find_map(|(_, loaded)| loaded.api.why_left_out(tool)) {
         return Failure::setting(format!("the tool `{tool}` is left out by {why}"));
     }
-    if meta_tool_names::kind_of(tool) == Some(MetaToolKind::Wait) {
-        return Failure::setting(format!("`{tool}` is there if an operation is known to take long, and none is"));
-    }
-    if meta_tool_names::kind_of(tool).is_some() {
-        return Failure::setting(format!("`{tool}` is a tool of search mode, which --tools search turns on"));
+    // Only an API without a name gives its prefix to the meta-tools.
+    let own = apis.iter().find(|(config, _)| config.options.name.is_none());
+    let bare = own.and_then(|(config, _)| tool.strip_prefix(config.options.annotate.names.prefix.as_str()));
+    match meta_tool_names::kind_of(bare.unwrap_or(tool)) {
+        Some(MetaToolKind::Wait) => {
+            return Failure::setting(format!("`{tool}` is there if an operation is known to take long, and none is"));
+        }
+        Some(_) => return Failure::setting(format!("`{tool}` is a tool of search mode, which --tools search turns on")),
+        None => {}
     }
     let hint = apis.iter().find_map(|(_, loaded)| loaded.api.nearest(tool)).map_or_else(
         || "`openapi-mcp tools` lists them".to_owned(),

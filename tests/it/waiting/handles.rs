@@ -112,6 +112,15 @@ fn wait_operation_is_listed_where_an_operation_may_need_it() {
 }
 
 #[test]
+fn the_audit_log_names_the_meta_tool_that_refused_a_handle_also_if_its_name_has_a_prefix() {
+    let (spec, upstream, log) = (spec(), Upstream::echo(), Log::new());
+    let mut session = Session::serving(&spec, &upstream, &["--tool-prefix", "x_", "--audit-log", log.name()]);
+    let refused = session.call("x_wait_operation", &json!({"handle": "forged"}));
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert_eq!(log.wait_for(1)[0]["meta_tool"], "wait_operation");
+}
+
+#[test]
 fn through_the_meta_tools_an_operation_waits_in_the_same_way() {
     let (spec, upstream) = (spec(), slow(0));
     let mut session = Session::serving(&spec, &upstream, &[&["--tools", "search"], AT_ONCE].concat());
