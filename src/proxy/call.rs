@@ -275,7 +275,11 @@ impl ApiProxy {
             is_ruled: rule.is_some_and(|rule| rule.file == Some(true)),
             may_be_status: call.target.operation.may_wait(),
             max_result_bytes: max_result_bytes(rule, self.options.max_result_bytes),
-            redactors: self.redactors(call).collect(),
+            redactors: if self.options.delivery.destination.is_some() {
+                self.redactors(call).collect()
+            } else {
+                Vec::new()
+            },
         })
     }
 

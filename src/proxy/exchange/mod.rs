@@ -105,7 +105,12 @@ pub(crate) async fn exchange(
     let progress = caller.progress.as_ref();
     let is_https = request.url.scheme() == "https";
     let may_stream = request.may_stream;
-    let path = plan.map(|_| request.url.path().to_owned()).unwrap_or_default();
+    let saves_files = plan.is_some_and(FilePlan::has_destination);
+    let path = if saves_files {
+        request.url.path().to_owned()
+    } else {
+        String::new()
+    };
     let (outgoing, upload) = outgoing_request(request, progress.is_some());
     // Progress only ever grows: what comes in is counted on top of what went out.
     let uploaded = upload.as_ref().map_or(0, |upload| upload.length);
@@ -221,7 +226,6 @@ async fn read_body(
 ) -> Result<ReadBody, CallError> {
     let content_type = reply.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let content_type = content_type.filter(|_| reply.status().is_success());
-    let too_large = limits.too_large(reply);
     let is_file = sink.as_ref().is_some_and(|sink| sink.is_ruled());
     let content_type = content_type.filter(|_| !is_file);
     let mut records = content_type.and_then(Framing::of).map(Counter::new);
@@ -232,7 +236,7 @@ async fn read_body(
     let declared = reply.content_length().map(|total| usize::try_from(total).unwrap_or(usize::MAX));
     match (&sink, reply.content_length()) {
         (Some(sink), Some(total)) => sink.check_length(total)?,
-        (None, _) if records.is_none() && declared.is_some_and(|total| total > limits.bytes) => return Err(too_large),
+        (None, _) if records.is_none() && declared.is_some_and(|total| total > limits.bytes) => return Err(limits.too_large(reply)),
         _ => {}
     }
     let mut body = Chunks::default();
@@ -271,7 +275,7 @@ async fn read_body(
         }
         if body.len().saturating_add(chunk.len()) > limits.bytes {
             if records.is_none() {
-                return Err(too_large);
+                return Err(limits.too_large(reply));
             }
             stopped = Some(Stopped::Bytes);
             break;
