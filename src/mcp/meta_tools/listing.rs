@@ -93,21 +93,23 @@ fn describe_meta_tool(kind: MetaToolKind, seen: &VisibleApis<'_>, prefix: &str, 
             vocabulary(seen)
         ),
         MetaToolKind::Describe => {
-            format!("Tells the arguments of operations that {search} has found, and through which tool each is called.")
+            format!("Describes the arguments of operations that {search} has found, and the tool that calls each.")
         }
-        MetaToolKind::CallRead => format!("Calls an operation whose effect is `read`: it changes nothing. {describe} tells its arguments."),
+        MetaToolKind::CallRead => {
+            format!("Calls an operation whose effect is `read`: it changes nothing. {describe} describes its arguments.")
+        }
         MetaToolKind::CallWrite => {
-            format!("Calls an operation whose effect is `write`: it adds something, and removes nothing. {describe} tells its arguments.")
+            format!(
+                "Calls an operation whose effect is `write`: it adds something, and removes nothing. {describe} describes its arguments."
+            )
         }
         MetaToolKind::CallDestructive => {
             format!(
-                "Calls an operation whose effect is `destructive`: it may change or remove what exists. {describe} tells its arguments."
+                "Calls an operation whose effect is `destructive`: it may change or remove what exists. {describe} describes its arguments."
             )
         }
         MetaToolKind::Wait => {
-            "Goes on waiting for an operation that was accepted and was not done in time: asks the API for its status, and \
-             returns its result. The result of the call that started it has the handle. It starts nothing, so that it can be called again."
-                .to_owned()
+            "Waits for an operation that was accepted and is not done yet, and returns its result. Starts nothing.".to_owned()
         }
     }
 }
@@ -124,7 +126,7 @@ fn three_steps(prefix: &str, effects: &[Effect]) -> String {
         None => "another tool".to_owned(),
     };
     format!(
-        "Three steps: {prefix}{} finds operations, {prefix}{} tells their arguments, {calls} calls one, by the effect that its hit shows.",
+        "Three steps: {prefix}{} finds operations, {prefix}{} describes their arguments, {calls} calls one, by the effect that its hit shows.",
         MetaToolKind::Search.name(),
         MetaToolKind::Describe.name()
     )
@@ -272,8 +274,8 @@ fn wait_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "handle": {"type": "string", "description": "The handle of the operation, exactly as a result gives it"},
-            "wait": {"type": "boolean", "default": true, "description": "False to ask for the status once, without waiting"}
+            "handle": {"type": "string", "description": "Exactly as the result of the call has it"},
+            "wait": {"type": "boolean", "default": true, "description": "False: returns the status at once"}
         },
         "required": ["handle"],
         "additionalProperties": false
