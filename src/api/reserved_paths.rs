@@ -112,14 +112,24 @@ pub(super) fn read_paths(document: &Document, tools: &[BoundTool]) -> Vec<ReadPa
     paths.iter().filter_map(read).collect()
 }
 
-/// Returns the readings of a path by servers: as it is; decoded until nothing is encoded; and so without parameters of segments and without
-/// empty segments. A slash or backslash that is encoded is [`MAYBE_SLASH`] in them.
-pub(super) fn path_readings(path: &str) -> [String; 4] {
+/// Returns the readings of a path by servers: as it is; decoded until nothing is encoded; so without parameters of segments and without
+/// empty segments; and so without the name of a format at its end. A slash or backslash that is encoded is [`MAYBE_SLASH`] in them.
+pub(super) fn path_readings(path: &str) -> [String; 5] {
     let decoded: Vec<String> = path.split('/').map(decoded_segment).collect();
     let decoded = decoded.join("/");
     let by_slash = without_parameters(&decoded, |character| character == '/');
     let by_any_slash = without_parameters(&decoded, |character| matches!(character, '/' | MAYBE_SLASH));
-    [path.to_owned(), decoded, by_slash, by_any_slash]
+    let without_format = without_format(&by_any_slash).to_owned();
+    [path.to_owned(), decoded, by_slash, by_any_slash, without_format]
+}
+
+/// Drops the name of a format: some servers answer `/reports.json` with what is at `/reports`.
+fn without_format(path: &str) -> &str {
+    let is_format = |format: &str| (1..=5).contains(&format.len()) && format.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    match path.rsplit_once('.') {
+        Some((plain, format)) if is_format(format) && !plain.ends_with(['/', MAYBE_SLASH]) => plain,
+        _ => path,
+    }
 }
 
 /// Decodes a segment until nothing is encoded.
@@ -246,6 +256,9 @@ mod tests {
             "//projects;x=%2F//1/variables;y",
             "/projects%2fa%252Fb%2Fvariables",
             "/%70rojects/1/%2576ariables",
+            "/projects/1/variables.json",
+            "/projects/1/variables%2Exml/",
+            "/projects/1/variables;x.json",
         ] {
             assert!(reaches("/projects/{id}/variables", path), "{path}");
         }
@@ -254,6 +267,8 @@ mod tests {
             "/projects/1",
             "/projects/variables",
             "/projects/1/variables/2",
+            "/projects/1/variables/.json",
+            "/projects/1/variables.of-others",
             "/projects/group%2Fapp/exports",
         ] {
             assert!(!reaches("/projects/{id}/variables", path), "{path}");
