@@ -232,7 +232,7 @@ fn the_start_says_how_many_calls_a_person_is_asked_about() {
         ("write", "20 tools (9 read-only, 11 only after a person agreed)"),
     ] {
         let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--confirm", level]);
-        assert!(server.logs().contains(said), "{level}: {}", server.logs());
+        server.logged(said);
     }
 }
 

@@ -258,7 +258,7 @@ fn no_line_is_lost_while_the_file_is_renamed_under_load() {
     assert_eq!((all.len(), identifiers.len()), (CLIENTS * CALLS, CLIENTS * CALLS));
     let expected = [("ok", CLIENTS * CALLS * 4 / 5), ("unknown_tool", CLIENTS * CALLS / 5)];
     assert_eq!(outcomes(&all), expected.map(|(name, count)| (name.to_owned(), count)).into());
-    let logs = server.logs();
+    let logs = server.logged("metrics at http://");
     let (_, address) = logs.split_once("metrics at http://").unwrap();
     let page = scrape(address.split('/').next().unwrap());
     assert!(page.contains("openapi_mcp_audit_lost_total 0"), "{page}");

@@ -87,7 +87,7 @@ fn call(server: &HttpServer, tool: &str) {
 
 fn started(args: &[&str]) -> (HttpServer, String) {
     let server = HttpServer::start(&[&["--metrics-bind", "127.0.0.1:0"], args].concat());
-    let address = metrics_address(&server.logs());
+    let address = metrics_address(&server.logged("metrics at http://"));
     (server, address)
 }
 
@@ -445,7 +445,7 @@ fn refused_requests_are_counted_by_reason() {
         ],
         &[("A_TOKEN", "sixteen-letters-or-more")],
     );
-    let address = metrics_address(&server.logs());
+    let address = metrics_address(&server.logged("metrics at http://"));
     server.post(&[], CALL);
     server.post(&["Authorization: Bearer another-token-of-mine"], CALL);
     server.post(&["Host: evil.example"], CALL);

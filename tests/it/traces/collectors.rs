@@ -10,7 +10,7 @@ use crate::support::http_server::scrape;
 use crate::support::{Collector, HttpServer, Session, TIMEOUT, listener, reply, signal, wait_until, within};
 
 fn dropped(session: &Session) -> usize {
-    let logs = session.logs();
+    let logs = session.logged("metrics at http://");
     let (_, rest) = logs.split_once("metrics at http://").expect("the address");
     let address = rest.split('/').next().unwrap();
     let page = scrape(address);
@@ -75,7 +75,8 @@ fn spans_beyond_the_queue_are_counted_and_told_once() {
     // The queue holds 2,048, and a batch is on its way.
     wait_until("spans are dropped", || dropped(&session) > 0);
     assert!(dropped(&session) <= 3200 - 2048, "{}", dropped(&session));
-    assert_eq!(session.logs().matches("spans are lost").count(), 1, "{}", session.logs());
+    let logs = session.logged("spans are lost");
+    assert_eq!(logs.matches("spans are lost").count(), 1, "{logs}");
 }
 
 #[test]

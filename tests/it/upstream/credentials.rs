@@ -562,7 +562,7 @@ fn two_schemes_that_an_operation_needs_together_in_one_header_are_reported() {
     ];
     let mut session = Session::start_with(&["serve", "--spec", spec.path()], &variables);
     session.tools();
-    let logs = session.logs();
+    let logs = session.logged("together");
     let clash = "operations need `gateway` and `user` together, and both are sent in the header `authorization`: one of them is not sent";
     assert_eq!(logs.matches("together").count(), 1, "{logs}");
     assert!(
