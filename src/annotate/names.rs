@@ -2,7 +2,7 @@
 //!
 //! # Changing how names are made unique and short
 //!
-//! - `shorten_name` in `annotate/names.rs`, for tools.
+//! - `name_operations` and `shorten_name` in `annotate/names.rs`, for tools.
 //! - `shorten_with_hash` in `spec/argument_names.rs`, which it calls, also shortens the names of arguments.
 
 use foldhash::{HashMap, HashSet};

@@ -2,7 +2,9 @@
 //!
 //! # Adding a limit of calls
 //!
-//! - `call` in `mcp/catalog.rs` applies it. The result has `isError`.
+//! - The room that holds what is limited applies it: `proxy/upstream/limit.rs` for requests, `proxy/memory_budget.rs` for memory,
+//!   `proxy/waiting/` for waiting calls.
+//! - A variant of `CallError` in `proxy/error.rs`, whose text the result has.
 //! - A variant of `CallOutcome` in `observe/outcome.rs`, which metrics and the audit log report.
 
 mod answered_questions;

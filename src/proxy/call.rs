@@ -2,8 +2,9 @@
 //! result.
 //!
 //! The request is built in `send`: once for each try, because a body may consist of open files, and once more if there is a cache, whose
-//! key is made of it. A kept reply takes the place of the API's; `finish` treats both in the same way, and builds the request only to name
-//! embedded bytes by its path. If a call collects pages, each of them is prepared and sent like this (`call/page.rs`).
+//! key is made of it. A kept reply takes the place of the API's; `finish` treats both in the same way. It builds the request to name embedded
+//! bytes by its path, and to compare it with a link to the next page. If a call collects pages, each of them is prepared and sent like this
+//! (`call/page.rs`).
 
 mod finish;
 mod page;

@@ -1,6 +1,13 @@
 //! The page for people who open the endpoint in a browser: one file, without anything from elsewhere.
 //!
 //! Styles and scripts are files of this folder, each about one concept, that are joined in the order in which they are listed here.
+//!
+//! # Adding a panel of the page
+//!
+//! - Its markup in `transport/http/page/page.html`.
+//! - Its script in a file of `transport/http/page/script/`, which `SCRIPT` in `transport/http/page/mod.rs` joins.
+//! - Its call in `load` in `transport/http/page/script/start.js`.
+//! - Its data in `mcp/page_tools.rs`, as a member of an answer or as a variant of `PageRequest`.
 
 use std::sync::{Arc, OnceLock};
 
