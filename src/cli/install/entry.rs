@@ -277,3 +277,17 @@ fn yaml_snippet(client: ClientName, keys: &[&str], name: &str, value: &Value) ->
     }
     text
 }
+
+/// Returns the length of the longest tool's name in the client, and its limit.
+pub(super) fn name_limit(client: ClientName, server: &str, tool: &str) -> Option<(usize, usize)> {
+    let both = server.len() + tool.len();
+    match client {
+        // mcp__SERVER__TOOL
+        ClientName::ClaudeCode | ClientName::ClaudeDesktop | ClientName::Codex => Some((both + 7, 64)),
+        // mcp_SERVER_TOOL
+        ClientName::Gemini => Some((both + 5, 63)),
+        ClientName::Vscode => Some((both + 5, 64)),
+        ClientName::Cursor => Some((both, 60)),
+        _ => None,
+    }
+}

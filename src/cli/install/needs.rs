@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::entry::name_limit;
 use super::flags;
 use crate::annotate::KnownClient;
 use crate::api::{ApiName, scheme_fields};
@@ -359,20 +360,6 @@ fn query_key(scheme: &SecurityScheme) -> Option<String> {
             location: Location::Query,
             name,
         } => Some(name.clone()),
-        _ => None,
-    }
-}
-
-/// Returns the length of the longest tool's name in the client, and its limit.
-fn name_limit(client: ClientName, server: &str, tool: &str) -> Option<(usize, usize)> {
-    let both = server.len() + tool.len();
-    match client {
-        // mcp__SERVER__TOOL
-        ClientName::ClaudeCode | ClientName::ClaudeDesktop | ClientName::Codex => Some((both + 7, 64)),
-        // mcp_SERVER_TOOL
-        ClientName::Gemini => Some((both + 5, 63)),
-        ClientName::Vscode => Some((both + 5, 64)),
-        ClientName::Cursor => Some((both, 60)),
         _ => None,
     }
 }
