@@ -4,7 +4,8 @@
 //!
 //! - A variant of `ClientName` in `config/choices.rs`, and its `ClientProfile` in `annotate/client_profile.rs`.
 //! - Its file: `INSTALLABLE`, `form_of`, `user_file` and `project_file` in `cli/install/place.rs`.
-//! - Its entry: `command_value` and `url_value` in `cli/install/entry.rs`.
+//! - Its entry: `command_value` and `url_value` in `cli/install/entry.rs`, and `name_limit` there if the client limits the names of server
+//!   and tool together.
 //! - A row in `tests/it/install/entries.rs`; the table of clients in the book follows with `UPDATE=1`.
 
 mod client_file;
