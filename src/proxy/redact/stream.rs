@@ -94,14 +94,14 @@ impl<'r> StreamRedactor<'r> {
     }
 
     fn release(&mut self, cut: usize, out: &mut Vec<u8>) {
-        let rest = self.pending.split_off(cut);
-        let mut part = std::mem::replace(&mut self.pending, rest);
+        let part = self.pending.get(..cut).unwrap_or(&self.pending);
+        let mut clean: Option<Vec<u8>> = None;
         for secrets in self.all() {
-            if let Some(clean) = secrets.clean(&part, TextPlace::Text) {
-                part = clean;
-            }
+            clean = secrets.clean(clean.as_deref().unwrap_or(part), TextPlace::Text).or(clean);
         }
-        out.append(&mut part);
+        out.extend_from_slice(clean.as_deref().unwrap_or(part));
+        // The memory of what is left is used again: a file has thousands of blocks.
+        self.pending.drain(..cut);
     }
 }
 
