@@ -58,13 +58,15 @@ const SIZES: [&str; 12] = [
     "take",
 ];
 
+/// The parameter that says how much comes at once.
+pub(crate) fn page_size_parameter(operation: &Operation) -> Option<&Parameter> {
+    SIZES.iter().find_map(|name| query_parameter(operation, name))
+}
+
 /// The argument that says how much comes at once.
 #[must_use]
 pub(crate) fn page_size_argument(operation: &Operation) -> Option<&str> {
-    SIZES
-        .iter()
-        .find_map(|name| query_parameter(operation, name))
-        .map(|parameter| parameter.key.as_str())
+    page_size_parameter(operation).map(|parameter| parameter.key.as_str())
 }
 
 /// Returns true if a parameter of that name says which page comes, or how long it is.

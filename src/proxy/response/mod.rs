@@ -11,6 +11,7 @@ pub(crate) mod failure;
 pub(crate) mod file_result;
 pub(crate) mod filter;
 pub(crate) mod multipart;
+mod page_numbers;
 pub(crate) mod page_report;
 pub(crate) mod pagination;
 pub(crate) mod records;

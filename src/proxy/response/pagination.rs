@@ -6,6 +6,7 @@ use http::header::LINK;
 use serde_json::{Value, json};
 use url::Url;
 
+use super::page_numbers::NumberedPage;
 use super::records::Framing;
 use super::{ReplyKind, Response, content_type, reply_kind, strip_bom};
 use crate::json::JsonObject;
@@ -74,7 +75,12 @@ pub(crate) fn next(call: PageCall<'_>, response: &Response) -> Option<NextPage> 
     if matches!(by_link, Some(NextPage::Arguments(_))) || !parameters.any(|parameter| parameter.location == Location::Query) {
         return by_link;
     }
-    let in_body = || call.of_object(&Node::new(plain_json(response)?).object()?);
+    // An API with `Link` headers names the next page there, if there is one.
+    let has_links = response.headers.contains_key(LINK);
+    let in_body = || {
+        let object = Node::new(plain_json(response)?).object()?;
+        call.of_object(&object).or_else(|| if has_links { None } else { call.by_number(&object) })
+    };
     in_body().or(by_link)
 }
 
@@ -268,18 +274,7 @@ impl<'c> PageCall<'c> {
     }
 
     fn of_object(self, object: &Object<'_>) -> Option<NextPage> {
-        let around: Vec<Object<'_>> = object
-            .iter()
-            .filter(|(key, _)| AROUND.contains(&normalized_name(key).as_str()))
-            .filter_map(|(_, node)| node.object())
-            .collect();
-        // `pagination.cursors.after` and the like.
-        let deeper: Vec<Object<'_>> = around
-            .iter()
-            .flat_map(Object::iter)
-            .filter(|(key, _)| AROUND.contains(&normalized_name(key).as_str()))
-            .filter_map(|(_, node)| node.object())
-            .collect();
+        let around = objects_around(object);
         let after_last = |names: &[&str]| {
             let parameter = names.iter().find_map(|name| query_parameter(self.operation, name))?;
             Some(self.of_value(parameter, last_id(object)?))
@@ -289,7 +284,7 @@ impl<'c> PageCall<'c> {
         }
         let mut unreachable = None;
         // At the top, `after`, `next` and `cursor` may be anything; around them is a word that says what they are.
-        let places = std::iter::once((object, false)).chain(around.iter().chain(&deeper).map(|object| (object, true)));
+        let places = std::iter::once((object, false)).chain(around.iter().map(|object| (object, true)));
         for (object, is_paging) in places {
             let members: Vec<_> = object.iter().map(|(key, node)| (normalized_name(key), node)).collect();
             for (field, parameters) in CURSORS {
@@ -325,6 +320,39 @@ impl<'c> PageCall<'c> {
         let by_link = link.or_else(href).map(|url| self.of_url(&url));
         by_link.or_else(|| after_last(&["afterid", "after"])).or(unreachable)
     }
+
+    /// The next page of a reply that does not name one, by the numbers that it has.
+    fn by_number(self, object: &Object<'_>) -> Option<NextPage> {
+        let around = objects_around(object);
+        let page = NumberedPage {
+            operation: self.operation,
+            arguments: self.arguments,
+            objects: std::iter::once(object).chain(&around).collect(),
+        };
+        match page.next(|parameter| self.first_value(parameter)) {
+            Some((parameter, value)) => Some(self.of_value(parameter, value.into())),
+            None => (page.says_more() == Some(true)).then_some(NextPage::Unreachable),
+        }
+    }
+
+    /// The number that a parameter has if a call does not give it: its default, or the least one.
+    fn first_value(self, parameter: &Parameter) -> Option<u64> {
+        let schema = self.schema(parameter)?.object()?;
+        let number = |key| schema.get(key).and_then(|node| node.text().trim().parse().ok());
+        number("default").or_else(|| number("minimum"))
+    }
+}
+
+/// The objects in a reply that are about its pages: `meta`, and `cursors` in `pagination`, and the like.
+fn objects_around<'a>(object: &Object<'a>) -> Vec<Object<'a>> {
+    let inside = |object: &Object<'a>| -> Vec<Object<'a>> {
+        let named = object.iter().filter(|(key, _)| AROUND.contains(&normalized_name(key).as_str()));
+        named.filter_map(|(_, node)| node.object()).collect()
+    };
+    let mut around = inside(object);
+    let deeper: Vec<Object<'a>> = around.iter().flat_map(inside).collect();
+    around.extend(deeper);
+    around
 }
 
 /// `has_more` beside a list: the id of its last item.
