@@ -1,5 +1,5 @@
-//! The help of the commands: settings in the sections of the configuration file, the most needed ones with `-h`, all of them
-//! with `--help`; and what was probably meant by a command line that is wrong.
+//! The help of the commands: the most needed settings with `-h`, all of them with `--help`; and what was probably meant by a command
+//! line that is wrong.
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -8,156 +8,20 @@ use clap::{Arg, Command, ValueEnum as _};
 use crate::config::settings::ClientName;
 use crate::config::variables;
 
-/// The sections of `--help` and of `config/openapi-mcp.yaml`, each with its settings.
-const SECTIONS: [(&str, &[&str]); 9] = [
-    (
-        "Document",
-        &[
-            "spec",
-            "api",
-            "spec_header",
-            "spec_header_env",
-            "overlay",
-            "external_refs",
-            "max_spec_bytes",
-            "strict",
-        ],
-    ),
-    (
-        "Credentials",
-        &[
-            "header",
-            "header_env",
-            "header_file",
-            "credential_origin",
-            "allow_missing_credentials",
-            "token_store",
-            "forward_header",
-            "forward_authorization",
-        ],
-    ),
-    (
-        "Tools",
-        &[
-            "read_only",
-            "no_destructive",
-            "annotation_policy",
-            "local_api",
-            "document_hints",
-            "hint",
-            "tool_include",
-            "tool_exclude",
-            "tool_prefix",
-            "max_tool_name_length",
-            "output_schemas",
-            "describe",
-            "max_schema_bytes",
-            "max_list_bytes",
-            "tools",
-            "max_list_tokens",
-            "pin",
-        ],
-    ),
-    (
-        "Calls",
-        &[
-            "timeout",
-            "max_response_bytes",
-            "max_result_tokens",
-            "response_filter",
-            "collect_pages",
-            "allow_file_args",
-            "save_files",
-            "file_store",
-            "file_store_bytes",
-            "max_file_bytes",
-            "confirm",
-        ],
-    ),
-    ("Clients", &["transport", "client"]),
-    (
-        "HTTP",
-        &[
-            "bind",
-            "allow_host",
-            "allow_origin",
-            "public_url",
-            "tls_cert",
-            "tls_key",
-            "page",
-            "max_connections",
-            "client_rate_limit",
-        ],
-    ),
-    (
-        "Authentication",
-        &[
-            "allow_unauthenticated",
-            "auth_token_env",
-            "auth_token_file",
-            "oauth_issuer",
-            "oauth_audience",
-            "oauth_jwks_url",
-            "oauth_scope",
-            "oauth_introspection_url",
-            "oauth_client_id",
-            "oauth_client_secret_env",
-            "oauth_client_secret_file",
-            "oauth_read_scope",
-            "oauth_write_scope",
-        ],
-    ),
-    (
-        "Operations",
-        &[
-            "require_all",
-            "reload",
-            "drain_delay",
-            "max_memory",
-            "metrics_bind",
-            "metrics_tool_label",
-            "audit_log",
-            "audit_key_env",
-            "audit_key_file",
-            "audit_log_required",
-            "propagate_trace",
-            "cache",
-            "cache_default_ttl",
-            "shared_state",
-            "shared_state_password_env",
-            "shared_state_password_file",
-            "shared_state_timeout",
-            "instance",
-            "state_key_env",
-            "state_key_file",
-        ],
-    ),
-    ("Log", &["log_level", "log_format"]),
-];
-
-/// The section of every setting that no other names.
-const REMAINING_SECTION: &str = "Upstream";
-
-/// The section of a setting in `--help`.
-pub(crate) fn section_of(setting: &str) -> &'static str {
-    let section = SECTIONS.iter().find(|(_, settings)| settings.contains(&setting));
-    section.map_or(REMAINING_SECTION, |(name, _)| name)
-}
-
-/// The settings that `-h` shows, in the words that fit into a line there.
-const SHORT_HELP_SETTINGS: [(&str, &str); 12] = [
-    ("spec", "The OpenAPI document"),
-    ("base_url", "Where requests go [default: the document's]"),
-    ("header_env", "A header for the API, from a variable"),
-    ("mock", "Answer from the document's examples"),
-    ("read_only", "Offer only read-only tools"),
-    ("tool_include", "Offer only these, as in tag:pets"),
-    ("transport", "stdio (the default) or http"),
-    ("bind", "Where to listen [default: 127.0.0.1:8080]"),
-    ("allow_host", "A name of this host that clients may use"),
-    ("auth_token_env", "A variable with the token of clients"),
-    ("confirm", "Ask first: destructive, write or a pattern"),
-    ("config", "A YAML file with all these settings"),
+/// The settings that `-h` shows: the section there, because one screen has no room for a heading per setting, the name, and words that fit
+/// into a line.
+const SHORT_HELP_SETTINGS: [(&str, &str, &str); 11] = [
+    ("API", "spec", "The OpenAPI document"),
+    ("API", "base_url", "Where requests go [default: the document's]"),
+    ("API", "header_env", "A header for the API, from a variable"),
+    ("API", "mock", "Answer from the document's examples"),
+    ("Tools", "read_only", "Offer only read-only tools"),
+    ("Tools", "tool_include", "Offer only these, as in tag:pets"),
+    ("Clients", "transport", "stdio (the default) or http"),
+    ("Clients", "bind", "Where to listen [default: 127.0.0.1:8080]"),
+    ("Clients", "allow_host", "A name of this host that clients may use"),
+    ("Clients", "auth_token_env", "A variable with the token of clients"),
+    ("Tools", "confirm", "Ask first: destructive, write or a pattern"),
 ];
 
 /// The settings that `-h` of `install` leaves out.
@@ -227,13 +91,6 @@ Exit codes: 0 nothing is lost, 1 an operation is left out or no tool is left (wi
 --strict: or anything is read loosely), 2 wrong settings, 3 the document cannot be read.
 Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
 
-/// The sections of `-h`, because one screen has no room for a heading per setting.
-const SHORT_SECTIONS: [(&str, &[&str]); 3] = [
-    ("API", &["spec", "base_url", "mock", "header_env"]),
-    ("Tools", &["read_only", "tool_include", "confirm"]),
-    ("Clients", &["transport", "bind", "allow_host", "auth_token_env"]),
-];
-
 /// Text in `-h` that `--help` does not have.
 const SHORT_HELP_MARK: &str = "(see more with '--help')";
 
@@ -251,8 +108,8 @@ pub(crate) fn arranged_help(command: &Command) -> Option<clap::Error> {
     }
 }
 
-/// A command with its settings in the sections of `--help`.
-pub(crate) fn with_sections(command: &Command) -> Command {
+/// A command with its settings as `--help` shows them.
+pub(crate) fn with_long_help(command: &Command) -> Command {
     arranged_by(command, arrange_for_long_help)
 }
 
@@ -261,18 +118,11 @@ fn arranged_by(command: &Command, arrange: fn(&str, Arg) -> Arg) -> Command {
     command.clone().mut_args(|argument| arrange(&name, argument))
 }
 
-/// The section of a setting in `-h`.
-fn short_section_of(setting: &str) -> &'static str {
-    let section = SHORT_SECTIONS.iter().find(|(_, settings)| settings.contains(&setting));
-    section.map_or_else(|| section_of(setting), |(name, _)| name)
-}
-
 /// An argument without a variable is not a setting, and stays as it is.
 fn arrange_for_long_help(command: &str, argument: Arg) -> Arg {
     let Some(variable) = argument.get_env().map(|name| name.to_string_lossy().into_owned()) else {
         return argument;
     };
-    let id = argument.get_id().to_string();
     let text = argument.get_long_help().or(argument.get_help()).map(ToString::to_string);
     let argument = argument
         .hide_env(true)
@@ -281,11 +131,10 @@ fn arrange_for_long_help(command: &str, argument: Arg) -> Arg {
         .get_value_names()
         .is_some_and(|names| names.iter().any(|name| name == "BOOL"));
     let argument = argument.hide_possible_values(is_switch);
-    match id.as_str() {
-        "config" => argument,
-        "client" if command == "install" => argument.help_heading("Entry").display_order(0),
-        _ => argument.help_heading(section_of(&id)),
+    if command == "install" && argument.get_id() == "client" {
+        return argument.help_heading("Entry").display_order(0);
     }
+    argument
 }
 
 fn arrange_for_short_help(command: &str, argument: Arg) -> Arg {
@@ -305,15 +154,21 @@ fn arrange_for_short_help(command: &str, argument: Arg) -> Arg {
             return argument.hide_short_help(true);
         }
     }
-    let Some((_, words)) = SHORT_HELP_SETTINGS.iter().find(|(needed, _)| *needed == id) else {
+    if id == "config" {
+        return argument.help("A YAML file with all these settings").hide_env(true);
+    }
+    let Some((section, _, words)) = SHORT_HELP_SETTINGS.iter().find(|(_, needed, _)| *needed == id) else {
         return argument.hide_short_help(true);
     };
-    let argument = argument.help(*words).hide_env(true).hide_possible_values(true);
-    match id.as_str() {
-        "config" => argument,
-        "confirm" => argument.value_name("WHICH").help_heading(short_section_of(&id)),
-        _ => argument.help_heading(short_section_of(&id)),
+    let argument = argument
+        .help(*words)
+        .help_heading(*section)
+        .hide_env(true)
+        .hide_possible_values(true);
+    if id == "confirm" {
+        return argument.value_name("WHICH");
     }
+    argument
 }
 
 /// Names of settings of other servers, and the ones with the same effect here.

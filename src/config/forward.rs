@@ -14,11 +14,12 @@ use crate::spec::operation::parameter;
 pub(crate) struct ForwardSettings {
     /// A header of the client's HTTP request that is passed on to the API, under this name or another one (repeatable)
     #[arg(long, env = "OPENAPI_MCP_FORWARD_HEADER", value_delimiter = ',', value_name = "NAME[=AS]")]
+    #[arg(help_heading = "Credentials")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forward_header: Vec<String>,
 
     /// Pass the client's Authorization header on to the API
-    #[arg(long, env = "OPENAPI_MCP_FORWARD_AUTHORIZATION", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL")]
+    #[arg(long, env = "OPENAPI_MCP_FORWARD_AUTHORIZATION", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Credentials")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forward_authorization: Option<bool>,
 }

@@ -4,10 +4,10 @@
 //! # Adding a setting
 //!
 //! - A field of `ApiSettings` in `config/settings.rs` if it concerns one API, of `CommonSettings` if it may be given for all of several,
-//!   of `ProcessSettings` if every command has it, or of `ServerSettings`. Flag, variable and key of the file follow from it.
+//!   of `ProcessSettings` if every command has it, or of `ServerSettings`. Flag, variable and key of the file follow from it, and
+//!   `help_heading` is its section in `--help` and in the reference.
 //! - `resolve_api` in `config/api.rs` or `resolve_process` in `config/process.rs`, through the file of its topic.
 //! - `api_options` in `cli/load.rs` hands it to the API.
-//! - Its section of the help: `SECTIONS` in `cli/help.rs`.
 //!
 //! The tests name the pages that lack it; `just update` writes those that are generated.
 

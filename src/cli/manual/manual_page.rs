@@ -87,7 +87,7 @@ fn page_of_command(command: &Command, program: &Command) -> io::Result<Vec<u8>> 
         .bin_name(format!("openapi-mcp {}", command.get_name()))
         .render_usage()
         .to_string();
-    let own = help::with_sections(command)
+    let own = help::with_long_help(command)
         .name(format!("openapi-mcp-{}", command.get_name()))
         .version(program.get_version().unwrap_or_default().to_owned())
         // All flags of a command that serves take a screen.

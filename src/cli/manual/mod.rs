@@ -9,7 +9,7 @@ pub(crate) mod shell;
 mod tests {
     use clap::{Arg, Command, CommandFactory as _};
 
-    use crate::cli::{Cli, help};
+    use crate::cli::Cli;
 
     /// The pages of settings: the file, the title, and the sections of `--help` that each has.
     const PAGES: [(&str, &str, &[&str]); 4] = [
@@ -65,6 +65,13 @@ mod tests {
         text.trim_end_matches('.').replace('<', "&lt;")
     }
 
+    fn section_of(argument: &Arg) -> Option<&str> {
+        if argument.get_id() == "config" {
+            return Some("Configuration file");
+        }
+        argument.get_help_heading()
+    }
+
     /// A part for one setting.
     fn setting(argument: &Arg) -> Option<String> {
         let (flag, variable) = (argument.get_long()?, argument.get_env()?);
@@ -94,10 +101,7 @@ mod tests {
         );
         for section in sections {
             page.push_str(&format!("## {section}\n\n"));
-            let of_section = serve.get_arguments().filter(|argument| match argument.get_id().as_str() {
-                "config" => *section == "Configuration file",
-                id => help::section_of(id) == *section,
-            });
+            let of_section = serve.get_arguments().filter(|argument| section_of(argument) == Some(section));
             page.extend(of_section.filter_map(setting));
         }
         page.trim_end().to_owned() + "\n"
@@ -167,8 +171,8 @@ mod tests {
         let cli = Cli::command();
         let serve = cli.find_subcommand("serve").unwrap();
         for argument in serve.get_arguments().filter(|argument| argument.get_env().is_some()) {
-            let section = help::section_of(argument.get_id().as_str());
-            assert!(sections.contains(&section), "{section} is on no page");
+            let is_on_a_page = section_of(argument).is_some_and(|section| sections.contains(&section));
+            assert!(is_on_a_page, "{}: its `help_heading` is the section of no page", argument.get_id());
         }
         for (name, title, sections) in PAGES {
             write_or_compare(name, &settings_page(title, sections));

@@ -16,7 +16,8 @@ pub(crate) struct ApiChoice {
         env = "OPENAPI_MCP_API",
         hide_env_values = true,
         value_delimiter = ',',
-        value_name = "NAME[=FILE|URL]"
+        value_name = "NAME[=FILE|URL]",
+        help_heading = "Document"
     )]
     pub(crate) api: Vec<String>,
 }

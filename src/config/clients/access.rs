@@ -23,11 +23,13 @@ use crate::transport::http::{AccessOptions, Limits, OauthOptions, StaticToken, T
 pub(crate) struct AccessSettings {
     /// An environment variable with a bearer token that HTTP clients must send (repeatable)
     #[arg(long, env = "OPENAPI_MCP_AUTH_TOKEN_ENV", value_delimiter = ',', value_name = "VARIABLE")]
+    #[arg(help_heading = "Authentication")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub auth_token_env: Vec<String>,
 
     /// A file with such tokens, one per line; it is read again when it changes (repeatable)
     #[arg(long, env = "OPENAPI_MCP_AUTH_TOKEN_FILE", value_delimiter = ',', value_name = "FILE")]
+    #[arg(help_heading = "Authentication")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub auth_token_file: Vec<ConfigPath>,
 
@@ -37,27 +39,29 @@ pub(crate) struct AccessSettings {
     pub auth_tokens: Vec<NamedTokenSettings>,
 
     /// The URL that clients use for /mcp, if it differs from that of --bind
-    #[arg(long, env = "OPENAPI_MCP_PUBLIC_URL", value_name = "URL")]
+    #[arg(long, env = "OPENAPI_MCP_PUBLIC_URL", value_name = "URL", help_heading = "HTTP")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_url: Option<String>,
 
     /// Accept HTTP clients with access tokens (JWT) of this OAuth 2.1 issuer
-    #[arg(long, env = "OPENAPI_MCP_OAUTH_ISSUER", value_name = "URL")]
+    #[arg(long, env = "OPENAPI_MCP_OAUTH_ISSUER", value_name = "URL", help_heading = "Authentication")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth_issuer: Option<String>,
 
     /// The audience that tokens must name (repeatable: any of them) [default: the public URL]
     #[arg(long, env = "OPENAPI_MCP_OAUTH_AUDIENCE", value_delimiter = ',', value_name = "URI")]
+    #[arg(help_heading = "Authentication")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub oauth_audience: Vec<String>,
 
     /// The URL of the issuer's keys [default: the one in its metadata]
-    #[arg(long, env = "OPENAPI_MCP_OAUTH_JWKS_URL", value_name = "URL")]
+    #[arg(long, env = "OPENAPI_MCP_OAUTH_JWKS_URL", value_name = "URL", help_heading = "Authentication")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth_jwks_url: Option<String>,
 
     /// A scope that every request requires (repeatable)
     #[arg(long, env = "OPENAPI_MCP_OAUTH_SCOPE", value_delimiter = ',', value_name = "SCOPE")]
+    #[arg(help_heading = "Authentication")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub oauth_scope: Vec<String>,
 
@@ -72,22 +76,22 @@ pub(crate) struct AccessSettings {
     pub scopes: ScopeSettings,
 
     /// A PEM file with the certificate to serve HTTPS with; it is read again when it changes
-    #[arg(long, env = "OPENAPI_MCP_TLS_CERT", value_name = "FILE")]
+    #[arg(long, env = "OPENAPI_MCP_TLS_CERT", value_name = "FILE", help_heading = "HTTP")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_cert: Option<ConfigPath>,
 
     /// A PEM file with the private key of that certificate
-    #[arg(long, env = "OPENAPI_MCP_TLS_KEY", value_name = "FILE")]
+    #[arg(long, env = "OPENAPI_MCP_TLS_KEY", value_name = "FILE", help_heading = "HTTP")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_key: Option<ConfigPath>,
 
     /// The maximum number of connections at the same time; further ones wait to be accepted [default: 1024]
-    #[arg(long, env = "OPENAPI_MCP_MAX_CONNECTIONS", value_name = "NUMBER")]
+    #[arg(long, env = "OPENAPI_MCP_MAX_CONNECTIONS", value_name = "NUMBER", help_heading = "HTTP")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_connections: Option<usize>,
 
     /// The maximum number of requests per second of one client, known by its token, else by its address [default: no limit]
-    #[arg(long, env = "OPENAPI_MCP_CLIENT_RATE_LIMIT", value_name = "NUMBER")]
+    #[arg(long, env = "OPENAPI_MCP_CLIENT_RATE_LIMIT", value_name = "NUMBER", help_heading = "HTTP")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_rate_limit: Option<f64>,
 }

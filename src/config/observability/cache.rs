@@ -19,12 +19,12 @@ const MIN_CACHE_BYTES: usize = 64 << 10;
 #[serde(default)]
 pub(crate) struct CacheSettings {
     /// Keep replies to GET requests of read-only tools, as the API allows, in up to this many bytes of memory, for each API [default: 0, off]
-    #[arg(long, env = "OPENAPI_MCP_CACHE", value_name = "BYTES")]
+    #[arg(long, env = "OPENAPI_MCP_CACHE", value_name = "BYTES", help_heading = "Operations")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<usize>,
 
     /// Time for which a reply without directives of its own may be kept, in seconds [default: 0]
-    #[arg(long, env = "OPENAPI_MCP_CACHE_DEFAULT_TTL", value_parser = read_seconds, value_name = "SECONDS")]
+    #[arg(long, env = "OPENAPI_MCP_CACHE_DEFAULT_TTL", value_parser = read_seconds, value_name = "SECONDS", help_heading = "Operations")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_default_ttl: Option<f64>,
 }
