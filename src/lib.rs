@@ -118,8 +118,8 @@
 //!
 //! # Stages
 //!
-//! A [`Source`] is read, and [`Document::parse`] makes a document of its bytes; [`complete_document`] adds the files that its references
-//! lead to. [`Api::build`] reads the operations, makes a tool of each, and decides for each the destination and the credentials of its
+//! A [`SourceReader`] reads a [`Source`], and [`Document::parse`] makes a document of its bytes; [`complete_document`] adds the files that
+//! its references lead to. [`Api::build`] reads the operations, makes a tool of each, and decides for each the destination and the credentials of its
 //! calls. A server shows the tools of an API at its endpoints.
 //!
 //! A call selects its credentials, checks and repairs the arguments, builds and sends the request or takes a kept reply, and makes a
@@ -161,7 +161,7 @@ pub use crate::proxy::response::sandbox::Sandbox;
 pub use crate::proxy::upstream::UpstreamOptions;
 pub use crate::proxy::{MemoryBudget, Request};
 pub use crate::spec::document::external::complete_document;
-pub use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, Operation, ReadError, Severity, Source};
+pub use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, Operation, ReadError, Severity, Source, SourceReader};
 pub use crate::transport::http::{HttpOptions, bind as bind_http, serve as serve_http};
 pub use crate::transport::stdio::serve as serve_stdio;
 

@@ -3,7 +3,6 @@
 use std::sync::{Arc, LazyLock};
 
 use clap::CommandFactory;
-use http::HeaderMap;
 use tokio::sync::Semaphore;
 
 use super::log::{self, LogDelivery};
@@ -17,7 +16,7 @@ use crate::error::Failure;
 use crate::mcp::meta_tools::ListMode;
 use crate::mock;
 use crate::outbound::{self, Clients, HttpClient, OutboundOptions};
-use crate::spec::document::source::{FetchedSource, redacted};
+use crate::spec::document::source::{FetchedSource, SourceReader, redacted};
 use crate::spec::document::web_page::is_web_page;
 use crate::spec::document::{discovery, external, overlay};
 use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, ReadError, Revision, Severity};
@@ -235,26 +234,16 @@ struct DocumentRead {
 }
 
 async fn read_document(config: &ApiConfig, client: &HttpClient) -> Result<DocumentRead, Failure> {
-    let headers = &config.source_headers;
-    let read = config.source.read_from(client, headers, config.max_spec_bytes).await;
-    let found = found_document(config, client, read).await.map_err(Failure::Read)?;
+    let reader = SourceReader::new(client.clone(), config.source_headers.clone(), config.max_spec_bytes);
+    let read = reader.read(&config.source).await;
+    let found = found_document(config, &reader, read).await.map_err(Failure::Read)?;
     let mut seen = Vec::new();
     if config.reload.is_some() {
-        seen.push(Revision::new(
-            // Reloads ask the address that was found.
-            if config.source.url().is_some() {
-                found.source.clone()
-            } else {
-                config.source.clone()
-            },
-            headers.clone(),
-            &found.bytes,
-            found.validators,
-            config.max_spec_bytes,
-        ));
+        // Reloads ask the address that was found.
+        seen.push(Revision::new(found.source.clone(), reader.clone(), &found));
     }
     let source = found.source;
-    let (bytes, mut unread) = overlaid(config, found.bytes, client, &mut seen).await?;
+    let (bytes, mut unread) = overlaid(config, found.bytes, &reader.without_headers(), &mut seen).await?;
     let parsed = run_long(|| Document::parse(bytes, source.url())).await;
     let mut document = parsed.map_err(|error| {
         if source.url().is_some() && matches!(error, LoadError::NotOpenApi(_)) {
@@ -266,7 +255,7 @@ async fn read_document(config: &ApiConfig, client: &HttpClient) -> Result<Docume
         }
     })?;
     let policy = config.external_references;
-    unread.extend(external::complete_document(&mut document, &source, policy, client, headers, config.max_spec_bytes).await);
+    unread.extend(external::complete_document(&mut document, &source, policy, &reader).await);
     seen.extend(document.seen().iter().filter(|_| config.reload.is_some()).cloned());
     Ok(DocumentRead {
         document: Arc::new(document),
@@ -278,7 +267,7 @@ async fn read_document(config: &ApiConfig, client: &HttpClient) -> Result<Docume
 /// Returns what was read. If that is a web page, or nothing at the address of a site, returns the document that is found on its origin.
 async fn found_document(
     config: &ApiConfig,
-    client: &HttpClient,
+    reader: &SourceReader,
     read: Result<FetchedSource, ReadError>,
 ) -> Result<FetchedSource, ReadError> {
     let page: &FetchedSource = match &read {
@@ -290,7 +279,7 @@ async fn found_document(
         tracing::warn!("{} is not a document; because of --strict, none is looked for", config.source);
         return page.redirected_page(&config.source).map_or(read, Err);
     }
-    let searched = discovery::discover(client, page, &config.source_headers, config.max_spec_bytes).await;
+    let searched = discovery::discover(reader, page).await;
     for link in &searched.elsewhere {
         tracing::warn!(
             "the site names a document on another origin, which is not fetched: {}",
@@ -380,7 +369,7 @@ fn refuse_findings(config: &ApiConfig, diagnostics: &[Diagnostic]) -> Result<(),
 async fn overlaid(
     config: &ApiConfig,
     bytes: Vec<u8>,
-    client: &HttpClient,
+    reader: &SourceReader,
     seen: &mut Vec<Revision>,
 ) -> Result<(Vec<u8>, Vec<Diagnostic>), Failure> {
     if config.overlays.is_empty() {
@@ -388,18 +377,9 @@ async fn overlaid(
     }
     let mut overlays = Vec::with_capacity(config.overlays.len());
     for source in &config.overlays {
-        let found = source
-            .read_from(client, &HeaderMap::new(), config.max_spec_bytes)
-            .await
-            .map_err(Failure::Read)?;
+        let found = reader.read(source).await.map_err(Failure::Read)?;
         if config.reload.is_some() {
-            seen.push(Revision::new(
-                source.clone(),
-                HeaderMap::new(),
-                &found.bytes,
-                found.validators,
-                config.max_spec_bytes,
-            ));
+            seen.push(Revision::new(source.clone(), reader.clone(), &found));
         }
         overlays.push((source.to_string(), found.bytes));
     }

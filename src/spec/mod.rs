@@ -20,7 +20,7 @@ pub use self::document::Document;
 pub use self::document::error::LoadError;
 pub use self::document::external::ExternalReferences;
 pub(crate) use self::document::revision::Revision;
-pub use self::document::source::{ReadError, Source};
+pub use self::document::source::{ReadError, Source, SourceReader};
 pub(crate) use self::media_type::MediaKind;
 pub use self::operation::Operation;
 pub(crate) use self::operation::parameter::{Location, Parameter, Serialization, Style};

@@ -6,7 +6,6 @@ use super::served::{self, Served};
 use crate::config::ApiConfig;
 use crate::error::Failure;
 use crate::mcp::McpServer;
-use crate::outbound::{self, HttpClient};
 use crate::text;
 
 /// Checks regularly whether a source of the document changed, and serves the new document. One that cannot be served is not used. Never
@@ -17,19 +16,12 @@ pub(crate) async fn watch(config: Arc<ApiConfig>, server: McpServer, index: usiz
     let Some(every) = config.reload else {
         return std::future::pending().await;
     };
-    let client = match outbound::http_client(&config.outbound.for_others()) {
-        Ok(client) => client,
-        Err(error) => {
-            tracing::error!("the document is not watched for changes, because no HTTP client can be set up: {error}");
-            return std::future::pending().await;
-        }
-    };
     let (mut unseen, mut unread) = (None, None);
     loop {
         tokio::time::sleep(every).await;
         // What could not even be read may be there the next time, although it is not another one then.
         if let Some(standing) = &mut standing
-            && !changed(standing, &client, &mut unseen).await
+            && !changed(standing, &mut unseen).await
             && unread.is_none()
         {
             continue;
@@ -68,10 +60,10 @@ pub(crate) async fn watch(config: Arc<ApiConfig>, server: McpServer, index: usiz
 }
 
 /// Looks at everything, so that a change of two files is one. What cannot be looked at is said once, and counts as it was.
-async fn changed(standing: &mut Served, client: &HttpClient, said: &mut Option<String>) -> bool {
+async fn changed(standing: &mut Served, said: &mut Option<String>) -> bool {
     let (mut changed, mut problem) = (false, None);
     for seen in &mut standing.seen {
-        match seen.has_changed(client).await {
+        match seen.has_changed().await {
             Ok(is_other) => changed |= is_other,
             Err(error) => problem = Some(text::error_in_a_line(&error)),
         }

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use http::header::HeaderMap;
 use url::Url;
 
-use super::source::{FetchedSource, SourceAnswer, ask};
+use super::source::{FetchedSource, SourceAnswer, SourceReader};
 use super::web_page::{MAX_PAGE_BYTES, header_links, is_web_page, page_links};
-use crate::outbound::HttpClient;
 
 /// More requests than this are not made, that for the page and redirects included.
 const MAX_REQUESTS: usize = 15;
@@ -41,27 +39,26 @@ pub(crate) struct Discovery {
     pub(crate) elsewhere: Vec<Url>,
 }
 
-/// Searches the origin of a web page for a document. `headers` go along, because the origin is the one that they were meant for.
-pub(crate) async fn discover(client: &HttpClient, page: &FetchedSource, headers: &HeaderMap, max_bytes: usize) -> Discovery {
+/// Searches the origin of a web page for a document. The headers of `reader` go along, because the origin is the one that they were meant
+/// for.
+pub(crate) async fn discover(reader: &SourceReader, page: &FetchedSource) -> Discovery {
     let Some(address) = page.source.url() else {
         return Discovery::default();
     };
     let mut search = Search {
-        client,
-        headers,
+        reader,
         address,
         left: MAX_REQUESTS.saturating_sub(page.requests),
         result: Discovery::default(),
     };
     // What was found when the time is over is lost, and nothing else.
-    let _ = tokio::time::timeout(SEARCH_TIMEOUT, search.run(page, max_bytes)).await;
+    let _ = tokio::time::timeout(SEARCH_TIMEOUT, search.run(page)).await;
     search.result
 }
 
 /// A search on one origin.
 struct Search<'s> {
-    client: &'s HttpClient,
-    headers: &'s HeaderMap,
+    reader: &'s SourceReader,
     /// Address of the page.
     address: Url,
     /// Number of requests that may still be made.
@@ -70,11 +67,15 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    async fn run(&mut self, page: &FetchedSource, max_bytes: usize) {
+    async fn run(&mut self, page: &FetchedSource) {
         let mut candidates = page_links(&page.bytes, &self.address);
         candidates.extend(header_links(&page.links, &self.address));
+        let of_catalog = SourceReader {
+            max_bytes: MAX_PAGE_BYTES,
+            ..self.reader.clone()
+        };
         if let Ok(catalog) = self.address.join(CATALOG)
-            && let Some(answer) = self.get(catalog.clone(), MAX_PAGE_BYTES).await
+            && let Some(answer) = self.get(&of_catalog, catalog.clone()).await
         {
             candidates.extend(catalog_links(&answer.bytes, &catalog));
         }
@@ -87,7 +88,7 @@ impl Search<'_> {
                 return;
             }
             self.result.tried.push(candidate.clone());
-            let answer = self.get(candidate, max_bytes).await;
+            let answer = self.get(self.reader, candidate).await;
             if let Some(document) = answer.filter(|answer| is_document(&answer.bytes)) {
                 self.result.found = Some(document);
                 return;
@@ -96,10 +97,10 @@ impl Search<'_> {
     }
 
     /// Fetches an address, and follows its redirects on the same origin.
-    async fn get(&mut self, mut address: Url, max_bytes: usize) -> Option<FetchedSource> {
+    async fn get(&mut self, reader: &SourceReader, mut address: Url) -> Option<FetchedSource> {
         while self.left > 0 {
             self.left -= 1;
-            match ask(self.client, &address, self.headers, max_bytes).await.ok()? {
+            match reader.ask(&address).await.ok()? {
                 SourceAnswer::Found(found) => return Some(found),
                 SourceAnswer::Moved { target, .. } if self.is_here(&target) => address = target,
                 SourceAnswer::Moved { .. } | SourceAnswer::Unchanged => return None,

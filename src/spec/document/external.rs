@@ -10,7 +10,6 @@ use foldhash::HashMap;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use http::HeaderMap;
 use memchr::memmem;
 use percent_encoding::percent_decode_str;
 use url::Url;
@@ -19,8 +18,7 @@ use super::Document;
 use super::error::LoadError;
 use super::file::DocumentFile;
 use super::revision::Revision;
-use super::source::{FetchedSource, ReadError, Source, fetch, redacted};
-use crate::outbound::HttpClient;
+use super::source::{ReadError, Source, SourceReader, redacted};
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::node;
 
@@ -66,9 +64,8 @@ struct OpenedFile {
 }
 
 struct Loader<'l> {
-    client: &'l HttpClient,
-    /// Sent to the document's own origin only.
-    headers: &'l HeaderMap,
+    /// Its headers are sent to the document's own origin only.
+    reader: &'l SourceReader,
     policy: ExternalReferences,
     /// The folder or URL that contains all files that may be read.
     root: Place,
@@ -76,22 +73,17 @@ struct Loader<'l> {
     files: Vec<DocumentFile>,
     /// Revisions of what was read, including files that could not be used.
     seen: Vec<Revision>,
-    /// The most bytes of one file.
-    max_bytes: usize,
     /// Number of bytes that all further files together may have.
     room: usize,
 }
 
 /// Reads all files that the document refers to, directly or through other files, and reports those that cannot be read.
-/// A reference that cannot be followed affects only what uses it. Each file may have `max_bytes`, and all of them together
-/// twice as many.
+/// A reference that cannot be followed affects only what uses it. All files together may have twice as many bytes as `reader` reads of each.
 pub async fn complete_document(
     document: &mut Document,
     source: &Source,
     policy: ExternalReferences,
-    client: &HttpClient,
-    headers: &HeaderMap,
-    max_bytes: usize,
+    reader: &SourceReader,
 ) -> Vec<Diagnostic> {
     let Some(first) = document
         .files()
@@ -117,15 +109,13 @@ pub async fn complete_document(
         return Vec::new();
     };
     let mut loader = Loader {
-        client,
-        headers,
+        reader,
         policy,
         root: folder(&origin.place),
         numbers: HashMap::default(),
         files: Vec::new(),
         seen: Vec::new(),
-        max_bytes,
-        room: max_bytes.saturating_mul(2),
+        room: reader.max_bytes.saturating_mul(2),
     };
     let mut links = HashMap::default();
     let mut diagnostics = Vec::new();
@@ -162,7 +152,7 @@ impl Loader<'_> {
     async fn number(&mut self, uri: &str, from: &OpenedFile) -> Result<(u32, OpenedFile), String> {
         let place = self
             .place(uri, &from.place)
-            .inspect_err(|_| self.seen.extend(absent(uri, from, self.max_bytes)))?;
+            .inspect_err(|_| self.seen.extend(absent(uri, from, self.reader)))?;
         let found = OpenedFile {
             written: written_path(uri, from, &place),
             place,
@@ -180,23 +170,27 @@ impl Loader<'_> {
         if self.files.len() >= MAX_FILES {
             return Err(format!("`{uri}` is not read: the document has more than {MAX_FILES} files"));
         }
-        let max_bytes = self.max_bytes.min(self.room);
-        let none = HeaderMap::new();
-        let mut headers = &none;
-        let found = match place {
-            Place::Path(path) => Source::Path(path.clone()).read_from(self.client, headers, max_bytes).await,
-            Place::Url(url) => {
-                let own = matches!(&self.root, Place::Url(root) if root.origin() == url.origin());
-                // A redirect could lead to a URL that may not be read.
-                headers = if own { self.headers } else { &none };
-                fetch(self.client, url, headers, 0, max_bytes).await
-            }
+        let is_own = matches!((place, &self.root), (Place::Url(url), Place::Url(root)) if root.origin() == url.origin());
+        let reader = if is_own {
+            self.reader.clone()
+        } else {
+            self.reader.without_headers()
         };
-        let FetchedSource { bytes, validators, .. } = found.map_err(|error| match error {
-            ReadError::TooLarge { .. } if max_bytes < self.max_bytes => format!(
+        let max_bytes = reader.max_bytes.min(self.room);
+        let within_room = SourceReader {
+            max_bytes,
+            ..reader.clone()
+        };
+        let found = match place {
+            Place::Path(path) => within_room.read(&Source::Path(path.clone())).await,
+            // A redirect could lead to a URL that may not be read.
+            Place::Url(url) => within_room.fetch(url, 0).await,
+        };
+        let found = found.map_err(|error| match error {
+            ReadError::TooLarge { .. } if max_bytes < reader.max_bytes => format!(
                 "`{uri}` is not read: the files that the document refers to are larger than {} bytes together; --max-spec-bytes sets \
                  another limit, of which this is twice",
-                self.max_bytes.saturating_mul(2)
+                reader.max_bytes.saturating_mul(2)
             ),
             error => format!("`{uri}` is not read: {error}"),
         })?;
@@ -204,14 +198,13 @@ impl Loader<'_> {
             Place::Path(path) => Source::Path(file.written.as_ref().unwrap_or(path).clone()),
             Place::Url(url) => Source::Url(url.clone()),
         };
-        self.seen
-            .push(Revision::new(source, headers.clone(), &bytes, validators, self.max_bytes));
-        self.room = self.room.saturating_sub(bytes.len());
+        self.seen.push(Revision::new(source, reader, &found));
+        self.room = self.room.saturating_sub(found.bytes.len());
         let check = |text: &str| node::open_object(text).map(drop).map_err(LoadError::NotJson);
         // The document itself is file 0.
         let number = u32::try_from(self.files.len() + 1).map_err(|_| format!("`{uri}` is one file too many"))?;
         let (file, ()) =
-            DocumentFile::parse(number, &place.to_string(), bytes, check).map_err(|error| format!("`{uri}` is not read: {error}"))?;
+            DocumentFile::parse(number, &place.to_string(), found.bytes, check).map_err(|error| format!("`{uri}` is not read: {error}"))?;
         self.files.push(file);
         Ok(number)
     }
@@ -271,7 +264,7 @@ impl Loader<'_> {
 }
 
 /// The path of a file that does not exist yet: it is watched, because its author may create it later.
-fn absent(uri: &str, from: &OpenedFile, max_bytes: usize) -> Option<Revision> {
+fn absent(uri: &str, from: &OpenedFile, reader: &SourceReader) -> Option<Revision> {
     let Place::Path(base) = &from.place else { return None };
     let base = from.written.as_ref().unwrap_or(base);
     let relative = percent_decode_str(uri).decode_utf8().ok()?;
@@ -283,7 +276,7 @@ fn absent(uri: &str, from: &OpenedFile, max_bytes: usize) -> Option<Revision> {
     let is_document = ["json", "yaml", "yml"]
         .iter()
         .any(|known| path.extension().is_some_and(|extension| extension == *known));
-    (is_document && !path.exists()).then(|| Revision::absent(path, max_bytes))
+    (is_document && !path.exists()).then(|| Revision::absent(Source::Path(path), reader.clone()))
 }
 
 /// Returns the path that a relative reference spells, if it leads to the file at `place`.
@@ -325,9 +318,19 @@ fn outside(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderMap;
+
     use super::*;
     use crate::outbound;
     use crate::spec::operations;
+
+    fn reader() -> SourceReader {
+        let client = outbound::http_client(&outbound::OutboundOptions {
+            tls: false,
+            ..Default::default()
+        });
+        SourceReader::new(client.unwrap(), HeaderMap::new(), 1 << 20)
+    }
 
     fn load(files: &[(&str, &str)], policy: ExternalReferences) -> (Document, Vec<Diagnostic>) {
         let directory = tempfile::tempdir().unwrap();
@@ -337,15 +340,11 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
         let source = Source::Path(directory.path().join(files[0].0));
-        let client = outbound::http_client(&outbound::OutboundOptions {
-            tls: false,
-            ..Default::default()
-        })
-        .unwrap();
+        let reader = reader();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let mut document = Document::parse(source.read(&client, &HeaderMap::new(), 1 << 20).await.unwrap(), None).unwrap();
-            let diagnostics = complete_document(&mut document, &source, policy, &client, &HeaderMap::new(), 1 << 20).await;
+            let mut document = Document::parse(reader.read(&source).await.unwrap().bytes, None).unwrap();
+            let diagnostics = complete_document(&mut document, &source, policy, &reader).await;
             (document, diagnostics)
         })
     }
@@ -415,18 +414,12 @@ mod tests {
         std::fs::write(directory.path().join("secret.yaml"), "operationId: stolen").unwrap();
         std::os::unix::fs::symlink("../secret.yaml", directory.path().join("api/link.yaml")).unwrap();
         let place = Loader {
-            client: &outbound::http_client(&outbound::OutboundOptions {
-                tls: false,
-                ..Default::default()
-            })
-            .unwrap(),
-            headers: &HeaderMap::new(),
+            reader: &reader(),
             policy: ExternalReferences::Local,
             root: Place::Path(directory.path().join("api").canonicalize().unwrap()),
             numbers: HashMap::default(),
             files: Vec::new(),
             seen: Vec::new(),
-            max_bytes: 1 << 20,
             room: 2 << 20,
         }
         .place("link.yaml", &Place::Path(directory.path().join("api/openapi.yaml")));

@@ -1,47 +1,45 @@
 //! The state of a source when it was read, to detect later whether it has changed.
 
 use std::hash::BuildHasher as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 use foldhash::quality::FixedState;
-use http::HeaderMap;
 
-use super::source::{ReadError, Source, Validators, fetch_if_changed};
-use crate::outbound::HttpClient;
+use super::source::{FetchedSource, ReadError, Source, SourceReader, Validators};
 
 /// A file or a URL as it was when it was read.
 #[derive(Debug, Clone)]
 pub struct Revision {
     source: Source,
-    /// The headers that it was fetched with.
-    headers: HeaderMap,
+    reader: SourceReader,
     digest: u64,
     validators: Validators,
-    /// The most bytes that are read of it.
-    max_bytes: usize,
     /// Time at which the file was written, and its length in bytes; `None` before the first check.
     written: Option<(SystemTime, u64)>,
 }
 
 impl Revision {
-    /// Makes the revision of a source that was read as `bytes`, and may have `max_bytes` the next time.
+    /// Makes the revision of a source of which `found` was read; `reader` reads it again.
     #[must_use]
-    pub fn new(source: Source, headers: HeaderMap, bytes: &[u8], validators: Validators, max_bytes: usize) -> Self {
+    pub fn new(source: Source, reader: SourceReader, found: &FetchedSource) -> Self {
         Self {
-            source,
-            headers,
-            digest: digest_bytes(bytes),
-            validators,
-            max_bytes,
-            written: None,
+            digest: digest_bytes(&found.bytes),
+            validators: found.validators.clone(),
+            ..Self::absent(source, reader)
         }
     }
 
-    /// A file that does not exist yet.
+    /// A source that does not exist yet.
     #[must_use]
-    pub fn absent(path: PathBuf, max_bytes: usize) -> Self {
-        Self::new(Source::Path(path), HeaderMap::new(), &[], Validators::default(), max_bytes)
+    pub fn absent(source: Source, reader: SourceReader) -> Self {
+        Self {
+            source,
+            reader,
+            digest: digest_bytes(&[]),
+            validators: Validators::default(),
+            written: None,
+        }
     }
 
     /// Returns true if the source has changed since the last check; records its current state. A file whose time and length are the same is
@@ -49,7 +47,7 @@ impl Revision {
     ///
     /// # Errors
     /// [`ReadError`] if the source cannot be read.
-    pub async fn has_changed(&mut self, client: &HttpClient) -> Result<bool, ReadError> {
+    pub async fn has_changed(&mut self) -> Result<bool, ReadError> {
         let bytes = match &self.source {
             Source::Stdin => return Ok(false),
             Source::Path(path) => {
@@ -63,12 +61,12 @@ impl Revision {
                 if written.is_some() && written == self.written {
                     return Ok(false);
                 }
-                let bytes = self.source.read(client, &self.headers, self.max_bytes).await?;
+                let bytes = self.reader.read(&self.source).await?.bytes;
                 self.written = written;
                 bytes
             }
             Source::Url(url) => {
-                let Some(found) = fetch_if_changed(client, url, &self.headers, &self.validators, self.max_bytes).await? else {
+                let Some(found) = self.reader.fetch_if_changed(url, &self.validators).await? else {
                     return Ok(false);
                 };
                 self.validators = found.validators;

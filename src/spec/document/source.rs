@@ -37,6 +37,15 @@ pub enum Source {
     Stdin,
 }
 
+/// What sources are read with.
+#[derive(Debug, Clone)]
+pub struct SourceReader {
+    pub(super) client: HttpClient,
+    pub(super) headers: HeaderMap,
+    /// The most bytes of one source.
+    pub(super) max_bytes: usize,
+}
+
 /// The bytes of a source, and the final location from which they came.
 #[derive(Debug)]
 pub struct FetchedSource {
@@ -176,32 +185,37 @@ impl Source {
             Self::Path(_) | Self::Stdin => None,
         }
     }
+}
 
-    /// Reads all bytes, at most `max_bytes` (after decompression), and from a URL within 30 seconds.
-    ///
-    /// # Errors
-    /// [`ReadError`].
-    pub async fn read(&self, client: &HttpClient, headers: &HeaderMap, max_bytes: usize) -> Result<Vec<u8>, ReadError> {
-        self.read_from(client, headers, max_bytes).await.map(|found| found.bytes)
+impl SourceReader {
+    /// Makes a reader that sends `headers` with each request, and reads at most `max_bytes` of each source (after decompression).
+    #[must_use]
+    pub fn new(client: HttpClient, headers: HeaderMap, max_bytes: usize) -> Self {
+        Self {
+            client,
+            headers,
+            max_bytes,
+        }
     }
 
-    /// Reads like [`Source::read`], and also returns the final source. After a redirect that is another URL, and references of the document
-    /// are relative to it (RFC 3986 section 5.1.3).
+    /// The same for sources that get none of the headers.
+    pub(crate) fn without_headers(&self) -> Self {
+        Self {
+            headers: HeaderMap::new(),
+            ..self.clone()
+        }
+    }
+
+    /// Reads all bytes, from a URL within 30 seconds, and also returns the final source. After a redirect that is another URL, and
+    /// references of the document are relative to it (RFC 3986 section 5.1.3).
     ///
     /// # Errors
     /// [`ReadError`].
-    pub async fn read_from(&self, client: &HttpClient, headers: &HeaderMap, max_bytes: usize) -> Result<FetchedSource, ReadError> {
-        let found = |bytes| FetchedSource {
-            bytes,
-            source: self.clone(),
-            validators: Validators::default(),
-            links: Vec::new(),
-            requests: 0,
-        };
-        match self {
-            Self::Path(path) => {
+    pub async fn read(&self, source: &Source) -> Result<FetchedSource, ReadError> {
+        let bytes = match source {
+            Source::Path(path) => {
                 let io = |error| ReadError::Io {
-                    source_name: self.to_string(),
+                    source_name: source.to_string(),
                     error,
                 };
                 let metadata = std::fs::metadata(path).map_err(|error| io(explain_missing(path, error)))?;
@@ -211,31 +225,154 @@ impl Source {
                 }
                 let file = std::fs::File::open(path).map_err(io)?;
                 let length = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
-                self.read_all(file, length, max_bytes).map(found)
+                self.read_all(source, file, length)?
             }
-            Self::Stdin => self.read_all(std::io::stdin().lock(), 0, max_bytes).map(found),
-            Self::Url(url) => fetch(client, url, headers, MAX_REDIRECTS, max_bytes).await,
-        }
+            Source::Stdin => self.read_all(source, std::io::stdin().lock(), 0)?,
+            Source::Url(url) => return self.fetch(url, MAX_REDIRECTS).await,
+        };
+        Ok(FetchedSource {
+            bytes,
+            source: source.clone(),
+            validators: Validators::default(),
+            links: Vec::new(),
+            requests: 0,
+        })
     }
 
-    fn read_all(&self, reader: impl Read, expected: usize, max_bytes: usize) -> Result<Vec<u8>, ReadError> {
+    fn read_all(&self, source: &Source, reader: impl Read, expected: usize) -> Result<Vec<u8>, ReadError> {
         let too_large = || ReadError::TooLarge {
-            source_name: self.to_string(),
-            max_bytes,
+            source_name: source.to_string(),
+            max_bytes: self.max_bytes,
         };
-        if expected > max_bytes {
+        if expected > self.max_bytes {
             return Err(too_large());
         }
         let mut bytes = Vec::with_capacity(expected);
-        let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
+        let limit = u64::try_from(self.max_bytes).unwrap_or(u64::MAX).saturating_add(1);
         reader.take(limit).read_to_end(&mut bytes).map_err(|error| ReadError::Io {
-            source_name: self.to_string(),
+            source_name: source.to_string(),
             error,
         })?;
-        if bytes.len() > max_bytes {
+        if bytes.len() > self.max_bytes {
             return Err(too_large());
         }
         Ok(bytes)
+    }
+
+    /// Fetches one URL, and returns the final URL too. Follows a limited number of redirects, and only within the origin, because the headers
+    /// may hold a credential.
+    pub(super) async fn fetch(&self, url: &Url, redirects: usize) -> Result<FetchedSource, ReadError> {
+        let found = in_time(url, self.fetch_all(url, redirects)).await?;
+        // The request was not conditional.
+        found.ok_or_else(|| ReadError::Status {
+            url: redacted(url),
+            status: "304 Not Modified".into(),
+            hint: String::new(),
+        })
+    }
+
+    /// Fetches like [`SourceReader::fetch`], but returns `None` if the version is the known one.
+    pub(super) async fn fetch_if_changed(&self, url: &Url, known: &Validators) -> Result<Option<FetchedSource>, ReadError> {
+        let mut reader = self.clone();
+        reader.headers.extend(known.conditions());
+        in_time(url, reader.fetch_all(url, MAX_REDIRECTS)).await
+    }
+
+    async fn fetch_all(&self, url: &Url, redirects: usize) -> Result<Option<FetchedSource>, ReadError> {
+        let mut current = url.clone();
+        for round in 0..=redirects {
+            match self.ask(&current).await? {
+                SourceAnswer::Found(found) => {
+                    return Ok(Some(FetchedSource {
+                        requests: round + 1,
+                        ..found
+                    }));
+                }
+                SourceAnswer::Unchanged => return Ok(None),
+                SourceAnswer::Moved { target, .. } if target.origin() == url.origin() && round < redirects => current = target,
+                SourceAnswer::Moved { target, status } => {
+                    let hint = if is_login_address(&target) {
+                        format!(" and points to {}, a page to sign in{CREDENTIAL_HINT}", redacted(&target))
+                    } else {
+                        format!(" and points to {}; give that address", redacted(&target))
+                    };
+                    return Err(ReadError::Status {
+                        url: redacted(&current),
+                        status: status.to_string(),
+                        hint,
+                    });
+                }
+            }
+        }
+        Err(ReadError::Status {
+            url: redacted(url),
+            status: "redirects without end".into(),
+            hint: String::new(),
+        })
+    }
+
+    /// Makes one request for a source.
+    ///
+    /// # Errors
+    /// [`ReadError`] if there is no answer, or one that is neither a success nor a redirect.
+    pub(super) async fn ask(&self, url: &Url) -> Result<SourceAnswer, ReadError> {
+        let shown = redacted(url);
+        let failed = |error: HttpError| ReadError::Fetch {
+            url: shown.clone(),
+            hint: fetch_hint(&error, self.client.has_proxy()),
+            error: error.without_url(),
+        };
+        let request = self
+            .client
+            .get(url.clone())
+            .header("accept", "application/yaml, application/json, */*;q=0.5")
+            .headers(self.headers.clone());
+        let response = outbound::send(request).await.map_err(failed)?;
+        let status = response.status();
+        if status == StatusCode::NOT_MODIFIED {
+            return Ok(SourceAnswer::Unchanged);
+        }
+        let target = response.headers().get("location");
+        let target = target.and_then(|location| url.join(location.to_str().ok()?).ok());
+        if let Some(target) = target.filter(|_| status.is_redirection()) {
+            return Ok(SourceAnswer::Moved { target, status });
+        }
+        let refused = ReadError::Status {
+            url: shown.clone(),
+            status: status.to_string(),
+            hint: status_hint(status).into(),
+        };
+        if !status.is_success() && status != StatusCode::NOT_FOUND {
+            return Err(refused);
+        }
+        let validators = Validators::of(response.headers());
+        let links = response.headers().get_all(LINK).iter().cloned().collect();
+        let bytes = match read_source(response, self.max_bytes).await {
+            Ok(bytes) => bytes,
+            Err(_) if !status.is_success() => return Err(refused),
+            Err(BodyError::TooLarge) => {
+                return Err(ReadError::TooLarge {
+                    source_name: format!("`{shown}`"),
+                    max_bytes: self.max_bytes,
+                });
+            }
+            Err(BodyError::Broken(error)) => return Err(failed(error)),
+        };
+        let found = FetchedSource {
+            bytes,
+            source: Source::Url(url.clone()),
+            validators,
+            links,
+            requests: 1,
+        };
+        if status.is_success() {
+            return Ok(SourceAnswer::Found(found));
+        }
+        if is_web_page(&found.bytes) || url.path() == "/" {
+            let page = Box::new(found);
+            return Err(ReadError::NotFoundPage { url: shown, page });
+        }
+        Err(refused)
     }
 }
 
@@ -265,81 +402,11 @@ impl fmt::Display for Source {
     }
 }
 
-/// Fetches one URL, and returns the final URL too. Follows a limited number of redirects, and only within the origin, because `headers` may
-/// hold a credential.
-pub(crate) async fn fetch(
-    client: &HttpClient,
-    url: &Url,
-    headers: &HeaderMap,
-    redirects: usize,
-    max_bytes: usize,
-) -> Result<FetchedSource, ReadError> {
-    let found = in_time(url, fetch_all(client, url, headers, redirects, max_bytes)).await?;
-    // The request was not conditional.
-    found.ok_or_else(|| ReadError::Status {
-        url: redacted(url),
-        status: "304 Not Modified".into(),
-        hint: String::new(),
-    })
-}
-
-/// Fetches like [`fetch`], but returns `None` if the version is the known one.
-pub(crate) async fn fetch_if_changed(
-    client: &HttpClient,
-    url: &Url,
-    headers: &HeaderMap,
-    known: &Validators,
-    max_bytes: usize,
-) -> Result<Option<FetchedSource>, ReadError> {
-    let mut headers = headers.clone();
-    headers.extend(known.conditions());
-    in_time(url, fetch_all(client, url, &headers, MAX_REDIRECTS, max_bytes)).await
-}
-
 async fn in_time<T>(url: &Url, fetched: impl Future<Output = Result<T, ReadError>>) -> Result<T, ReadError> {
     match tokio::time::timeout(FETCH_TIMEOUT, fetched).await {
         Ok(result) => result,
         Err(_) => Err(ReadError::Slow(redacted(url))),
     }
-}
-
-async fn fetch_all(
-    client: &HttpClient,
-    url: &Url,
-    headers: &HeaderMap,
-    redirects: usize,
-    max_bytes: usize,
-) -> Result<Option<FetchedSource>, ReadError> {
-    let mut current = url.clone();
-    for round in 0..=redirects {
-        match ask(client, &current, headers, max_bytes).await? {
-            SourceAnswer::Found(found) => {
-                return Ok(Some(FetchedSource {
-                    requests: round + 1,
-                    ..found
-                }));
-            }
-            SourceAnswer::Unchanged => return Ok(None),
-            SourceAnswer::Moved { target, .. } if target.origin() == url.origin() && round < redirects => current = target,
-            SourceAnswer::Moved { target, status } => {
-                let hint = if is_login_address(&target) {
-                    format!(" and points to {}, a page to sign in{CREDENTIAL_HINT}", redacted(&target))
-                } else {
-                    format!(" and points to {}; give that address", redacted(&target))
-                };
-                return Err(ReadError::Status {
-                    url: redacted(&current),
-                    status: status.to_string(),
-                    hint,
-                });
-            }
-        }
-    }
-    Err(ReadError::Status {
-        url: redacted(url),
-        status: "redirects without end".into(),
-        hint: String::new(),
-    })
 }
 
 /// Result of one request for a source.
@@ -352,69 +419,6 @@ pub(crate) enum SourceAnswer {
         target: Url,
         status: StatusCode,
     },
-}
-
-/// Makes one request for a source.
-///
-/// # Errors
-/// [`ReadError`] if there is no answer, or one that is neither a success nor a redirect.
-pub(crate) async fn ask(client: &HttpClient, url: &Url, headers: &HeaderMap, max_bytes: usize) -> Result<SourceAnswer, ReadError> {
-    let shown = redacted(url);
-    let failed = |error: HttpError| ReadError::Fetch {
-        url: shown.clone(),
-        hint: fetch_hint(&error, client.has_proxy()),
-        error: error.without_url(),
-    };
-    let request = client
-        .get(url.clone())
-        .header("accept", "application/yaml, application/json, */*;q=0.5")
-        .headers(headers.clone());
-    let response = outbound::send(request).await.map_err(failed)?;
-    let status = response.status();
-    if status == StatusCode::NOT_MODIFIED {
-        return Ok(SourceAnswer::Unchanged);
-    }
-    let target = response.headers().get("location");
-    let target = target.and_then(|location| url.join(location.to_str().ok()?).ok());
-    if let Some(target) = target.filter(|_| status.is_redirection()) {
-        return Ok(SourceAnswer::Moved { target, status });
-    }
-    let refused = ReadError::Status {
-        url: shown.clone(),
-        status: status.to_string(),
-        hint: status_hint(status).into(),
-    };
-    if !status.is_success() && status != StatusCode::NOT_FOUND {
-        return Err(refused);
-    }
-    let validators = Validators::of(response.headers());
-    let links = response.headers().get_all(LINK).iter().cloned().collect();
-    let bytes = match read_source(response, max_bytes).await {
-        Ok(bytes) => bytes,
-        Err(_) if !status.is_success() => return Err(refused),
-        Err(BodyError::TooLarge) => {
-            return Err(ReadError::TooLarge {
-                source_name: format!("`{shown}`"),
-                max_bytes,
-            });
-        }
-        Err(BodyError::Broken(error)) => return Err(failed(error)),
-    };
-    let found = FetchedSource {
-        bytes,
-        source: Source::Url(url.clone()),
-        validators,
-        links,
-        requests: 1,
-    };
-    if status.is_success() {
-        return Ok(SourceAnswer::Found(found));
-    }
-    if is_web_page(&found.bytes) || url.path() == "/" {
-        let page = Box::new(found);
-        return Err(ReadError::NotFoundPage { url: shown, page });
-    }
-    Err(refused)
 }
 
 /// Reads the body of a source. Of a web page, only the beginning is read, which holds its links.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use openapi_mcp::internals::DEFAULT_MAX_SPEC_BYTES;
 use openapi_mcp::{
     AnnotateOptions, Api, ApiOptions, Document, ExternalReferences, Hint, Hints, OutboundOptions, OutputSchemas, Policy, Reason, Severity,
-    Source, complete_document, http_client,
+    Source, SourceReader, complete_document, http_client,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -30,26 +30,14 @@ async fn row(path: PathBuf) -> String {
         ..OutboundOptions::default()
     })
     .unwrap();
-    let headers = http::HeaderMap::new();
-    let bytes = source.read(&client, &headers, DEFAULT_MAX_SPEC_BYTES).await.unwrap();
+    let reader = SourceReader::new(client.clone(), http::HeaderMap::new(), DEFAULT_MAX_SPEC_BYTES);
+    let bytes = reader.read(&source).await.unwrap().bytes;
     let mut document = match Document::parse(bytes, None) {
         Ok(document) => document,
         Err(error) => return format!("-\t-\t{error}"),
     };
-    complete_document(
-        &mut document,
-        &source,
-        ExternalReferences::Local,
-        &client,
-        &headers,
-        DEFAULT_MAX_SPEC_BYTES,
-    )
-    .await;
-    let options = ApiOptions {
-        headers,
-        ..ApiOptions::default()
-    };
-    let (api, diagnostics) = Api::build(document, options, client).unwrap();
+    complete_document(&mut document, &source, ExternalReferences::Local, &reader).await;
+    let (api, diagnostics) = Api::build(document, ApiOptions::default(), client).unwrap();
     let mut digest = Sha256::new();
     for tool in api.tools() {
         assert!(
@@ -121,12 +109,12 @@ fn p35_no_tool_of_a_real_document_looks_more_harmless_than_its_method() {
     })
     .unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let headers = http::HeaderMap::new();
+    let reader = SourceReader::new(client.clone(), http::HeaderMap::new(), DEFAULT_MAX_SPEC_BYTES);
     // The number of tools that each policy marks differently, printed with --nocapture.
     let mut differing = [0_usize; 3];
     for file in listed(&corpus) {
         let source = Source::Path(corpus.join(&file));
-        let bytes = runtime.block_on(source.read(&client, &headers, DEFAULT_MAX_SPEC_BYTES)).unwrap();
+        let bytes = runtime.block_on(reader.read(&source)).unwrap().bytes;
         let Ok(document) = Document::parse(bytes, None) else { continue };
         let document = Arc::new(document);
         for (index, policy) in [Policy::Method, Policy::Spec, Policy::Infer].into_iter().enumerate() {
