@@ -79,7 +79,7 @@ fn report(config: &ApiConfig, loaded: Loaded, searches: bool) -> ApiReport {
     diagnostics.extend(
         missing_server(config, &api).map(|error| Diagnostic::warning("#/servers", format!("`serve` does not start, because {error}"))),
     );
-    let source = match &config.source {
+    let source = match &config.document.source {
         Source::Path(path) => path.display().to_string(),
         Source::Url(url) => crate::spec::document::source::redacted(url),
         Source::Stdin => "stdin".into(),
@@ -94,7 +94,7 @@ fn report(config: &ApiConfig, loaded: Loaded, searches: bool) -> ApiReport {
         .unwrap_or_default();
     for finding in report.findings.iter_mut().filter(|finding| finding.file.is_none()) {
         // A value of an overlay has no line in the file, and a diagnostic about the whole document has no line.
-        if !config.overlays.is_empty() || finding.pointer == "#" {
+        if !config.document.overlays.is_empty() || finding.pointer == "#" {
             (finding.line, finding.column) = (None, None);
         }
     }

@@ -42,7 +42,7 @@ enum DiffFormat {
 }
 
 pub(crate) async fn run(command: &DiffCommand) -> Result<ExitCode, Failure> {
-    if command.settings.api.spec.is_some() {
+    if command.settings.api.document.spec.is_some() {
         let problem = "diff takes two documents, OLD and NEW; leave --spec out".to_owned();
         return Err(Failure::setting(problem));
     }
@@ -76,7 +76,7 @@ pub(crate) async fn run(command: &DiffCommand) -> Result<ExitCode, Failure> {
 /// The tools of one document, under the same settings as the other's.
 async fn tools_of(command: &DiffCommand, document: &str) -> Result<Vec<ToolFacts>, Failure> {
     let mut settings = command.settings.clone();
-    settings.api.spec = Some(document.into());
+    settings.api.document.spec = Some(document.into());
     let mut layered = LayeredSettings::read(
         &settings,
         &ServerSettings::default(),

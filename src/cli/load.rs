@@ -16,10 +16,10 @@ use crate::error::Failure;
 use crate::mcp::meta_tools::ListMode;
 use crate::mock;
 use crate::outbound::{self, Clients, HttpClient, OutboundOptions};
-use crate::spec::document::source::{FetchedSource, SourceReader, redacted};
+use crate::spec::document::source::{FetchedSource, redacted};
 use crate::spec::document::web_page::is_web_page;
 use crate::spec::document::{discovery, external, overlay};
-use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, ReadError, Revision, Severity};
+use crate::spec::{Diagnostic, Document, LoadError, ReadError, Revision, Severity, SourceReader};
 use crate::text::counted;
 
 /// More findings than this are counted, not shown.
@@ -214,10 +214,7 @@ async fn run_long<T>(work: impl FnOnce() -> T) -> T {
 
 /// Returns the options of connections, without TLS if a local file is only inspected, because no connection is made.
 fn outbound_options(config: &ApiConfig, purpose: LoadPurpose) -> OutboundOptions {
-    let is_local = purpose == LoadPurpose::Inspect
-        && config.external_references != ExternalReferences::Any
-        && config.source.url().is_none()
-        && config.overlays.iter().all(|overlay| overlay.url().is_none());
+    let is_local = purpose == LoadPurpose::Inspect && !config.document.may_connect(|_| true);
     OutboundOptions {
         tls: config.outbound.tls && !is_local,
         ..config.outbound.clone()
@@ -234,8 +231,8 @@ struct DocumentRead {
 }
 
 async fn read_document(config: &ApiConfig, client: &HttpClient) -> Result<DocumentRead, Failure> {
-    let reader = SourceReader::new(client.clone(), config.source_headers.clone(), config.max_spec_bytes);
-    let read = reader.read(&config.source).await;
+    let reader = config.document.reader(client);
+    let read = reader.read(&config.document.source).await;
     let found = found_document(config, &reader, read).await.map_err(Failure::Read)?;
     let mut seen = Vec::new();
     if config.reload.is_some() {
@@ -250,11 +247,11 @@ async fn read_document(config: &ApiConfig, client: &HttpClient) -> Result<Docume
             tracing::warn!("give the address of the document itself, which many servers have at /openapi.json");
         }
         Failure::Document {
-            source_name: config.source.to_string(),
+            source_name: config.document.source.to_string(),
             error,
         }
     })?;
-    let policy = config.external_references;
+    let policy = config.document.external_references;
     unread.extend(external::complete_document(&mut document, &source, policy, &reader).await);
     seen.extend(document.seen().iter().filter(|_| config.reload.is_some()).cloned());
     Ok(DocumentRead {
@@ -270,14 +267,15 @@ async fn found_document(
     reader: &SourceReader,
     read: Result<FetchedSource, ReadError>,
 ) -> Result<FetchedSource, ReadError> {
+    let named = &config.document.source;
     let page: &FetchedSource = match &read {
-        Ok(found) if config.source.url().is_some() && is_web_page(&found.bytes) => found,
+        Ok(found) if named.url().is_some() && is_web_page(&found.bytes) => found,
         Err(ReadError::NotFoundPage { page, .. }) => page,
         _ => return read,
     };
     if config.strict {
-        tracing::warn!("{} is not a document; because of --strict, none is looked for", config.source);
-        return page.redirected_page(&config.source).map_or(read, Err);
+        tracing::warn!("{named} is not a document; because of --strict, none is looked for");
+        return page.redirected_page(named).map_or(read, Err);
     }
     let searched = discovery::discover(reader, page).await;
     for link in &searched.elsewhere {
@@ -288,14 +286,10 @@ async fn found_document(
     }
     let Some(found) = searched.found else {
         let tried: Vec<&str> = searched.tried.iter().map(url::Url::path).collect();
-        tracing::warn!("{} is not a document, and there is none at {}", config.source, tried.join(", "));
-        return page.redirected_page(&config.source).map_or(read, Err);
+        tracing::warn!("{named} is not a document, and there is none at {}", tried.join(", "));
+        return page.redirected_page(named).map_or(read, Err);
     };
-    tracing::warn!(
-        "{} is not a document; the document is {}, which --spec can name",
-        config.source,
-        found.source
-    );
+    tracing::warn!("{named} is not a document; the document is {}, which --spec can name", found.source);
     Ok(found)
 }
 
@@ -360,7 +354,7 @@ fn refuse_findings(config: &ApiConfig, diagnostics: &[Diagnostic]) -> Result<(),
         return Ok(());
     }
     Err(Failure::Strict {
-        source_name: config.source.to_string(),
+        source_name: config.document.source.to_string(),
         findings,
     })
 }
@@ -372,11 +366,11 @@ async fn overlaid(
     reader: &SourceReader,
     seen: &mut Vec<Revision>,
 ) -> Result<(Vec<u8>, Vec<Diagnostic>), Failure> {
-    if config.overlays.is_empty() {
+    if config.document.overlays.is_empty() {
         return Ok((bytes, Vec::new()));
     }
-    let mut overlays = Vec::with_capacity(config.overlays.len());
-    for source in &config.overlays {
+    let mut overlays = Vec::with_capacity(config.document.overlays.len());
+    for source in &config.document.overlays {
         let found = reader.read(source).await.map_err(Failure::Read)?;
         if config.reload.is_some() {
             seen.push(Revision::new(source.clone(), reader.clone(), &found));

@@ -34,7 +34,7 @@ const ABANDONED_LOAD_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     let Config { process, apis } = load::server_settings(&command.settings, &command.server, &command.config)?;
     let configs: Vec<Arc<ApiConfig>> = apis.into_iter().map(Arc::new).collect();
-    let reads_stdin = configs.iter().any(|config| config.source == Source::Stdin);
+    let reads_stdin = configs.iter().any(|config| config.document.source == Source::Stdin);
     if reads_stdin && matches!(process.transport, Transport::Stdio) {
         let problem = "--spec - needs --transport http: over stdio, standard input belongs to the client".to_owned();
         return Err(Failure::setting(problem));
@@ -74,7 +74,7 @@ async fn serve_apis(
     let mut watched = None;
     if let [config] = configs.as_slice()
         && config.options.name.is_none()
-        && config.source.url().is_none()
+        && config.document.source.url().is_none()
     {
         watched = tokio::select! {
             () = stop.cancelled() => return Ok(ExitCode::SUCCESS),

@@ -1,4 +1,4 @@
-//! The configuration of one API: the source of its document, its tools, and its calls.
+//! The configuration of one API: its document, its tools, and its calls.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use tokio::sync::Semaphore;
 use url::Url;
 
+use super::apis::documents::{DocumentOptions, resolve_document};
 use super::apis::named::NamedSettings;
 use super::apis::oauth_client::{login_store, resolve_oauth_clients, scheme_with_grant};
 use super::apis::signature::resolve_signatures;
@@ -17,7 +18,6 @@ use super::apis::tenants::resolve::resolve_tenants;
 use super::apis::variables::VariablesOfApi;
 use super::clients::access;
 use super::credentials::SchemeSettings;
-use super::keys::path::ConfigSource;
 use super::observability::cache::resolve_cache;
 use super::process::ProcessConfig;
 use super::settings::{ApiSettings, ResponseFilter, ServerSettings};
@@ -32,9 +32,8 @@ use crate::outbound::OutboundOptions;
 use crate::proxy::auth::values::PREFIX;
 use crate::proxy::request::body::file_root::FileRoot;
 use crate::proxy::{CacheOptions, CallOptions, Credentials, Forwarding, Sandbox, TenantOptions, UpstreamOptions};
-use crate::spec::document::source::DEFAULT_MAX_SPEC_BYTES;
+use crate::spec::Source;
 use crate::spec::operation::server::{Choice, Pick};
-use crate::spec::{ExternalReferences, Source};
 use crate::text::MIN_BYTES_PER_TOKEN;
 use crate::transport::http::ToolScopes;
 
@@ -48,17 +47,8 @@ const MIN_RESULT_TOKENS: usize = 100;
 pub(crate) struct ApiConfig {
     /// Settings of its calls and tools; the destination of calls is decided when the document is loaded.
     pub options: ApiOptions,
-    /// Source of the document.
-    pub source: Source,
-    /// Headers for fetching the document, marked as sensitive.
-    pub source_headers: HeaderMap,
-    /// Overlays, in the order in which they are applied.
-    pub overlays: Vec<Source>,
-    /// The references into other files that are followed.
-    pub external_references: ExternalReferences,
-    /// The most bytes of the document, and of each overlay and each file that it refers to; of these files together, twice as
-    /// many.
-    pub max_spec_bytes: usize,
+    /// The document, and how it is read.
+    pub document: DocumentOptions,
     /// `--base-url`.
     pub base_url: Option<Url>,
     /// The document's server that is used, if there is no `--base-url`.
@@ -91,10 +81,10 @@ pub(crate) fn resolve_api(
     problems: &mut Vec<String>,
 ) -> Option<ApiConfig> {
     let (name, api) = (settings.name.as_ref(), &settings.api);
-    let source = resolve_source(api.spec.as_ref(), name, problems);
-    let overlays = resolve_overlays(&api.overlay, problems);
+    let mut warnings = Vec::new();
+    let document = resolve_document(&api.document, name, &mut warnings, problems);
     let base_url = resolve_base_url(api, problems);
-    let (headers, source_headers, mut warnings) = resolve_headers(api, problems);
+    let headers = resolve_headers(api, &mut warnings, problems);
     let server = server_choice(api, problems, &mut warnings);
     let tenants = resolve_tenants(api, &headers, problems);
     if tenants.is_some() {
@@ -115,7 +105,6 @@ pub(crate) fn resolve_api(
         Transport::Stdio => Forwarding::default(),
         Transport::Http { .. } => forward::resolve_forwarding(&settings.forward, problems),
     };
-    let max_spec_bytes = max_spec_bytes(api, problems);
     let annotate = AnnotateOptions {
         confirm: match name {
             Some(_) => process.confirm.of_one_of_several(),
@@ -131,7 +120,7 @@ pub(crate) fn resolve_api(
         shared: shared_state,
         ..upstream::upstream_limits(&api.upstream, problems)
     };
-    let reload = reload_interval(server_settings, source.as_ref(), problems);
+    let reload = reload_interval(server_settings, document.as_ref(), problems);
     problems.extend(overrides::check_set_headers(&annotate.layers.rules, &headers, &forward));
     let options = ApiOptions {
         annotate,
@@ -150,11 +139,7 @@ pub(crate) fn resolve_api(
     };
     let mut config = ApiConfig {
         options,
-        source: source?,
-        source_headers,
-        overlays,
-        external_references: api.external_refs.map(ExternalReferences::from).unwrap_or_default(),
-        max_spec_bytes,
+        document: document?,
         base_url,
         server,
         mock: api.common.mock.unwrap_or(false),
@@ -188,49 +173,11 @@ impl ApiConfig {
             tenants.all(|tenant| plain(&tenant.base_url) && !tenant.credentials.wants_tls())
         });
         let calls_are_plain = self.mock || self.base_url.as_ref().is_some_and(plain) || tenants_are_plain;
-        self.overlays.iter().any(|overlay| overlay.url().is_some())
-            || self.external_references == ExternalReferences::Any
+        self.document.may_connect(|url| !plain(url))
             || self.options.credentials.as_ref().is_some_and(Credentials::wants_tls)
             || self.outbound.proxy.as_ref().is_some_and(|proxy| !plain(&proxy.url))
-            || !self.source.url().as_ref().is_none_or(plain)
             || !calls_are_plain
     }
-}
-
-fn resolve_source(spec: Option<&ConfigSource>, name: Option<&ApiName>, problems: &mut Vec<String>) -> Option<Source> {
-    let Some(spec) = spec.filter(|spec| !spec.is_empty()) else {
-        if name.is_some() {
-            problems.push("no document is given; add `spec`, with a file or a URL".into());
-            return None;
-        }
-        // What of the file could not be read may be what names the document.
-        if !problems.iter().any(|problem| problem.starts_with("the configuration file ")) {
-            problems.push("no document is given; add --spec FILE, --spec URL, or --spec - (standard input, if no client needs it)".into());
-        }
-        return None;
-    };
-    let source = spec.parse().map_err(|error| problems.push(format!("--spec: {error}"))).ok()?;
-    if name.is_some() && source == Source::Stdin {
-        problems.push("`spec` is `-`, and standard input cannot be the document of one API of several".into());
-        return None;
-    }
-    Some(source)
-}
-
-fn resolve_overlays(overlays: &[ConfigSource], problems: &mut Vec<String>) -> Vec<Source> {
-    let mut parse = |overlay: &ConfigSource| overlay.parse().map_err(|error| problems.push(format!("--overlay: {error}"))).ok();
-    let named = overlays.iter().filter(|overlay| !overlay.is_empty());
-    named.filter_map(&mut parse).collect()
-}
-
-fn max_spec_bytes(api: &ApiSettings, problems: &mut Vec<String>) -> usize {
-    /// Offsets in a file have 32 bits, and YAML may take twice its size as JSON.
-    const MAX_SPEC_BYTES: usize = 1 << 30;
-    let bytes = api.max_spec_bytes.unwrap_or(DEFAULT_MAX_SPEC_BYTES);
-    if !(1..=MAX_SPEC_BYTES).contains(&bytes) {
-        problems.push(format!("--max-spec-bytes must be between 1 and {MAX_SPEC_BYTES}"));
-    }
-    bytes
 }
 
 fn resolve_base_url(api: &ApiSettings, problems: &mut Vec<String>) -> Option<Url> {
@@ -243,18 +190,13 @@ fn resolve_base_url(api: &ApiSettings, problems: &mut Vec<String>) -> Option<Url
         .ok()
 }
 
-/// The headers of requests, those for fetching the document, and what is most likely not meant about either.
-fn resolve_headers(api: &ApiSettings, problems: &mut Vec<String>) -> (HeaderMap, HeaderMap, Vec<String>) {
+/// The headers of requests; what is most likely not meant about them is pushed to `warnings`.
+fn resolve_headers(api: &ApiSettings, warnings: &mut Vec<String>, problems: &mut Vec<String>) -> HeaderMap {
     let flags = ["--header", "--header-env"];
-    let source_flags = ["--spec-header", "--spec-header-env"];
-    let mut of_requests = headers::read_headers(flags, &api.header, &api.header_env, problems);
-    headers::read_files(&api.header_file, &mut of_requests, problems);
-    let of_source = headers::read_headers(source_flags, &api.spec_header, &api.spec_header_env, problems);
-    let warnings = [(flags, &of_requests), (source_flags, &of_source)]
-        .into_iter()
-        .filter_map(|(flags, headers)| headers::warn_about_missing_scheme(flags, headers))
-        .collect();
-    (of_requests, of_source, warnings)
+    let mut headers = headers::read_headers(flags, &api.header, &api.header_env, problems);
+    headers::read_files(&api.header_file, &mut headers, problems);
+    warnings.extend(headers::warn_about_missing_scheme(flags, &headers));
+    headers
 }
 
 /// Returns the sandbox of filters, which runs this program again.
@@ -373,7 +315,7 @@ fn call_options(api: &ApiSettings, process: &ProcessConfig, problems: &mut Vec<S
     call
 }
 
-fn reload_interval(settings: &ServerSettings, source: Option<&Source>, problems: &mut Vec<String>) -> Option<Duration> {
+fn reload_interval(settings: &ServerSettings, document: Option<&DocumentOptions>, problems: &mut Vec<String>) -> Option<Duration> {
     /// A day.
     const MAX_INTERVAL_SECONDS: f64 = 86_400.0;
     const MIN_INTERVAL_SECONDS: f64 = 0.1;
@@ -384,7 +326,7 @@ fn reload_interval(settings: &ServerSettings, source: Option<&Source>, problems:
         ));
         return None;
     }
-    if source == Some(&Source::Stdin) {
+    if document.is_some_and(|document| document.source == Source::Stdin) {
         problems.push("--reload needs a file or a URL: standard input is read once".into());
         return None;
     }

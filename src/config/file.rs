@@ -167,7 +167,7 @@ mod tests {
     fn all_problems_of_a_file_are_told_at_once() {
         let mut problems = Vec::new();
         let api = parsed("spec: a.yaml\nbse_url: x\ntimeout: soon\ntransport: tcp\nzzz: 1", &mut problems);
-        assert_eq!(api.spec, Some("a.yaml".into()));
+        assert_eq!(api.document.spec, Some("a.yaml".into()));
         let all = problems.join("\n");
         for expected in ["`bse_url`; did you mean `base_url`?", "`timeout`", "`transport`", "`zzz`"] {
             assert!(all.contains(expected), "{all}");
@@ -213,7 +213,7 @@ mod tests {
         };
         let merged = layer(&flags, &file);
         assert_eq!(
-            (merged.spec, merged.timeout, merged.common.mock),
+            (merged.document.spec, merged.timeout, merged.common.mock),
             (Some("a.yaml".into()), Some(9.0), Some(false))
         );
     }

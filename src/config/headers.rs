@@ -6,7 +6,6 @@ use secrecy::ExposeSecret as _;
 
 use super::credentials::{describe_unset, secret_file};
 use super::keys::path::HeaderFile;
-use super::settings::ApiSettings;
 use super::variables::read_variable;
 use crate::proxy::redact::names::carries_credential;
 use crate::spec::operation::parameter;
@@ -79,9 +78,10 @@ pub(crate) fn warn_about_missing_scheme([flag, env_flag]: [&str; 2], headers: &H
     })
 }
 
-/// A sentence for each header whose value is written out under the name of a credential.
-pub(crate) fn secret_headers(api: &ApiSettings) -> Vec<String> {
-    let pairs = [("--header", &api.header), ("--spec-header", &api.spec_header)];
+/// A sentence for each header, of those of requests and of those for fetching the document, whose value is written out under the name of a
+/// credential.
+pub(crate) fn secret_headers(of_requests: &[String], of_document: &[String]) -> Vec<String> {
+    let pairs = [("--header", of_requests), ("--spec-header", of_document)];
     let given = pairs
         .into_iter()
         .flat_map(|(flag, headers)| headers.iter().map(move |header| (flag, header)));

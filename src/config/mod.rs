@@ -314,6 +314,7 @@ fn read_file(path: &Path, problems: &mut Vec<String>) -> FileSettings {
 
 #[cfg(test)]
 mod tests {
+    use super::apis::documents::DocumentSettings;
     use super::http_settings::HttpSettings;
     use super::*;
 
@@ -365,7 +366,10 @@ mod tests {
     #[test]
     fn only_loopback_is_bound_without_more_words() {
         let api = ApiSettings {
-            spec: Some("a.yaml".into()),
+            document: DocumentSettings {
+                spec: Some("a.yaml".into()),
+                ..DocumentSettings::default()
+            },
             ..ApiSettings::default()
         };
         let http = |bind: &str, host: &[&str], open: bool| ServerSettings {

@@ -4,11 +4,12 @@
 use clap::Args;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::apis::documents::DocumentSettings;
 use super::apis::tenants::settings::TenantSettings;
 pub(crate) use super::choices::*;
 use super::credentials::CredentialSettings;
 use super::http_settings::HttpSettings;
-use super::keys::path::{ConfigPath, ConfigSource, HeaderFile};
+use super::keys::path::{ConfigPath, HeaderFile};
 use super::keys::text_list::one_or_several;
 use super::observability::ObservabilitySettings;
 use super::observability::shared_state::SharedStateSettings;
@@ -37,53 +38,10 @@ pub(crate) struct CommandSettings {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct ApiSettings {
-    /// The OpenAPI document: a file, an http(s) URL, or - for standard input
-    #[arg(long, env = "OPENAPI_MCP_SPEC", hide_env_values = true, value_name = "FILE|URL|-")]
-    #[arg(help_heading = "Document")]
-    #[serde(skip_serializing_if = "ConfigSource::is_missing")]
-    pub spec: Option<ConfigSource>,
-
-    /// A header for fetching the document from a URL (repeatable; for secrets, use --spec-header-env)
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_SPEC_HEADER",
-        value_delimiter = '\n',
-        value_name = "NAME: VALUE",
-        hide_env_values = true,
-        help_heading = "Document"
-    )]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub spec_header: Vec<String>,
-
-    /// A header for fetching the document, with its value in an environment variable (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_SPEC_HEADER_ENV", value_delimiter = ',', value_name = "NAME=VARIABLE")]
-    #[arg(help_heading = "Document")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub spec_header_env: Vec<String>,
-
-    /// An OpenAPI Overlay that is applied to the document: a file or an http(s) URL (repeatable)
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_OVERLAY",
-        hide_env_values = true,
-        value_delimiter = ',',
-        value_name = "FILE|URL",
-        help_heading = "Document"
-    )]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub overlay: Vec<ConfigSource>,
-
-    /// References into other files that are followed [default: local]
-    #[arg(long, env = "OPENAPI_MCP_EXTERNAL_REFS", value_name = "WHICH", value_enum)]
-    #[arg(help_heading = "Document")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub external_refs: Option<ExternalRefs>,
-
-    /// The maximum size of the document, in bytes after decompression; twice that for the other files that it refers to
-    /// together [default: 67108864]
-    #[arg(long, env = "OPENAPI_MCP_MAX_SPEC_BYTES", value_name = "BYTES", help_heading = "Document")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_spec_bytes: Option<usize>,
+    /// The document.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub document: DocumentSettings,
 
     /// The URL that requests go to, instead of the servers that the document names
     #[arg(long, env = "OPENAPI_MCP_BASE_URL", hide_env_values = true, value_name = "URL")]

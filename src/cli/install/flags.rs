@@ -123,7 +123,7 @@ fn absolute(path: &Path) -> PathBuf {
 /// Sentences about secrets that are written out in the settings, which a client's file must not hold. `query_keys` are the query
 /// parameters that the document's schemes name.
 pub(crate) fn written_out_secrets(api: &ApiSettings, arguments: &[String], query_keys: &[String]) -> Vec<String> {
-    let mut found = config::secret_headers(api);
+    let mut found = config::secret_headers(&api.header, &api.document.spec_header);
     for argument in arguments {
         let text = argument
             .split_once('=')

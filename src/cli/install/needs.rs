@@ -95,13 +95,13 @@ impl NamedVariables {
         let pairs = layered
             .apis
             .iter()
-            .flat_map(|named| [&named.api.header_env, &named.api.spec_header_env]);
+            .flat_map(|named| [&named.api.header_env, &named.api.document.spec_header_env]);
         if pairs.flatten().any(|pair| !pair.contains('=')) {
             let problem = "--header-env and --spec-header-env must be `Name=VARIABLE` or `Name=Scheme VARIABLE`, as in `Authorization=Bearer GITHUB_TOKEN`";
             return Err(Failure::setting(problem.into()));
         }
         for config::NamedSettings { name, api, .. } in &mut layered.apis {
-            let of_headers = [&api.header_env, &api.spec_header_env].into_iter();
+            let of_headers = [&api.header_env, &api.document.spec_header_env].into_iter();
             let schemes = || api.credentials.auth.values();
             named.has_scheme_variables |= schemes().any(|settings| settings.variables().next().is_some());
             let of_schemes = schemes().flat_map(SchemeSettings::variables);

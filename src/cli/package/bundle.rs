@@ -86,7 +86,7 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
         server_variables: &settings.config.server.variables,
         fetched_on: document.url.as_ref().map(|_| today()),
     });
-    let names = document_files::file_names(document, &settings.config.source).map_err(Failure::setting)?;
+    let names = document_files::file_names(document, &settings.config.document.source).map_err(Failure::setting)?;
     let root = names.first().map_or("api.json", String::as_str);
     let inner = inner_settings(&settings.given, root, settings.base_url(document, &servers));
     let bytes = write_bundle(&manifest, &inner, document, &names, &program)?;
@@ -137,7 +137,7 @@ impl BundleSettings {
             given
         });
         let named_variables: Vec<String> = config::named_variables(&given.header_env).map(str::to_owned).collect();
-        let mut problems = config::secret_headers(&given);
+        let mut problems = config::secret_headers(&given.header, &given.document.spec_header);
         problems.extend(unportable(&given));
         problems.extend(variables::not_variable_names(named_variables.iter().map(String::as_str)));
         if !problems.is_empty() {

@@ -24,7 +24,7 @@ use crate::text;
 /// Returns true if a document that cannot be served at the start may be there later: it comes from a server, which may be down or still
 /// starting.
 fn may_come(config: &ApiConfig, failure: &Failure) -> bool {
-    config.source.url().is_some() && matches!(failure, Failure::Read(_) | Failure::Document { .. })
+    config.document.source.url().is_some() && matches!(failure, Failure::Read(_) | Failure::Document { .. })
 }
 
 /// Makes the slot of an API: the facts that are known before its document is read.

@@ -42,7 +42,7 @@ impl ApiChoice {
                 None => chosen.push(name),
                 Some(spec) => {
                     let mut new = NamedSettings::default();
-                    new.api.spec = Some(spec.into());
+                    new.api.document.spec = Some(spec.into());
                     add_api(apis, name, new, "--api", problems);
                 }
             }

@@ -3,6 +3,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod choice;
+pub(crate) mod documents;
 pub(crate) mod file;
 pub(crate) mod keys;
 pub(crate) mod named;

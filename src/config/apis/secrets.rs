@@ -35,7 +35,7 @@ fn static_secrets(api: &ApiConfig) -> Vec<Vec<u8>> {
     let tenants = api.options.tenants.iter().flat_map(|tenants| tenants.entries.values());
     let all = api.options.credentials.iter().chain(tenants.map(|tenant| &tenant.credentials));
     let given = all.flat_map(Credentials::exposed);
-    let headers = api.options.headers.iter().chain(&api.source_headers);
+    let headers = api.options.headers.iter().chain(&api.document.headers);
     let of_headers = headers
         .filter(|(_, value)| value.is_sensitive())
         .flat_map(|(name, value)| words_of_secret_header(name, value));

@@ -1,4 +1,9 @@
 //! Sources of documents (files, URLs and standard input) and the bytes read from them.
+//!
+//! # Changing how documents are fetched
+//!
+//! - `SourceReader` in `spec/document/source.rs`: it alone reads documents, overlays and the files that references lead to.
+//! - A setting of it: a field of `DocumentSettings` in `config/apis/documents.rs`, which `resolve_document` checks and `reader` hands over.
 
 use std::fmt;
 use std::io::Read;
