@@ -74,7 +74,7 @@ pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut 
         names,
         selection,
         layers: layers(api, problems),
-        access: api.access.clone(),
+        access: api.rules.access.clone(),
         filter: api.response_filter == Some(ResponseFilter::Jq),
         collect_pages: collected_pages(api, problems),
         files: if api.allow_file_args.is_some() {
@@ -220,7 +220,7 @@ fn layers(api: &ApiSettings, problems: &mut Vec<String>) -> Layers {
         policy: api.annotation_policy.map(Policy::from).unwrap_or_default(),
         local: api.local_api.unwrap_or(false),
         trust: api.document_hints.map(HintTrust::from).unwrap_or_default(),
-        rules: api.overrides.clone(),
+        rules: api.rules.overrides.clone(),
         commands: api.hint.iter().filter_map(|text| hint(text, problems)).collect(),
     }
 }

@@ -201,7 +201,7 @@ fn resolve_headers(api: &ApiSettings, warnings: &mut Vec<String>, problems: &mut
 
 /// Returns the sandbox of filters, which runs this program again.
 fn sandbox(api: &ApiSettings, limit: usize, places: Arc<Semaphore>) -> Option<Sandbox> {
-    let has_program = api.overrides.iter().any(|rule| rule.says.response.jq.is_some());
+    let has_program = api.rules.overrides.iter().any(|rule| rule.says.response.jq.is_some());
     (has_program || api.response_filter == Some(ResponseFilter::Jq)).then_some(())?;
     // The file may have been replaced since the start; what runs is what was started.
     let running = Path::new("/proc/self/exe");

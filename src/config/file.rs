@@ -46,7 +46,7 @@ pub(crate) fn parse(text: &str, problems: &mut FileProblems<'_>) -> FileSettings
         }
         is_known
     });
-    (settings.command.api.overrides, settings.command.api.access) = (rules.overrides, rules.access);
+    settings.command.api.rules = rules;
     FileSettings { apis, ..settings }
 }
 

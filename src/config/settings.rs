@@ -135,15 +135,10 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hint: Vec<String>,
 
-    /// The rules of `overrides`, which only the configuration file can have.
+    /// The rules.
     #[arg(skip)]
     #[serde(skip)]
-    pub overrides: Vec<Rule>,
-
-    /// The rules of `access`, which only the configuration file can have.
-    #[arg(skip)]
-    #[serde(skip)]
-    pub access: Vec<AccessRule>,
+    pub rules: FileRules,
 
     /// The tenants to whose base URLs calls go, which only the configuration file can have.
     #[arg(skip)]
@@ -232,6 +227,13 @@ pub(crate) struct ApiSettings {
     #[arg(help_heading = "Calls")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collect_pages: Option<usize>,
+}
+
+/// The rules of `overrides` and `access`, which only the configuration file can have.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FileRules {
+    pub overrides: Vec<Rule>,
+    pub access: Vec<AccessRule>,
 }
 
 /// Settings of one API that apply to each of several if they are beside `apis`.

@@ -107,7 +107,7 @@ impl NamedVariables {
             let of_schemes = schemes().flat_map(SchemeSettings::variables);
             let all = of_headers.flat_map(|pairs| config::named_variables(pairs)).chain(of_schemes);
             let all = all
-                .chain(variables_of_rules(&api.overrides))
+                .chain(variables_of_rules(&api.rules.overrides))
                 .chain(api.upstream.proxy_auth_env.as_deref());
             named.required.extend(all.map(str::to_owned));
             let of_people = api.credentials.auth.iter().filter(|(_, settings)| settings.needs_login());

@@ -4,7 +4,6 @@ use clap::Args;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::annotate::{AccessRule, Rule};
 use crate::config::apis::tenants::settings::check_tenants;
 use crate::config::clients::access_rules::read_access;
 use crate::config::clients::named_tokens::check_tokens;
@@ -12,16 +11,10 @@ use crate::config::credentials::check_schemes;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, expected_by};
 use crate::config::layer::{FILE_ONLY_OF_PROCESS, from_map, keys};
 use crate::config::overrides::read_rules;
+use crate::config::settings::FileRules;
 
 /// Keys of the settings of an API that are not flags, because no line could hold their values.
 pub(crate) const FILE_ONLY: [&str; 4] = ["access", "auth", "overrides", "tenants"];
-
-/// The rules of a mapping.
-#[derive(Default)]
-pub(crate) struct FileRules {
-    pub(crate) overrides: Vec<Rule>,
-    pub(crate) access: Vec<AccessRule>,
-}
 
 /// The settings of a mapping, and its rules. A key that `T` does not have is handed to `take_other`, and is unknown if that does not
 /// take it; `others` are the keys that it takes.

@@ -48,7 +48,7 @@ pub(crate) fn read_apis(value: &Value, problems: &mut FileProblems<'_>) -> Vec<N
             is_known
         };
         let (mut one, rules) = read_keys::<NamedSettings>(settings.clone(), &[], &mut own, is_of_process);
-        (one.api.overrides, one.api.access) = (rules.overrides, rules.access);
+        one.api.rules = rules;
         let place = format!("the configuration file `{}`", problems.file);
         add_api(&mut found, name, one, &place, problems.problems);
     }

@@ -35,9 +35,9 @@ pub(crate) struct NamedSettings {
 impl NamedSettings {
     /// Puts flags (and with them variables) over what the file says of this API.
     pub(crate) fn put_over(&mut self, flags: &ApiSettings) {
-        let rules = (std::mem::take(&mut self.api.overrides), std::mem::take(&mut self.api.access));
+        let rules = std::mem::take(&mut self.api.rules);
         self.api = layer(flags, &self.api);
-        (self.api.overrides, self.api.access) = rules;
+        self.api.rules = rules;
     }
 }
 
