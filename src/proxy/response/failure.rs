@@ -53,14 +53,11 @@ pub(crate) fn describe_failure(
             .and_then(|value: &http::HeaderValue| value.to_str().ok())
             .map(text::one_line)
     };
-    // A URL of a wait is the API's, and may be signed.
-    if status.is_redirection() && response.is_of_wait {
-        message.push_str("\nThe API points elsewhere; this redirect is not followed.");
-        return (message, Vec::new());
-    }
     if status.is_redirection() {
         if let Some(location) = header(LOCATION) {
             message.push_str(&format!("\nThe API points to {location}; redirects are not followed."));
+        } else if response.is_of_wait {
+            message.push_str("\nThe API points elsewhere; this redirect is not followed.");
         }
         return (message, Vec::new());
     }

@@ -79,7 +79,8 @@ pub(crate) fn next(call: PageCall<'_>, response: &Response) -> Option<NextPage> 
     let has_links = response.headers.contains_key(LINK);
     let in_body = || {
         let object = Node::new(plain_json(response)?).object()?;
-        call.of_object(&object).or_else(|| if has_links { None } else { call.by_number(&object) })
+        call.of_object(&object)
+            .or_else(|| if has_links { None } else { call.by_number(&object) })
     };
     in_body().or(by_link)
 }

@@ -70,6 +70,11 @@ enum Step {
     End(WaitRemark),
 }
 
+/// A sentence about a result that is not requested.
+fn result_not_requested(refusal: UrlRefusal) -> String {
+    format!("This server does not request the URL of its result: {}.", refusal.describe())
+}
+
 impl PreparedCall<'_> {
     /// Returns true if its operation may be done only after this reply, or keeps such replies from becoming files at once.
     pub(crate) fn is_awaited(&self, reply: &Reply) -> bool {
@@ -299,7 +304,10 @@ impl Wait<'_> {
                 let location = location_of(self.call, &reply.response, &url, self.is_open);
                 self.state.location = location.or(self.state.location.take());
                 self.keep(reply);
-                newer.map_or(Step::Again, |newer| self.move_to(&newer, &url))
+                match newer.map(|newer| self.move_to(&newer, &url)) {
+                    Some(Err(refusal)) => Step::End(WaitRemark::NotAsked(refusal.describe())),
+                    Some(Ok(())) | None => Step::Again,
+                }
             }
             StatusVerdict::Failed(word) => {
                 let word = word.map(|word| self.proxy.without_secrets(self.call, &reply, word));
@@ -310,24 +318,28 @@ impl Wait<'_> {
             StatusVerdict::Moved(location) => {
                 // The operator has named an operation, and not where it leads.
                 self.state.kind = StatusKind::Location;
-                let step = self.move_to(&location, &url);
-                // A redirect that is not followed says nothing: the reply before it is given.
-                if matches!(step, Step::Again) {
-                    self.keep(reply);
-                    self.state.is_done = true;
-                    self.state.schedule.at_once();
+                match self.move_to(&location, &url) {
+                    Ok(()) => {
+                        self.keep(reply);
+                        self.state.is_done = true;
+                        self.state.schedule.at_once();
+                        Step::Again
+                    }
+                    Err(UrlRefusal::Elsewhere) => {
+                        // The client may request what this server does not.
+                        self.keep_whole(reply);
+                        self.done(Some(result_not_requested(UrlRefusal::Elsewhere))).await
+                    }
+                    // Such a redirect says nothing: the reply before it is given.
+                    Err(refusal) => Step::End(WaitRemark::NotAsked(refusal.describe())),
                 }
-                step
             }
             StatusVerdict::Done => {
                 let result = self.proxy.result_url(self.call, &self.state, &reply.response, &url, self.is_open);
                 self.keep(reply);
                 match result {
                     FoundResult::Status => self.done(None).await,
-                    FoundResult::Refused(refusal) => {
-                        let why = format!("This server does not request the URL of its result: {}.", refusal.describe());
-                        self.done(Some(why)).await
-                    }
+                    FoundResult::Refused(refusal) => self.done(Some(result_not_requested(refusal))).await,
                     FoundResult::Store(url) => {
                         let reply = self.proxy.ask_store(self.call, &url, deadline).await;
                         let why = "Its result could not be had: the store that the operator names did not answer.";
@@ -348,14 +360,10 @@ impl Wait<'_> {
     }
 
     /// Continues with another URL of a reply.
-    fn move_to(&mut self, text: &str, from: &url::Url) -> Step {
-        match checked_url(self.call, text, from, self.state.kind, self.is_open) {
-            Ok(url) => {
-                self.state.url = path_and_query(&url);
-                Step::Again
-            }
-            Err(refusal) => Step::End(WaitRemark::NotAsked(refusal.describe())),
-        }
+    fn move_to(&mut self, text: &str, from: &url::Url) -> Result<(), UrlRefusal> {
+        let url = checked_url(self.call, text, from, self.state.kind, self.is_open)?;
+        self.state.url = path_and_query(&url);
+        Ok(())
     }
 
     /// Ends the wait for an operation that is done; `why_missing` says why its result is missing.
@@ -381,6 +389,11 @@ impl Wait<'_> {
             // The URL was judged, and is not repeated.
             reply.response.headers.remove(LOCATION);
         }
+        self.keep_whole(reply);
+    }
+
+    /// Keeps a reply and the URL to which it redirects.
+    fn keep_whole(&mut self, mut reply: Reply) {
         for redactor in self.latest.take().into_iter().flat_map(|latest| latest.redactors) {
             if !reply.redactors.iter().any(|known| known.has_tokens_of(&redactor)) {
                 reply.redactors.push(redactor);
