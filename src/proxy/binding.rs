@@ -9,12 +9,12 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::arguments::ruled::ArgumentRules;
 use super::auth::authenticator::Authenticator;
-use super::auth::aws::request_signer::SIGNATURE_HEADERS;
 use super::auth::forward::Forwarding;
 use super::auth::login::Login;
 use super::auth::refused_tokens::RefusedTokens;
 use super::auth::resolve::{AccessResolver, OperationAccess, SameRequirements};
 use super::auth::scheme::{SchemeResolver, is_api_key_header};
+use super::auth::signatures::aws::request_signer::SIGNATURE_HEADERS;
 use super::auth::values::{Credentials, basic_forms};
 use super::cache::{CacheOptions, ReplyCache};
 use super::redact::Redactor;

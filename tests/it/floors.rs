@@ -105,8 +105,8 @@ const FLOORS: [(&str, &[&str]); 20] = [
 const FENCES: [(&str, &[&str]); 16] = [
     ("rmcp", &["mcp", "transport"]),
     ("redis", &["shared_state/client.rs"]),
-    ("aws_sigv4", &["proxy/auth/aws/request_signer.rs"]),
-    ("aws_credential_types", &["proxy/auth/aws/access_keys.rs"]),
+    ("aws_sigv4", &["proxy/auth/signatures/aws/request_signer.rs"]),
+    ("aws_credential_types", &["proxy/auth/signatures/aws/access_keys.rs"]),
     ("prometheus_client", &["observe/metrics"]),
     ("opentelemetry_proto", &["observe/traces/otlp.rs"]),
     ("prost", &["observe/traces/otlp.rs"]),

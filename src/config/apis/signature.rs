@@ -11,9 +11,9 @@ use crate::config::credentials::{AwsCredentials, Reference, SchemeSettings, Sign
 use crate::config::keys::wrong_value::join_path;
 use crate::config::variables::read_variable;
 use crate::outbound::is_encrypted_or_local;
-use crate::proxy::auth::aws::access_keys::AccessKeys;
-use crate::proxy::auth::aws::key_endpoint::{ContainerToken, KeyEndpoint, is_container_endpoint, regional_sts};
-use crate::proxy::auth::aws::signature_options::{AccessKeyOptions, SignatureOptions};
+use crate::proxy::auth::signatures::aws::access_keys::AccessKeys;
+use crate::proxy::auth::signatures::aws::key_endpoint::{ContainerToken, KeyEndpoint, is_container_endpoint, regional_sts};
+use crate::proxy::auth::signatures::aws::signature_options::{AccessKeyOptions, SignatureOptions};
 
 /// Address that ECS has for the endpoint of a container.
 const CONTAINER_HOST: &str = "http://169.254.170.2";

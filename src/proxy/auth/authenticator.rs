@@ -7,9 +7,9 @@ use http::StatusCode;
 use http::header::{AUTHORIZATION, HeaderName};
 use tokio::time::{Instant, timeout_at};
 
-use super::aws::request_signer::{RequestSigner, SIGNATURE_HEADERS, describe_clock};
 use super::digest::Digest;
 use super::refused_tokens::RefusedTokens;
+use super::signatures::aws::request_signer::{RequestSigner, SIGNATURE_HEADERS, describe_clock};
 use super::tokens::access_token::AccessToken;
 use super::tokens::token_exchange::TokenExchange;
 use super::tokens::token_source::TokenSource;

@@ -11,13 +11,13 @@
 //!   request.
 
 pub(crate) mod authenticator;
-pub(crate) mod aws;
 pub(crate) mod digest;
 pub(crate) mod forward;
 pub(crate) mod login;
 pub(crate) mod refused_tokens;
 pub(crate) mod resolve;
 pub(crate) mod scheme;
+pub(crate) mod signatures;
 pub(crate) mod tokens;
 pub(crate) mod values;
 

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 
 use super::authenticator::Authenticator;
-use super::aws::request_signer::is_set_by_signature;
 use super::login::Login;
 use super::scheme::{Applied, MissingCredential, SchemeResolver, is_api_key_header};
+use super::signatures::aws::request_signer::is_set_by_signature;
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::redact;
 use crate::proxy::request::Injected;

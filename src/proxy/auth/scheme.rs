@@ -10,10 +10,10 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use super::authenticator::Authenticator;
-use super::aws::request_signer::RequestSigner;
-use super::aws::signature_options::{SignatureOptions, SigningScope};
 use super::digest::Digest;
 use super::forward::Forwarding;
+use super::signatures::aws::request_signer::RequestSigner;
+use super::signatures::aws::signature_options::{SignatureOptions, SigningScope};
 use super::tokens::grant::{Grant, TokenRequest};
 use super::tokens::oauth_client::{Endpoint, ExchangeOptions, OauthClient};
 use super::tokens::token_endpoint::TokenEndpoint;

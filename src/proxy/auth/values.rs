@@ -9,7 +9,7 @@ use heck::ToShoutySnakeCase as _;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::{Origin, Url};
 
-use super::aws::signature_options::{SignatureOptions, wrong_signatures};
+use super::signatures::aws::signature_options::{SignatureOptions, wrong_signatures};
 use super::tokens::client_signer::ClientSigner;
 use super::tokens::oauth_client::{ExchangeGrant, ExchangeOptions};
 use super::tokens::token_store::TokenStore;

@@ -1,0 +1,3 @@
+//! Signatures of whole requests.
+
+pub(crate) mod aws;
