@@ -89,7 +89,7 @@ pub(crate) fn resolve_server(mut layered: LayeredSettings, level: LogLevel, deli
             api.options.tenants.as_ref().filter(|_| !api.mock),
             transport,
         ));
-        own.extend(config::apis::oauth_client::check_grants(
+        own.extend(config::auth::oauth_client::check_grants(
             api.scheme_with_grant(),
             &api.options.forward,
             transport,

@@ -12,18 +12,18 @@ use url::Url;
 
 use super::apis::documents::{DocumentOptions, resolve_document};
 use super::apis::named::NamedSettings;
-use super::apis::oauth_client::{login_store, resolve_oauth_clients, scheme_with_grant};
-use super::apis::signature::resolve_signatures;
 use super::apis::tenants::resolve::resolve_tenants;
 use super::apis::variables::VariablesOfApi;
+use super::auth::oauth_client::{login_store, resolve_oauth_clients, scheme_with_grant};
+use super::auth::settings::{SchemeSettings, resolve_credentials};
+use super::auth::signature::resolve_signatures;
 use super::clients::access;
-use super::credentials::SchemeSettings;
 use super::observability::cache::resolve_cache;
 use super::process::ProcessConfig;
 use super::settings::{ApiSettings, ResponseFilter, ServerSettings};
 use super::transport::Transport;
 use super::variables::counts_as_unset;
-use super::{annotate, credentials, forward, headers, overrides, upstream};
+use super::{annotate, forward, headers, overrides, upstream};
 use crate::annotate::{AnnotateOptions, ClientProfile};
 use crate::api::name::ApiName;
 use crate::api::{ApiOptions, Destination};
@@ -91,7 +91,7 @@ pub(crate) fn resolve_api(
         warnings.extend(unused_variables(api, name, &variables));
     }
     let outbound = upstream::outbound(&api.upstream, problems);
-    let mut credentials = credentials::resolve_credentials(&api.credentials, variables, process.state_keys.as_ref(), problems);
+    let mut credentials = resolve_credentials(&api.credentials, variables, process.state_keys.as_ref(), problems);
     credentials.clients = resolve_oauth_clients("auth", &api.credentials.auth, problems);
     credentials.signatures = resolve_signatures("auth", &api.credentials.auth, problems);
     credentials.login_store = login_store(credentials.token_store.as_ref(), &process.transport, process.state_keys.as_ref());

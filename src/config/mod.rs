@@ -14,9 +14,9 @@
 mod annotate;
 pub(crate) mod api;
 pub(crate) mod apis;
+pub(crate) mod auth;
 mod choices;
 pub(crate) mod clients;
-pub(crate) mod credentials;
 mod file;
 pub(crate) mod forward;
 mod headers;
@@ -45,6 +45,7 @@ use self::apis::keys::refuse_settings_of_one_api;
 pub(crate) use self::apis::named::NamedSettings;
 use self::apis::secrets::share_secrets;
 use self::apis::variables::credential_variables_by_api;
+use self::auth::settings::credential_variables;
 use self::clients::scopes::ScopeSettings;
 use self::file::FileSettings;
 use self::forward::ForwardSettings;
@@ -246,7 +247,7 @@ impl LayeredSettings {
             let before = problems.len();
             let own_variables = match &settings.name {
                 Some(name) => variables.remove(name).unwrap_or_default(),
-                None => credentials::credential_variables(&mut problems),
+                None => credential_variables(&mut problems),
             };
             if settings.name.is_some() {
                 transport::refuse_forwarding(&settings.forward, &self.server, &mut problems);

@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::apis::documents::DocumentSettings;
 use super::apis::tenants::settings::TenantSettings;
+use super::auth::settings::CredentialSettings;
 pub(crate) use super::choices::*;
-use super::credentials::CredentialSettings;
 use super::http_settings::HttpSettings;
 use super::keys::path::{ConfigPath, HeaderFile};
 use super::keys::text_list::one_or_several;

@@ -10,8 +10,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::auth::settings::secret_variable;
 use super::choices::read_seconds;
-use super::credentials::secret_variable;
 use super::keys::path::ConfigPath;
 use crate::outbound::{Identity, OutboundOptions, Proxy};
 use crate::proxy::UpstreamOptions;

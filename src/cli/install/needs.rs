@@ -13,7 +13,7 @@ use crate::cli::check::require_server;
 use crate::cli::each_api::{self, LoadedApis};
 use crate::cli::load::{self, LoadPurpose, Loaded};
 use crate::cli::log::LogDelivery;
-use crate::config::credentials::SchemeSettings;
+use crate::config::auth::settings::SchemeSettings;
 use crate::config::observability::shared_state::SharedStateSettings;
 use crate::config::overrides::variables_of_rules;
 use crate::config::settings::{ClientName, CommandSettings, LogLevel, ServerSettings};

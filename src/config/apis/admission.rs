@@ -5,9 +5,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::config::apis::tenants::settings::check_tenants;
+use crate::config::auth::settings::check_schemes;
 use crate::config::clients::access_rules::read_access;
 use crate::config::clients::named_tokens::check_tokens;
-use crate::config::credentials::check_schemes;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, expected_by};
 use crate::config::layer::{FILE_ONLY_OF_PROCESS, from_map, keys};
 use crate::config::overrides::read_rules;

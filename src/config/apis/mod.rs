@@ -7,10 +7,8 @@ pub(crate) mod documents;
 pub(crate) mod file;
 pub(crate) mod keys;
 pub(crate) mod named;
-pub(crate) mod oauth_client;
 #[cfg(test)]
 pub(crate) mod schema;
 pub(crate) mod secrets;
-pub(crate) mod signature;
 pub(crate) mod tenants;
 pub(crate) mod variables;

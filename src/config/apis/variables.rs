@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use secrecy::SecretString;
 
 use crate::api::name::ApiName;
-use crate::config::credentials::read_credential_variable;
+use crate::config::auth::settings::read_credential_variable;
 use crate::config::variables::counts_as_unset;
 use crate::proxy::auth::values::{PREFIX, RESERVED_SUFFIXES};
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use http::HeaderMap;
 
 use super::settings::TenantSettings;
-use crate::config::apis::oauth_client::resolve_oauth_clients;
-use crate::config::apis::signature::resolve_signatures;
-use crate::config::credentials::resolve_schemes;
+use crate::config::auth::oauth_client::resolve_oauth_clients;
+use crate::config::auth::settings::resolve_schemes;
+use crate::config::auth::signature::resolve_signatures;
 use crate::config::forward::read_client_header;
 use crate::config::keys::claim::check_claim;
 use crate::config::keys::wrong_value::join_path;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::config::credentials::{SchemeSettings, check_schemes};
+use crate::config::auth::settings::{SchemeSettings, check_schemes};
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 
 /// Tenants: calls go to the base URL of the client's tenant, with the credentials of that tenant alone. A client that is none of

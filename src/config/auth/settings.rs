@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::{Origin, Url};
 
-use super::keys::path::ConfigPath;
-use super::keys::text_list::one_or_several;
-use super::keys::wrong_value::{Disclosure, FileProblems, join_path};
-use super::variables::{called, counts_as_unset, is_placeholder, read_variable};
+use crate::config::keys::path::ConfigPath;
+use crate::config::keys::text_list::one_or_several;
+use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::config::variables::{called, counts_as_unset, is_placeholder, read_variable};
 use crate::proxy::auth::tokens::token_store::TokenStore;
 use crate::proxy::auth::values::{PREFIX, RESERVED_SUFFIXES};
 use crate::proxy::{CredentialPart, CredentialValues, Credentials};

@@ -1,0 +1,5 @@
+//! Credentials of an API: the values for its security schemes, OAuth clients, and signatures.
+
+pub(crate) mod oauth_client;
+pub(crate) mod settings;
+pub(crate) mod signature;
