@@ -4,7 +4,7 @@ use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
 use secrecy::ExposeSecret as _;
 
-use super::auth::settings::{describe_unset, secret_file};
+use super::auth::references::{describe_unset, secret_file};
 use super::keys::path::HeaderFile;
 use super::variables::read_variable;
 use crate::proxy::redact::names::carries_credential;

@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::auth::settings::secret_variable;
+use super::auth::references::secret_variable;
 use super::choices::read_seconds;
 use super::keys::path::ConfigPath;
 use crate::outbound::{Identity, OutboundOptions, Proxy};

@@ -3,7 +3,7 @@
 use url::Url;
 
 use crate::api::Caller;
-use crate::config::auth::settings::secret_variable;
+use crate::config::auth::references::secret_variable;
 use crate::config::{Config, Transport};
 use crate::outbound::{self, OutboundOptions};
 use crate::transport::http::verify_once;

@@ -8,7 +8,8 @@ use etcetera::base_strategy::{BaseStrategy as _, choose_native_strategy};
 use http::header::AUTHORIZATION;
 use url::Url;
 
-use crate::config::auth::settings::{GrantKind, Reference, SchemeSettings, parse_file, parse_variable};
+use crate::config::auth::references::{Reference, parse_file, parse_variable};
+use crate::config::auth::settings::{GrantKind, SchemeSettings};
 use crate::config::keys::wrong_value::join_path;
 use crate::config::transport::Transport;
 use crate::outbound::is_encrypted_or_local;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
 
 use clap::Args;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -11,10 +10,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::{Origin, Url};
 
+use crate::config::auth::references::{Reference, parse_secret, read_secret};
 use crate::config::keys::path::ConfigPath;
 use crate::config::keys::text_list::one_or_several;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
-use crate::config::variables::{called, counts_as_unset, is_placeholder, read_variable};
+use crate::config::variables::counts_as_unset;
 use crate::proxy::auth::tokens::token_store::TokenStore;
 use crate::proxy::auth::values::{PREFIX, RESERVED_SUFFIXES};
 use crate::proxy::{CredentialPart, CredentialValues, Credentials};
@@ -202,17 +202,6 @@ impl SchemeSettings {
             });
         self.env.as_deref().into_iter().chain(of_parts)
     }
-}
-
-/// Source of a secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Reference {
-    /// An environment variable
-    Env(String),
-    /// A file, read at start
-    File(ConfigPath),
 }
 
 /// A client identifier: the value itself, or its source.
@@ -443,102 +432,4 @@ fn origins(settings: &CredentialSettings, problems: &mut Vec<String>) -> Vec<Ori
         }
     };
     settings.credential_origin.iter().filter_map(origin).collect()
-}
-
-/// The secret that a reference leads to.
-pub(crate) fn read_secret(reference: &Reference) -> Result<SecretString, String> {
-    match reference {
-        Reference::Env(name) => secret_variable(name),
-        Reference::File(path) => secret_file(path),
-    }
-}
-
-/// The secret that a file holds.
-pub(crate) fn secret_file(path: &Path) -> Result<SecretString, String> {
-    parse_file(path, parse_secret)
-}
-
-/// The secret that a variable holds.
-pub(crate) fn secret_variable(name: &str) -> Result<SecretString, String> {
-    parse_variable(name, parse_secret)
-}
-
-/// Parses the text of a file with secrets by `parse`; its errors are the end of a sentence about the file.
-pub(crate) fn parse_file<T>(path: &Path, parse: impl FnOnce(&str) -> Result<T, &'static str>) -> Result<T, String> {
-    let shown = path.display();
-    let text = text_file(path).map_err(|error| format!("the file `{shown}` cannot be read: {error}"))?;
-    parse(&text).map_err(|why| format!("the file `{shown}` {why}"))
-}
-
-/// Parses the value of a variable by `parse`; its errors are the end of a sentence about the variable.
-pub(crate) fn parse_variable<T>(name: &str, parse: impl FnOnce(&str) -> Result<T, &'static str>) -> Result<T, String> {
-    let value = read_variable(name).ok_or_else(|| describe_unset(name))?;
-    parse(&value).map_err(|why| format!("the variable `{name}` {why}"))
-}
-
-/// Describes why a variable that a setting names has no value.
-pub(crate) fn describe_unset(name: &str) -> String {
-    match std::env::var(name) {
-        Ok(value) if is_placeholder(&value) => {
-            format!("the variable `{name}` holds a placeholder that the client did not fill, and counts as not set")
-        }
-        Ok(value) if value.is_empty() => format!("the variable `{name}` is empty, and counts as not set"),
-        _ => format!("{} is not set, or is not valid UTF-8", called(name)),
-    }
-}
-
-/// A secret is a line: more than this is another file.
-const MAX_FILE_BYTES: u64 = 64 << 10;
-
-/// The text of a file that holds secrets.
-fn text_file(path: &Path) -> std::io::Result<String> {
-    use std::io::{Error, Read as _};
-    let file = std::fs::File::open(path)?;
-    let mut text = String::new();
-    if file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)? as u64 > MAX_FILE_BYTES {
-        return Err(Error::other("it is larger than any credential"));
-    }
-    Ok(text)
-}
-
-/// Files and here-documents end with a line break that is not part of the secret.
-pub(crate) fn parse_secret(value: &str) -> Result<SecretString, &'static str> {
-    let trimmed = value.trim_end_matches(['\r', '\n']);
-    if trimmed.trim().is_empty() {
-        return Err("is empty");
-    }
-    if trimmed.chars().any(char::is_control) {
-        return Err("contains a line break or another control character, which a credential cannot have");
-    }
-    Ok(SecretString::from(trimmed.to_owned()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn file(text: &str) -> (tempfile::TempDir, Reference) {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("secret").display().to_string();
-        std::fs::write(&path, text).unwrap();
-        (directory, Reference::File(path.into()))
-    }
-
-    #[test]
-    fn a_file_gives_its_line_and_nothing_else() {
-        for (text, expected) in [
-            ("s3cret\n", Some("s3cret")),
-            ("s3cret\r\n\n", Some("s3cret")),
-            (" a b ", Some(" a b ")),
-            ("\n", None),
-            ("a\nb", None),
-            ("a\0b", None),
-        ] {
-            let (_directory, reference) = file(text);
-            let read = read_secret(&reference);
-            assert_eq!(read.as_ref().ok().map(secrecy::ExposeSecret::expose_secret), expected, "{text:?}");
-            assert!(!format!("{read:?}").contains("s3cret"), "{read:?}");
-        }
-        assert!(read_secret(&Reference::File("/dev/zero".to_owned().into())).is_err());
-    }
 }

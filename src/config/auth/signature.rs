@@ -7,9 +7,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use url::Url;
 
-use crate::config::auth::settings::{
-    AwsCredentials, Reference, SchemeSettings, SignatureSettings, parse_secret, parse_variable, read_secret,
-};
+use crate::config::auth::references::{Reference, parse_secret, parse_variable, read_secret};
+use crate::config::auth::settings::{AwsCredentials, SchemeSettings, SignatureSettings};
 use crate::config::keys::wrong_value::join_path;
 use crate::config::variables::read_variable;
 use crate::outbound::is_encrypted_or_local;

@@ -9,7 +9,7 @@ use super::claims::check_scopes;
 use super::introspection::{IntrospectionSettings, introspection};
 use super::named_tokens::{NamedTokenSettings, resolve_named_tokens};
 use super::scopes::ScopeSettings;
-use crate::config::auth::settings::describe_unset;
+use crate::config::auth::references::describe_unset;
 use crate::config::keys::path::ConfigPath;
 use crate::config::layer::given_flags;
 use crate::config::variables::read_variable;

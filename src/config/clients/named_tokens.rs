@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::claims::check_scopes;
 use crate::annotate::{Pattern, Selection, TokenShare};
-use crate::config::auth::settings::describe_unset;
+use crate::config::auth::references::describe_unset;
 use crate::config::keys::path::ConfigPath;
 use crate::config::keys::text_list::one_or_several;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};

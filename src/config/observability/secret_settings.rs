@@ -1,6 +1,6 @@
 //! Secrets that two settings can name: `--NAME-env` a variable, and `--NAME-file` a file.
 
-use crate::config::auth::settings::{parse_file, parse_variable};
+use crate::config::auth::references::{parse_file, parse_variable};
 use crate::config::keys::path::ConfigPath;
 
 /// Parses by `parse` the secret that one of the two settings names; `None` if neither is given. Faults are pushed to `problems`, including

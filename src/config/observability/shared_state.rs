@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::secret_settings::resolve_secret;
-use crate::config::auth::settings::parse_secret;
+use crate::config::auth::references::parse_secret;
 use crate::config::keys::path::ConfigPath;
 use crate::config::upstream::read_authorities;
 use crate::shared_state::keys::StateKeys;
