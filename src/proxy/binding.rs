@@ -14,7 +14,7 @@ use super::auth::login::Login;
 use super::auth::refused_tokens::RefusedTokens;
 use super::auth::resolve::{AccessResolver, OperationAccess, SameRequirements};
 use super::auth::scheme::{SchemeResolver, is_api_key_header};
-use super::auth::signatures::aws::request_signer::SIGNATURE_HEADERS;
+use super::auth::signatures::{headers_set_twice, wrong_signatures};
 use super::auth::values::{Credentials, basic_forms};
 use super::cache::{CacheOptions, ReplyCache};
 use super::redact::Redactor;
@@ -222,15 +222,13 @@ impl<'a> Binder<'a> {
         let of_tenants = tenants.map(|tenant| (&tenant.credentials, Some(&tenant.base_url), true));
         let all = of_tenants.chain([own]);
         let wrong = all.flat_map(|(credentials, base, is_sent)| {
-            let grants = credentials.wrong_grants(self.schemes).into_iter();
-            grants.chain(credentials.wrong_signatures(self.schemes, base, is_sent || base.is_some()))
+            let has_other = |scheme: &str| !credentials.of(scheme).is_empty();
+            let is_sent = is_sent || base.is_some();
+            let signatures = wrong_signatures(&credentials.signatures, has_other, self.schemes, base, is_sent);
+            credentials.wrong_grants(self.schemes).into_iter().chain(signatures)
         });
-        let set = SIGNATURE_HEADERS
-            .iter()
-            .filter(|name| self.credentials.has_signatures() && self.options.headers.contains_key(*name));
-        let set = set
-            .map(|name| format!("the header `{name}` is set by the settings and by the signature of `sigv4`; remove it from the settings"));
-        wrong.chain(set).collect()
+        let set_twice = headers_set_twice(&self.credentials.signatures, &self.options.headers);
+        wrong.chain(set_twice).collect()
     }
 
     /// Takes away the parameters that no argument may set, because the operator, a client or a security scheme does.

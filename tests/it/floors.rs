@@ -101,12 +101,16 @@ const FLOORS: [(&str, &[&str]); 20] = [
     ("lib", &["annotate", "api", "cli", "outbound", "proxy", "mcp", "transport", "spec"]),
 ];
 
-/// A library, and the only places that may name it.
-const FENCES: [(&str, &[&str]); 16] = [
+/// A library or a part of ours, and the only places that may name it.
+const FENCES: [(&str, &[&str]); 17] = [
     ("rmcp", &["mcp", "transport"]),
     ("redis", &["shared_state/client.rs"]),
     ("aws_sigv4", &["proxy/auth/signatures/aws/request_signer.rs"]),
     ("aws_credential_types", &["proxy/auth/signatures/aws/access_keys.rs"]),
+    (
+        "crate::proxy::auth::signatures::aws",
+        &["proxy/auth/signatures", "config/auth/signature.rs"],
+    ),
     ("prometheus_client", &["observe/metrics"]),
     ("opentelemetry_proto", &["observe/traces/otlp.rs"]),
     ("prost", &["observe/traces/otlp.rs"]),

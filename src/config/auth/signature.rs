@@ -2,6 +2,7 @@
 //! containers and functions.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
@@ -12,20 +13,17 @@ use crate::config::auth::settings::{AwsCredentials, SchemeSettings, SignatureSet
 use crate::config::keys::wrong_value::join_path;
 use crate::config::variables::read_variable;
 use crate::outbound::is_encrypted_or_local;
+use crate::proxy::auth::signatures::Signatures;
 use crate::proxy::auth::signatures::aws::access_keys::AccessKeys;
 use crate::proxy::auth::signatures::aws::key_endpoint::{ContainerToken, KeyEndpoint, is_container_endpoint, regional_sts};
-use crate::proxy::auth::signatures::aws::signature_options::{AccessKeyOptions, SignatureOptions};
+use crate::proxy::auth::signatures::aws::signature_options::{AccessKeyOptions, AwsSignature};
 
 /// Address that ECS has for the endpoint of a container.
 const CONTAINER_HOST: &str = "http://169.254.170.2";
 
 /// Resolves the signatures of the schemes at `path` in the file; faults are pushed to `problems`.
-pub(crate) fn resolve_signatures(
-    path: &str,
-    schemes: &BTreeMap<String, SchemeSettings>,
-    problems: &mut Vec<String>,
-) -> BTreeMap<String, SignatureOptions> {
-    let mut signatures = BTreeMap::new();
+pub(crate) fn resolve_signatures(path: &str, schemes: &BTreeMap<String, SchemeSettings>, problems: &mut Vec<String>) -> Signatures {
+    let mut signatures = Signatures::new();
     for (name, scheme) in schemes {
         let Some(settings) = &scheme.sigv4 else { continue };
         let scheme_key = join_path(path, name);
@@ -49,7 +47,7 @@ pub(crate) fn resolve_signatures(
         };
         if let Some(keys) = keys.filter(|_| problems.len() == before) {
             let (region, service) = (settings.region.clone(), settings.service.clone());
-            signatures.insert(name.clone(), SignatureOptions { region, service, keys });
+            signatures.insert(name.clone(), Arc::new(AwsSignature { region, service, keys }));
         }
     }
     signatures

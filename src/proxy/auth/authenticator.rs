@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::digest::Digest;
 use super::refused_tokens::RefusedTokens;
-use super::signatures::aws::request_signer::{RequestSigner, SIGNATURE_HEADERS, describe_clock};
+use super::signatures::RequestSigner;
 use super::tokens::access_token::AccessToken;
 use super::tokens::token_exchange::TokenExchange;
 use super::tokens::token_source::TokenSource;
@@ -31,8 +31,8 @@ pub(crate) enum Authenticator {
     Exchange(Arc<TokenExchange>),
     /// An answer to the API's challenge (RFC 7616).
     Digest(Arc<Digest>),
-    /// A signature of the whole request (AWS Signature Version 4).
-    Signature(Arc<RequestSigner>),
+    /// A signature of the whole request.
+    Signature(Arc<dyn RequestSigner>),
 }
 
 impl Authenticator {
@@ -49,7 +49,7 @@ impl Authenticator {
     /// The headers that it sets.
     pub(crate) fn headers(&self) -> &'static [HeaderName] {
         match self {
-            Self::Signature(_) => &SIGNATURE_HEADERS,
+            Self::Signature(signer) => signer.kind().headers,
             Self::Token(_) | Self::Exchange(_) | Self::Digest(_) => &TOKEN_HEADERS,
         }
     }
@@ -57,7 +57,7 @@ impl Authenticator {
     /// Returns a sentence about the probable cause if the API refuses what it made.
     pub(crate) fn describe_refusal(&self, response: &Response) -> Option<String> {
         match self {
-            Self::Signature(_) => describe_clock(response),
+            Self::Signature(signer) => signer.describe_refusal(response),
             Self::Token(_) | Self::Exchange(_) | Self::Digest(_) => None,
         }
     }
@@ -150,8 +150,7 @@ impl<'c> CallAuthentication<'c> {
             Some(Authenticator::Token(_) | Authenticator::Exchange(_)) => self.token.as_ref().map(|token| token.header.clone()),
             Some(Authenticator::Digest(digest)) => digest.answer(request),
             Some(Authenticator::Signature(signer)) => {
-                // On the heap: other calls do not hold it.
-                let signing = timeout_at(deadline, Box::pin(signer.sign(request)));
+                let signing = timeout_at(deadline, signer.sign(request));
                 let late = |_| CallError::Credential("the request could not be signed in time; nothing was sent".into());
                 self.spent.push(signing.await.map_err(late)??);
                 None

@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
+use http::header::{COOKIE, HeaderName, HeaderValue};
 
 use super::authenticator::Authenticator;
 use super::login::Login;
 use super::scheme::{Applied, MissingCredential, SchemeResolver, is_api_key_header};
-use super::signatures::aws::request_signer::is_set_by_signature;
+use super::signatures::Signature;
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::redact;
 use crate::proxy::request::Injected;
@@ -153,10 +153,10 @@ impl<'a> AccessResolver<'a> {
             _ => false,
         };
         let set = self.given.headers.contains_key(&parameter.name) || self.given.forward.sets(&parameter.name);
-        let is_signed = |name: &String| self.given.credentials.signatures.contains_key(name);
-        let is_of_signature = || matches!(parameter.location, Location::Header | Location::Query) && is_set_by_signature(&parameter.name);
+        let signature = |name: &String| self.given.credentials.signatures.get(name);
+        let is_of = |signature: &Arc<dyn Signature>| signature.kind().sets(parameter.location, &parameter.name);
         let mut schemes = requirements.iter().flatten().map(|(name, _)| name);
-        let by_scheme = schemes.any(|name| is_key(name) || is_signed(name) && is_of_signature());
+        let by_scheme = schemes.any(|name| is_key(name) || signature(name).is_some_and(is_of));
         !(by_scheme || set && parameter.location == Location::Header)
     }
 
@@ -321,7 +321,7 @@ impl<'a> AccessResolver<'a> {
         for ((scheme, scopes), applied) in requirement.iter().zip(applied) {
             let header = match &applied {
                 Applied::Header(name, _) => Some(name.clone()),
-                Applied::Authenticator(_) => Some(AUTHORIZATION),
+                Applied::Authenticator(authenticator) => authenticator.headers().first().cloned(),
                 _ => None,
             };
             if let Some(header) = header

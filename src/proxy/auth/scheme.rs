@@ -12,8 +12,7 @@ use url::Url;
 use super::authenticator::Authenticator;
 use super::digest::Digest;
 use super::forward::Forwarding;
-use super::signatures::aws::request_signer::RequestSigner;
-use super::signatures::aws::signature_options::{SignatureOptions, SigningScope};
+use super::signatures::SignatureKind;
 use super::tokens::grant::{Grant, TokenRequest};
 use super::tokens::oauth_client::{Endpoint, ExchangeOptions, OauthClient};
 use super::tokens::token_endpoint::TokenEndpoint;
@@ -92,8 +91,13 @@ impl SchemeResolver<'_> {
         if let Some(options) = self.credentials.exchange(name) {
             return self.exchange(name, options, &values);
         }
-        if let Some(options) = self.credentials.signatures.get(name) {
-            return self.signature(name, options);
+        if let Some(signature) = self.credentials.signatures.get(name) {
+            let signer = signature.signer(name, self.site.base.as_ref(), &self.site.clients);
+            let signer = signer.map_err(|cause| MissingCredential {
+                setting: signature_setting(name, signature.kind(), &self.credentials.place()),
+                cause: Some(cause),
+            })?;
+            return Ok(Applied::Authenticator(Authenticator::Signature(signer)));
         }
         let applied = match self.schemes.get(name) {
             None => Err(Some("the document does not define it")),
@@ -212,23 +216,6 @@ impl SchemeResolver<'_> {
         Ok(Applied::Authenticator(Authenticator::Exchange(Arc::new(exchange))))
     }
 
-    /// Signatures of requests (AWS Signature Version 4).
-    fn signature(&self, name: &str, options: &SignatureOptions) -> Result<Applied, MissingCredential> {
-        let missing = |cause: &str| MissingCredential {
-            setting: signature_setting(name, &self.credentials.place()),
-            cause: Some(cause.to_owned()),
-        };
-        let base = self.site.base.as_ref();
-        // Without a destination nothing is signed, and the scope does not matter.
-        let unused = || base.is_none().then(SigningScope::default);
-        let scope = options.scope(base).or_else(unused);
-        let scope = scope.ok_or_else(|| missing("it has no region or no service"))?;
-        let keys = options.keys.clone();
-        let http = keys.client(&self.site.clients).map_err(|error| missing(&error.to_string()))?;
-        let signer = RequestSigner::new(name, scope, keys, http);
-        Ok(Applied::Authenticator(Authenticator::Signature(Arc::new(signer))))
-    }
-
     /// The HTTP client that asks a token endpoint.
     pub(super) fn client_for(&self, endpoint: &Url) -> &HttpClient {
         let base = self.site.base.as_ref();
@@ -325,21 +312,25 @@ fn configured_endpoint(values: &CredentialValues) -> Option<Endpoint> {
 }
 
 /// Names the setting of the operator for a scheme whose requests are signed.
-fn signature_setting(name: &str, place: &CredentialPlace) -> String {
+fn signature_setting(name: &str, kind: &SignatureKind, place: &CredentialPlace) -> String {
     let of_tenant = match place {
         CredentialPlace::Variables(_) => "",
         CredentialPlace::Tenants => " of its tenant",
     };
     format!(
-        "`auth.{}.sigv4`{of_tenant} in the configuration file (AWS Signature Version 4)",
-        text::one_line(name)
+        "`auth.{}.{}`{of_tenant} in the configuration file ({})",
+        text::one_line(name),
+        kind.key,
+        kind.name
     )
 }
 
 /// Names the setting of the operator for a security scheme.
 pub(crate) fn scheme_setting(name: &str, scheme: Option<&SecurityScheme>, place: &CredentialPlace) -> String {
+    if let Some(kind) = scheme.and_then(SignatureKind::of_scheme) {
+        return signature_setting(name, kind, place);
+    }
     let prefix = match (place, scheme) {
-        (_, Some(SecurityScheme::AwsSignature)) => return signature_setting(name, place),
         (CredentialPlace::Variables(prefix), _) => prefix,
         (CredentialPlace::Tenants, Some(SecurityScheme::MutualTls)) => return "a client certificate, which tenants cannot have".into(),
         (CredentialPlace::Tenants, _) => return format!("`auth.{name}` of its tenant in the configuration file"),

@@ -9,7 +9,7 @@ use heck::ToShoutySnakeCase as _;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::{Origin, Url};
 
-use super::signatures::aws::signature_options::{SignatureOptions, wrong_signatures};
+use super::signatures::Signatures;
 use super::tokens::client_signer::ClientSigner;
 use super::tokens::oauth_client::{ExchangeGrant, ExchangeOptions};
 use super::tokens::token_store::TokenStore;
@@ -141,7 +141,7 @@ pub struct Credentials {
     /// Further settings of OAuth clients from the configuration file, by the name of the scheme.
     pub clients: BTreeMap<String, OauthClientOptions>,
     /// Signatures of requests from the configuration file, by the name of the scheme.
-    pub signatures: BTreeMap<String, SignatureOptions>,
+    pub signatures: Signatures,
 }
 
 /// Authentication and requests of the OAuth client of a scheme, besides its values.
@@ -287,16 +287,6 @@ impl Credentials {
         wrong
     }
 
-    /// Returns true if requests for a scheme are signed.
-    pub(crate) fn has_signatures(&self) -> bool {
-        !self.signatures.is_empty()
-    }
-
-    /// A sentence for each signature that cannot take effect with a document whose calls go to `base`; `is_sent` is false if there are none.
-    pub(crate) fn wrong_signatures(&self, schemes: &BTreeMap<String, SecurityScheme>, base: Option<&Url>, is_sent: bool) -> Vec<String> {
-        wrong_signatures(&self.signatures, |scheme| !self.of(scheme).is_empty(), schemes, base, is_sent)
-    }
-
     /// A sentence for each variable that could hold two parts of the credentials of these schemes.
     #[must_use]
     pub(crate) fn ambiguous_variables(&self, schemes: &BTreeMap<String, SecurityScheme>) -> Vec<String> {
@@ -374,7 +364,7 @@ impl Credentials {
         let mut signatures = self.signatures.values();
         urls.any(|url| url.expose_secret().starts_with("https:"))
             || of_logins.any(|url| url.scheme() == "https")
-            || signatures.any(|signature| signature.keys.wants_tls())
+            || signatures.any(|signature| signature.wants_tls())
     }
 
     /// The secrets in each form in which they are sent: as they are, as `Basic` writes them, and the passwords of `user:password`.
@@ -391,17 +381,10 @@ impl Credentials {
             .filter_map(|name| name.strip_suffix(CredentialPart::Password.suffix()));
         let of_suffix = |suffix: &str| self.of_variables(suffix, CredentialValues::new());
         let given = suffixes.map(of_suffix).chain(self.schemes.keys().map(|name| self.of(name)));
-        forms.extend(
-            given
-                .filter_map(|given| user_and_password(&given))
-                .map(|pair| STANDARD.encode(pair)),
-        );
-        forms.extend(
-            self.signatures
-                .values()
-                .flat_map(|signature| signature.keys.secrets())
-                .map(str::to_owned),
-        );
+        let pairs = given.filter_map(|given| user_and_password(&given));
+        forms.extend(pairs.map(|pair| STANDARD.encode(pair)));
+        let of_signatures = self.signatures.values().flat_map(|signature| signature.secrets());
+        forms.extend(of_signatures.map(str::to_owned));
         forms.into_iter().map(String::into_bytes).collect()
     }
 

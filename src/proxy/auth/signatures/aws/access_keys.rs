@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 /// Keys that sign requests.
 #[derive(Clone)]
-pub struct AccessKeys {
+pub(crate) struct AccessKeys {
     /// Identifier, which is no secret.
     pub id: String,
     /// Secret key.

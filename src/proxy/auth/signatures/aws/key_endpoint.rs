@@ -10,7 +10,7 @@ use url::{Host, Url, form_urlencoded};
 
 use super::access_keys::AccessKeys;
 use super::key_reply::{KeyRefusal, keys_in_json, keys_in_xml};
-use crate::outbound::{HttpClient, is_encrypted_or_local};
+use crate::outbound::{Clients, HttpClient, OutboundError, OutboundOptions, http_client, is_encrypted_or_local};
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::caller::Caller;
 use crate::proxy::exchange::{self, CallOptions};
@@ -26,7 +26,7 @@ const MAX_TOKEN_BYTES: u64 = 64 << 10;
 
 /// Endpoint that issues access keys.
 #[derive(Debug, Clone)]
-pub enum KeyEndpoint {
+pub(crate) enum KeyEndpoint {
     /// The security token service, for a token of a web identity (`AssumeRoleWithWebIdentity`).
     WebIdentity {
         /// URL of the service.
@@ -49,7 +49,7 @@ pub enum KeyEndpoint {
 
 /// `Authorization` for the endpoint of a container.
 #[derive(Debug, Clone)]
-pub enum ContainerToken {
+pub(crate) enum ContainerToken {
     /// The value.
     Value(SecretString),
     /// A file with the value, which is read each time.
@@ -80,6 +80,20 @@ impl KeyEndpoint {
         match self {
             Self::WebIdentity { url, .. } | Self::Container { url, .. } => url,
         }
+    }
+
+    /// The client of its requests. What is not encrypted does not leave the machine, and goes through no proxy.
+    ///
+    /// # Errors
+    /// No client can be made.
+    pub(super) fn client(&self, clients: &Clients) -> Result<HttpClient, OutboundError> {
+        if self.url().scheme() == "https" {
+            return Ok(clients.other.clone());
+        }
+        http_client(&OutboundOptions {
+            tls: false,
+            ..OutboundOptions::default()
+        })
     }
 
     /// Texts that distinguish the keys that it issues from others.

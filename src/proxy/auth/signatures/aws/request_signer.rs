@@ -8,40 +8,24 @@ use aws_sigv4::http_request::{
     PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings, UriPathNormalizationMode, sign,
 };
 use aws_sigv4::sign::v4;
+use futures_util::future::BoxFuture;
 use http::StatusCode;
-use http::header::{AUTHORIZATION, DATE, HeaderName};
+use http::header::DATE;
 use sha2::{Digest as _, Sha256};
 
 use super::access_keys::AccessKeys;
 use super::issued_keys::{IssuedKeys, PresentKeys};
 use super::signature_options::{AccessKeyOptions, SigningScope};
-use crate::outbound::HttpClient;
+use crate::outbound::{Clients, OutboundError};
 use crate::proxy::auth::sensitive_header;
+use crate::proxy::auth::signatures::{RequestSigner, SIGV4, SignatureKind};
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;
 use crate::proxy::request::body::payload::Payload;
 use crate::proxy::response::Response;
+use crate::spec::Location;
 use crate::text::{self, hex};
-
-/// The headers of a signature.
-pub(crate) static SIGNATURE_HEADERS: [HeaderName; 4] = [
-    AUTHORIZATION,
-    HeaderName::from_static("x-amz-date"),
-    HeaderName::from_static("x-amz-security-token"),
-    HeaderName::from_static("x-amz-content-sha256"),
-];
-
-/// The names by which a query may carry a signature.
-const SIGNATURE_PARAMETERS: [&str; 7] = [
-    "x-amz-algorithm",
-    "x-amz-credential",
-    "x-amz-date",
-    "x-amz-expires",
-    "x-amz-security-token",
-    "x-amz-signature",
-    "x-amz-signedheaders",
-];
 
 /// Services whose requests are signed with the path as it is sent, in place of the path encoded once more.
 const SERVICES_OF_S3: [&str; 4] = ["s3", "s3express", "s3-object-lambda", "s3-outposts"];
@@ -49,9 +33,9 @@ const SERVICES_OF_S3: [&str; 4] = ["s3", "s3express", "s3-object-lambda", "s3-ou
 /// A clock that is further off than this may be what a signature is refused for: most services accept five minutes.
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_mins(4);
 
-/// Signs the requests of a security scheme.
+/// Signs the requests of a security scheme for AWS.
 #[derive(Debug)]
-pub(crate) struct RequestSigner {
+pub(super) struct AwsSigner {
     /// The security scheme, for messages.
     scheme: String,
     scope: SigningScope,
@@ -59,61 +43,27 @@ pub(crate) struct RequestSigner {
     identity: Vec<u8>,
 }
 
-/// Returns true if a signature sets the header or the query parameter of that name.
-pub(crate) fn is_set_by_signature(name: &str) -> bool {
-    let is_same = |known: &str| name.eq_ignore_ascii_case(known);
-    SIGNATURE_PARAMETERS.iter().any(|known| is_same(known)) || SIGNATURE_HEADERS.iter().any(|known| is_same(known.as_str()))
-}
-
-impl RequestSigner {
-    /// Signs for that scope. `http` requests keys that end.
-    pub(crate) fn new(scheme: &str, scope: SigningScope, keys: AccessKeyOptions, http: HttpClient) -> Self {
-        let own = match &keys {
-            AccessKeyOptions::Fixed(keys) => [keys.id.as_str(), ""],
-            AccessKeyOptions::Issued(endpoint) => endpoint.identity(),
+impl AwsSigner {
+    /// Signs for that scope.
+    ///
+    /// # Errors
+    /// No client can be made that requests keys.
+    pub(super) fn new(scheme: &str, scope: SigningScope, keys: &AccessKeyOptions, clients: &Clients) -> Result<Self, OutboundError> {
+        let (keys, own) = match keys {
+            AccessKeyOptions::Fixed(keys) => (PresentKeys::Fixed(Arc::new(keys.clone())), [keys.id.as_str(), ""]),
+            AccessKeyOptions::Issued(endpoint) => {
+                let issued = IssuedKeys::new(endpoint.clone(), endpoint.client(clients)?);
+                (PresentKeys::Issued(Arc::new(issued)), endpoint.identity())
+            }
         };
         let parts = [own[0], own[1], &scope.region, &scope.service];
         let identity = Sha256::digest(parts.join("\n")).to_vec();
-        let keys = match keys {
-            AccessKeyOptions::Fixed(keys) => PresentKeys::Fixed(Arc::new(keys)),
-            AccessKeyOptions::Issued(endpoint) => PresentKeys::Issued(Arc::new(IssuedKeys::new(endpoint, http))),
-        };
-        Self {
+        Ok(Self {
             scheme: text::one_line(scheme),
             scope,
             keys,
             identity,
-        }
-    }
-
-    /// Returns an identity of the credential.
-    pub(crate) fn identity(&self) -> &[u8] {
-        &self.identity
-    }
-
-    /// Sets the headers of a signature of the request as it is now, body included: nothing of what is signed may change after that.
-    /// Returns what redacts the signature and its keys.
-    ///
-    /// # Errors
-    /// [`CallError::Credential`] if there are no keys; [`CallError::InvalidRequest`] if the request cannot be signed.
-    pub(crate) async fn sign(&self, request: &mut Request) -> Result<Arc<Redactor>, CallError> {
-        refuse_signed_query(request)?;
-        SIGNATURE_HEADERS.iter().for_each(|name| {
-            request.headers.remove(name);
-        });
-        if self.is_of_s3() {
-            // A key of S3 is the decoded path: both readings of it, as it is sent and encoded anew, become one.
-            let path = encoded_path(request.url.path()).into_owned();
-            request.url.set_path(&path);
-        }
-        let hash = hash_body(request.body.as_ref()).await?;
-        let keys = self.keys.get().await.map_err(|why| {
-            let scheme = &self.scheme;
-            CallError::Credential(
-                format!("nothing was sent, because there are no AWS credentials for the security scheme `{scheme}`: {why}").into(),
-            )
-        })?;
-        self.set_headers(request, &hash, &keys, SystemTime::now())
+        })
     }
 
     fn is_of_s3(&self) -> bool {
@@ -162,22 +112,54 @@ impl RequestSigner {
     }
 }
 
-/// Returns a sentence about the clock of this machine if the API refuses a request and its own clock is another.
-pub(crate) fn describe_clock(response: &Response) -> Option<String> {
-    let is_refused = matches!(
-        response.status,
-        StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
-    );
-    let theirs = response.headers.get(DATE).filter(|_| is_refused)?.to_str().ok()?;
-    let theirs = httpdate::parse_http_date(theirs).ok()?;
-    let (difference, direction) = match SystemTime::now().duration_since(theirs) {
-        Ok(ahead) => (ahead, "ahead of"),
-        Err(behind) => (behind.duration(), "behind"),
-    };
-    (difference > MAX_CLOCK_DIFFERENCE).then(|| {
-        let minutes = difference.as_secs() / 60;
-        format!("The clock of this server is {minutes} minutes {direction} that of the API, so its signatures are not valid; whoever runs this server has to set the clock.")
-    })
+impl RequestSigner for AwsSigner {
+    fn kind(&self) -> &'static SignatureKind {
+        &SIGV4
+    }
+
+    fn identity(&self) -> &[u8] {
+        &self.identity
+    }
+
+    fn sign<'r>(&'r self, request: &'r mut Request) -> BoxFuture<'r, Result<Arc<Redactor>, CallError>> {
+        Box::pin(async {
+            refuse_signed_query(request)?;
+            SIGV4.headers.iter().for_each(|name| {
+                request.headers.remove(name);
+            });
+            if self.is_of_s3() {
+                // A key of S3 is the decoded path: both readings of it, as it is sent and encoded anew, become one.
+                let path = encoded_path(request.url.path()).into_owned();
+                request.url.set_path(&path);
+            }
+            let hash = hash_body(request.body.as_ref()).await?;
+            let keys = self.keys.get().await.map_err(|why| {
+                let scheme = &self.scheme;
+                CallError::Credential(
+                    format!("nothing was sent, because there are no AWS credentials for the security scheme `{scheme}`: {why}").into(),
+                )
+            })?;
+            self.set_headers(request, &hash, &keys, SystemTime::now())
+        })
+    }
+
+    /// Returns a sentence about the clock of this machine if that of the API is another.
+    fn describe_refusal(&self, response: &Response) -> Option<String> {
+        let is_refused = matches!(
+            response.status,
+            StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
+        );
+        let theirs = response.headers.get(DATE).filter(|_| is_refused)?.to_str().ok()?;
+        let theirs = httpdate::parse_http_date(theirs).ok()?;
+        let (difference, direction) = match SystemTime::now().duration_since(theirs) {
+            Ok(ahead) => (ahead, "ahead of"),
+            Err(behind) => (behind.duration(), "behind"),
+        };
+        (difference > MAX_CLOCK_DIFFERENCE).then(|| {
+            let minutes = difference.as_secs() / 60;
+            format!("The clock of this server is {minutes} minutes {direction} that of the API, so its signatures are not valid; whoever runs this server has to set the clock.")
+        })
+    }
 }
 
 fn unsigned(why: &str) -> CallError {
@@ -189,7 +171,7 @@ fn unsigned(why: &str) -> CallError {
 
 /// A second signature in the query would contradict the one in the headers.
 fn refuse_signed_query(request: &Request) -> Result<(), CallError> {
-    let found = request.url.query_pairs().find(|(name, _)| is_set_by_signature(name));
+    let found = request.url.query_pairs().find(|(name, _)| SIGV4.sets(Location::Query, name));
     match found {
         None => Ok(()),
         Some((name, _)) => Err(CallError::InvalidRequest {
@@ -234,7 +216,7 @@ async fn hash_body(body: Option<&Payload>) -> Result<String, CallError> {
 #[cfg(test)]
 mod tests {
     use http::Method;
-    use http::header::HeaderValue;
+    use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
     use url::Url;
 
     use super::*;
@@ -263,7 +245,7 @@ mod tests {
             service: scope[1].into(),
         };
         let http = crate::outbound::http_client(&crate::outbound::OutboundOptions::default()).unwrap();
-        let signer = RequestSigner::new("aws", scope, AccessKeyOptions::Fixed(keys.clone()), http);
+        let signer = AwsSigner::new("aws", scope, &AccessKeyOptions::Fixed(keys.clone()), &http.into()).unwrap();
         let (method, url) = line.split_once(' ').unwrap();
         let headers = headers
             .iter()

@@ -1,18 +1,13 @@
 //! The operator's settings for requests that are signed for AWS: region, service and access keys, and what of them a host of AWS says.
 
-use std::collections::BTreeMap;
-
 use url::Url;
 
 use super::access_keys::AccessKeys;
 use super::key_endpoint::KeyEndpoint;
-use crate::outbound::{Clients, HttpClient, OutboundError, OutboundOptions, http_client};
-use crate::spec::{Location, SecurityScheme};
-use crate::text;
 
-/// The operator's settings for the signatures of a security scheme.
+/// The operator's settings for signatures for AWS.
 #[derive(Debug, Clone)]
-pub struct SignatureOptions {
+pub(crate) struct AwsSignature {
     /// Region; `None` if the host of the API names it.
     pub region: Option<String>,
     /// Signing name of the service, such as `ses`; `None` if the host of the API names it.
@@ -23,41 +18,11 @@ pub struct SignatureOptions {
 
 /// Source of the access keys that sign requests.
 #[derive(Debug, Clone)]
-pub enum AccessKeyOptions {
+pub(crate) enum AccessKeyOptions {
     /// Keys that never change.
     Fixed(AccessKeys),
     /// Keys of an endpoint, which end.
     Issued(KeyEndpoint),
-}
-
-impl AccessKeyOptions {
-    /// The secrets that never change.
-    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
-        let fixed = match self {
-            Self::Fixed(keys) => Some(keys),
-            Self::Issued(_) => None,
-        };
-        fixed.into_iter().flat_map(AccessKeys::secrets)
-    }
-
-    /// Returns true if keys are requested over TLS.
-    pub(crate) fn wants_tls(&self) -> bool {
-        matches!(self, Self::Issued(endpoint) if endpoint.url().scheme() == "https")
-    }
-
-    /// The client that requests keys. What is not encrypted does not leave the machine, and goes through no proxy.
-    ///
-    /// # Errors
-    /// No client can be made.
-    pub(crate) fn client(&self, clients: &Clients) -> Result<HttpClient, OutboundError> {
-        match self {
-            Self::Issued(endpoint) if endpoint.url().scheme() != "https" => http_client(&OutboundOptions {
-                tls: false,
-                ..OutboundOptions::default()
-            }),
-            Self::Issued(_) | Self::Fixed(_) => Ok(clients.other.clone()),
-        }
-    }
 }
 
 /// Region and service that a signature is valid for.
@@ -103,7 +68,7 @@ fn is_region(text: &str) -> bool {
     }
 }
 
-impl SignatureOptions {
+impl AwsSignature {
     /// Returns the scope of the signatures of an API with this base URL; `None` if neither the settings nor the host name it.
     pub(crate) fn scope(&self, base: Option<&Url>) -> Option<SigningScope> {
         let of_host = base.and_then(Url::host_str).and_then(SigningScope::of_host);
@@ -112,51 +77,6 @@ impl SignatureOptions {
             region: self.region.clone().or(region)?,
             service: self.service.clone().or(service)?,
         })
-    }
-}
-
-/// A sentence for each signature that cannot take effect with a document: no other credential must take its place, which `has_other`
-/// reports for a scheme. `base` is where calls go if all go to one place, and `is_sent` is false if there are none.
-pub(crate) fn wrong_signatures(
-    signatures: &BTreeMap<String, SignatureOptions>,
-    has_other: impl Fn(&str) -> bool,
-    schemes: &BTreeMap<String, SecurityScheme>,
-    base: Option<&Url>,
-    is_sent: bool,
-) -> Vec<String> {
-    let mut wrong = Vec::new();
-    for (name, options) in signatures {
-        let shown = text::one_line(name);
-        let mut say = |problem: &str| wrong.push(format!("`auth.{shown}.sigv4`: {problem}"));
-        match schemes.get(name) {
-            None => say("the document has no security scheme of this name"),
-            Some(scheme) if !sends_authorization(scheme) => {
-                say("a signature is sent in `Authorization`, and the document's security scheme of this name is sent elsewhere");
-            }
-            Some(_) => {}
-        }
-        if has_other(name) {
-            say("another credential is set for this scheme; a signed request has no other");
-        }
-        if is_sent && options.scope(base).is_none() {
-            let lacking = match (&options.region, &options.service) {
-                (None, None) => "`region` and `service`",
-                (None, Some(_)) => "`region`",
-                (Some(_), _) => "`service`",
-            };
-            say(&format!(
-                "it needs {lacking}: only hosts like ID.execute-api.REGION.amazonaws.com and SERVICE.REGION.amazonaws.com say them"
-            ));
-        }
-    }
-    wrong
-}
-
-fn sends_authorization(scheme: &SecurityScheme) -> bool {
-    match scheme {
-        SecurityScheme::AwsSignature | SecurityScheme::Http(_) => true,
-        SecurityScheme::ApiKey { location, name } => *location == Location::Header && name.eq_ignore_ascii_case("authorization"),
-        SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect | SecurityScheme::MutualTls => false,
     }
 }
 
