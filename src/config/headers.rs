@@ -4,7 +4,7 @@ use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
 use secrecy::ExposeSecret as _;
 
-use super::auth::references::{describe_unset, secret_file};
+use super::auth::references::{describe_unset, parse_file, parse_secret};
 use super::keys::path::HeaderFile;
 use super::variables::read_variable;
 use crate::proxy::redact::names::carries_credential;
@@ -50,7 +50,7 @@ pub(crate) fn read_files(files: &[HeaderFile], headers: &mut HeaderMap, problems
             problems.push(format!("{FLAG} must be `Name=PATH` or `Name=Scheme PATH`"));
             continue;
         };
-        match secret_file(path) {
+        match parse_file(path, parse_secret) {
             Ok(value) => add_header(headers, FLAG, (name, &with_scheme(scheme, value.expose_secret())), true, problems),
             Err(why) => problems.push(format!("{FLAG}, for the header `{name}`: {why}")),
         }

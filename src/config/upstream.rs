@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::auth::references::secret_variable;
+use super::auth::references::{parse_secret, parse_variable};
 use super::choices::read_seconds;
 use super::keys::path::ConfigPath;
 use crate::outbound::{Identity, OutboundOptions, Proxy};
@@ -172,7 +172,7 @@ fn proxy(text: &str, settings: &UpstreamSettings, problems: &mut Vec<String>) ->
     }
     let mut credential = None;
     if let Some(name) = &settings.proxy_auth_env {
-        match secret_variable(name) {
+        match parse_variable(name, parse_secret) {
             Ok(value) => credential = Some(value),
             Err(why) => problems.push(format!("--proxy-auth-env: {why}")),
         }

@@ -3,7 +3,7 @@
 use url::Url;
 
 use crate::api::Caller;
-use crate::config::auth::references::secret_variable;
+use crate::config::auth::references::{parse_secret, parse_variable};
 use crate::config::{Config, Transport};
 use crate::outbound::{self, OutboundOptions};
 use crate::transport::http::verify_once;
@@ -13,7 +13,7 @@ use crate::transport::http::verify_once;
 /// # Errors
 /// A sentence: the settings name no issuer, or the token is not valid.
 pub(super) async fn caller_of_token(variable: &str, config: &Config) -> Result<Caller, String> {
-    let token = secret_variable(variable).map_err(|problem| format!("--as-token-env: {problem}"))?;
+    let token = parse_variable(variable, parse_secret).map_err(|problem| format!("--as-token-env: {problem}"))?;
     let Transport::Http { bind, options } = &config.process.transport else {
         return Err("--as-token-env needs a configuration file with `transport: http` and `oauth_issuer`".into());
     };

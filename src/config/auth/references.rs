@@ -22,19 +22,9 @@ pub(crate) enum Reference {
 /// The secret that a reference leads to.
 pub(crate) fn read_secret(reference: &Reference) -> Result<SecretString, String> {
     match reference {
-        Reference::Env(name) => secret_variable(name),
-        Reference::File(path) => secret_file(path),
+        Reference::Env(name) => parse_variable(name, parse_secret),
+        Reference::File(path) => parse_file(path, parse_secret),
     }
-}
-
-/// The secret that a file holds.
-pub(crate) fn secret_file(path: &Path) -> Result<SecretString, String> {
-    parse_file(path, parse_secret)
-}
-
-/// The secret that a variable holds.
-pub(crate) fn secret_variable(name: &str) -> Result<SecretString, String> {
-    parse_variable(name, parse_secret)
 }
 
 /// Parses the text of a file with secrets by `parse`; its errors are the end of a sentence about the file.
