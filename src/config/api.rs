@@ -14,9 +14,9 @@ use super::apis::documents::{DocumentOptions, resolve_document};
 use super::apis::named::NamedSettings;
 use super::apis::tenants::resolve::resolve_tenants;
 use super::apis::variables::VariablesOfApi;
-use super::auth::oauth_client::{login_store, resolve_oauth_clients, scheme_with_grant};
-use super::auth::settings::{SchemeSettings, resolve_credentials};
-use super::auth::signature::resolve_signatures;
+use super::auth::oauth_client::{login_store, scheme_with_grant};
+use super::auth::resolve_credentials;
+use super::auth::settings::SchemeSettings;
 use super::clients::access;
 use super::observability::cache::resolve_cache;
 use super::process::ProcessConfig;
@@ -92,8 +92,6 @@ pub(crate) fn resolve_api(
     }
     let outbound = upstream::outbound(&api.upstream, problems);
     let mut credentials = resolve_credentials(&api.credentials, variables, process.state_keys.as_ref(), problems);
-    credentials.clients = resolve_oauth_clients("auth", &api.credentials.auth, problems);
-    credentials.signatures = resolve_signatures("auth", &api.credentials.auth, problems);
     credentials.login_store = login_store(credentials.token_store.as_ref(), &process.transport, process.state_keys.as_ref());
     credentials.client_certificate = outbound.identity.is_some();
     credentials.api = name.map(ApiName::in_variables);
@@ -242,13 +240,13 @@ fn server_choice(api: &ApiSettings, problems: &mut Vec<String>, warnings: &mut V
 /// Returns a sentence if variables give credentials of an API whose tenants have their own alone.
 fn unused_variables(api: &ApiSettings, name: Option<&ApiName>, variables: &BTreeMap<String, SecretString>) -> Option<String> {
     let tenants = api.tenants.iter().flat_map(|tenants| tenants.entries.values());
-    let named: HashSet<&str> = tenants
+    let named: HashSet<String> = tenants
         .flat_map(|tenant| tenant.auth.values())
         .flat_map(SchemeSettings::variables)
         .collect();
     let prefix = name.map_or_else(|| PREFIX.to_owned(), |name| format!("{PREFIX}{}_", name.in_variables()));
     let names = variables.keys().map(|suffix| format!("{prefix}{suffix}"));
-    let names: Vec<String> = names.filter(|name| !named.contains(name.as_str())).collect();
+    let names: Vec<String> = names.filter(|name| !named.contains(name)).collect();
     (!names.is_empty()).then(|| {
         format!(
             "{} is sent to no tenant: name it with `{{ env: … }}` under `auth` of an entry of `tenants`",

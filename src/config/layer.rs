@@ -37,7 +37,8 @@ pub(crate) fn given_flags<T: Serialize>(settings: &T) -> Vec<String> {
     given.map(|(key, _)| name(key)).collect()
 }
 
-fn to_map<T: Serialize>(settings: &T) -> Map<String, Value> {
+/// The settings that are given.
+pub(crate) fn to_map<T: Serialize>(settings: &T) -> Map<String, Value> {
     match serde_json::to_value(settings) {
         Ok(Value::Object(map)) => map,
         _ => Map::new(),

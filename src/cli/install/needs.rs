@@ -103,13 +103,13 @@ impl NamedVariables {
         for config::NamedSettings { name, api, .. } in &mut layered.apis {
             let of_headers = [&api.header_env, &api.document.spec_header_env].into_iter();
             let schemes = || api.credentials.auth.values();
-            named.has_scheme_variables |= schemes().any(|settings| settings.variables().next().is_some());
+            named.has_scheme_variables |= schemes().any(|settings| !settings.variables().is_empty());
             let of_schemes = schemes().flat_map(SchemeSettings::variables);
-            let all = of_headers.flat_map(|pairs| config::named_variables(pairs)).chain(of_schemes);
+            let all = of_headers.flat_map(|pairs| config::named_variables(pairs));
             let all = all
                 .chain(variables_of_rules(&api.rules.overrides))
                 .chain(api.upstream.proxy_auth_env.as_deref());
-            named.required.extend(all.map(str::to_owned));
+            named.required.extend(all.map(str::to_owned).chain(of_schemes));
             let of_people = api.credentials.auth.iter().filter(|(_, settings)| settings.needs_login());
             named.logins.extend(of_people.map(|(scheme, _)| scheme.clone()));
             let schemes = std::mem::take(&mut api.credentials.auth).into_keys();

@@ -10,7 +10,6 @@ use url::Url;
 
 use crate::config::auth::references::{Reference, parse_file, parse_variable};
 use crate::config::auth::settings::{GrantKind, SchemeSettings};
-use crate::config::keys::wrong_value::join_path;
 use crate::config::transport::Transport;
 use crate::outbound::is_encrypted_or_local;
 use crate::proxy::Forwarding;
@@ -20,36 +19,25 @@ use crate::proxy::auth::tokens::token_store::TokenStore;
 use crate::proxy::auth::values::OauthClientOptions;
 use crate::shared_state::keys::StateKeys;
 
-/// Resolves the OAuth clients of the schemes at `path` in the file; faults are pushed to `problems`.
-pub(crate) fn resolve_oauth_clients(
-    path: &str,
-    schemes: &BTreeMap<String, SchemeSettings>,
-    problems: &mut Vec<String>,
-) -> BTreeMap<String, OauthClientOptions> {
-    let mut clients = BTreeMap::new();
-    for (name, settings) in schemes {
-        let key = join_path(path, name);
-        let client = OauthClientOptions {
-            signer: signer(&key, settings, problems),
-            exchange: exchange(&key, settings, problems),
-            authorization_url: login_url(&key, "authorization_url", settings.authorization_url.as_deref(), problems),
-            device_authorization_url: login_url(
-                &key,
-                "device_authorization_url",
-                settings.device_authorization_url.as_deref(),
-                problems,
-            ),
-        };
-        if client.exchange.is_some() && client.logs_in() {
-            problems.push(format!(
-                "`{key}` has a `grant` and an address for logins: with a grant, the API is called as the user of each call"
-            ));
-        }
-        if client.signer.is_some() || client.exchange.is_some() || client.logs_in() {
-            clients.insert(name.clone(), client);
-        }
+/// Resolves the OAuth client of the scheme at `key` in the file; faults are pushed to `problems`.
+pub(super) fn oauth_client(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) -> Option<OauthClientOptions> {
+    let client = OauthClientOptions {
+        signer: signer(key, settings, problems),
+        exchange: exchange(key, settings, problems),
+        authorization_url: login_url(key, "authorization_url", settings.authorization_url.as_deref(), problems),
+        device_authorization_url: login_url(
+            key,
+            "device_authorization_url",
+            settings.device_authorization_url.as_deref(),
+            problems,
+        ),
+    };
+    if client.exchange.is_some() && client.logs_in() {
+        problems.push(format!(
+            "`{key}` has a `grant` and an address for logins: with a grant, the API is called as the user of each call"
+        ));
     }
-    clients
+    (client.signer.is_some() || client.exchange.is_some() || client.logs_in()).then_some(client)
 }
 
 /// The storage of logins: the one that is named, else over stdio the one of the system's user. Over HTTP, everybody would act as the person
@@ -130,25 +118,22 @@ fn is_open_to_others(_path: &Path) -> bool {
 }
 
 fn exchange(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) -> Option<ExchangeOptions> {
-    let mut wrong = |problem: String| problems.push(problem);
-    let several_audiences = settings.audience.len() > 1;
     let Some(grant) = settings.grant else {
         let of_grant = [
             ("resource", !settings.resource.is_empty()),
             ("operation_scopes", settings.operation_scopes.is_some()),
             ("subject_token_type", settings.subject_token_type.is_some()),
-            ("audience", several_audiences),
+            ("audience", settings.audience.len() > 1),
         ];
         let given = of_grant.iter().filter(|(_, is_given)| *is_given);
         given.for_each(|(name, _)| {
             let what = if *name == "audience" { " is a list, which" } else { "" };
-            wrong(format!("`{key}.{name}`{what} needs `{key}.grant`"));
+            problems.push(format!("`{key}.{name}`{what} needs `{key}.grant`"));
         });
         return None;
     };
-    let operation_scopes = settings.operation_scopes.unwrap_or(false);
     if grant == GrantKind::OnBehalfOf && !(settings.audience.is_empty() && settings.resource.is_empty()) {
-        wrong(format!(
+        problems.push(format!(
             "`{key}`: the grant on-behalf-of takes neither `audience` nor `resource`; its `scopes` name the API"
         ));
     }
@@ -159,7 +144,7 @@ fn exchange(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) ->
         },
         audiences: settings.audience.clone(),
         resources: settings.resource.clone(),
-        operation_scopes,
+        operation_scopes: settings.operation_scopes.unwrap_or(false),
         subject_token_type: settings.subject_token_type.as_deref().map(token_type),
     })
 }

@@ -2,23 +2,25 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use clap::Args;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use url::{Origin, Url};
+use url::Url;
 
+use super::signature::{SignatureSettings, form_in_signatures};
 use crate::config::auth::references::{Reference, parse_secret, read_secret};
 use crate::config::keys::path::ConfigPath;
 use crate::config::keys::text_list::one_or_several;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::config::layer::to_map;
 use crate::config::variables::counts_as_unset;
-use crate::proxy::auth::tokens::token_store::TokenStore;
+use crate::proxy::auth::signatures::Signature;
 use crate::proxy::auth::values::{PREFIX, RESERVED_SUFFIXES};
-use crate::proxy::{CredentialPart, CredentialValues, Credentials};
-use crate::shared_state::keys::StateKeys;
+use crate::proxy::{CredentialPart, CredentialValues};
 use crate::spec::operation::server;
 
 /// Settings of credentials.
@@ -125,40 +127,6 @@ pub(crate) struct SchemeSettings {
     pub sigv4: Option<SignatureSettings>,
 }
 
-/// Signatures of the requests of a scheme.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct SignatureSettings {
-    /// The region; by default that of the host, if AWS names it there
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub region: Option<String>,
-    /// The signing name of the service, such as `execute-api` or `s3`; by default that of the host, if AWS names it there
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub service: Option<String>,
-    /// Take the credentials from the variables of AWS
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub credentials: Option<AwsCredentials>,
-    /// The identifier of the access key, if `credentials` is not set
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub access_key_id: Option<Reference>,
-    /// The secret access key
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub secret_access_key: Option<Reference>,
-    /// The session token, if the access key is temporary
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_token: Option<Reference>,
-}
-
-/// Source of credentials of AWS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum AwsCredentials {
-    /// The variables that AWS sets in containers and functions, and that its tools read
-    Environment,
-}
-
 impl SchemeSettings {
     /// Returns true if a login is what gives the tokens, as far as the settings say.
     pub(crate) fn needs_login(&self) -> bool {
@@ -175,32 +143,27 @@ impl SchemeSettings {
     }
 
     /// The environment variables that it names.
-    pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
-        let id = match &self.client_id {
-            Some(ClientId::Reference(reference)) => Some(reference),
-            Some(ClientId::Text(_)) | None => None,
-        };
-        let parts = [
-            &self.username,
-            &self.password,
-            &self.client_secret,
-            &self.client_key,
-            &self.refresh_token,
-        ];
-        let of_signature = self.sigv4.iter().flat_map(|signature| {
-            let references = [&signature.access_key_id, &signature.secret_access_key, &signature.session_token];
-            references.into_iter().flatten()
-        });
-        let of_parts = parts
-            .into_iter()
-            .flatten()
-            .chain(id)
-            .chain(of_signature)
-            .filter_map(|reference| match reference {
-                Reference::Env(name) => Some(name.as_str()),
-                Reference::File(_) => None,
-            });
-        self.env.as_deref().into_iter().chain(of_parts)
+    pub(crate) fn variables(&self) -> Vec<String> {
+        fn collect(value: &Value, found: &mut Vec<String>) {
+            for (key, member) in value.as_object().into_iter().flatten() {
+                match member {
+                    Value::String(name) if key == "env" => found.push(name.clone()),
+                    _ => collect(member, found),
+                }
+            }
+        }
+        let mut found = Vec::new();
+        collect(&to_map(self).into(), &mut found);
+        found
+    }
+
+    /// Resolves the signatures of its requests. `key` is its own in the file; faults are pushed to `problems`.
+    pub(super) fn signature(&self, key: &str, problems: &mut Vec<String>) -> Option<Arc<dyn Signature>> {
+        let settings = self.sigv4.as_ref()?;
+        let others = to_map(self).into_iter().filter(|(other, _)| other != "sigv4");
+        problems
+            .extend(others.map(|(other, _)| format!("`{key}` has both `sigv4` and `{other}`; a signed request has no other credential")));
+        settings.resolve(&join_path(key, "sigv4"), problems)
     }
 }
 
@@ -271,10 +234,8 @@ fn check_member<T: DeserializeOwned>(path: &str, key: &str, value: &Value, probl
             "operation_scopes" => "`true` or `false`",
             "audience" | "resource" => "a text, or a list of texts",
             "client_id" => "a text, or `{ env: VARIABLE }` or `{ file: PATH }`",
-            "credentials" => "`environment`",
-            "sigv4" => "a mapping with `credentials: environment`, or with `access_key_id` and `secret_access_key`",
             _ if read_member::<T>(key, &"text".into()).is_ok() => "a text",
-            _ => REFERENCE,
+            _ => form_in_signatures(key).unwrap_or(REFERENCE),
         };
         problems.push_wrong_value(&path_of_member, value, expected, Disclosure::Hidden);
     }
@@ -282,39 +243,6 @@ fn check_member<T: DeserializeOwned>(path: &str, key: &str, value: &Value, probl
 
 fn read_member<T: DeserializeOwned>(key: &str, value: &Value) -> serde_json::Result<T> {
     serde_json::from_value(serde_json::json!({ key: value }))
-}
-
-/// The credentials with their values, those of `variables` by what follows the fixed part of their names. `keys` encrypt tokens that
-/// are stored. Problems are pushed to `problems`, without values.
-pub(crate) fn resolve_credentials(
-    settings: &CredentialSettings,
-    variables: BTreeMap<String, SecretString>,
-    keys: Option<&StateKeys>,
-    problems: &mut Vec<String>,
-) -> Credentials {
-    Credentials {
-        origins: origins(settings, problems),
-        optional: settings.allow_missing_credentials.unwrap_or(false),
-        variables,
-        schemes: resolve_schemes("auth", &settings.auth, problems),
-        token_store: settings.token_store.as_ref().and_then(|path| {
-            let opened = TokenStore::open(path, keys.cloned());
-            opened.map_err(|problem| problems.push(format!("--token-store: {problem}"))).ok()
-        }),
-        ..Credentials::default()
-    }
-}
-
-/// Resolves the values of the schemes at `path` in the file.
-pub(crate) fn resolve_schemes(
-    path: &str,
-    schemes: &BTreeMap<String, SchemeSettings>,
-    problems: &mut Vec<String>,
-) -> BTreeMap<String, CredentialValues> {
-    let schemes = schemes.iter();
-    schemes
-        .map(|(scheme, settings)| (scheme.clone(), scheme_values(&join_path(path, scheme), settings, problems)))
-        .collect()
 }
 
 /// The values of the variables `OPENAPI_MCP_AUTH_…`, by what follows that.
@@ -347,7 +275,7 @@ pub(crate) fn read_credential_variable(suffix: &str, value: OsString) -> Result<
 }
 
 /// Resolves the values of the scheme at `key` of the file.
-fn scheme_values(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) -> CredentialValues {
+pub(super) fn scheme_values(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) -> CredentialValues {
     let own = match (&settings.env, &settings.file) {
         (Some(name), None) => Some(Reference::Env(name.clone())),
         (None, Some(path)) => Some(Reference::File(path.clone())),
@@ -383,7 +311,8 @@ fn scheme_values(key: &str, settings: &SchemeSettings, problems: &mut Vec<String
         Ok(value) => {
             given.insert(part, value);
         }
-        Err(why) => problems.push(format!("`{key}{}`: {why}", member(part))),
+        Err(why) if part == CredentialPart::Value => problems.push(format!("`{key}`: {why}")),
+        Err(why) => problems.push(format!("`{key}.{}`: {why}", part.key())),
     };
     for (part, reference) in secrets {
         if let Some(reference) = reference {
@@ -403,16 +332,6 @@ fn scheme_values(key: &str, settings: &SchemeSettings, problems: &mut Vec<String
     given
 }
 
-/// Returns the key of a part in the file.
-fn member(part: CredentialPart) -> String {
-    let name = part.suffix().to_ascii_lowercase();
-    if name.is_empty() {
-        name
-    } else {
-        format!(".{}", name.trim_start_matches('_'))
-    }
-}
-
 /// Checks that a part that must be a URL is one that a secret may be sent to.
 fn checked(part: CredentialPart, value: SecretString) -> Result<SecretString, &'static str> {
     let usable = |text: &str| Url::parse(text).is_ok_and(|url| server::usable(url).is_ok());
@@ -420,16 +339,4 @@ fn checked(part: CredentialPart, value: SecretString) -> Result<SecretString, &'
         return Err("is not an http(s) URL without user, query and fragment");
     }
     Ok(value)
-}
-
-/// The origins of `--credential-origin`.
-fn origins(settings: &CredentialSettings, problems: &mut Vec<String>) -> Vec<Origin> {
-    let origin = |text: &String| match Url::parse(text) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") && url.path() == "/" && url.query().is_none() => Some(url.origin()),
-        _ => {
-            problems.push("--credential-origin must be a scheme and a host, as in https://uploads.example".into());
-            None
-        }
-    };
-    settings.credential_origin.iter().filter_map(origin).collect()
 }

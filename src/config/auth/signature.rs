@@ -1,19 +1,16 @@
 //! Settings of requests that are signed for AWS: region, service, and access keys by reference or from the environment that AWS gives its
 //! containers and functions.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::config::auth::references::{Reference, parse_secret, parse_variable, read_secret};
-use crate::config::auth::settings::{AwsCredentials, SchemeSettings, SignatureSettings};
-use crate::config::keys::wrong_value::join_path;
 use crate::config::variables::read_variable;
 use crate::outbound::is_encrypted_or_local;
-use crate::proxy::auth::signatures::Signatures;
+use crate::proxy::auth::signatures::Signature;
 use crate::proxy::auth::signatures::aws::access_keys::AccessKeys;
 use crate::proxy::auth::signatures::aws::key_endpoint::{ContainerToken, KeyEndpoint, is_container_endpoint, regional_sts};
 use crate::proxy::auth::signatures::aws::signature_options::{AccessKeyOptions, AwsSignature};
@@ -21,19 +18,54 @@ use crate::proxy::auth::signatures::aws::signature_options::{AccessKeyOptions, A
 /// Address that ECS has for the endpoint of a container.
 const CONTAINER_HOST: &str = "http://169.254.170.2";
 
-/// Resolves the signatures of the schemes at `path` in the file; faults are pushed to `problems`.
-pub(crate) fn resolve_signatures(path: &str, schemes: &BTreeMap<String, SchemeSettings>, problems: &mut Vec<String>) -> Signatures {
-    let mut signatures = Signatures::new();
-    for (name, scheme) in schemes {
-        let Some(settings) = &scheme.sigv4 else { continue };
-        let scheme_key = join_path(path, name);
-        let key = join_path(&scheme_key, "sigv4");
-        problems.extend(
-            other_keys(scheme)
-                .into_iter()
-                .map(|other| format!("`{scheme_key}` has both `sigv4` and `{other}`; a signed request has no other credential")),
-        );
-        for (part, text) in [("region", &settings.region), ("service", &settings.service)] {
+/// Signatures of the requests of a scheme.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct SignatureSettings {
+    /// The region; by default that of the host, if AWS names it there
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// The signing name of the service, such as `execute-api` or `s3`; by default that of the host, if AWS names it there
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+    /// Take the credentials from the variables of AWS
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<AwsCredentials>,
+    /// The identifier of the access key, if `credentials` is not set
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access_key_id: Option<Reference>,
+    /// The secret access key
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_access_key: Option<Reference>,
+    /// The session token, if the access key is temporary
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_token: Option<Reference>,
+}
+
+/// Source of credentials of AWS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum AwsCredentials {
+    /// The variables that AWS sets in containers and functions, and that its tools read
+    Environment,
+}
+
+/// The form of the value of a key, if it is neither a text nor a reference.
+pub(super) fn form_in_signatures(key: &str) -> Option<&'static str> {
+    match key {
+        "sigv4" => Some("a mapping with `credentials: environment`, or with `access_key_id` and `secret_access_key`"),
+        "credentials" => Some("`environment`"),
+        _ => None,
+    }
+}
+
+impl SignatureSettings {
+    /// Resolves the settings at `key` in the file; faults are pushed to `problems`.
+    pub(super) fn resolve(&self, key: &str, problems: &mut Vec<String>) -> Option<Arc<dyn Signature>> {
+        let (region, service) = (self.region.clone(), self.service.clone());
+        for (part, text) in [("region", &region), ("service", &service)] {
             if text.as_ref().is_some_and(|text| !is_word(text)) {
                 problems.push(format!(
                     "`{key}.{part}` must be of letters, digits, `-` and `_`, as in `eu-central-1` and `execute-api`"
@@ -41,23 +73,12 @@ pub(crate) fn resolve_signatures(path: &str, schemes: &BTreeMap<String, SchemeSe
             }
         }
         let before = problems.len();
-        let keys = match settings.credentials {
-            Some(AwsCredentials::Environment) => of_environment(&key, settings, problems),
-            None => of_references(&key, settings, problems),
+        let keys = match self.credentials {
+            Some(AwsCredentials::Environment) => of_environment(key, self, problems),
+            None => of_references(key, self, problems),
         };
-        if let Some(keys) = keys.filter(|_| problems.len() == before) {
-            let (region, service) = (settings.region.clone(), settings.service.clone());
-            signatures.insert(name.clone(), Arc::new(AwsSignature { region, service, keys }));
-        }
-    }
-    signatures
-}
-
-/// The other keys of a scheme that have a value.
-fn other_keys(scheme: &SchemeSettings) -> Vec<String> {
-    match serde_json::to_value(scheme) {
-        Ok(Value::Object(members)) => members.into_iter().map(|(key, _)| key).filter(|key| key != "sigv4").collect(),
-        _ => Vec::new(),
+        let keys = keys.filter(|_| problems.len() == before)?;
+        Some(Arc::new(AwsSignature { region, service, keys }))
     }
 }
 

@@ -247,10 +247,7 @@ impl SchemeResolver<'_> {
         MissingCredential {
             setting: match self.credentials.place() {
                 CredentialPlace::Variables(prefix) => format!("{prefix}{}{}", Credentials::suffix(name), part.suffix()),
-                CredentialPlace::Tenants => {
-                    let member = part.suffix().trim_start_matches('_').to_ascii_lowercase();
-                    format!("`auth.{name}.{member}` of its tenant in the configuration file")
-                }
+                CredentialPlace::Tenants => format!("`auth.{name}.{}` of its tenant in the configuration file", part.key()),
             },
             cause: Some(cause.to_owned()),
         }

@@ -92,6 +92,12 @@ impl CredentialPart {
         }
     }
 
+    /// The key of the part in the configuration file, below that of its scheme; none of the value.
+    #[must_use]
+    pub(crate) fn key(self) -> String {
+        self.suffix().trim_start_matches('_').to_ascii_lowercase()
+    }
+
     /// Returns true if the part is a secret.
     #[must_use]
     pub fn is_secret(self) -> bool {
@@ -304,11 +310,7 @@ impl Credentials {
                 };
                 let shown = parts.filter(is_named).map(|part| match part {
                     CredentialPart::Value => format!("the value of `{}`", text::one_line(name)),
-                    part => format!(
-                        "{} of `{}`",
-                        part.suffix().trim_start_matches('_').to_ascii_lowercase(),
-                        text::one_line(name)
-                    ),
+                    part => format!("{} of `{}`", part.key(), text::one_line(name)),
                 });
                 found.extend(shown);
             }

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use http::HeaderMap;
 
 use super::settings::TenantSettings;
-use crate::config::auth::oauth_client::resolve_oauth_clients;
-use crate::config::auth::settings::resolve_schemes;
-use crate::config::auth::signature::resolve_signatures;
+use crate::config::auth::resolve_auth;
 use crate::config::forward::read_client_header;
 use crate::config::keys::claim::check_claim;
 use crate::config::keys::wrong_value::join_path;
@@ -42,12 +40,9 @@ pub(crate) fn resolve_tenants(api: &ApiSettings, headers: &HeaderMap, problems: 
         }
         let base_url = read_base_url(&setting, &entry.base_url);
         let credentials = Credentials {
-            schemes: resolve_schemes(&join_path(&place, "auth"), &entry.auth, problems),
-            clients: resolve_oauth_clients(&join_path(&place, "auth"), &entry.auth, problems),
-            signatures: resolve_signatures(&join_path(&place, "auth"), &entry.auth, problems),
             optional: api.credentials.allow_missing_credentials.unwrap_or(false),
             tenant: Some(value.clone()),
-            ..Credentials::default()
+            ..resolve_auth(&join_path(&place, "auth"), &entry.auth, problems)
         };
         if let Some((scheme, _)) = credentials.clients.iter().find(|(_, client)| client.logs_in()) {
             problems.push(format!(

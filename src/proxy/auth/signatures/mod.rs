@@ -1,4 +1,11 @@
 //! Signatures of requests. Nothing outside of this folder depends on their kind but the settings of each.
+//!
+//! # Adding a signature of requests
+//!
+//! - A `SignatureKind` in `proxy/auth/signatures/mod.rs`, beside `SIGV4`; `of_scheme` there returns it if documents can ask for it.
+//! - A file or a folder beside that file, with a `Signature`, which holds what the operator sets, and a `RequestSigner`, which signs.
+//! - Its key: a field of `SchemeSettings` in `config/auth/settings.rs`, which `signature` and `check_schemes` there read.
+//! - The settings below that key, in `config/auth/signature.rs`, and in `form_in_signatures` there the forms of their values.
 
 pub(crate) mod aws;
 
