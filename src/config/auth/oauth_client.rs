@@ -9,12 +9,12 @@ use http::header::AUTHORIZATION;
 use url::Url;
 
 use crate::config::auth::references::{Reference, parse_file, parse_variable};
-use crate::config::auth::settings::{GrantKind, SchemeSettings};
+use crate::config::auth::settings::SchemeSettings;
 use crate::config::transport::Transport;
 use crate::outbound::is_encrypted_or_local;
 use crate::proxy::Forwarding;
 use crate::proxy::auth::tokens::client_signer::{ClientKeyOptions, ClientSigner};
-use crate::proxy::auth::tokens::oauth_client::{ExchangeGrant, ExchangeOptions};
+use crate::proxy::auth::tokens::oauth_client::{ExchangeOptions, GrantKind};
 use crate::proxy::auth::tokens::token_store::TokenStore;
 use crate::proxy::auth::values::OauthClientOptions;
 use crate::shared_state::keys::StateKeys;
@@ -138,10 +138,7 @@ fn exchange(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) ->
         ));
     }
     Some(ExchangeOptions {
-        grant: match grant {
-            GrantKind::TokenExchange => ExchangeGrant::TokenExchange,
-            GrantKind::OnBehalfOf => ExchangeGrant::OnBehalfOf,
-        },
+        grant,
         audiences: settings.audience.clone(),
         resources: settings.resource.clone(),
         operation_scopes: settings.operation_scopes.unwrap_or(false),

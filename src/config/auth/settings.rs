@@ -19,6 +19,7 @@ use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::config::layer::to_map;
 use crate::config::variables::counts_as_unset;
 use crate::proxy::auth::signatures::Signature;
+use crate::proxy::auth::tokens::oauth_client::GrantKind;
 use crate::proxy::auth::values::{PREFIX, RESERVED_SUFFIXES};
 use crate::proxy::{CredentialPart, CredentialValues};
 use crate::spec::operation::server;
@@ -176,17 +177,6 @@ pub(crate) enum ClientId {
     Text(String),
     /// Source of the identifier
     Reference(Reference),
-}
-
-/// Grant by which the calling user's token is exchanged for one of the API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum GrantKind {
-    /// RFC 8693
-    TokenExchange,
-    /// The on-behalf-of flow of Microsoft Entra
-    OnBehalfOf,
 }
 
 /// Forms of a reference to a secret in the file.

@@ -11,7 +11,7 @@ use url::{Origin, Url};
 
 use super::signatures::Signatures;
 use super::tokens::client_signer::ClientSigner;
-use super::tokens::oauth_client::{ExchangeGrant, ExchangeOptions};
+use super::tokens::oauth_client::{ExchangeOptions, GrantKind};
 use super::tokens::token_store::TokenStore;
 use crate::outbound::is_encrypted_or_local;
 use crate::proxy::redact::secrets::is_common;
@@ -286,7 +286,7 @@ impl Credentials {
             if has(CredentialPart::Scopes) && exchange.operation_scopes {
                 say("`scopes` and `operation_scopes` are both set; one is enough");
             }
-            if exchange.grant == ExchangeGrant::OnBehalfOf && !has(CredentialPart::Scopes) && !exchange.operation_scopes {
+            if exchange.grant == GrantKind::OnBehalfOf && !has(CredentialPart::Scopes) && !exchange.operation_scopes {
                 say("on-behalf-of needs `scopes`, as in `api://CLIENT_ID/.default`");
             }
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use aws_lc_rs::digest;
 use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::client_signer::ClientSigner;
@@ -26,12 +27,14 @@ pub(crate) struct OauthClient {
     pub issuer: Option<String>,
 }
 
-/// Grant by which the token of a user is exchanged for one of the API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExchangeGrant {
-    /// RFC 8693.
+/// Grant by which the calling user's token is exchanged for one of the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum GrantKind {
+    /// RFC 8693
     TokenExchange,
-    /// The on-behalf-of flow of Microsoft Entra.
+    /// The on-behalf-of flow of Microsoft Entra
     OnBehalfOf,
 }
 
@@ -39,7 +42,7 @@ pub enum ExchangeGrant {
 #[derive(Debug, Clone)]
 pub struct ExchangeOptions {
     /// The grant.
-    pub grant: ExchangeGrant,
+    pub grant: GrantKind,
     /// Each `audience` of the request.
     pub audiences: Vec<String>,
     /// Each `resource` of the request.

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::access_token::AccessToken;
 use super::exchanged_tokens::{self, ExchangeFailure};
 use super::grant::Grant;
-use super::oauth_client::{ExchangeGrant, ExchangeOptions, PartsDigest};
+use super::oauth_client::{ExchangeOptions, GrantKind, PartsDigest};
 use super::token_endpoint::{TokenEndpoint, TokenRefusal};
 use super::token_reply::{Granted, seconds};
 use crate::observe;
@@ -81,8 +81,8 @@ impl TokenExchange {
         let digest = source.endpoint.client().digest();
         let owned = source.owner.iter().fold(digest, |digest, owner| digest.with(owner.as_deref()));
         let kind = match options.grant {
-            ExchangeGrant::TokenExchange => "token-exchange",
-            ExchangeGrant::OnBehalfOf => "on-behalf-of",
+            GrantKind::TokenExchange => "token-exchange",
+            GrantKind::OnBehalfOf => "on-behalf-of",
         };
         let texts = [Some(kind), options.subject_token_type.as_deref(), scope];
         let key = texts.into_iter().fold(owned, PartsDigest::with);
@@ -204,11 +204,11 @@ impl ExchangeSource {
     fn grant(&self, subject: &SubjectToken) -> Grant {
         let token = subject.expose().into();
         match self.options.grant {
-            ExchangeGrant::TokenExchange => Grant::TokenExchange {
+            GrantKind::TokenExchange => Grant::TokenExchange {
                 subject_token: token,
                 subject_token_type: self.options.subject_token_type.as_deref().unwrap_or(TOKEN_TYPES[0]).to_owned(),
             },
-            ExchangeGrant::OnBehalfOf => Grant::OnBehalfOf(token),
+            GrantKind::OnBehalfOf => Grant::OnBehalfOf(token),
         }
     }
 
@@ -224,7 +224,7 @@ impl ExchangeSource {
         let started = Instant::now();
         let grant = self.grant(subject);
         let mut parameters = Vec::new();
-        if self.options.grant == ExchangeGrant::TokenExchange {
+        if self.options.grant == GrantKind::TokenExchange {
             parameters.extend(self.options.audiences.iter().map(|audience| ("audience", audience.as_str())));
             parameters.extend(self.options.resources.iter().map(|resource| ("resource", resource.as_str())));
         }
@@ -244,7 +244,7 @@ impl ExchangeSource {
     /// The token that was granted. It ends with the user's, and a moment before its own end.
     fn read(&self, granted: &Granted, subject: &SubjectToken, started: Instant) -> Result<Arc<AccessToken>, ExchangeFailure> {
         let kind = granted.issued_token_type.as_deref();
-        if self.options.grant == ExchangeGrant::TokenExchange && kind.is_some_and(|kind| !TOKEN_TYPES.contains(&kind)) {
+        if self.options.grant == GrantKind::TokenExchange && kind.is_some_and(|kind| !TOKEN_TYPES.contains(&kind)) {
             return Err(self.failed("the token endpoint gives a token that is not an access token"));
         }
         let lifetime = match &granted.expires_in {
@@ -280,7 +280,7 @@ impl ExchangeSource {
                 is_expired: false,
             })
         };
-        let is_exchange = self.options.grant == ExchangeGrant::TokenExchange;
+        let is_exchange = self.options.grant == GrantKind::TokenExchange;
         let (why, challenge) = match code.as_str() {
             "invalid_grant" => ("the token endpoint does not take the user's token (invalid_grant)", renews()),
             "interaction_required" | "login_required" => ("the token endpoint asks for the user", renews()),
