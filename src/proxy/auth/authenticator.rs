@@ -82,9 +82,7 @@ impl Authenticator {
             Self::Digest(_) | Self::Signature(_) => None,
         }
     }
-}
 
-impl Authenticator {
     /// A token for a caller, other than a `refused` one; `None` if it does not send tokens.
     async fn token(
         &self,
@@ -196,13 +194,5 @@ impl<'c> CallAuthentication<'c> {
     pub(crate) fn redactors(&self) -> Vec<Arc<Redactor>> {
         let token = self.token.as_ref().map(|token| &token.redactor);
         self.spent.iter().chain(token).cloned().collect()
-    }
-
-    /// The redactors for the tokens and signatures of this call.
-    #[must_use]
-    pub(crate) fn into_redactors(self) -> Vec<Arc<Redactor>> {
-        let mut redactors = self.spent;
-        redactors.extend(self.token.map(|token| Arc::clone(&token.redactor)));
-        redactors
     }
 }

@@ -212,13 +212,6 @@ impl<'a> AccessResolver<'a> {
     /// Returns warnings for the operator, in sentences.
     #[must_use]
     pub(crate) fn warnings(&self) -> Vec<String> {
-        let operations = |count: usize| {
-            if count == 1 {
-                "1 operation".to_owned()
-            } else {
-                format!("{count} operations")
-            }
-        };
         let mut missing: BTreeMap<&str, usize> = BTreeMap::new();
         for known in self.known.values() {
             if let Some(what) = &known.missing {
@@ -228,7 +221,7 @@ impl<'a> AccessResolver<'a> {
         if self.cross_origin_operations > 0 {
             missing.insert(CROSS_ORIGIN, self.cross_origin_operations);
         }
-        let told = |(what, count): (&str, usize)| format!("{} cannot be called: {what}", operations(count));
+        let told = |(what, count): (&str, usize)| format!("{} cannot be called: {what}", text::counted(count, "operation"));
         let mut warnings: Vec<String> = missing.into_iter().map(told).collect();
         // What the operator sets is stronger than what a client sends; `forwarded` in `proxy/call.rs` leaves that out.
         let own = self.applied.values().flatten().flat_map(|applied| match applied {
@@ -241,18 +234,16 @@ impl<'a> AccessResolver<'a> {
         warnings.extend(twice.map(|name| {
             format!("the header `{name}` is forwarded from clients, and set here as well; operations that get the one set here do not get the client's")
         }));
-        let signed_out = self.applied.values().filter_map(|applied| match applied {
-            Ok(Applied::Authenticator(Authenticator::Token(source))) => source.needs_login(),
+        let sources = self.applied.values().filter_map(|applied| match applied {
+            Ok(Applied::Authenticator(Authenticator::Token(source))) => Some(source),
             _ => None,
         });
+        let signed_out = sources.clone().filter_map(|source| source.needs_login());
         warnings.extend(signed_out.map(|scheme| {
             let scheme = text::one_line(scheme);
             format!("nobody is signed in for `{scheme}`, and calls that need it are refused; `openapi-mcp login {scheme}` signs in")
         }));
-        let at_risk = self.applied.values().filter_map(|applied| match applied {
-            Ok(Applied::Authenticator(Authenticator::Token(source))) => source.at_risk(),
-            _ => None,
-        });
+        let at_risk = sources.filter_map(|source| source.at_risk());
         warnings.extend(self.given.credentials.common_secrets(self.given.schemes).map(|setting| {
             format!("the value of {setting} is short or a plain word; it is replaced in replies wherever it occurs, in identifiers too, so use a long random value, or none with --allow-missing-credentials")
         }));

@@ -234,7 +234,7 @@ impl Upstream {
                 && (renews_credential(&outcome, &mut authentication, deadline).await?
                     || self.waits_for_retry(&outcome, attempt, retries, deadline).await);
             if !is_sent_again {
-                return outcome.map(|response| Reply::new(response, authentication.into_redactors()));
+                return outcome.map(|response| Reply::new(response, authentication.redactors()));
             }
             request = (call.make)()?;
             attempt += 1;
