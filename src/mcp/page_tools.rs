@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::catalog::Catalog;
-use super::meta_tools::{MAX_QUERY_LENGTH, has_tag, rank_operations, tag_counts};
+use super::meta_tools::{MAX_QUERY_LENGTH, has_effect_and_tag, rank_operations, tag_counts};
 use super::visible::VisibleApis;
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::annotate::{Effect, Hint};
@@ -106,11 +106,6 @@ impl ListRequest {
         Ok(self)
     }
 
-    fn admits(&self, offered: &OfferedTool<'_>) -> bool {
-        self.effect.is_none_or(|effect| offered.enforcement.effect() == effect)
-            && self.tag.as_deref().is_none_or(|tag| has_tag(offered, tag))
-    }
-
     fn list(&self, catalog: &Catalog, seen: &VisibleApis<'_>) -> Value {
         let found = self.find(seen);
         let shown = found.iter().skip(self.offset).take(MAX_LISTED);
@@ -125,15 +120,16 @@ impl ListRequest {
 
     /// The tools that fit: in the order of a search, and then those that have the words, or their beginnings, in name, title or path.
     fn find(&self, seen: &VisibleApis<'_>) -> Vec<(usize, ToolIndex)> {
+        let is_admitted = |offered: &OfferedTool<'_>| has_effect_and_tag(offered, self.effect, self.tag.as_deref());
         let places = seen.apis.iter().enumerate().flat_map(|(place, api)| {
-            let admitted = api.operations().filter(|(_, offered)| self.admits(offered));
+            let admitted = api.operations().filter(|(_, offered)| is_admitted(offered));
             admitted.map(move |(index, offered)| ((place, index), offered))
         });
         let query = self.query.trim().to_lowercase();
         if query.is_empty() {
             return places.map(|(place, _)| place).collect();
         }
-        let mut found = rank_operations(seen, &self.query, &|offered| self.admits(offered)).places;
+        let mut found = rank_operations(seen, &self.query, &is_admitted).places;
         let ranked: HashSet<(usize, usize)> = found.iter().map(|(place, index)| (*place, index.place())).collect();
         let words: Vec<&str> = query.split_whitespace().collect();
         let others = places.filter(|((place, index), offered)| {

@@ -20,4 +20,4 @@ pub(crate) use self::inner_call::{InnerCall, read_inner_call};
 pub(crate) use self::listing::{MAX_QUERY_LENGTH, may_wait, tag_counts};
 pub(crate) use self::meta_tool_set::MetaTools;
 pub(crate) use self::mode::{ListMode, ListOptions, decide};
-pub(crate) use self::search_tool::{has_tag, rank_operations, search_operations};
+pub(crate) use self::search_tool::{has_effect_and_tag, rank_operations, search_operations};

@@ -88,16 +88,15 @@ impl SearchRequest {
         };
         self.limit.unwrap_or(usual).min(MAX_HITS / count)
     }
+}
 
-    /// Returns true if the request admits an operation.
-    fn admits(&self, offered: &OfferedTool<'_>) -> bool {
-        self.effect.is_none_or(|effect| offered.enforcement.effect() == effect)
-            && self.tag.as_deref().is_none_or(|tag| has_tag(offered, tag))
-    }
+/// Returns true if an operation has that effect and that tag, as far as they are given.
+pub(crate) fn has_effect_and_tag(offered: &OfferedTool<'_>, effect: Option<Effect>, tag: Option<&str>) -> bool {
+    effect.is_none_or(|effect| offered.enforcement.effect() == effect) && tag.is_none_or(|tag| has_tag(offered, tag))
 }
 
 /// Returns true if an operation has a tag or category; case does not count.
-pub(crate) fn has_tag(offered: &OfferedTool<'_>, tag: &str) -> bool {
+fn has_tag(offered: &OfferedTool<'_>, tag: &str) -> bool {
     let tags = offered.operation.tags.iter().map(String::as_str).chain(offered.category);
     tags.map(str::to_lowercase).any(|own| own == tag.to_lowercase())
 }
@@ -161,7 +160,9 @@ fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Optio
         places,
         is_known,
         has_words,
-    } = rank_operations(seen, query, &|offered| request.admits(offered));
+    } = rank_operations(seen, query, &|offered| {
+        has_effect_and_tag(offered, request.effect, request.tag.as_deref())
+    });
     if !has_words {
         return None;
     }
@@ -219,7 +220,9 @@ fn joined(found: &[SearchedTools]) -> Vec<HitPlace> {
 /// All operations of a tag or a class, in the order of the document.
 fn browse(seen: &VisibleApis<'_>, request: &SearchRequest) -> QueryAnswer {
     let places = seen.apis.iter().enumerate().flat_map(|(place, api)| {
-        let admitted = api.operations().filter(|(_, offered)| request.admits(offered));
+        let admitted = api
+            .operations()
+            .filter(|(_, offered)| has_effect_and_tag(offered, request.effect, request.tag.as_deref()));
         admitted.map(move |(index, _)| (place, index))
     });
     let all: Vec<HitPlace> = places.collect();
