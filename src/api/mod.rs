@@ -6,13 +6,13 @@
 
 pub(crate) mod bound_tool;
 mod bound_tools;
+mod call_end;
 mod called;
 pub(crate) mod clashes;
 mod collected_pages;
 mod finished_tools;
 pub(crate) mod name;
 mod options;
-mod panics;
 #[cfg(test)]
 mod repair_proptests;
 mod repaired_arguments;
@@ -34,8 +34,8 @@ use thiserror::Error;
 
 use self::bound_tool::BoundTool;
 use self::bound_tools::{BoundTools, bind_tools};
+use self::call_end::catch_panic;
 use self::finished_tools::FinishedTools;
-use self::panics::catch_panic;
 use self::reserved_paths::{ReadPath, known_paths, reserve_paths};
 use self::rules::{explain_unmatched, rule_secrets};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::panics::catch_panic;
+use super::call_end::catch_panic;
 use super::reserved_paths::{ReadPath, path_readings, read_paths};
 use super::{Api, ToolIndex};
 use crate::observe::call::{note_outcome, record_begin};
