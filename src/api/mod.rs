@@ -34,7 +34,7 @@ use thiserror::Error;
 
 use self::bound_tool::BoundTool;
 use self::bound_tools::{BoundTools, bind_tools};
-use self::call_end::catch_panic;
+use self::call_end::end_call;
 use self::finished_tools::FinishedTools;
 use self::reserved_paths::{ReadPath, known_paths, reserve_paths};
 use self::rules::{explain_unmatched, rule_secrets};
@@ -370,8 +370,7 @@ impl Api {
         caller: Caller,
         shown_tool: ShownTool<'_>,
     ) -> ToolResult {
-        let (tool, _) = self.at(index);
-        catch_panic(tool, self.run(index, arguments, caller, shown_tool)).await
+        end_call(self.at(index), self.run(index, arguments, caller, shown_tool)).await
     }
 
     /// Returns the request that a call of that client would make, with `***` for the operator's credentials; or the result with `isError`
@@ -415,39 +414,33 @@ impl Api {
         arguments: Option<JsonObject>,
         mut caller: Caller,
         shown_tool: ShownTool<'_>,
-    ) -> ToolResult {
+    ) -> Result<ToolResult, CallError> {
         let (_, bound) = self.at(index);
-        let outcome = async {
-            let route = self.proxy.route(&bound.target, &caller)?;
-            route.credential()?;
-            let mut checked = self.checked_arguments(index, arguments.unwrap_or_default()).await?;
-            let pages = RequestedPages::take(&bound.target.operation, &mut checked.arguments, &mut caller);
-            let call = self.proxy.prepare(route, &bound.target, checked.arguments, &caller)?;
-            // On the heap: they are most of what a call holds, and what waits for a call is moved from place to place.
-            let (reply, pages) = Box::pin(self.reply(index, &call, &caller, pages)).await?;
-            let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
-            // Pages are replies of an operation that reads.
-            let mut result = if pages.is_some() || !call.is_awaited(&reply) {
-                Box::pin(self.proxy.finish(&call, reply, pages, shown_tool)).await
-            } else {
-                let is_open = |path: &AskedPath<'_>| self.may_read(path, shown_tool);
-                let awaited = Box::pin(self.proxy.await_end(&call, reply, &is_open)).await;
-                Box::pin(self.proxy.finish_awaited(&call, awaited, shown_tool)).await
-            };
-            let remarks = checked.repairs.into_iter().chain(checked.body_problems);
-            remarks.for_each(|remark| result.note(NoteKind::Repair, remark));
-            if is_refused {
-                checked
-                    .format_mismatch
-                    .into_iter()
-                    .for_each(|remark| result.note(NoteKind::Repair, remark));
-            }
-            Ok(result)
+        let route = self.proxy.route(&bound.target, &caller)?;
+        route.credential()?;
+        let mut checked = self.checked_arguments(index, arguments.unwrap_or_default()).await?;
+        let pages = RequestedPages::take(&bound.target.operation, &mut checked.arguments, &mut caller);
+        let call = self.proxy.prepare(route, &bound.target, checked.arguments, &caller)?;
+        // On the heap: they are most of what a call holds, and what waits for a call is moved from place to place.
+        let (reply, pages) = Box::pin(self.reply(index, &call, &caller, pages)).await?;
+        let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
+        // Pages are replies of an operation that reads.
+        let mut result = if pages.is_some() || !call.is_awaited(&reply) {
+            Box::pin(self.proxy.finish(&call, reply, pages, shown_tool)).await
+        } else {
+            let is_open = |path: &AskedPath<'_>| self.may_read(path, shown_tool);
+            let awaited = Box::pin(self.proxy.await_end(&call, reply, &is_open)).await;
+            Box::pin(self.proxy.finish_awaited(&call, awaited, shown_tool)).await
         };
-        outcome
-            .await
-            .inspect_err(|error: &CallError| note_outcome(error.outcome()))
-            .unwrap_or_else(|error| render_error(&bound.target.operation, &error))
+        let remarks = checked.repairs.into_iter().chain(checked.body_problems);
+        remarks.for_each(|remark| result.note(NoteKind::Repair, remark));
+        if is_refused {
+            checked
+                .format_mismatch
+                .into_iter()
+                .for_each(|remark| result.note(NoteKind::Repair, remark));
+        }
+        Ok(result)
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::call_end::catch_panic;
+use super::call_end::end_call;
 use super::reserved_paths::{ReadPath, path_readings, read_paths};
 use super::{Api, ToolIndex};
-use crate::observe::call::{note_outcome, record_begin};
+use crate::observe::call::record_begin;
 use crate::proxy::waiting::handle::WaitState;
 use crate::proxy::waiting::status_url::AskedPath;
-use crate::proxy::{CallError, Caller, ShownTool, ToolResult, render_error};
+use crate::proxy::{CallError, Caller, ShownTool, ToolResult};
 
 impl Api {
     /// Returns true if a call of one of its operations may be done only after the first reply.
@@ -25,8 +25,7 @@ impl Api {
         caller: Caller,
         shown_tool: ShownTool<'_>,
     ) -> ToolResult {
-        let (tool, _) = self.at(index);
-        catch_panic(tool, self.resume(index, state, is_look, caller, shown_tool)).await
+        end_call(self.at(index), self.resume(index, state, is_look, caller, shown_tool)).await
     }
 
     async fn resume(
@@ -36,20 +35,14 @@ impl Api {
         is_look: bool,
         caller: Caller,
         shown_tool: ShownTool<'_>,
-    ) -> ToolResult {
+    ) -> Result<ToolResult, CallError> {
         let (_, bound) = self.at(index);
-        let outcome = async {
-            let route = self.proxy.route(&bound.target, &caller)?;
-            let call = self.proxy.prepare(route, &bound.target, state.arguments.clone(), &caller)?;
-            record_begin().await.map_err(|_| CallError::NotRecorded)?;
-            let is_open = |path: &AskedPath<'_>| self.may_read(path, shown_tool);
-            let awaited = Box::pin(self.proxy.resume(&call, state, is_look, &is_open)).await;
-            Ok(Box::pin(self.proxy.finish_awaited(&call, awaited, shown_tool)).await)
-        };
-        outcome
-            .await
-            .inspect_err(|error: &CallError| note_outcome(error.outcome()))
-            .unwrap_or_else(|error| render_error(&bound.target.operation, &error))
+        let route = self.proxy.route(&bound.target, &caller)?;
+        let call = self.proxy.prepare(route, &bound.target, state.arguments.clone(), &caller)?;
+        record_begin().await.map_err(|_| CallError::NotRecorded)?;
+        let is_open = |path: &AskedPath<'_>| self.may_read(path, shown_tool);
+        let awaited = Box::pin(self.proxy.resume(&call, state, is_look, &is_open)).await;
+        Ok(Box::pin(self.proxy.finish_awaited(&call, awaited, shown_tool)).await)
     }
 
     /// Returns true if no GET operation of the document has this path, in any reading, that the caller may not list. The operation that
