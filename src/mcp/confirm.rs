@@ -18,10 +18,10 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::answered_questions::AnsweredQuestions;
-use super::catalog::ResolvedCall;
 use super::connections::request_origin::{Asked, RequestOrigin};
 use super::protocol::message::RequestParameters;
 use super::protocol::version::ProtocolVersion;
+use super::resolution::ResolvedCall;
 use crate::observe::call::{note, note_outcome};
 use crate::observe::outcome::CallOutcome;
 use crate::proxy::caller::client_key::ClientKey;

@@ -20,6 +20,7 @@ pub(crate) mod observed;
 pub(crate) mod page_tools;
 pub(crate) mod protocol;
 pub(crate) mod readiness;
+pub(crate) mod resolution;
 pub(crate) mod rights;
 pub(crate) mod state;
 mod tool_call;
@@ -33,12 +34,12 @@ use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
-use self::catalog::ResolvedCall;
 use self::confirm::Confirmation;
 use self::endpoints::api_slot::ApiSlot;
 use self::endpoints::paths::McpEndpoint;
 use self::endpoints::served_apis::ServedApis;
 use self::readiness::ReadinessFlags;
+use self::resolution::ResolvedCall;
 use self::state::EndpointState;
 use crate::api::name::ApiName;
 use crate::api::{Api, Caller};

@@ -4,11 +4,11 @@ use http::Version;
 use http::header::HeaderMap;
 use rmcp::model::{ErrorCode, ErrorData, Implementation, ServerResult};
 
-use super::catalog::ResolvedCall;
 use super::connections::request_origin::RequestOrigin;
 use super::protocol::answer::{McpAnswer, McpRefusal};
 use super::protocol::message::{McpRequest, Method};
 use super::protocol::version::ProtocolVersion;
+use super::resolution::ResolvedCall;
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::observe;
 use crate::observe::call::{CallObservation, note};

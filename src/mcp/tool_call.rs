@@ -6,7 +6,7 @@ use rmcp::model::{ErrorData, ServerResult};
 use serde_json::Value;
 
 use super::McpServer;
-use super::catalog::{Catalog, Resolution, ResolvedCall};
+use super::catalog::Catalog;
 use super::confirm::{self, Confirmation, Verdict};
 use super::connections::request_origin::RequestOrigin;
 use super::dispatch::note_invalid;
@@ -14,6 +14,7 @@ use super::observed;
 use super::protocol::answer::{McpAnswer, McpRefusal, invalid_parameters};
 use super::protocol::message::{Arguments, RequestParameters};
 use super::protocol::version::ProtocolVersion;
+use super::resolution::{Resolution, ResolvedCall};
 use super::visible::Suggestion;
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::OnMissingCredential;

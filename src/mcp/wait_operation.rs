@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use super::catalog::{OpenedWait, Resolution, WaitRequest};
+use super::resolution::{OpenedWait, Resolution, WaitRequest};
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::proxy::ToolResult;
 use crate::proxy::caller::Caller;
@@ -29,7 +29,7 @@ impl WaitRequest {
             let scope = HandleScope {
                 api: api.label(),
                 tenant: api.api.tenant(caller),
-                endpoint: &catalog.view().path,
+                endpoint: &catalog.view.path,
                 caller,
             };
             let state = match WaitState::open(handle, scope, SystemTime::now()) {

@@ -22,7 +22,7 @@ use crate::config::ApiConfig;
 use crate::config::saved_files::SavedFileSettings;
 use crate::config::settings::CommandSettings;
 use crate::error::Failure;
-use crate::mcp::catalog::{Resolution, ResolvedCall};
+use crate::mcp::resolution::{Resolution, ResolvedCall};
 use crate::spec::operation::request_body::BODY;
 
 #[derive(Debug, clap::Args)]

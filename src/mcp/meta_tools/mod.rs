@@ -5,7 +5,7 @@
 //!
 //! - A variant of `MetaToolKind` in `annotate/meta_tool_names.rs`, which reserves its name.
 //! - Its hints, description and input schema in `mcp/meta_tools/listing.rs`.
-//! - `resolve` in `mcp/catalog.rs` makes a `Resolution` of its name and arguments; scopes, confirmation and call use that value.
+//! - `resolve` in `mcp/resolution.rs` makes a `Resolution` of its name and arguments; scopes, confirmation and call use that value.
 //! - An arm of `call_tool` in `mcp/tool_call.rs`, and of the command in `cli/call/mod.rs`, if it is neither a call nor a lookup.
 
 mod describe;
