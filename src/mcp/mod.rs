@@ -26,7 +26,6 @@ pub(crate) mod state;
 mod tool_call;
 mod tool_list_stream;
 pub(crate) mod visible;
-mod wait_operation;
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -14,6 +14,7 @@ mod listing;
 mod meta_tool_set;
 mod mode;
 mod search_tool;
+mod wait_tool;
 
 pub(crate) use self::describe::describe_operations;
 pub(crate) use self::inner_call::{InnerCall, read_inner_call};

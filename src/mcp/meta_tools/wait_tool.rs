@@ -4,8 +4,8 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use super::resolution::{OpenedWait, Resolution, WaitRequest};
 use crate::annotate::meta_tool_names::MetaToolKind;
+use crate::mcp::resolution::{OpenedWait, Resolution, WaitRequest};
 use crate::proxy::ToolResult;
 use crate::proxy::caller::Caller;
 use crate::proxy::waiting::handle::{HandleError, HandleScope, WaitState};
