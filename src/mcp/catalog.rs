@@ -9,9 +9,7 @@ use super::rights::{ALL_RIGHTS, CallerRights, Rights};
 use super::visible::{CatalogApi, Suggestion, View, VisibleApi, VisibleApis};
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::{Api, ToolIndex};
-use crate::json::JsonObject;
 use crate::proxy::caller::client_grant::ClientGrant;
-use crate::proxy::{CheckedArguments, ToolResult};
 
 /// The tools of an endpoint, and how its server introduces itself. It never changes: a changed document makes another one.
 pub(crate) struct Catalog {
@@ -21,7 +19,7 @@ pub(crate) struct Catalog {
     awaited: Vec<String>,
     config: ServerConfig,
     /// The meta-tools: those of search mode, and the one that waits.
-    pub(super) meta_tools: Option<MetaTools>,
+    meta_tools: Option<Arc<MetaTools>>,
 }
 
 impl Catalog {
@@ -38,7 +36,10 @@ impl Catalog {
 
     /// Puts the tools behind meta-tools.
     pub(crate) fn with_meta_tools(self, meta_tools: Option<MetaTools>) -> Self {
-        Self { meta_tools, ..self }
+        Self {
+            meta_tools: meta_tools.map(Arc::new),
+            ..self
+        }
     }
 
     /// Returns the rights of a caller.
@@ -61,17 +62,18 @@ impl Catalog {
 
     /// Returns the meta-tools, in search mode.
     pub(crate) fn meta_tools(&self) -> Option<&MetaTools> {
-        self.meta_tools.as_ref().filter(|meta_tools| meta_tools.searches())
+        self.meta_tools.as_deref().filter(|meta_tools| meta_tools.searches())
     }
 
-    /// Returns the meta-tool of that name, if the endpoint has it.
-    pub(super) fn meta_tool(&self, name: &str) -> Option<MetaToolKind> {
-        self.meta_tools.as_ref()?.kind_of(name)
+    /// Returns the meta-tool of that name, if the endpoint has it, with all of them.
+    pub(super) fn meta_tool(&self, name: &str) -> Option<(&Arc<MetaTools>, MetaToolKind)> {
+        let meta_tools = self.meta_tools.as_ref()?;
+        Some((meta_tools, meta_tools.kind_of(name)?))
     }
 
     /// Returns the name of the meta-tool that waits, if the endpoint has it.
     pub(crate) fn wait_tool(&self) -> Option<String> {
-        self.meta_tools.as_ref().and_then(MetaTools::wait_tool)
+        self.meta_tools.as_ref().and_then(|meta_tools| meta_tools.wait_tool())
     }
 
     /// Returns the meta-tools that are listed beside all tools, for a client with these rights.
@@ -80,17 +82,6 @@ impl Catalog {
         beside
             .map(|meta_tools| meta_tools.texts_for(&self.visible(rights)))
             .unwrap_or_default()
-    }
-
-    /// Checks the arguments of a meta-tool.
-    ///
-    /// # Errors
-    /// The result that says what is wrong with them.
-    pub(super) fn check_meta_tool(&self, kind: MetaToolKind, arguments: Option<JsonObject>) -> Result<CheckedArguments, Box<ToolResult>> {
-        match &self.meta_tools {
-            Some(meta_tools) => meta_tools.check(kind, arguments),
-            None => Ok(CheckedArguments::unchecked(arguments.unwrap_or_default())),
-        }
     }
 
     /// Returns the introduction of the server.
@@ -143,7 +134,7 @@ impl Catalog {
         if let Some(meta_tools) = self.meta_tools() {
             return meta_tools.listed_names(&seen);
         }
-        let beside = self.meta_tools.iter().flat_map(MetaTools::names);
+        let beside = self.meta_tools.iter().flat_map(|meta_tools| meta_tools.names());
         let names = seen.operations().map(|(api, index, _)| api.name_of(index).to_owned());
         names.chain(beside).collect()
     }

@@ -8,10 +8,8 @@ use super::connections::request_origin::RequestOrigin;
 use super::protocol::answer::{McpAnswer, McpRefusal};
 use super::protocol::message::{McpRequest, Method};
 use super::protocol::version::ProtocolVersion;
-use super::resolution::ResolvedCall;
-use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::observe;
-use crate::observe::call::{CallObservation, note};
+use crate::observe::call::CallObservation;
 use crate::observe::outcome::CallOutcome;
 use crate::observe::record::Arrival;
 use crate::observe::traces::ArrivedContexts;
@@ -109,12 +107,4 @@ pub(crate) fn judge(outcome: &Result<McpAnswer, McpRefusal>) -> CallOutcome {
 /// Records a call that is refused before it is looked at; `None` in place of one that cannot be read.
 pub(crate) fn observe_refused_call(origin: &RequestOrigin, request: Option<&McpRequest>) {
     CallObservation::begin(|| arrival(origin, request)).end(CallOutcome::InvalidMessage, |_| {});
-}
-
-/// Notes which operation the current call is of.
-pub(crate) fn note_operation(call: &ResolvedCall) {
-    note(|record| {
-        record.meta_tool = call.meta_tool().map(MetaToolKind::name);
-        record.resolve(call.called_operation(), call.arguments());
-    });
 }

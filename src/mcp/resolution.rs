@@ -3,58 +3,35 @@
 
 use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::catalog::Catalog;
-use super::meta_tools::{InnerCall, describe_operations, read_inner_call, search_operations};
+use super::meta_tools::{
+    InnerCall, MetaTools, OpenedWait, RefusedCall, describe_operations, read_handle, read_inner_call, search_operations,
+};
 use super::rights::{CallerRights, Rights};
-use super::visible::{CatalogApi, View, VisibleApi};
+use super::visible::{CatalogApi, View, VisibleApi, VisibleApis};
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::{Caller, OfferedTool, OnMissingCredential, ToolIndex};
 use crate::json::JsonObject;
-use crate::observe::record::CalledOperation;
+use crate::observe::call::{note, note_outcome};
+use crate::observe::outcome::CallOutcome;
 use crate::proxy::caller::client_grant::{ClientGrant, Permission};
 use crate::proxy::caller::wait_place::WaitPlace;
-use crate::proxy::waiting::handle::WaitState;
 use crate::proxy::{NoteKind, Request, ToolResult};
 
-/// Target of a message.
+/// What the name of a tool and its arguments come to.
+#[expect(clippy::large_enum_variant, reason = "a box would be one more for each call")]
 pub(crate) enum Resolution {
     /// A call of an operation.
     Call(ResolvedCall),
-    /// A search among the operations, or their description: nothing is sent.
-    Lookup(Lookup),
-    /// A handle with which the call of an operation goes on.
-    Wait(WaitRequest),
-    /// A refusal: the result with its reason, and the operation that was meant, for metrics, traces and the audit log.
-    Refused(Box<ToolResult>, Option<Box<ResolvedCall>>),
+    /// An answer without a call: that of a meta-tool that sends nothing, or the reason for which a call is refused.
+    Answer(BoxFuture<'static, Box<ToolResult>>),
 }
 
-/// A search among the operations, or their description.
-pub(crate) struct Lookup {
-    catalog: Arc<Catalog>,
-    meta_tool: MetaToolKind,
-    arguments: Option<JsonObject>,
-    rights: CallerRights,
-}
-
-/// A handle with which the call of an operation goes on, once it is opened for its caller.
-pub(crate) struct WaitRequest {
-    pub(super) catalog: Arc<Catalog>,
-    /// The name of the meta-tool as it is listed.
-    pub(super) name: String,
-    pub(super) arguments: Option<JsonObject>,
-}
-
-/// State of a call that goes on.
-#[derive(Debug, Clone)]
-pub(crate) struct OpenedWait {
-    pub(super) state: WaitState,
-    /// True if the status is asked for once.
-    pub(super) is_look: bool,
-}
+/// Answers from the arguments of a meta-tool, which were checked, without sending anything.
+type LookUp = fn(&MetaTools, &VisibleApis<'_>, JsonObject) -> ToolResult;
 
 /// A call of one operation. The tool's name and the arguments of a message are read once, into this value; the scope check, the
 /// confirmation, the limits and the request all use it, so that no two of them can judge different calls.
@@ -80,69 +57,95 @@ pub(crate) struct ResolvedCall {
 }
 
 impl Catalog {
-    /// Finds the target of a message; `None` if no tool of that name exists for the caller. Without `granted`, the operator asks. The
+    /// Finds what a tool is called for; `None` if no tool of that name exists for the caller. Without `granted`, the operator asks. The
     /// scopes of the caller are checked later. Only tools that the caller may list are suggested to it.
     pub(crate) fn resolve(
         self: &Arc<Self>,
         name: &str,
         arguments: Option<JsonObject>,
         granted: Option<&ClientGrant>,
+        caller: &Caller,
     ) -> Option<Resolution> {
-        if let Some(meta_tools) = &self.meta_tools
-            && let Some(meta_tool) = self.meta_tool(name)
-        {
-            let rights = granted.map(|granted| self.rights(granted)).unwrap_or_default();
-            let seen = self.visible(&rights);
-            if !seen.has_meta_tool(meta_tool) {
-                return None;
-            }
-            if meta_tool == MetaToolKind::Wait {
-                return Some(Resolution::Wait(WaitRequest {
-                    catalog: Arc::clone(self),
-                    name: meta_tools.name_of(meta_tool),
-                    arguments,
-                }));
-            }
-            let Some(effect) = meta_tool.effect() else {
-                return Some(Resolution::Lookup(Lookup {
-                    catalog: Arc::clone(self),
-                    meta_tool,
-                    arguments,
-                    rights,
-                }));
-            };
-            return Some(match read_inner_call(meta_tools, effect, arguments, &seen) {
-                Ok(InnerCall {
-                    api,
-                    tool,
-                    arguments,
-                    remarks,
-                }) => Resolution::Call(ResolvedCall {
-                    meta_tool: Some((meta_tool, meta_tools.name_of(meta_tool))),
-                    remarks,
-                    ..self.resolved(api.of, rights.shared(api.place), tool, Some(arguments))
-                }),
-                Err(refused) => {
-                    let meant = refused.operation.map(|(api, tool)| ResolvedCall {
-                        meta_tool: Some((meta_tool, meta_tools.name_of(meta_tool))),
-                        ..self.resolved(api.of, rights.shared(api.place), tool, Some(JsonObject::new()))
-                    });
-                    Resolution::Refused(refused.result, meant.map(Box::new))
-                }
-            });
+        let Some((meta_tools, kind)) = self.meta_tool(name) else {
+            let (api, rights, tool) = self.find(name, granted)?;
+            return Some(Resolution::Call(self.resolved(api, rights, tool, arguments)));
+        };
+        let rights = granted.map(|granted| self.rights(granted)).unwrap_or_default();
+        let seen = self.visible(&rights);
+        if !seen.has_meta_tool(kind) {
+            return None;
         }
-        let (api, rights, tool) = self.find(name, granted)?;
-        Some(Resolution::Call(self.resolved(api, rights, tool, arguments)))
+        let read = match kind {
+            MetaToolKind::Search => return Some(self.look_up((meta_tools, kind), search_operations, arguments, rights)),
+            MetaToolKind::Describe => return Some(self.look_up((meta_tools, kind), describe_operations, arguments, rights)),
+            MetaToolKind::CallRead | MetaToolKind::CallWrite | MetaToolKind::CallDestructive => {
+                read_inner_call(meta_tools, kind, arguments, &seen)
+            }
+            MetaToolKind::Wait => read_handle(meta_tools, arguments, &seen, &self.view.path, caller),
+        };
+        let through = |api: VisibleApi<'_>, tool, arguments| ResolvedCall {
+            meta_tool: Some((kind, meta_tools.name_of(kind))),
+            ..self.resolved(api.of, rights.shared(api.place), tool, Some(arguments))
+        };
+        Some(match read {
+            Ok(InnerCall {
+                api,
+                tool,
+                arguments,
+                remarks,
+                wait,
+            }) => Resolution::Call(ResolvedCall {
+                remarks,
+                wait,
+                ..through(api, tool, arguments)
+            }),
+            Err(refused) => {
+                let RefusedCall { result, operation } = *refused;
+                let meant = operation.map(|(api, tool)| through(api, tool, JsonObject::new()));
+                Resolution::Answer(Box::pin(async move {
+                    match meant {
+                        Some(meant) => meant.note(),
+                        None => note(|record| record.meta_tool = Some(kind.name())),
+                    }
+                    note_outcome(CallOutcome::InvalidArguments);
+                    result
+                }))
+            }
+        })
+    }
+
+    /// Answers without a call, once the answer is awaited. The first search of an API builds its index, which takes long for a large one: not
+    /// on an asynchronous thread.
+    fn look_up(
+        self: &Arc<Self>,
+        (meta_tools, kind): (&Arc<MetaTools>, MetaToolKind),
+        look_up: LookUp,
+        arguments: Option<JsonObject>,
+        rights: CallerRights,
+    ) -> Resolution {
+        let (catalog, meta_tools) = (Arc::clone(self), Arc::clone(meta_tools));
+        let answer = move || {
+            let checked = match meta_tools.check(kind, arguments) {
+                Ok(checked) => checked,
+                Err(refused) => return refused,
+            };
+            let mut result = look_up(&meta_tools, &catalog.visible(&rights), checked.arguments);
+            checked.repairs.into_iter().for_each(|repair| result.note(NoteKind::Repair, repair));
+            Box::new(result)
+        };
+        Resolution::Answer(Box::pin(async move {
+            note(|record| record.lookup = Some(kind.name()));
+            let result = tokio::task::spawn_blocking(answer).await;
+            let result = result.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+            if result.is_error() {
+                note_outcome(CallOutcome::InvalidArguments);
+            }
+            result
+        }))
     }
 
     /// A call of that operation by its own name.
-    pub(super) fn resolved(
-        &self,
-        of: &CatalogApi,
-        rights: Option<Arc<Rights>>,
-        tool: ToolIndex,
-        arguments: Option<JsonObject>,
-    ) -> ResolvedCall {
+    fn resolved(&self, of: &CatalogApi, rights: Option<Arc<Rights>>, tool: ToolIndex, arguments: Option<JsonObject>) -> ResolvedCall {
         ResolvedCall {
             of: of.clone(),
             view: self.view.clone(),
@@ -156,46 +159,6 @@ impl Catalog {
             wait: None,
         }
     }
-}
-
-impl Lookup {
-    /// The tool that is called.
-    pub(crate) fn meta_tool(&self) -> MetaToolKind {
-        self.meta_tool
-    }
-
-    /// The answer. The first search of an API builds its index, which takes long for a large one: not on an asynchronous thread.
-    pub(crate) fn answer(self) -> ToolResult {
-        let Self {
-            catalog,
-            meta_tool,
-            arguments,
-            rights,
-        } = self;
-        let seen = catalog.visible(&rights);
-        let Some(meta_tools) = &catalog.meta_tools else {
-            return ToolResult::error("There is nothing to search.");
-        };
-        let checked = match meta_tools.check(meta_tool, arguments) {
-            Ok(checked) => checked,
-            Err(refused) => return *refused,
-        };
-        let result = match meta_tool {
-            MetaToolKind::Search => read_arguments(checked.arguments).map(|request| search_operations(meta_tools, &seen, request)),
-            _ => read_arguments(checked.arguments).map(|request| describe_operations(meta_tools, &seen, &request)),
-        };
-        let mut result = result.unwrap_or_else(|error| ToolResult::error(format!("The arguments are not valid: {error}.")));
-        if let Some(missing) = meta_tools.missing_apis().filter(|_| meta_tool == MetaToolKind::Search) {
-            result.note(NoteKind::Cut, missing);
-        }
-        checked.repairs.into_iter().for_each(|repair| result.note(NoteKind::Repair, repair));
-        result
-    }
-}
-
-/// Arguments that fit the input schema, in their own type.
-fn read_arguments<T: DeserializeOwned>(arguments: JsonObject) -> serde_json::Result<T> {
-    serde_json::from_value(Value::Object(arguments))
 }
 
 impl ResolvedCall {
@@ -212,11 +175,6 @@ impl ResolvedCall {
     /// The name of the API that its operator gave it, else the title of its document.
     pub(crate) fn api_label(&self) -> &str {
         self.of.api.label()
-    }
-
-    /// The operation as the audit log, metrics and traces name it.
-    pub(crate) fn called_operation(&self) -> Arc<CalledOperation> {
-        self.of.api.called_operation(self.tool)
     }
 
     /// The name of the tool as metrics and logs have it: without the prefix of one of several APIs.
@@ -280,18 +238,17 @@ impl ResolvedCall {
         self.of.api.preview_at(self.tool, self.arguments.clone(), on_missing, caller)
     }
 
-    /// The same call as one that goes on, through the meta-tool of that name.
-    pub(super) fn going_on(self, wait: OpenedWait, meta_tool: String) -> Self {
-        Self {
-            wait: Some(Box::new(wait)),
-            meta_tool: Some((MetaToolKind::Wait, meta_tool)),
-            ..self
-        }
+    /// Returns true if a person must confirm it. A call that goes on starts nothing.
+    pub(crate) fn must_confirm(&self) -> bool {
+        self.offered().must_confirm && self.wait.is_none()
     }
 
-    /// Returns true if the call goes on, so that it starts nothing.
-    pub(crate) fn goes_on(&self) -> bool {
-        self.wait.is_some()
+    /// Notes that the current request is this call.
+    pub(crate) fn note(&self) {
+        note(|record| {
+            record.meta_tool = self.meta_tool().map(MetaToolKind::name);
+            record.resolve(self.of.api.called_operation(self.tool), self.arguments());
+        });
     }
 
     /// Returns the place with which a later call goes on waiting; `None` if no tool of the endpoint does so.

@@ -10,18 +10,13 @@ use super::catalog::Catalog;
 use super::confirm::{self, Confirmation, Verdict};
 use super::connections::request_origin::RequestOrigin;
 use super::dispatch::note_invalid;
-use super::observed;
 use super::protocol::answer::{McpAnswer, McpRefusal, invalid_parameters};
 use super::protocol::message::{Arguments, RequestParameters};
 use super::protocol::version::ProtocolVersion;
 use super::resolution::{Resolution, ResolvedCall};
 use super::visible::Suggestion;
-use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::OnMissingCredential;
-use crate::observe::call::{note, note_outcome};
 use crate::observe::metrics::TOOLS_CALL;
-use crate::observe::outcome::CallOutcome;
-use crate::proxy::ToolResult;
 use crate::proxy::caller::client_grant::ClientGrant;
 use crate::text;
 
@@ -37,35 +32,12 @@ impl McpServer {
         let granted = origin.caller.granted();
         let catalog = self.state.catalog_for(&name, arguments.as_ref(), granted).await?;
         // One call from here to the end: the API may be replaced meanwhile.
-        let resolution = catalog.resolve(&name, arguments, Some(granted));
-        let resolution = match resolution.ok_or_else(|| unknown_tool(&catalog, &name, granted))? {
-            Resolution::Wait(wait) => wait.open(&origin.caller),
-            other => other,
-        };
-        let call = match resolution {
+        let resolution = catalog.resolve(&name, arguments, Some(granted), &origin.caller);
+        let call = match resolution.ok_or_else(|| unknown_tool(&catalog, &name, granted))? {
             Resolution::Call(call) => call,
-            Resolution::Refused(refused, meant) => {
-                match &meant {
-                    Some(meant) => observed::note_operation(meant),
-                    None => note(|record| record.meta_tool = catalog.meta_tool(&name).map(MetaToolKind::name)),
-                }
-                note_outcome(CallOutcome::InvalidArguments);
-                return Ok(McpAnswer::Tool(refused));
-            }
-            // Opened above.
-            Resolution::Wait(_) => return Err(ErrorData::internal_error("the handle was not opened", None).into()),
-            Resolution::Lookup(lookup) => {
-                note(|record| record.lookup = Some(lookup.meta_tool().name()));
-                let answer = tokio::task::spawn_blocking(move || lookup.answer()).await;
-                let answer =
-                    answer.map_err(|_| ErrorData::internal_error("the search failed because of an error inside this server", None))?;
-                if answer.is_error() {
-                    note_outcome(CallOutcome::InvalidArguments);
-                }
-                return Ok(answer_with(answer));
-            }
+            Resolution::Answer(answer) => return Ok(McpAnswer::Tool(answer.await)),
         };
-        observed::note_operation(&call);
+        call.note();
         let lacking = call.lacking_scopes(&origin.caller);
         let missing = match &self.scope_check {
             Some(check) => check(&origin.caller, &call, &lacking),
@@ -74,11 +46,7 @@ impl McpServer {
         if !missing.is_empty() {
             return Err(McpRefusal::MissingScopes(missing));
         }
-        if let Some(confirmation) = self
-            .confirmation
-            .as_deref()
-            .filter(|_| call.offered().must_confirm && !call.goes_on())
-        {
+        if let Some(confirmation) = self.confirmation.as_deref().filter(|_| call.must_confirm()) {
             let refused = Box::pin(confirmed(confirmation, &call, &parameters, version, origin)).await;
             origin.in_flight.get_or_insert_with(|| self.calls.token());
             if let Some(answer) = refused {
@@ -89,12 +57,8 @@ impl McpServer {
         caller.progress = origin.report_progress(&parameters);
         let ending = self.readiness.draining.clone();
         caller.waiting = call.wait_place(&caller, ending).map(Arc::new);
-        Ok(answer_with(call.call(caller).await))
+        Ok(McpAnswer::Tool(Box::new(call.call(caller).await)))
     }
-}
-
-fn answer_with(result: ToolResult) -> McpAnswer {
-    McpAnswer::Tool(Box::new(result))
 }
 
 /// The name of the tool, and its arguments.

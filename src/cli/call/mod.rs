@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use crate::json::JsonObject;
+use crate::json::{JsonObject, object_with};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -79,31 +79,25 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let Some(catalog) = catalog_of(&apis)? else {
         return Err(unknown_tool(&command.tool, &apis));
     };
-    let granted = user.as_ref().map(Caller::granted);
-    let resolution = match &command.handle {
-        None => catalog.resolve(&command.tool, Some(arguments), granted),
+    let wait_tool = catalog.wait_tool();
+    let (tool, arguments) = match &command.handle {
+        None => (command.tool.clone(), arguments),
         Some(handle) => {
-            let tool = catalog.wait_tool().ok_or_else(|| no_handle(&command.tool))?;
-            let handle = JsonObject::from_iter([("handle".to_owned(), Value::String(handle.clone()))]);
-            catalog.resolve(&tool, Some(handle), granted)
+            let tool = wait_tool.clone().ok_or_else(|| no_handle(&command.tool))?;
+            (tool, object_with("handle", handle.as_str().into()))
         }
     };
-    let resolution = match resolution {
-        Some(Resolution::Wait(wait)) => {
-            let caller = caller_of(
-                command,
-                config_of(&apis, &command.tool).or(apis.first().map(|(config, _)| config)),
-                user.clone(),
-            )?;
-            Some(wait.open(&caller))
-        }
-        other => other,
+    // A handle belongs to a tenant as well.
+    let caller = if wait_tool.is_some_and(|wait_tool| wait_tool == tool) {
+        let config = config_of(&apis, &command.tool).or(apis.first().map(|(config, _)| config));
+        caller_of(command, config, user.clone())?
+    } else {
+        Caller::default()
     };
-    match resolution {
+    match catalog.resolve(&tool, Some(arguments), user.as_ref().map(Caller::granted), &caller) {
         Some(Resolution::Call(call)) => run_call(command, with_types(call), &apis, user, has_keys).await,
-        Some(Resolution::Lookup(lookup)) => print_result(command, &lookup.answer()),
-        Some(Resolution::Refused(result, _)) => print_result(command, &result),
-        Some(Resolution::Wait(_)) | None => Err(unknown_tool(&command.tool, &apis)),
+        Some(Resolution::Answer(answer)) => print_result(command, &*answer.await),
+        None => Err(unknown_tool(&command.tool, &apis)),
     }
 }
 

@@ -4,9 +4,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::inner_call::{find_operation, unknown_operation};
-use super::meta_tool_set::MetaTools;
+use super::meta_tool_set::{MetaTools, read_request};
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::ToolIndex;
+use crate::json::JsonObject;
 use crate::mcp::visible::{VisibleApi, VisibleApis};
 use crate::proxy::{OutputContract, ToolResult};
 use crate::search::{as_path, write_signature};
@@ -17,7 +18,7 @@ const MAX_SHORT_DESCRIPTION_BYTES: usize = 700;
 
 /// The operations that are described, and how.
 #[derive(Deserialize)]
-pub(crate) struct DescribeRequest {
+struct DescribeRequest {
     names: Vec<String>,
     #[serde(default)]
     detail: Detail,
@@ -36,7 +37,11 @@ enum Detail {
 
 /// Describes the arguments of operations, and names the meta-tool that calls each.
 #[must_use]
-pub(crate) fn describe_operations(meta_tools: &MetaTools, seen: &VisibleApis<'_>, request: &DescribeRequest) -> ToolResult {
+pub(crate) fn describe_operations(meta_tools: &MetaTools, seen: &VisibleApis<'_>, arguments: JsonObject) -> ToolResult {
+    let request: DescribeRequest = match read_request(arguments) {
+        Ok(request) => request,
+        Err(invalid) => return *invalid,
+    };
     let max_bytes = seen.apis.iter().map(|api| api.api.max_result_bytes()).min().unwrap_or_default();
     let (mut blocks, mut unknown, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     let mut taken = 0;

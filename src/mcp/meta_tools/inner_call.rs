@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::meta_tool_set::{MetaTools, show_keys};
-use crate::annotate::Effect;
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::ToolIndex;
 use crate::json::JsonObject;
 use crate::mcp::visible::{Suggestion, VisibleApi, VisibleApis};
 use crate::proxy::ToolResult;
+use crate::proxy::waiting::handle::WaitState;
 use crate::text::{one_line, truncate};
 
 /// More of a name that is not served is not repeated.
@@ -22,6 +22,16 @@ pub(crate) struct InnerCall<'c> {
     pub(crate) arguments: JsonObject,
     /// Remarks about values that were read differently from how they were written, in sentences for the model.
     pub(crate) remarks: Vec<String>,
+    /// State of the call, if it goes on.
+    pub(crate) wait: Option<Box<OpenedWait>>,
+}
+
+/// State of a call that goes on.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenedWait {
+    pub(crate) state: WaitState,
+    /// True if the status is asked for once.
+    pub(crate) is_look: bool,
 }
 
 /// A refused call through a meta-tool.
@@ -32,28 +42,34 @@ pub(crate) struct RefusedCall<'c> {
     pub(crate) operation: Option<(VisibleApi<'c>, ToolIndex)>,
 }
 
-/// Reads the call from the arguments of a meta-tool.
+impl From<Box<ToolResult>> for Box<RefusedCall<'_>> {
+    fn from(result: Box<ToolResult>) -> Self {
+        Box::new(RefusedCall { result, operation: None })
+    }
+}
+
+/// Reads the call from the arguments of a meta-tool that calls operations of one class.
 ///
 /// # Errors
 /// The result of a call that is not made: an unknown operation, one of another class, or malformed arguments.
 pub(crate) fn read_inner_call<'c>(
     meta_tools: &MetaTools,
-    effect: Effect,
+    kind: MetaToolKind,
     arguments: Option<JsonObject>,
     seen: &VisibleApis<'c>,
 ) -> Result<InnerCall<'c>, Box<RefusedCall<'c>>> {
-    let unnamed = |result| Box::new(RefusedCall { result, operation: None });
-    let checked = meta_tools.check(MetaToolKind::of_effect(effect), arguments).map_err(unnamed)?;
+    let checked = meta_tools.check(kind, arguments)?;
     let (mut arguments, mut remarks) = (checked.arguments, Vec::from_iter(checked.repairs));
     let name = arguments.remove("operation");
     let name = name.as_ref().and_then(Value::as_str).unwrap_or_default();
-    let (api, tool) = find_operation(meta_tools, name, seen, &mut remarks).map_err(unnamed)?;
-    match read_named_call(meta_tools, effect, (&api, tool), &mut arguments, &mut remarks) {
+    let (api, tool) = find_operation(meta_tools, name, seen, &mut remarks)?;
+    match read_named_call(meta_tools, kind, (&api, tool), &mut arguments, &mut remarks) {
         Ok(arguments) => Ok(InnerCall {
             api,
             tool,
             arguments,
             remarks,
+            wait: None,
         }),
         Err(result) => Err(Box::new(RefusedCall {
             result,
@@ -65,15 +81,16 @@ pub(crate) fn read_inner_call<'c>(
 /// Reads the arguments of the operation, if this is its meta-tool.
 fn read_named_call(
     meta_tools: &MetaTools,
-    effect: Effect,
+    kind: MetaToolKind,
     (of, tool): (&VisibleApi<'_>, ToolIndex),
     arguments: &mut JsonObject,
     remarks: &mut Vec<String>,
 ) -> Result<JsonObject, Box<ToolResult>> {
     let (offered, served) = (of.api.offered(tool), of.name_of(tool));
     let actual = offered.enforcement.effect();
-    if actual != effect {
-        let right = meta_tools.name_of(MetaToolKind::of_effect(actual));
+    let right = MetaToolKind::of_effect(actual);
+    if right != kind {
+        let right = meta_tools.name_of(right);
         return Err(refuse(format!(
             "{served} was not called: its effect is `{}`, and it is called through {right} with the same arguments. Nothing was sent.",
             actual.word()
@@ -163,6 +180,6 @@ fn shown(name: &str) -> String {
     truncate(&one_line(name).replace('`', "'"), MAX_SHOWN_NAME_BYTES)
 }
 
-fn refuse(text: String) -> Box<ToolResult> {
+pub(super) fn refuse(text: String) -> Box<ToolResult> {
     Box::new(ToolResult::error(text))
 }

@@ -2,6 +2,9 @@
 
 use std::sync::OnceLock;
 
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
 use super::listing::{about_meta_tools, write_meta_tools};
 use crate::annotate::Pattern;
 use crate::annotate::list::unfinished_tool::is_pinned;
@@ -156,6 +159,15 @@ impl MetaTools {
     pub(crate) fn name_of(&self, kind: MetaToolKind) -> String {
         format!("{}{}", self.prefix, kind.name())
     }
+}
+
+/// Reads arguments that fit the input schema of a meta-tool.
+///
+/// # Errors
+/// The result that says what is wrong with them.
+pub(super) fn read_request<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Box<ToolResult>> {
+    let invalid = |error| Box::new(ToolResult::error(format!("The arguments are not valid: {error}.")));
+    serde_json::from_value(Value::Object(arguments)).map_err(invalid)
 }
 
 /// The most keys that a message of a meta-tool repeats.

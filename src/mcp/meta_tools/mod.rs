@@ -17,8 +17,9 @@ mod search_tool;
 mod wait_tool;
 
 pub(crate) use self::describe::describe_operations;
-pub(crate) use self::inner_call::{InnerCall, read_inner_call};
+pub(crate) use self::inner_call::{InnerCall, OpenedWait, RefusedCall, read_inner_call};
 pub(crate) use self::listing::{MAX_QUERY_LENGTH, may_wait, tag_counts};
 pub(crate) use self::meta_tool_set::MetaTools;
 pub(crate) use self::mode::{ListMode, ListOptions, decide};
 pub(crate) use self::search_tool::{has_effect_and_tag, rank_operations, search_operations};
+pub(crate) use self::wait_tool::read_handle;

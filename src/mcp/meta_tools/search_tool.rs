@@ -4,13 +4,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::listing::{tag_counts, vocabulary};
-use super::meta_tool_set::MetaTools;
+use super::meta_tool_set::{MetaTools, read_request};
 use crate::annotate::Effect;
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::search::SearchedTools;
 use crate::api::{OfferedTool, ToolIndex};
+use crate::json::JsonObject;
 use crate::mcp::visible::{VisibleApi, VisibleApis};
-use crate::proxy::{OutputContract, ToolResult};
+use crate::proxy::{NoteKind, OutputContract, ToolResult};
 use crate::search::{Hit, QueryAnswer, SearchAnswer, as_path, as_words};
 use crate::spec::node::Node;
 use crate::text::{MAX_LIKENED_BYTES, counted, one_line};
@@ -30,7 +31,7 @@ const META_KEY: &str = "openapi-mcp/search";
 /// The arguments of a search, as its input schema has them.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct SearchRequest {
+struct SearchRequest {
     queries: Vec<String>,
     api: Option<String>,
     tag: Option<String>,
@@ -42,9 +43,17 @@ pub(crate) struct SearchRequest {
 /// The operation at a place among those that a caller sees.
 type HitPlace = (usize, ToolIndex);
 
-/// Answers a search: which operations fit.
+/// Answers a search: which operations fit. Those of an API that is missing may fit as well.
 #[must_use]
-pub(crate) fn search_operations(meta_tools: &MetaTools, seen: &VisibleApis<'_>, mut request: SearchRequest) -> ToolResult {
+pub(crate) fn search_operations(meta_tools: &MetaTools, seen: &VisibleApis<'_>, arguments: JsonObject) -> ToolResult {
+    let mut result = read_request(arguments).map_or_else(|invalid| *invalid, |request| answer_search(meta_tools, seen, request));
+    if let Some(missing) = meta_tools.missing_apis() {
+        result.note(NoteKind::Cut, missing);
+    }
+    result
+}
+
+fn answer_search(meta_tools: &MetaTools, seen: &VisibleApis<'_>, mut request: SearchRequest) -> ToolResult {
     request.queries.retain(|query| !query.trim().is_empty());
     if request.offset > 0 && request.queries.len() > 1 {
         return ToolResult::error("The search was not made: `offset` goes with one query only.");
