@@ -52,17 +52,6 @@ impl MetaToolKind {
             Effect::Destructive => Self::CallDestructive,
         }
     }
-
-    /// Returns the class of operations that it calls; `None` if it calls none.
-    #[must_use]
-    pub(crate) fn effect(self) -> Option<Effect> {
-        match self {
-            Self::Search | Self::Describe | Self::Wait => None,
-            Self::CallRead => Some(Effect::Read),
-            Self::CallWrite => Some(Effect::Write),
-            Self::CallDestructive => Some(Effect::Destructive),
-        }
-    }
 }
 
 /// Returns the meta-tool of a name without prefix.

@@ -1,5 +1,6 @@
 //! The catalog of one endpoint: tools of one API or of several, under the names by which clients call them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rmcp::model::ServerConfig;
@@ -76,14 +77,6 @@ impl Catalog {
         self.meta_tools.as_ref().and_then(|meta_tools| meta_tools.wait_tool())
     }
 
-    /// Returns the meta-tools that are listed beside all tools, for a client with these rights.
-    pub(crate) fn texts_beside(&self, rights: &CallerRights) -> Vec<Box<str>> {
-        let beside = self.meta_tools.as_ref().filter(|meta_tools| !meta_tools.searches());
-        beside
-            .map(|meta_tools| meta_tools.texts_for(&self.visible(rights)))
-            .unwrap_or_default()
-    }
-
     /// Returns the introduction of the server.
     pub(crate) fn config(&self) -> &ServerConfig {
         &self.config
@@ -104,44 +97,27 @@ impl Catalog {
         self.find(name, Some(granted)).is_some()
     }
 
-    /// Returns the list of search mode for a client with these rights: meta-tools and pinned tools, separated by commas.
-    pub(crate) fn meta_tool_list(&self, rights: &CallerRights) -> Option<String> {
-        let meta_tools = self.meta_tools()?;
-        let seen = self.visible(rights);
-        let mut texts: Vec<String> = if seen.is_restricted() {
-            meta_tools.texts_for(&seen).into_iter().map(String::from).collect()
-        } else {
-            meta_tools.texts().map(str::to_owned).collect()
-        };
-        texts.extend(pinned_texts(meta_tools, &seen).map(str::to_owned));
-        Some(texts.join(","))
+    /// Returns the meta-tools and the pinned tools that a client with these rights may list, as JSON.
+    pub(crate) fn meta_tool_texts<'c>(&'c self, rights: &'c CallerRights) -> Vec<Cow<'c, str>> {
+        let texts = self.meta_tools.iter().map(|meta_tools| meta_tools.texts(&self.visible(rights)));
+        texts.flatten().collect()
     }
 
-    /// All tools that a client may list that may list all, in the order in which they are listed, as JSON.
-    pub(crate) fn texts(&self) -> Vec<&str> {
+    /// All tools that a client may list that may list all, as JSON.
+    pub(crate) fn texts(&self) -> Vec<Cow<'_, str>> {
         let seen = self.visible(&ALL_RIGHTS);
-        let all = seen.operations().map(|(_, _, offered)| offered.text);
-        match &self.meta_tools {
-            None => all.collect(),
-            Some(meta_tools) if !meta_tools.searches() => all.chain(meta_tools.texts()).collect(),
-            Some(meta_tools) => meta_tools.texts().chain(pinned_texts(meta_tools, &seen)).collect(),
-        }
+        let operations = seen.operations().filter(|_| self.meta_tools().is_none());
+        let operations = operations.map(|(_, _, offered)| offered.text.into());
+        operations.chain(self.meta_tool_texts(&ALL_RIGHTS)).collect()
     }
 
     /// The names of all tools that are listed for a client that sees all.
     pub(crate) fn listed_names(&self) -> Vec<String> {
         let seen = self.visible(&ALL_RIGHTS);
-        if let Some(meta_tools) = self.meta_tools() {
-            return meta_tools.listed_names(&seen);
-        }
-        let beside = self.meta_tools.iter().flat_map(|meta_tools| meta_tools.names());
-        let names = seen.operations().map(|(api, index, _)| api.name_of(index).to_owned());
-        names.chain(beside).collect()
-    }
-
-    /// Returns true if a client with these rights may list no tool.
-    pub(crate) fn is_empty(&self, rights: &CallerRights) -> bool {
-        self.visible(rights).operations().next().is_none()
+        let operations = seen.operations().filter(|_| self.meta_tools().is_none());
+        let operations = operations.map(|(api, index, _)| api.name_of(index).to_owned());
+        let others = self.meta_tools.iter().flat_map(|meta_tools| meta_tools.listed_names(&seen));
+        operations.chain(others).collect()
     }
 
     /// Returns true if the list depends on the caller.
@@ -174,12 +150,4 @@ pub(crate) fn visible<'c>(apis: &'c [CatalogApi], view: &View, rights: &'c Calle
         apis: apis.iter().enumerate().map(api).collect(),
         names_apis: view.names_apis,
     }
-}
-
-/// The pinned tools that a caller may list, as JSON.
-fn pinned_texts<'c>(meta_tools: &MetaTools, seen: &VisibleApis<'c>) -> impl Iterator<Item = &'c str> {
-    meta_tools.pinned().iter().filter_map(|(place, index)| {
-        let api = seen.apis.get(*place)?;
-        api.shows(*index).then(|| api.api.offered(*index).text)
-    })
 }

@@ -72,7 +72,7 @@ impl Catalog {
         };
         let rights = granted.map(|granted| self.rights(granted)).unwrap_or_default();
         let seen = self.visible(&rights);
-        if !seen.has_meta_tool(kind) {
+        if !meta_tools.exists(kind, &seen) {
             return None;
         }
         let read = match kind {

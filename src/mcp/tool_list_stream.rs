@@ -44,15 +44,13 @@ impl ListPieces {
     pub(crate) fn new(catalog: Arc<Catalog>, granted: &ClientGrant) -> Self {
         let rights = catalog.rights(granted);
         let mut all = ListParts::default();
-        if catalog.is_empty(&rights) {
-            // Without operations, there is nothing to search either.
-        } else if let Some(list) = catalog.meta_tool_list(&rights) {
-            all.push(list.len(), ListPart::Text(list.into()));
-        } else {
+        if catalog.meta_tools().is_none() {
             catalog.visible(&rights).apis.iter().for_each(|api| all.add_api(api));
-            for text in catalog.texts_beside(&rights) {
-                all.push(text.len(), ListPart::Text(String::from(text).into()));
-            }
+        }
+        // Without operations, there is nothing to search either.
+        let meta_tools = catalog.meta_tool_texts(&rights).join(",");
+        if !meta_tools.is_empty() {
+            all.push(meta_tools.len(), ListPart::Text(meta_tools.into()));
         }
         Self {
             catalog,

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::rights::{AccessTable, Rights};
 use crate::annotate::TokenShare;
-use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::annotate::names::nearest_name;
 use crate::api::{Api, ApiName, OfferedTool, ToolIndex};
 use crate::proxy::caller::client_grant::Permission;
@@ -171,16 +170,12 @@ impl<'c> VisibleApis<'c> {
         self.apis.iter().any(VisibleApi::is_restricted)
     }
 
-    /// Returns true if a meta-tool exists for the caller: one of its operations does.
-    pub(crate) fn has_meta_tool(&self, meta_tool: MetaToolKind) -> bool {
-        let stands_for = |api: &VisibleApi<'_>, index| {
-            let offered = api.api.offered(index);
-            let effect = offered.enforcement.effect();
-            meta_tool.effect().is_none_or(|of_meta_tool| of_meta_tool == effect)
-                && (meta_tool != MetaToolKind::Wait || offered.operation.may_wait())
-        };
-        let exists = |api: &VisibleApi<'_>| api.api.indexes().any(|index| api.has(index) && stands_for(api, index));
-        !self.is_restricted() || self.apis.iter().any(exists)
+    /// All operations that exist for the caller.
+    pub(crate) fn existing(&self) -> impl Iterator<Item = OfferedTool<'c>> {
+        self.apis.iter().flat_map(|api| {
+            let indexes = api.api.indexes().filter(|index| api.has(*index));
+            indexes.map(|index| api.api.offered(index))
+        })
     }
 
     /// Finds the operation of that name, if it exists for the caller.

@@ -16,12 +16,13 @@ use self::tenant::caller_of_tenant;
 use super::each_api::{LoadedApis, catalog_of, load_each};
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, help, output};
-use crate::annotate::meta_tool_names::{self, MetaToolKind};
+use crate::annotate::meta_tool_names;
 use crate::api::{Caller, OnMissingCredential, TenantSource, ToolResult, WaitPlace, seal_handles_with};
 use crate::config::ApiConfig;
 use crate::config::saved_files::SavedFileSettings;
 use crate::config::settings::CommandSettings;
 use crate::error::Failure;
+use crate::mcp::meta_tools::why_meta_tool_is_missing;
 use crate::mcp::resolution::{Resolution, ResolvedCall};
 use crate::spec::operation::request_body::BODY;
 
@@ -232,12 +233,8 @@ fn unknown_tool(tool: &str, apis: &[(Arc<ApiConfig>, Loaded)]) -> Failure {
     // Only an API without a name gives its prefix to the meta-tools.
     let own = apis.iter().find(|(config, _)| config.options.name.is_none());
     let bare = own.and_then(|(config, _)| tool.strip_prefix(config.options.annotate.names.prefix.as_str()));
-    match meta_tool_names::kind_of(bare.unwrap_or(tool)) {
-        Some(MetaToolKind::Wait) => {
-            return Failure::setting(format!("`{tool}` is there if an operation is known to take long, and none is"));
-        }
-        Some(_) => return Failure::setting(format!("`{tool}` is a tool of search mode, which --tools search turns on")),
-        None => {}
+    if let Some(kind) = meta_tool_names::kind_of(bare.unwrap_or(tool)) {
+        return Failure::setting(format!("`{tool}` {}", why_meta_tool_is_missing(kind)));
     }
     let hint = apis.iter().find_map(|(_, loaded)| loaded.api.nearest(tool)).map_or_else(
         || "`openapi-mcp tools` lists them".to_owned(),

@@ -15,7 +15,7 @@ use crate::api::Api;
 use crate::api::clashes::clashes_with;
 use crate::api::name::ApiName;
 use crate::mcp::catalog::{Catalog, visible};
-use crate::mcp::meta_tools::{ListOptions, MetaTools, decide, may_wait};
+use crate::mcp::meta_tools::{ListOptions, MetaTools, decide};
 use crate::mcp::rights::ALL_RIGHTS;
 use crate::mcp::state::EndpointState;
 use crate::mcp::visible::CatalogApi;
@@ -193,8 +193,8 @@ impl ServedApis {
             .is_some_and(|whole| whole.searches.get().copied().unwrap_or_default())
     }
 
-    /// Returns the meta-tools: those of search mode, which replace all tools of an endpoint, and the one that waits. The mode is decided when all its APIs are loaded and
-    /// stays, because a client that is not notified of changes would call removed tools.
+    /// Returns the meta-tools: those of search mode, which replace all tools of an endpoint, and the one that waits. The mode is decided when
+    /// all its APIs are loaded and stays, because a client that is not notified of changes would call removed tools.
     fn meta_tools(&self, endpoint: &McpEndpoint, slots: &[&ApiSlot], apis: &[CatalogApi], is_decided: bool) -> Option<MetaTools> {
         let all = visible(apis, &endpoint.view, &ALL_RIGHTS);
         let options: Vec<&ListOptions> = slots.iter().map(|slot| &slot.list).collect();
@@ -208,24 +208,18 @@ impl ServedApis {
             let (mode, other) = if searches { ("search", "all") } else { ("all", "search") };
             tracing::warn!("--tools auto would now mean `{other}`; it stays `{mode}` until a restart");
         }
-        if all.operations().next().is_none() || !searches && !may_wait(&all) {
-            return None;
-        }
         // Of several APIs, each has its own prefix.
-        let prefix = slots
-            .first()
-            .filter(|_| self.is_single())
-            .map_or("", |slot| slot.list.prefix.as_str());
-        let pins = slots.iter().filter(|_| searches).map(|slot| slot.list.pins.as_slice());
-        let meta_tools = MetaTools::new(&all, prefix, &pins.collect::<Vec<&[Pattern]>>(), searches);
-        let most = slots.iter().filter_map(|slot| slot.list.max_tools).min();
+        let single = options.first().filter(|_| self.is_single());
+        let prefix = single.map_or("", |options| options.prefix.as_str());
+        let meta_tools = MetaTools::new(&all, prefix, &options, searches);
+        let most = options.iter().filter_map(|options| options.max_tools).min();
         if let Some(most) = most.filter(|most| searches && meta_tools.count() > *most && is_first && !endpoint.view.reads_only) {
             tracing::warn!(
                 "the client takes at most {most} tools, and with the pinned ones these are {}; pin fewer with --pin",
                 meta_tools.count()
             );
         }
-        Some(meta_tools)
+        (meta_tools.count() > 0).then_some(meta_tools)
     }
 
     /// Returns a sentence for each pattern of `auth_tokens` that matches no tool of any API any more if the document of one changes: a tool

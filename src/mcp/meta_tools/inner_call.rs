@@ -131,7 +131,7 @@ pub(super) fn find_operation<'c>(
     seen: &VisibleApis<'c>,
     remarks: &mut Vec<String>,
 ) -> Result<(VisibleApi<'c>, ToolIndex), Box<ToolResult>> {
-    if meta_tools.kind_of(name).is_some_and(|meta_tool| seen.has_meta_tool(meta_tool)) {
+    if meta_tools.kind_of(name).is_some_and(|kind| meta_tools.exists(kind, seen)) {
         return Err(refuse(format!(
             "`{}` is not an operation, but a tool of this server that is called by itself. Nothing was sent.",
             shown(name)

@@ -1,4 +1,4 @@
-//! The meta-tools as clients get them: names, hints, schemas, and the instructions for a model.
+//! The meta-tools as clients get them: which are there, their hints, descriptions and schemas, and the instructions for a model.
 
 use std::collections::HashMap;
 
@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::annotate::{Effect, ToolAnnotations};
+use crate::api::OfferedTool;
 use crate::mcp::visible::{VisibleApi, VisibleApis};
 use crate::search::as_words;
 use crate::text::{counted, truncate};
@@ -20,45 +21,95 @@ const MAX_NOUNS: usize = 60;
 const MAX_TITLE_BYTES: usize = 60;
 
 /// The classes that have operations, the most harmless first.
-#[must_use]
-pub(crate) fn effects_of(seen: &VisibleApis<'_>) -> Vec<Effect> {
+fn effects_of(seen: &VisibleApis<'_>) -> Vec<Effect> {
     let has = |effect: &Effect| seen.operations().any(|(_, _, offered)| offered.enforcement.effect() == *effect);
     Effect::ALL.into_iter().filter(has).collect()
 }
 
-/// Returns true if an operation may be done only after its first reply.
+/// Returns true if a meta-tool is there for an endpoint, or for a caller, with these operations.
+pub(super) fn is_there<'a>(kind: MetaToolKind, searches: bool, mut operations: impl Iterator<Item = OfferedTool<'a>>) -> bool {
+    match kind {
+        MetaToolKind::Search | MetaToolKind::Describe => searches && operations.next().is_some(),
+        MetaToolKind::CallRead | MetaToolKind::CallWrite | MetaToolKind::CallDestructive => {
+            searches && operations.any(|offered| MetaToolKind::of_effect(offered.enforcement.effect()) == kind)
+        }
+        MetaToolKind::Wait => operations.any(|offered| offered.operation.may_wait()),
+    }
+}
+
+/// Returns the reason for which a meta-tool is not there, in words that follow its name.
 #[must_use]
-pub(crate) fn may_wait(seen: &VisibleApis<'_>) -> bool {
-    seen.operations().any(|(_, _, offered)| offered.operation.may_wait())
+pub(crate) fn why_meta_tool_is_missing(kind: MetaToolKind) -> &'static str {
+    match kind {
+        MetaToolKind::Search
+        | MetaToolKind::Describe
+        | MetaToolKind::CallRead
+        | MetaToolKind::CallWrite
+        | MetaToolKind::CallDestructive => "is a tool of search mode, which --tools search turns on",
+        MetaToolKind::Wait => "is there if an operation is known to take long, and none is",
+    }
 }
 
-/// Writes the listed meta-tools, each as JSON: in search mode search, describe, and a call for each class that has operations; and one that
-/// waits, if an operation may need it.
-pub(crate) fn write_meta_tools(seen: &VisibleApis<'_>, prefix: &str, searches: bool) -> impl Iterator<Item = (MetaToolKind, Box<str>)> {
-    let effects = effects_of(seen);
-    let may_wait = may_wait(seen);
-    MetaToolKind::ALL.into_iter().filter_map(move |kind| {
-        let is_listed = match kind {
-            MetaToolKind::Wait => may_wait,
-            _ => searches && kind.effect().is_none_or(|effect| effects.contains(&effect)),
-        };
-        is_listed.then(|| (kind, write_meta_tool(kind, seen, prefix, &effects)))
-    })
+/// The meta-tools that are listed: in search mode search, describe, and a call for each class that has operations; and one that waits, if
+/// an operation may need it.
+pub(super) fn listed_kinds(seen: &VisibleApis<'_>, searches: bool) -> impl Iterator<Item = MetaToolKind> {
+    let operations = || seen.operations().map(|(_, _, offered)| offered);
+    MetaToolKind::ALL
+        .into_iter()
+        .filter(move |kind| is_there(*kind, searches, operations()))
 }
 
-fn write_meta_tool(kind: MetaToolKind, seen: &VisibleApis<'_>, prefix: &str, effects: &[Effect]) -> Box<str> {
+/// Writes a meta-tool as JSON.
+pub(super) fn write_meta_tool(kind: MetaToolKind, seen: &VisibleApis<'_>, prefix: &str) -> String {
+    let [search, describe] = [MetaToolKind::Search, MetaToolKind::Describe].map(|kind| format!("{prefix}{}", kind.name()));
     // readOnly, destructive, idempotent, openWorld: true of every operation that the meta-tool calls.
-    let (hints, title, schema) = match kind {
-        MetaToolKind::Search => ([true, false, true, false], "Search operations", search_schema(seen)),
-        MetaToolKind::Describe => ([true, false, true, false], "Describe operations", describe_schema()),
-        MetaToolKind::CallRead => ([true, false, true, true], "Call an operation that reads", call_schema()),
-        MetaToolKind::CallWrite => ([false, false, false, true], "Call an operation that adds", call_schema()),
+    let (hints, title, description, schema) = match kind {
+        MetaToolKind::Search => (
+            [true, false, true, false],
+            "Search operations",
+            format!(
+                "Finds operations of {}. {} Ask once per step of the task, in the words of this API's reference; if nothing fits, ask \
+                 again in other words. In a hit, `needs: id <- operation` names the operation that yields an identifier. {}",
+                title_of(seen),
+                three_steps(prefix, &effects_of(seen)),
+                vocabulary(seen)
+            ),
+            search_schema(seen),
+        ),
+        MetaToolKind::Describe => (
+            [true, false, true, false],
+            "Describe operations",
+            format!("Describes the arguments of operations that {search} has found, and the tool that calls each."),
+            describe_schema(),
+        ),
+        MetaToolKind::CallRead => (
+            [true, false, true, true],
+            "Call an operation that reads",
+            format!("Calls an operation whose effect is `read`: it changes nothing. {describe} describes its arguments."),
+            call_schema(),
+        ),
+        MetaToolKind::CallWrite => (
+            [false, false, false, true],
+            "Call an operation that adds",
+            format!(
+                "Calls an operation whose effect is `write`: it adds something, and removes nothing. {describe} describes its arguments."
+            ),
+            call_schema(),
+        ),
         MetaToolKind::CallDestructive => (
             [false, true, false, true],
             "Call an operation that changes or removes",
+            format!(
+                "Calls an operation whose effect is `destructive`: it may change or remove what exists. {describe} describes its arguments."
+            ),
             call_schema(),
         ),
-        MetaToolKind::Wait => ([true, false, true, true], "Wait for an operation", wait_schema()),
+        MetaToolKind::Wait => (
+            [true, false, true, true],
+            "Wait for an operation",
+            "Waits for an operation that was accepted and is not done yet, and returns its result. Starts nothing.".to_owned(),
+            wait_schema(),
+        ),
     };
     let [read_only, destructive, idempotent, open_world] = hints;
     let annotations = ToolAnnotations {
@@ -71,7 +122,7 @@ fn write_meta_tool(kind: MetaToolKind, seen: &VisibleApis<'_>, prefix: &str, eff
     let mut tool = json!({
         "name": format!("{prefix}{}", kind.name()),
         "title": title,
-        "description": describe_meta_tool(kind, seen, prefix, effects),
+        "description": description,
         "inputSchema": schema,
         "annotations": annotations,
     });
@@ -79,39 +130,7 @@ fn write_meta_tool(kind: MetaToolKind, seen: &VisibleApis<'_>, prefix: &str, eff
     if let (Some(characters), Some(members)) = (max_result_chars, tool.as_object_mut()) {
         members.insert("_meta".into(), json!({ "anthropic/maxResultSizeChars": characters }));
     }
-    tool.to_string().into_boxed_str()
-}
-
-fn describe_meta_tool(kind: MetaToolKind, seen: &VisibleApis<'_>, prefix: &str, effects: &[Effect]) -> String {
-    let [search, describe] = [MetaToolKind::Search, MetaToolKind::Describe].map(|kind| format!("{prefix}{}", kind.name()));
-    match kind {
-        MetaToolKind::Search => format!(
-            "Finds operations of {}. {} Ask once per step of the task, in the words of this API's reference; if nothing fits, ask again in \
-             other words. In a hit, `needs: id <- operation` names the operation that yields an identifier. {}",
-            title_of(seen),
-            three_steps(prefix, effects),
-            vocabulary(seen)
-        ),
-        MetaToolKind::Describe => {
-            format!("Describes the arguments of operations that {search} has found, and the tool that calls each.")
-        }
-        MetaToolKind::CallRead => {
-            format!("Calls an operation whose effect is `read`: it changes nothing. {describe} describes its arguments.")
-        }
-        MetaToolKind::CallWrite => {
-            format!(
-                "Calls an operation whose effect is `write`: it adds something, and removes nothing. {describe} describes its arguments."
-            )
-        }
-        MetaToolKind::CallDestructive => {
-            format!(
-                "Calls an operation whose effect is `destructive`: it may change or remove what exists. {describe} describes its arguments."
-            )
-        }
-        MetaToolKind::Wait => {
-            "Waits for an operation that was accepted and is not done yet, and returns its result. Starts nothing.".to_owned()
-        }
-    }
+    tool.to_string()
 }
 
 /// Describes the use of the meta-tools in one sentence.

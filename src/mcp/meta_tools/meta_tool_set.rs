@@ -1,12 +1,13 @@
 //! The meta-tools of an endpoint, and their names.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::listing::{about_meta_tools, write_meta_tools};
-use crate::annotate::Pattern;
+use super::listing::{about_meta_tools, is_there, listed_kinds, write_meta_tool};
+use super::mode::ListOptions;
 use crate::annotate::list::unfinished_tool::is_pinned;
 use crate::annotate::meta_tool_names::{self, MetaToolKind};
 use crate::api::ToolIndex;
@@ -37,12 +38,12 @@ struct MetaTool {
 }
 
 impl MetaTools {
-    /// Makes the meta-tools of an endpoint; `pins` are the operations of each API that are listed as well.
+    /// Makes the meta-tools of an endpoint by the options of each API. In search mode, their pins are listed as well.
     #[must_use]
-    pub(crate) fn new(all: &VisibleApis<'_>, prefix: &str, pins: &[&[Pattern]], searches: bool) -> Self {
+    pub(crate) fn new(all: &VisibleApis<'_>, prefix: &str, options: &[&ListOptions], searches: bool) -> Self {
         let pinned_of = |(place, api): (usize, &VisibleApi<'_>)| {
-            let pins = pins.get(place).copied().unwrap_or_default();
-            let own = api.api.prefix();
+            let pins = options.get(place).filter(|_| searches).map(|options| options.pins.as_slice());
+            let (pins, own) = (pins.unwrap_or_default(), api.api.prefix());
             let pinned = api
                 .operations()
                 .filter(move |(_, offered)| is_pinned(pins, &offered.tool.name, own, offered.operation));
@@ -51,10 +52,10 @@ impl MetaTools {
         Self {
             prefix: prefix.to_owned(),
             searches,
-            tools: write_meta_tools(all, prefix, searches)
-                .map(|(kind, text)| MetaTool {
+            tools: listed_kinds(all, searches)
+                .map(|kind| MetaTool {
                     kind,
-                    text,
+                    text: write_meta_tool(kind, all, prefix).into(),
                     checks: OnceLock::new(),
                 })
                 .collect(),
@@ -79,20 +80,29 @@ impl MetaTools {
         self.searches
     }
 
-    /// Returns the meta-tools for clients that may list all operations.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
-        self.tools.iter().map(|tool| tool.text.as_ref())
+    /// Returns true if a meta-tool exists for the caller: one of its operations does.
+    pub(crate) fn exists(&self, kind: MetaToolKind, seen: &VisibleApis<'_>) -> bool {
+        !seen.is_restricted() || is_there(kind, self.searches, seen.existing())
+    }
+
+    /// Returns the meta-tools and the pinned tools for a client that may list these operations, as JSON.
+    pub(crate) fn texts<'c>(&'c self, seen: &VisibleApis<'c>) -> Vec<Cow<'c, str>> {
+        let mut texts: Vec<Cow<'c, str>> = if seen.is_restricted() {
+            let kinds = listed_kinds(seen, self.searches);
+            kinds.map(|kind| write_meta_tool(kind, seen, &self.prefix).into()).collect()
+        } else {
+            self.tools.iter().map(|tool| tool.text.as_ref().into()).collect()
+        };
+        texts.extend(self.pinned.iter().filter_map(|(place, index)| {
+            let api = seen.apis.get(*place)?;
+            api.shows(*index).then(|| api.api.offered(*index).text.into())
+        }));
+        texts
     }
 
     /// Returns the names of the meta-tools, in the order in which they are listed.
     pub(crate) fn names(&self) -> impl Iterator<Item = String> {
         self.tools.iter().map(|tool| self.name_of(tool.kind))
-    }
-
-    /// Returns the meta-tools for a client that may list these operations.
-    #[must_use]
-    pub(crate) fn texts_for(&self, seen: &VisibleApis<'_>) -> Vec<Box<str>> {
-        write_meta_tools(seen, &self.prefix, self.searches).map(|(_, text)| text).collect()
     }
 
     /// Checks the arguments of a meta-tool, and repairs them if that makes them valid.

@@ -4,9 +4,10 @@
 //! # Adding a meta-tool
 //!
 //! - A variant of `MetaToolKind` in `annotate/meta_tool_names.rs`, which reserves its name.
-//! - Its hints, description and input schema in `mcp/meta_tools/listing.rs`.
-//! - `resolve` in `mcp/resolution.rs` makes a `Resolution` of its name and arguments; scopes, confirmation and call use that value.
-//! - An arm of `call_tool` in `mcp/tool_call.rs`, and of the command in `cli/call/mod.rs`, if it is neither a call nor a lookup.
+//! - `write_meta_tool` in `mcp/meta_tools/listing.rs` writes its hints, description and input schema; `is_there` and
+//!   `why_meta_tool_is_missing` in `mcp/meta_tools/listing.rs` say when it is listed.
+//! - A module in `mcp/meta_tools/mod.rs`, like `mcp/meta_tools/wait_tool.rs`, reads its arguments: an answer, or the call of an operation.
+//! - An arm of `resolve` in `mcp/resolution.rs` makes a `Resolution` of that. Clients and `openapi-mcp call` both use it.
 
 mod describe;
 mod inner_call;
@@ -18,7 +19,7 @@ mod wait_tool;
 
 pub(crate) use self::describe::describe_operations;
 pub(crate) use self::inner_call::{InnerCall, OpenedWait, RefusedCall, read_inner_call};
-pub(crate) use self::listing::{MAX_QUERY_LENGTH, may_wait, tag_counts};
+pub(crate) use self::listing::{MAX_QUERY_LENGTH, tag_counts, why_meta_tool_is_missing};
 pub(crate) use self::meta_tool_set::MetaTools;
 pub(crate) use self::mode::{ListMode, ListOptions, decide};
 pub(crate) use self::search_tool::{has_effect_and_tag, rank_operations, search_operations};

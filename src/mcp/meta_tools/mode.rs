@@ -1,6 +1,6 @@
 //! `--tools`: the choice between a list of all operations and a few meta-tools for them.
 
-use super::listing::may_wait;
+use super::listing::listed_kinds;
 use crate::annotate::Pattern;
 use crate::mcp::visible::VisibleApis;
 use crate::text::TYPICAL_BYTES_PER_TOKEN;
@@ -84,5 +84,5 @@ pub(crate) fn decide(options: &[&ListOptions], all: &VisibleApis<'_>) -> bool {
     });
     let auto = options.iter().filter(|options| options.mode == ListMode::Auto);
     let max_tools = auto.filter_map(|options| options.max_tools).min();
-    is_long || max_tools.is_some_and(|tools| all.operations().count() + usize::from(may_wait(all)) > tools)
+    is_long || max_tools.is_some_and(|tools| all.operations().count() + listed_kinds(all, false).count() > tools)
 }
