@@ -9,6 +9,7 @@ mod call;
 mod check;
 mod diff;
 mod each_api;
+mod end_signals;
 mod filter;
 mod health;
 mod help;

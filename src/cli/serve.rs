@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::end_signals::{EndSignals, INTERRUPTED};
 use super::install::page_entries::page_entries;
 use super::start::{self, LoadingApis};
 use super::{ServeCommand, load, observability};
@@ -21,9 +22,6 @@ use crate::outbound::{self, OutboundOptions};
 use crate::spec::Source;
 use crate::transport::http::{self, HttpOptions};
 use crate::transport::stdio;
-
-/// Exit code of a process that a second signal ended: 128 + SIGINT.
-const INTERRUPTED: i32 = 130;
 
 /// Time for which a server without a document still answers, so that requests in flight get the reason instead of a closed connection.
 const FAILURE_GRACE: Duration = Duration::from_millis(100);
@@ -228,17 +226,10 @@ fn serving_failed(error: std::io::Error) -> Failure {
 /// The first SIGTERM or SIGINT asks for a clean end, the second one ends at once. After SIGTERM, which is how platforms end a
 /// process, requests are still answered for `drain_delay`.
 fn watch_signals(stop: CancellationToken, server: McpServer, drain_delay: Duration) -> std::io::Result<()> {
-    #[cfg(unix)]
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    let mut signals = EndSignals::listen()?;
     tokio::spawn(async move {
         for round in 0..2 {
-            #[cfg(unix)]
-            let is_sigterm = tokio::select! {
-                _ = tokio::signal::ctrl_c() => false,
-                _ = terminate.recv() => true,
-            };
-            #[cfg(not(unix))]
-            let is_sigterm = tokio::signal::ctrl_c().await.is_err();
+            let is_sigterm = signals.next().await;
             if round == 0 && is_sigterm && !drain_delay.is_zero() {
                 server.begin_draining();
                 tracing::info!(
@@ -258,7 +249,7 @@ fn watch_signals(stop: CancellationToken, server: McpServer, drain_delay: Durati
             } else {
                 observe::call::finish_at_once();
                 #[expect(clippy::exit, reason = "the operator asked twice")]
-                std::process::exit(INTERRUPTED);
+                std::process::exit(INTERRUPTED.into());
             }
         }
     });

@@ -5,8 +5,10 @@ mod tenant;
 mod user;
 
 use std::io::Read as _;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::json::{JsonObject, object_with};
 use serde_json::Value;
@@ -14,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::tenant::caller_of_tenant;
 use super::each_api::{LoadedApis, catalog_of, load_each};
+use super::end_signals::{EndSignals, INTERRUPTED};
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, help, output};
 use crate::annotate::meta_tool_names;
@@ -25,6 +28,9 @@ use crate::error::Failure;
 use crate::mcp::meta_tools::why_meta_tool_is_missing;
 use crate::mcp::resolution::{Resolution, ResolvedCall};
 use crate::spec::operation::request_body::BODY;
+
+/// Time for the result of a call that waits, after a signal.
+const INTERRUPTION_GRACE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = help::CALL_EXAMPLES)]
@@ -131,12 +137,12 @@ fn caller_of(command: &CallCommand, config: Option<&Arc<ApiConfig>>, user: Optio
 }
 
 /// Place of the call, from which the command with `--handle` goes on.
-fn wait_place(call: &ResolvedCall, caller: &Caller, has_keys: bool) -> Option<Arc<WaitPlace>> {
-    let mut place = call.wait_place(caller, CancellationToken::new())?;
+fn wait_place(call: &ResolvedCall, caller: &Caller, has_keys: bool, ending: CancellationToken) -> Option<Arc<WaitPlace>> {
+    let mut place = call.wait_place(caller, ending)?;
     place.how = if has_keys {
         Ok("`openapi-mcp call` with the same settings and tool goes on with --handle".to_owned())
     } else {
-        Err("Another call can go on waiting for it if both have a state key: --state-key-env or --state-key-file.".to_owned())
+        Err("Do not start it again: look for it at the API. With a state key (--state-key-env or --state-key-file), such a call gives a handle with which the next one goes on.".to_owned())
     };
     place.report = Some(Arc::new(|state: &str| output::print_remark(state)));
     Some(Arc::new(place))
@@ -165,10 +171,26 @@ async fn run_call(
         }
     }
     let mut caller = caller_of(command, config_of(apis, &call.offered().tool.name), user)?;
-    caller.waiting = wait_place(&call, &caller, has_keys);
-    match command.dry_run {
-        Some(shape) => print_request(&call, shape, &caller),
-        None => print_result(command, &call.call(caller).await),
+    let ending = CancellationToken::new();
+    caller.waiting = wait_place(&call, &caller, has_keys, ending.clone());
+    if let Some(shape) = command.dry_run {
+        return print_request(&call, shape, &caller);
+    }
+    let mut signals = EndSignals::listen().map_err(|error| Failure::Io("signals cannot be handled".into(), error))?;
+    let mut calling = pin!(call.call(caller));
+    tokio::select! {
+        result = &mut calling => print_result(command, &result),
+        _ = signals.next() => {
+            // A call that waits ends with its handle. Any other is dropped, and the file that it writes is removed.
+            ending.cancel();
+            match tokio::time::timeout(INTERRUPTION_GRACE, &mut calling).await {
+                Ok(result) => {
+                    print_result(command, &result)?;
+                }
+                Err(_) => output::print_remark("interrupted; the API may have received the request"),
+            }
+            Ok(ExitCode::from(INTERRUPTED))
+        }
     }
 }
 

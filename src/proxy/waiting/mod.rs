@@ -251,7 +251,7 @@ impl Wait<'_> {
                 () = ending.cancelled() => None,
             };
             match step {
-                None => return self.unfinished(Some("This server is about to end.".to_owned())),
+                None => return self.unfinished(Some("The wait was interrupted, because this process is about to end.".to_owned())),
                 Some(Step::Again) => {}
                 Some(Step::End(remark)) => return remark,
             }

@@ -2,11 +2,12 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{Received, Session, SpecFile, Upstream, command, project, reply, stderr, stdout, text, wait_until};
+use crate::support::{Received, Session, SpecFile, Upstream, command, project, reply, signal, stderr, stdout, text, wait_until};
 
 const PDF: [&str; 2] = [
     "Content-Type: application/pdf",
@@ -394,14 +395,43 @@ fn nothing_is_left_of_a_reply_that_does_not_come_whole() {
     assert_eq!(files(&root), Vec::<PathBuf>::new());
 }
 
-#[test]
-fn nothing_is_left_of_a_call_that_is_cancelled() {
-    let upstream = Upstream::raw(|_, stream| {
+/// An API whose file never ends.
+fn endless() -> Upstream {
+    Upstream::raw(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: application/zip\r\nConnection: close\r\n\r\n");
         while stream.write_all(&bytes(100_000)).is_ok() {
             std::thread::park_timeout(std::time::Duration::from_millis(1));
         }
-    });
+    })
+}
+
+#[test]
+fn nothing_is_left_of_a_command_that_is_interrupted() {
+    let ((_outside, root), spec, upstream) = (folder(), spec(), endless());
+    for name in ["INT", "TERM"] {
+        let args = [
+            "call",
+            "--spec",
+            spec.path(),
+            "--base-url",
+            &upstream.url,
+            "--save-files",
+            &root,
+            "export",
+        ];
+        let call = command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_until("no file is written", || Path::new(&root).exists() && !files(&root).is_empty());
+        signal(call.id(), name);
+        let output = call.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+        assert!(stderr(&output).contains("interrupted"), "{}", stderr(&output));
+        assert_eq!(files(&root), Vec::<PathBuf>::new(), "{name}");
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_call_that_is_cancelled() {
+    let upstream = endless();
     let ((_outside, root), spec) = (folder(), spec());
     let mut session = Session::serving(&spec, &upstream, &["--save-files", &root]);
     let id = session.post("tools/call", &json!({"name": "export", "arguments": {}}));

@@ -1,5 +1,6 @@
 //! Handles of operations that were not done in time, and `wait_operation`, which goes on with them.
 
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::http::audit::Log;
 use crate::support::{
-    HttpServer, Received, Session, SpecFile, Upstream, call_message, memory, reply, run, signal, stderr, stdout, text, wait_until,
+    HttpServer, Received, Session, SpecFile, Upstream, call_message, command, memory, reply, run, signal, stderr, stdout, text, wait_until,
 };
 
 const KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
@@ -291,6 +292,39 @@ fn p14_the_requests_of_a_wait_are_one_member_of_the_audit_log() {
         "{line}"
     );
     assert_eq!(line["outcome"], "ok");
+}
+
+#[test]
+fn a_command_that_is_interrupted_gives_a_handle_if_there_is_a_key() {
+    let (spec, upstream) = (spec(), slow(usize::MAX));
+    let interrupted = |flags: &[&str]| {
+        let base_url = upstream.url.as_str();
+        let mut command = command(&[&["call", "--spec", spec.path(), "--base-url", base_url, "export"], flags].concat());
+        let call = command
+            .env("STATE_KEY", KEY)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wait_until("the call waits", || {
+            upstream.received().iter().any(|request| request.path() == "/jobs/7")
+        });
+        signal(call.id(), "INT");
+        let output = call.wait_with_output().unwrap();
+        upstream.take_all();
+        assert_eq!(output.status.code(), Some(130));
+        format!("{}{}", stdout(&output), stderr(&output))
+    };
+    let with_key = interrupted(&["--state-key-env", "STATE_KEY"]);
+    assert!(
+        with_key.contains("Do not start it again") && with_key.contains("--handle A"),
+        "{with_key}"
+    );
+    let without = interrupted(&[]);
+    assert!(
+        without.contains("Do not start it again") && without.contains("--state-key-env"),
+        "{without}"
+    );
 }
 
 #[test]
