@@ -94,6 +94,10 @@ impl ApiProxy {
             is_filtered = true;
             remark = response::sandbox::apply_filter(sandbox, filter, &mut response, left()).await.err();
         }
+        let pages_key = pages
+            .as_ref()
+            .filter(|report| report.pages.len() > 1)
+            .map(|_| operation.pages_key());
         let etag_use = call.target.etag_use.as_ref().filter(|_| response.headers.contains_key(ETAG));
         let etag_advice = etag_use.and_then(|etag_use| etag_use.advice(shown_tool));
         let rendering = Rendering {
@@ -105,6 +109,7 @@ impl ApiProxy {
             advice: call.credential.advice.as_ref(),
             document: Some(&self.document),
             filter: filter_key.as_deref(),
+            pages_key: pages_key.as_deref(),
             arguments: Some(&call.arguments),
             headers: ShownHeaders {
                 declared: call.target.declared_headers(&self.document),

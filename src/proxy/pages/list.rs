@@ -40,11 +40,12 @@ pub(super) struct PageItems<'p> {
 }
 
 impl ListPlace {
-    /// Finds the list of a page: the page itself, or its only list of objects, or else its only list.
+    /// Finds the list of a page: the page itself, or its only list of objects, or else its only list. `may_name` allows an error to name
+    /// members.
     ///
     /// # Errors
     /// The reason for which there is none, after "because".
-    pub(super) fn find(page: &str) -> Result<Self, String> {
+    pub(super) fn find(page: &str, may_name: bool) -> Result<Self, String> {
         if !is_json(page) {
             return Err("it is not JSON".to_owned());
         }
@@ -62,6 +63,7 @@ impl ListPlace {
                 member: Some(name.to_owned()),
                 kind: best,
             }),
+            _ if !may_name => Err("it has several lists".to_owned()),
             (one, other) => {
                 let names = one.into_iter().chain(other).map(shown_name);
                 Err(format!(
@@ -198,7 +200,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn merged(pages: &[&str]) -> Result<String, String> {
-        let place = ListPlace::find(pages[0])?;
+        let place = ListPlace::find(pages[0], true)?;
         let caller = Caller::default();
         let items = |page| place.items(page).ok_or("another list");
         let mut list = MergedList::new(items(pages[0])?, MemoryBudget::default().begin(), &caller).unwrap();

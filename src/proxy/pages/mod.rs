@@ -20,6 +20,7 @@ use super::upstream::Reply;
 use crate::json::JsonObject;
 use crate::observe::call::note;
 use crate::spec::Operation;
+use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::paging::is_of_paging;
 use crate::text::{self, counted};
 
@@ -102,7 +103,9 @@ impl<'c> RequestedPages<'c> {
     ) -> CollectedPages<'c> {
         let json = plain_json(&first.response);
         let found = json.ok_or_else(|| "it is not JSON".to_owned()).and_then(|json| {
-            let place = ListPlace::find(json)?;
+            // A rule may drop a member, and its name with it.
+            let withholds = self.operation.rules.response.as_ref().is_some_and(ResponseRule::withholds);
+            let place = ListPlace::find(json, !withholds)?;
             let items = place.items(json).map_or(0, |items| items.count);
             Ok((place, items))
         });

@@ -70,6 +70,8 @@ pub struct Rendering<'a> {
     pub document: Option<&'a Document>,
     /// The argument that filters the reply, if there is one.
     pub filter: Option<&'a str>,
+    /// Key of the argument that collected the pages of this reply, if there are several.
+    pub pages_key: Option<&'a str>,
     /// The arguments of the call, which are named if a 404 has no body.
     pub arguments: Option<&'a JsonObject>,
     /// Headers that are shown.
@@ -118,7 +120,7 @@ fn error_room(rendering: Rendering<'_>) -> usize {
 fn error_result(text: String, operation: &Operation, losses: &[Loss]) -> ToolResult {
     let mut result = ToolResult::error(text);
     if !losses.is_empty() {
-        result.note(NoteKind::Cut, lost(operation, losses, None));
+        result.note(NoteKind::Cut, lost(operation, losses, None, None));
     }
     result
 }
@@ -192,7 +194,10 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
     }
     if let Some(loss) = loss {
         note_cut();
-        let note = format!("The reply was cut, because it is longer than a result may be: {loss} are shown.");
+        let mut note = format!("The reply was cut, because it is longer than a result may be: {loss} are shown.");
+        if rendering.delivery.is_some_and(|delivery| delivery.destination.is_some()) {
+            note.push_str(" The operator can have it saved as a file, by a rule with `response: { file: true }`.");
+        }
         result.note(NoteKind::Cut, note);
     }
     result
@@ -304,7 +309,7 @@ fn structured(operation: &Operation, json: Cow<'_, str>, is_compact: bool, rende
     };
     if !losses.is_empty() {
         note_cut();
-        let lost = lost(operation, &losses, rendering.filter);
+        let lost = lost(operation, &losses, rendering.filter, rendering.pages_key);
         result.set_losses(losses);
         if rendering.promise == OutputContract::AsDeclared {
             // A client that checks would throw all of it away: an error is not checked.
@@ -368,14 +373,15 @@ pub(crate) fn put_json(response: &mut Response, json: Bytes) {
 }
 
 /// Describes what was cut, and how to get the rest.
-fn lost(operation: &Operation, losses: &[Loss], filter: Option<&str>) -> String {
-    let mut how = match page_size_argument(operation) {
-        Some(size) => {
+fn lost(operation: &Operation, losses: &[Loss], filter: Option<&str>, pages_key: Option<&str>) -> String {
+    let mut how = match (pages_key, page_size_argument(operation)) {
+        (Some(pages_key), _) => format!("; a smaller `{pages_key}` takes less at a time"),
+        (None, Some(size)) => {
             let of_list = losses.first().filter(|loss| loss.what == "items" && loss.kept > 1);
             let fitting = of_list.map_or_else(String::new, |loss| format!(", of which {} fit", loss.kept));
             format!("; `{size}` asks for fewer at a time{fitting}")
         }
-        None => String::new(),
+        (None, None) => String::new(),
     };
     if let Some(filter) = filter {
         how.push_str(&format!("; `{filter}` selects parts of the reply"));
