@@ -26,7 +26,12 @@ impl Folder {
         if let Err(error) = make_private(path)
             && error.kind() != io::ErrorKind::AlreadyExists
         {
-            return Err(format!("cannot be made: {error}"));
+            let hint = match error.kind() {
+                io::ErrorKind::NotFound if path.starts_with("~") => "; `~` is not replaced here: write the whole path",
+                io::ErrorKind::NotFound => "; make the folder around it first",
+                _ => "",
+            };
+            return Err(format!("cannot be made: {error}{hint}"));
         }
         let path = path.canonicalize().map_err(unusable)?;
         let folder = Self::open_existing(path).map_err(unusable)?;
@@ -196,7 +201,7 @@ fn refuse_writers(mode: u32, is_own: bool) -> Result<(), String> {
         return Err("belongs to another user; name one that belongs to the user of this server".into());
     }
     if mode & 0o022 != 0 {
-        return Err("can be written by other users; `chmod go-w` on it, or name a folder that does not exist yet".into());
+        return Err("can be written by other users; name a folder that does not exist yet, or one that is yours alone".into());
     }
     Ok(())
 }
