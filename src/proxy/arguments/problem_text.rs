@@ -121,7 +121,14 @@ fn describe_unknown_property(place: &str, name: &str, at_root: bool, tool: &str,
         .collect();
     let in_body = properties_of_body(schema);
     let nearest = |names: &[&str]| text::nearest(name, names.iter().copied(), 0.75).map(str::to_owned);
-    let advice = if in_body.contains(&name) {
+    let setting = match name {
+        "collect_pages" => Some("--collect-pages N"),
+        "response_filter" => Some("--response-filter jq"),
+        _ => None,
+    };
+    let advice = if let Some(setting) = setting {
+        format!("the setting {setting} gives it to tools that can use it")
+    } else if in_body.contains(&name) {
         format!("it is a member of `{BODY}`")
     } else if let Some(key) = nearest(&known) {
         format!("did you mean `{key}`?")

@@ -456,6 +456,11 @@ mod tests {
     fn all_problems_are_told_at_once_and_the_nearest_name_with_them() {
         let schema = json!({"type": "object", "additionalProperties": false, "required": ["status"],
             "properties": {"limit": {"type": "integer", "maximum": 100}, "status": {"enum": ["sold", "available"], "description": "What state.\nMore."}}});
+        let text = explain(&schema, &json!({"collect_pages": 3}));
+        assert!(
+            text.contains("the setting --collect-pages N gives it to tools that can use it"),
+            "{text}"
+        );
         let text = explain(&schema, &json!({"limt": 1, "limit": 500}));
         for expected in [
             "`limt` is not an argument of list_pets; did you mean `limit`?",
