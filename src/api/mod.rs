@@ -310,6 +310,12 @@ impl Api {
         self.by_name.get(name).copied()
     }
 
+    /// Returns true if a rule makes files of the replies of one of its operations.
+    pub(crate) fn has_files_by_rule(&self) -> bool {
+        let mut rules = self.iter().filter_map(|offered| offered.operation.rules.response.as_ref());
+        rules.any(|rule| rule.file == Some(true))
+    }
+
     /// Returns true if the pattern matches a tool, with or without the prefix of its name.
     pub(crate) fn has_match(&self, pattern: &Pattern) -> bool {
         self.iter().any(|offered| {

@@ -12,7 +12,7 @@ use super::end_signals::{EndSignals, INTERRUPTED};
 use super::install::page_entries::page_entries;
 use super::start::{self, LoadingApis};
 use super::{ServeCommand, load, observability};
-use crate::api::seal_handles_with;
+use crate::api::{Api, seal_handles_with};
 use crate::config::{ApiConfig, Config, ProcessConfig, Transport};
 use crate::error::Failure;
 use crate::fd_limit;
@@ -79,11 +79,10 @@ async fn serve_apis(
             loaded = &mut loading => Some(loaded?),
         };
     }
-    let has_keys = process.state_keys.is_some();
     let transport = serve_transport(&process.transport, &server, outbound, &stop);
     tokio::pin!(transport);
     let _watched = if let Some(watched) = watched {
-        report_handles(&server, has_keys, &process.transport);
+        report_missing_settings(&server, &process);
         watched
     } else {
         tokio::select! {
@@ -101,7 +100,7 @@ async fn serve_apis(
             }
             loaded = &mut loading => match loaded {
                 Ok(watched) => {
-                    report_handles(&server, has_keys, &process.transport);
+                    report_missing_settings(&server, &process);
                     watched
                 }
                 Err(failure) => {
@@ -209,12 +208,19 @@ fn awaiting_server(process: &ProcessConfig, configs: &[Arc<ApiConfig>]) -> McpSe
     server
 }
 
-/// Reports that handles end with the process, if operations may need some and replicas could not go on with them.
-fn report_handles(server: &McpServer, has_keys: bool, transport: &Transport) {
-    let may_wait = || server.apis().served().iter().any(|api| api.may_wait());
-    if !has_keys && matches!(transport, Transport::Http { .. }) && may_wait() {
+/// Reports that handles end with the process, if operations may need some and replicas could not go on with them; and rules for files that
+/// have no folder.
+fn report_missing_settings(server: &McpServer, process: &ProcessConfig) {
+    let any = |is_it: fn(&Api) -> bool| server.apis().served().iter().any(|api| is_it(api));
+    if process.state_keys.is_none() && matches!(process.transport, Transport::Http { .. }) && any(Api::may_wait) {
         tracing::info!(
             "handles of operations that take long end with this process; --state-key-env or --state-key-file lets replicas go on with them"
+        );
+    }
+    if process.delivery.destination.is_none() && any(Api::has_files_by_rule) {
+        tracing::warn!(
+            "a rule has `response: {{ file: true }}`, but there is no folder for files, so that these replies are left out: set {} DIR",
+            process.delivery.setting
         );
     }
 }

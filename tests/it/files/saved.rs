@@ -165,6 +165,7 @@ fn without_the_setting_the_result_names_it() {
     let spec = spec();
     let (_folder, config) = config("overrides: [{match: {operation: rows}, response: {file: true}}]\n");
     let mut session = Session::serving(&spec, &upstream, &["--config", &config]);
+    session.logged("there is no folder for files, so that these replies are left out: set --save-files DIR");
     let result = session.call("export", &json!({}));
     let said = text(&result);
     assert!(
