@@ -374,13 +374,9 @@ fn status_request(call: &PreparedCall<'_>, url: &Url) -> Request {
             let _ = request::header(parameter, value, &mut headers);
         }
     }
-    for (name, value) in injected
-        .headers
-        .iter()
-        .chain(call.forwarded.iter().flat_map(|(headers, _)| headers))
-    {
-        headers.insert(name, value.clone());
-    }
+    // A header that is there is replaced, and each of several values stays.
+    headers.extend(injected.headers.clone());
+    headers.extend(call.forwarded.iter().flat_map(|(headers, _)| headers.clone()));
     Request {
         method: Method::GET,
         url,
