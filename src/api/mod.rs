@@ -426,7 +426,7 @@ impl Api {
         route.credential()?;
         let mut checked = self.checked_arguments(index, arguments.unwrap_or_default()).await?;
         let pages = RequestedPages::take(&bound.target.operation, &mut checked.arguments, &mut caller);
-        let call = self.proxy.prepare(route, &bound.target, checked.arguments, &caller)?;
+        let call = self.proxy.prepare(route, &bound.target, checked.arguments, true, &caller)?;
         // On the heap: they are most of what a call holds, and what waits for a call is moved from place to place.
         let (reply, pages) = Box::pin(self.reply(index, &call, &caller, pages)).await?;
         let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);

@@ -38,7 +38,7 @@ impl Api {
     ) -> Result<ToolResult, CallError> {
         let (_, bound) = self.at(index);
         let route = self.proxy.route(&bound.target, &caller)?;
-        let call = self.proxy.prepare(route, &bound.target, state.arguments.clone(), &caller)?;
+        let call = self.proxy.prepare(route, &bound.target, state.arguments.clone(), false, &caller)?;
         record_begin().await.map_err(|_| CallError::NotRecorded)?;
         let is_open = |path: &AskedPath<'_>| self.may_read(path, shown_tool);
         let awaited = Box::pin(self.proxy.resume(&call, state, is_look, &is_open)).await;

@@ -120,7 +120,7 @@ impl ApiProxy {
             (OperationAccess::Missing(_), OnMissingCredential::Omit) => Injected::default(),
         };
         let (base, _) = route.destination()?;
-        let completed = target.complete_arguments(arguments, None)?;
+        let completed = target.complete_arguments(arguments, true, None)?;
         let mut request = self.request(target, base, &completed.arguments, &masked)?;
         if target.rules.is_some() {
             show_masks(&mut request);
@@ -128,7 +128,7 @@ impl ApiProxy {
         Ok(request)
     }
 
-    /// A call with arguments that fit the input schema.
+    /// A call with arguments that fit the input schema. Those of a handle are not `all` of them, and were checked with the others.
     ///
     /// # Errors
     /// [`CallError::Credential`] if a credential of the operator or the client is missing.
@@ -137,12 +137,13 @@ impl ApiProxy {
         route: CallRoute<'c>,
         target: &'c BoundOperation,
         arguments: JsonObject,
+        are_all: bool,
         caller: &'c Caller,
     ) -> Result<PreparedCall<'c>, CallError> {
         let started = Instant::now();
         let credential = route.credential()?;
         let (base, upstream) = route.destination()?;
-        let RuledCall { arguments, secrets } = target.complete_arguments(arguments, Some(caller))?;
+        let RuledCall { arguments, secrets } = target.complete_arguments(arguments, are_all, Some(caller))?;
         Ok(PreparedCall {
             target,
             tenant: route.tenant,
@@ -355,9 +356,9 @@ fn show_masks(request: &mut Request) {
 
 impl BoundOperation {
     /// The arguments of the request: with what rules of the operator put in, and with the names on the wire.
-    fn complete_arguments(&self, arguments: JsonObject, caller: Option<&Caller>) -> Result<RuledCall, CallError> {
+    fn complete_arguments(&self, arguments: JsonObject, are_all: bool, caller: Option<&Caller>) -> Result<RuledCall, CallError> {
         let completed = match &self.rules {
-            Some(rules) => rules.complete(&self.tool, arguments, caller)?,
+            Some(rules) => rules.complete(&self.tool, arguments, are_all, caller)?,
             None => RuledCall {
                 arguments,
                 secrets: Vec::new(),

@@ -145,12 +145,19 @@ impl ArgumentRules {
         }
     }
 
-    /// The arguments of a request: those of the model, under the names of the document, and those that no call gives.
+    /// The arguments of a request: those of the model, under the names of the document, and those that no call gives. The schema judges
+    /// them if they are `all`: those of a handle lack what only the request of its call needed.
     ///
     /// # Errors
     /// [`CallError::InvalidRequest`] if the model gives an argument that it may not, [`CallError::Setting`] if a value that no call gives
     /// is missing or does not fit.
-    pub(crate) fn complete(&self, tool: &str, mut arguments: JsonObject, caller: Option<&Caller>) -> Result<RuledCall, CallError> {
+    pub(crate) fn complete(
+        &self,
+        tool: &str,
+        mut arguments: JsonObject,
+        are_all: bool,
+        caller: Option<&Caller>,
+    ) -> Result<RuledCall, CallError> {
         let mut secrets = Vec::new();
         let mut body = arguments.remove(BODY);
         for property in &self.properties {
@@ -182,7 +189,7 @@ impl ArgumentRules {
             }
         }
         // The mask of a secret fits no schema.
-        if caller.is_some() && !self.is_valid(tool, &arguments) {
+        if are_all && caller.is_some() && !self.is_valid(tool, &arguments) {
             return Err(CallError::Setting(
                 "the arguments do not go together with a setting of this server; nothing was sent".into(),
             ));

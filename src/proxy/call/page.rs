@@ -33,7 +33,7 @@ impl ApiProxy {
         if Instant::now() >= deadline {
             return Err(CallError::Timeout(self.options.timeout));
         }
-        let RuledCall { arguments, secrets } = first.target.complete_arguments(arguments, Some(first.caller))?;
+        let RuledCall { arguments, secrets } = first.target.complete_arguments(arguments, true, Some(first.caller))?;
         Ok(PreparedCall {
             arguments,
             client_secrets: (!secrets.is_empty()).then(|| Redactor::for_values(secrets.iter().map(String::as_bytes))),

@@ -79,6 +79,29 @@ fn a_handle_goes_on_as_often_as_it_is_given_and_the_request_is_sent_once() {
 }
 
 #[test]
+fn a_handle_goes_on_where_a_rule_sets_an_argument_and_the_call_gave_a_required_one() {
+    let upstream = slow(0);
+    let parameters = json!([
+        {"name": "X-Format", "in": "header", "required": true, "schema": {"type": "string"}},
+        {"name": "X-Version", "in": "header", "required": true, "schema": {"type": "string"}},
+    ]);
+    let operation = json!({"operationId": "export", "parameters": parameters, "responses": {"202": {"description": "later"}}});
+    let spec = SpecFile::with_paths(&json!({ "/exports": { "post": operation } }));
+    let rule = json!({"match": {"operation": "export"}, "arguments": {"header:X-Version": {"value": "2"}}});
+    let config = SpecFile::new(&json!({ "overrides": [rule] }).to_string());
+    let flags = [&["--config", config.path()], AT_ONCE].concat();
+    let mut session = Session::serving(&spec, &upstream, &flags);
+    let begun = session.call("export", &json!({"X-Format": "csv"}));
+    let done = session.call("wait_operation", &json!({"handle": handle_in(text(&begun)), "wait": false}));
+    assert!(text(&done).contains("\"rows\":3") && done["isError"] == false, "{done}");
+    let received = upstream.take_all();
+    assert!(
+        received.iter().all(|request| request.header("x-version") == Some("2")),
+        "{received:?}"
+    );
+}
+
+#[test]
 fn wait_operation_is_listed_where_an_operation_may_need_it() {
     let upstream = Upstream::echo();
     let names = |spec: &SpecFile, flags: &[&str]| {
