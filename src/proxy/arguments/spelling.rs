@@ -108,13 +108,21 @@ fn rename_members(members: &mut Map<String, Value>, schemas: &[&Map<String, Valu
             renamed.push((name.clone(), property));
         }
     }
-    for (name, property) in renamed {
-        if let Some(member) = members.remove(&name) {
-            notes.push(
-                &format!("{place}/{name}"),
-                &format!("was read as {}", quote_name(&format!("{place}/{property}"))),
-            );
-            members.insert(property.to_owned(), member);
-        }
+    for (name, property) in &renamed {
+        notes.push(
+            &format!("{place}/{name}"),
+            &format!("was read as {}", quote_name(&format!("{place}/{property}"))),
+        );
+    }
+    if !renamed.is_empty() {
+        // Parts of a body are sent in the order of its members.
+        let renamed: HashMap<String, &str> = renamed.into_iter().collect();
+        let given = std::mem::take(members).into_iter();
+        *members = given
+            .map(|(name, member)| match renamed.get(&name) {
+                Some(property) => ((*property).to_owned(), member),
+                None => (name, member),
+            })
+            .collect();
     }
 }
