@@ -110,3 +110,24 @@ fn has_version(versions: &str, version: Version) -> bool {
 pub(super) fn is_extension(key: &str) -> bool {
     key.starts_with("x-") || key.starts_with("X-")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_of_the_table_names_a_kind_and_versions_that_are_known() {
+        for line in OBJECT_KEYS.lines().filter(|line| !line.starts_with('#')) {
+            let mut words = line.split(' ');
+            assert!(words.next().and_then(ObjectKind::named).is_some(), "{line}");
+            let versions = words.next().unwrap_or_default();
+            assert!(
+                has_version(versions, Version::V2_0) || has_version(versions, Version::V3_2),
+                "{line}"
+            );
+            for word in words.filter_map(|word| word.split_once(':')) {
+                assert!(ObjectKind::named(word.1.trim_start_matches('*')).is_some(), "{line}");
+            }
+        }
+    }
+}
