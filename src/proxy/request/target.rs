@@ -1,7 +1,8 @@
 //! The URL of a call: assembled from encoded pieces, then checked.
 //!
-//! Path and query are parsed into a URL that has the scheme, host and port of the base already, and compared with the pieces: every byte
-//! must be what was assembled, for all contents of the arguments and the document.
+//! Path and query are set in a copy of the base URL, and compared with the pieces afterwards: every byte must be what was assembled, for
+//! all contents of the arguments and the document. Scheme, host and port are not compared, because nothing sets them; a test compares
+//! the whole URL.
 
 use thiserror::Error;
 use url::Url;
