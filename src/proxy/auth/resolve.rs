@@ -4,6 +4,7 @@
 //! sentence that says what is missing.
 
 use crate::proxy::response::failure::Advice;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -95,8 +96,8 @@ pub(crate) struct AccessResolver<'a> {
     bare: Arc<Credential>,
     /// Operations that need a credential and go elsewhere.
     cross_origin_operations: usize,
-    /// Schemes that operations need together although both are sent in the same header.
-    clashes: BTreeSet<String>,
+    /// Parts of requirements that are not sent although there are values for them.
+    unsent: BTreeSet<String>,
 }
 
 impl<'a> AccessResolver<'a> {
@@ -121,7 +122,7 @@ impl<'a> AccessResolver<'a> {
                 ..Credential::default()
             }),
             cross_origin_operations: 0,
-            clashes: BTreeSet::new(),
+            unsent: BTreeSet::new(),
         }
     }
 
@@ -161,13 +162,14 @@ impl<'a> AccessResolver<'a> {
     }
 
     /// Decides the credential of operations with these requirements: the first of them whose schemes all have values. An empty one at any
-    /// position makes the others optional. `operations` is their number.
+    /// position makes the others optional. If one of them is met as the user, no other one is used. `operations` is their number.
     pub(crate) fn access(&mut self, requirements: &Rc<[SecurityRequirement]>, operations: usize) -> OperationAccess {
         let key = SameRequirements(Rc::clone(requirements));
         if !self.known.contains_key(&key) {
-            let access = self.decide(requirements);
+            let usable = self.usable(requirements);
+            let access = self.decide(&usable);
             let missing = matches!(access, OperationAccess::Missing(_)).then(|| {
-                let what = self.what_to_set(requirements, true);
+                let what = self.what_to_set(&usable, true);
                 format!("{what}; if the API takes calls without a credential, --allow-missing-credentials sends them")
             });
             let decided = Decided {
@@ -187,7 +189,8 @@ impl<'a> AccessResolver<'a> {
     /// Returns the credential of an operation whose server has another origin than the API: none of the operator's.
     pub(crate) fn elsewhere(&mut self, requirements: &[SecurityRequirement]) -> OperationAccess {
         let demanded = !requirements.is_empty() && !requirements.iter().any(Vec::is_empty);
-        if demanded && !self.given.credentials.optional {
+        let as_user = requirements.iter().any(|requirement| self.user_scheme(requirement).is_some());
+        if as_user || demanded && !self.given.credentials.optional {
             self.cross_origin_operations += 1;
             return OperationAccess::Missing(format!("nothing was sent: {CROSS_ORIGIN}").into());
         }
@@ -250,7 +253,7 @@ impl<'a> AccessResolver<'a> {
         warnings.extend(at_risk.map(|scheme| {
             format!("if the token endpoint of `{scheme}` replaces the refresh token, the new one is lost with this process; --token-store FILE keeps it")
         }));
-        warnings.extend(self.clashes.iter().cloned());
+        warnings.extend(self.unsent.iter().cloned());
         let unmatched_settings = self.given.credentials.unmatched_settings(self.given.schemes);
         if !unmatched_settings.is_empty() {
             const MAX_LISTED_SCHEMES: usize = 20;
@@ -272,6 +275,31 @@ impl<'a> AccessResolver<'a> {
         warnings
     }
 
+    /// The scheme of a requirement that is met as the user.
+    fn user_scheme<'r>(&self, requirement: &'r SecurityRequirement) -> Option<&'r str> {
+        let mut names = requirement.iter().map(|(name, _)| name.as_str());
+        names.find(|name| self.given.credentials.exchange(name).is_some())
+    }
+
+    /// The requirements that may be used: those that are met as the user, if there are any. A user whom the token endpoint refuses must
+    /// not be called as somebody else.
+    fn usable<'r>(&mut self, requirements: &'r [SecurityRequirement]) -> Cow<'r, [SecurityRequirement]> {
+        let user_scheme = requirements.iter().find_map(|requirement| self.user_scheme(requirement));
+        let Some(user_scheme) = user_scheme.map(text::one_line) else {
+            return Cow::Borrowed(requirements);
+        };
+        let (usable, others): (Vec<_>, Vec<_>) = requirements.iter().partition(|requirement| self.user_scheme(requirement).is_some());
+        for name in others.into_iter().flatten().map(|(name, _)| name) {
+            if matches!(self.applied(name), Ok(applied) if !matches!(applied, Applied::AlreadyProvided)) {
+                self.unsent.insert(format!(
+                    "operations that allow `{user_scheme}` are called as the user and in no other way: the credential for `{}` is not sent with them",
+                    text::one_line(name)
+                ));
+            }
+        }
+        Cow::Owned(usable.into_iter().cloned().collect())
+    }
+
     fn decide(&mut self, requirements: &[SecurityRequirement]) -> OperationAccess {
         for requirement in requirements.iter().filter(|requirement| !requirement.is_empty()) {
             let applied: Result<Vec<Applied>, MissingCredential> = requirement.iter().map(|(name, _)| self.applied(name)).collect();
@@ -283,9 +311,9 @@ impl<'a> AccessResolver<'a> {
             return OperationAccess::Granted(Arc::clone(&self.bare));
         }
         // An operation that is called as the user is never called without credentials.
-        let is_of_user = |(name, _): &(String, _)| self.given.credentials.exchange(name).is_some();
+        let as_user = requirements.iter().any(|requirement| self.user_scheme(requirement).is_some());
         let is_optional = self.given.credentials.optional || requirements.iter().any(Vec::is_empty);
-        if is_optional && !requirements.iter().flatten().any(is_of_user) {
+        if is_optional && !as_user {
             let advice = Advice {
                 sent: false,
                 schemes: self.what_to_set(requirements, false),
@@ -319,7 +347,7 @@ impl<'a> AccessResolver<'a> {
                 && let Some(other) = senders.insert(header.clone(), scheme)
             {
                 let [other, scheme] = [other, scheme].map(text::one_line);
-                self.clashes.insert(format!(
+                self.unsent.insert(format!(
                     "operations need `{other}` and `{scheme}` together, and both are sent in the header `{header}`: one of them is not sent"
                 ));
             }

@@ -82,9 +82,10 @@ fn spec() -> SpecFile {
     let operation = |id: &str, scopes: Value| json!({"get": {"operationId": id, "security": [{"accounts": scopes}, {}]}});
     SpecFile::new(
         &json!({"openapi": "3.0.3", "info": {"title": "T", "version": "1"},
-            "components": {"securitySchemes": {"accounts": {"type": "oauth2", "flows": {"authorizationCode": {
+            "components": {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}, "accounts": {"type": "oauth2", "flows": {"authorizationCode": {
                 "authorizationUrl": "https://evil.example/a", "tokenUrl": "https://evil.example/token", "scopes": {}}}}}},
-            "paths": {"/me": operation("me", json!(["read"])), "/all": operation("all", json!(["write", "read"])), "/free": operation("free", json!([]))}})
+            "paths": {"/me": operation("me", json!(["read"])), "/all": operation("all", json!(["write", "read"])), "/free": operation("free", json!([])),
+                "/either": {"get": {"operationId": "either", "security": [{"key": []}, {"accounts": ["other"]}]}}}})
         .to_string(),
     )
 }
@@ -98,6 +99,7 @@ impl Setup {
         let files = tempfile::tempdir().unwrap();
         let path = |name: &str| files.path().join(name).display().to_string();
         std::fs::write(path("secret"), "gateway-s3cret").unwrap();
+        std::fs::write(path("key"), "key-of-the-operator").unwrap();
         std::fs::write(path("clients"), "a-static-token-of-a-script").unwrap();
         let mut settings = json!({"token_url": format!("{}/token", authority.url), "client_id": "gateway"});
         settings.as_object_mut().unwrap().extend(scheme.as_object().unwrap().clone());
@@ -106,7 +108,7 @@ impl Setup {
         }
         let spec = spec();
         let config = json!({"spec": spec.path(), "base_url": authority.url, "oauth_issuer": issuer.name(), "oauth_audience": ["gateway"],
-            "auth_token_file": [path("clients")], "auth": {"accounts": settings}});
+            "auth_token_file": [path("clients")], "auth": {"accounts": settings, "key": {"file": path("key")}}});
         std::fs::write(path("config.yaml"), config.to_string()).unwrap();
         let server = HttpServer::start(&[&["--config", &path("config.yaml"), "--log-level", "trace"], more].concat());
         wait_for_keys(&issuer);
@@ -220,6 +222,27 @@ fn p31_what_is_not_a_user_is_refused_and_nothing_is_sent() {
         }
     }
     assert!(setup.authority.received().is_empty());
+}
+
+#[test]
+fn p56_no_alternative_of_the_operators_takes_the_place_of_a_user() {
+    let grants = |request: &Received| match user_of(request).as_str() {
+        "bob" => grant_all(request),
+        _ => (400, json!({"error": "consent_required"})),
+    };
+    let setup = Setup::start(
+        &json!({"grant": "token-exchange"}),
+        Box::new(grants),
+        &["--allow-missing-credentials"],
+    );
+    assert_eq!(setup.result(&setup.user("bob"), "either")["structuredContent"]["user"], "bob");
+    for token in [setup.user("alice"), "a-static-token-of-a-script".to_owned()] {
+        let result = setup.result(&token, "either");
+        assert_eq!(result["isError"], true, "{result}");
+    }
+    assert_eq!(setup.sent(), 1);
+    let sent = setup.authority.received();
+    assert!(sent.iter().all(|request| request.header("x-key").is_none()), "{sent:?}");
 }
 
 #[test]
@@ -540,6 +563,11 @@ fn commands_say_what_is_called_as_the_user_and_one_call_can_be_made_as_one() {
     let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
     assert!(checked.contains("`accounts`, of 1 tool asks for the scopes `read`"), "{checked}");
     assert!(checked.contains("`accounts`, of 1 tool asks for no scopes"), "{checked}");
+    assert!(
+        checked
+            .contains("operations that allow `accounts` are called as the user and in no other way: the credential for `key` is not sent"),
+        "{checked}"
+    );
 
     let called = |token: &str| {
         let mut command = command(&["call", "--config", &config, "--as-token-env", "MY_TOKEN", "me"]);
