@@ -492,6 +492,28 @@ fn without_keys_nothing_is_sent_and_the_result_says_why() {
 }
 
 #[test]
+fn an_endpoint_that_gives_no_keys_is_not_asked_by_every_call_and_asked_again_later() {
+    let (keys, asked) = container(3600, "another-t0ken");
+    let upstream = Upstream::echo();
+    let setup = Setup::new();
+    let config = setup.config(&upstream.url, &environment(), &json!({}));
+    let url = format!("{}/v1/credentials", keys.url);
+    let variables = [
+        ("AWS_CONTAINER_CREDENTIALS_FULL_URI", url.as_str()),
+        ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "container-t0ken"),
+    ];
+    let mut session = Session::start_with(&["serve", "--config", &config], &variables);
+    let mut calls = 0;
+    wait_until("the endpoint is not asked again", || {
+        calls += 1;
+        let result = session.call("pet", &json!({"name": "x"}));
+        assert!(text(&result).contains("the endpoint for credentials answered 403"), "{result}");
+        asked.load(Ordering::SeqCst) > 1
+    });
+    assert!(calls > 10 && asked.load(Ordering::SeqCst) == 2, "{calls} calls");
+}
+
+#[test]
 fn a_web_identity_assumes_its_role_at_the_token_service() {
     let service = Upstream::start(Box::new(|request| {
         let form: BTreeMap<String, String> = url::form_urlencoded::parse(&request.body).into_owned().collect();

@@ -18,6 +18,8 @@ const EXPIRY_MARGIN: Duration = Duration::from_mins(5);
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time after a request for keys for which there is no other while the present ones are valid.
 const ATTEMPT_PAUSE: Duration = Duration::from_secs(5);
+/// Time for which calls get the failure of the last request for keys.
+const FAILURE_PAUSE: Duration = Duration::from_secs(2);
 
 /// The present keys of a scheme.
 #[derive(Debug)]
@@ -53,6 +55,7 @@ struct KeptKeys {
     present: Option<Arc<AccessKeys>>,
     renewal: Option<Renewal>,
     asked: Option<Instant>,
+    failed: Option<(Instant, Arc<str>)>,
 }
 
 /// A request for keys that all calls without keys wait for.
@@ -84,6 +87,12 @@ impl IssuedKeys {
             {
                 return Ok(Arc::clone(keys));
             }
+            if let Some((at, problem)) = &kept.failed
+                && present.is_none()
+                && at.elapsed() < FAILURE_PAUSE
+            {
+                return Err(Arc::clone(problem));
+            }
             let begun = kept.renewal.clone().filter(|renewal| renewal.peek().is_none());
             let renewal = begun.unwrap_or_else(|| self.begin_renewal());
             kept.renewal = Some(renewal.clone());
@@ -103,17 +112,17 @@ impl IssuedKeys {
         let task = tokio::spawn(async move {
             let asked = timeout(ATTEMPT_TIMEOUT, source.endpoint.ask(&source.http)).await;
             let asked = asked.unwrap_or_else(|_| Err("the endpoint for credentials took too long".into()));
-            match asked {
-                Ok(keys) if !keys.lasts(Duration::ZERO) => {
-                    Err("the credentials that the endpoint gave have ended already; check the clock of this machine".into())
-                }
-                Ok(keys) => {
-                    let keys = Arc::new(keys);
-                    source.kept.lock().unwrap_or_else(PoisonError::into_inner).present = Some(Arc::clone(&keys));
-                    Ok(keys)
-                }
-                Err(problem) => Err(Arc::from(problem)),
+            let asked = match asked {
+                Ok(keys) if keys.lasts(Duration::ZERO) => Ok(Arc::new(keys)),
+                Ok(_) => Err("the credentials that the endpoint gave have ended already; check the clock of this machine".into()),
+                Err(problem) => Err(Arc::<str>::from(problem)),
+            };
+            let mut kept = source.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            match &asked {
+                Ok(keys) => kept.present = Some(Arc::clone(keys)),
+                Err(problem) => kept.failed = Some((Instant::now(), Arc::clone(problem))),
             }
+            asked.clone()
         });
         let renewal = async move { task.await.unwrap_or_else(|_| Err("the request for credentials failed".into())) };
         renewal.boxed().shared()
