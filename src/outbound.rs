@@ -9,12 +9,12 @@ pub(crate) mod failure;
 mod gzip;
 mod server_certificates;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use reqwest::Error as HttpError;
 
-use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
+use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
@@ -32,8 +32,13 @@ const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(15);
 const HTTP2_PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest header list of a reply over HTTP/2 (RFC 9113 section 6.5.2), about as much as is taken over HTTP/1.1.
 const MAX_HTTP2_HEADER_LIST_BYTES: u32 = 256 << 10;
-/// Time for which a connection is kept without a request.
+/// Time for which a connection is kept without a request, unless the server keeps it for less.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+/// A connection is not used for the last moments that the server keeps it: the server may close it while a request is on its way, and
+/// nobody knows then whether it was processed.
+const IDLE_MARGIN: Duration = Duration::from_secs(1);
+/// Header with the time for which an HTTP/1.1 server keeps a connection (RFC 2068 section 19.7.1.1).
+static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 /// Interval of TCP keep-alive probes to a silent peer, and the number of them that may fail.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
 const TCP_KEEPALIVE_RETRIES: u32 = 3;
@@ -84,7 +89,11 @@ pub struct Proxy {
 #[derive(Debug, Clone)]
 pub struct HttpClient {
     client: reqwest::Client,
-    has_proxy: bool,
+    options: Arc<OutboundOptions>,
+    /// Time for which it keeps a connection without a request. reqwest takes one for all connections of a client.
+    idle_timeout: Duration,
+    /// The client that is used instead, after a server said that it keeps connections for less time.
+    successor: Arc<OnceLock<HttpClient>>,
 }
 
 impl HttpClient {
@@ -101,15 +110,39 @@ impl HttpClient {
 
     /// Returns true if its connections are made through a proxy.
     pub(crate) fn has_proxy(&self) -> bool {
-        self.has_proxy
+        self.options.proxy.is_some()
     }
 
     /// Sends the request of a call, or one like it. Dropping the future ends it.
     pub(crate) async fn send(&self, request: reqwest::Request) -> Result<reqwest::Response, OutboundFailure> {
-        let reply = self.client.execute(request).await;
-        let reply = reply.map_err(|error| OutboundFailure::of_request(error, self.has_proxy))?;
+        let mut newest = self;
+        while let Some(successor) = newest.successor.get() {
+            newest = successor;
+        }
+        let reply = newest.client.execute(request).await;
+        let reply = reply.map_err(|error| OutboundFailure::of_request(error, self.has_proxy()))?;
+        if let Some(kept) = reply.headers().get(&KEEP_ALIVE).and_then(keep_alive_timeout) {
+            newest.keep_connections_for(kept.saturating_sub(IDLE_MARGIN));
+        }
         Ok(decode_gzip(reply))
     }
+
+    /// Keeps connections without a request for that time at most, from the next request on.
+    fn keep_connections_for(&self, idle_timeout: Duration) {
+        if idle_timeout < self.idle_timeout
+            && let Ok(successor) = client_with_idle_timeout(&self.options, idle_timeout)
+        {
+            // Another reply may have said so at the same time.
+            let _ = self.successor.set(successor);
+        }
+    }
+}
+
+/// The time for which a server keeps a connection without a request.
+fn keep_alive_timeout(header: &HeaderValue) -> Option<Duration> {
+    let parameters = header.to_str().ok()?.split(',').filter_map(|parameter| parameter.split_once('='));
+    let mut timeouts = parameters.filter(|(name, _)| name.trim().eq_ignore_ascii_case("timeout"));
+    timeouts.next()?.1.trim().parse().ok().map(Duration::from_secs)
 }
 
 /// Sends a request that [`HttpClient::get`] or [`HttpClient::post`] began.
@@ -190,6 +223,10 @@ impl OutboundOptions {
 /// # Errors
 /// An error if TLS or the client cannot be set up.
 pub fn http_client(options: &OutboundOptions) -> Result<HttpClient, OutboundError> {
+    client_with_idle_timeout(&Arc::new(options.clone()), IDLE_TIMEOUT)
+}
+
+fn client_with_idle_timeout(options: &Arc<OutboundOptions>, idle_timeout: Duration) -> Result<HttpClient, OutboundError> {
     let tls = tls_config(options)?;
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
@@ -200,7 +237,7 @@ pub fn http_client(options: &OutboundOptions) -> Result<HttpClient, OutboundErro
         .tcp_keepalive(TCP_KEEPALIVE)
         .tcp_keepalive_interval(TCP_KEEPALIVE)
         .tcp_keepalive_retries(TCP_KEEPALIVE_RETRIES)
-        .pool_idle_timeout(IDLE_TIMEOUT)
+        .pool_idle_timeout(idle_timeout)
         // One connection carries the calls of many: a dead one must be noticed, or all of them wait for their deadlines.
         .http2_keep_alive_interval(HTTP2_PING_INTERVAL)
         .http2_keep_alive_timeout(HTTP2_PING_TIMEOUT)
@@ -221,7 +258,9 @@ pub fn http_client(options: &OutboundOptions) -> Result<HttpClient, OutboundErro
     let client = builder.build().map_err(OutboundError::Client)?;
     Ok(HttpClient {
         client,
-        has_proxy: options.proxy.is_some(),
+        options: Arc::clone(options),
+        idle_timeout,
+        successor: Arc::default(),
     })
 }
 

@@ -119,7 +119,7 @@ impl Upstream {
     }
 }
 
-fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<Received> {
+pub fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<Received> {
     let mut line = String::new();
     if reader.read_line(&mut line).ok()? == 0 {
         return None;

@@ -1,12 +1,14 @@
 //! Connections to the API that fail: a class for the model, the cause for the operator.
 
+use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
+use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 
 use crate::support::certificates::Authority;
-use crate::support::upstream::serve_connections;
-use crate::support::{Session, SpecFile, listener, text};
+use crate::support::upstream::{read_request, serve_connections};
+use crate::support::{Session, SpecFile, listener, reply, text};
 
 /// Returns the text that the model reads of a call of an API at `url`, and the whole log.
 fn failed_call(url: &str) -> (String, String) {
@@ -76,4 +78,33 @@ fn p41_the_cause_in_the_log_holds_neither_the_query_nor_a_credential() {
     assert!(text(&result).contains("it refused the connection"), "{result}");
     let logs = session.end();
     assert!(logs.contains("Connection refused") && !logs.contains("a-very-secret-key"), "{logs}");
+}
+
+/// The number of connections over which three calls of an API leave that sends this header.
+fn connections_with(header: &'static str) -> usize {
+    let used = Arc::new(Mutex::new(BTreeSet::new()));
+    let seen = Arc::clone(&used);
+    let url = serve_connections(move |number, stream| {
+        let mut reader = std::io::BufReader::new(&stream);
+        while read_request(&mut reader).is_some() {
+            seen.lock().unwrap().insert(number);
+            let _ = (&stream).write_all(&reply(200, &[header, "Content-Type: application/json"], b"{}"));
+        }
+    });
+    let spec = SpecFile::with_paths(&json!({"/a": {"post": {"operationId": "a"}}}));
+    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &url]);
+    for _ in 0..3 {
+        assert_eq!(session.call("a", &json!({}))["isError"], false);
+    }
+    used.lock().unwrap().len()
+}
+
+#[test]
+fn no_request_leaves_on_a_connection_that_the_api_is_about_to_close() {
+    assert_eq!(connections_with("X-Other: 1"), 1);
+    assert_eq!(connections_with("Keep-Alive: timeout=120"), 1);
+    // The API closes it within a second.
+    assert_eq!(connections_with("Keep-Alive: max=9, Timeout=1"), 3);
+    // The first reply tells for how long connections are kept.
+    assert_eq!(connections_with("Keep-Alive: timeout=60"), 2);
 }
