@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
+use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, sleep, timeout_at};
 use url::Origin;
 
@@ -209,19 +210,22 @@ impl Upstream {
         let authentication =
             CallAuthentication::begin(call.credential.authenticator.as_ref(), call.caller, call.refused_tokens, deadline).await?;
         let permit = self.breaker.admit()?;
-        let _place = self.concurrency.enter(deadline).await?;
+        let place = Some(self.concurrency.enter(deadline).await?);
         let retries = if call.repeats && !permit.is_probe() { self.retries } else { 0 };
-        let outcome = self.send_until_answered(&call, first, authentication, retries, deadline).await;
+        let outcome = self
+            .send_until_answered(&call, first, authentication, place, retries, deadline)
+            .await;
         permit.settle(judge(&outcome));
         outcome
     }
 
     /// Sends the request, and once more for each reason that there is: a credential that was renewed, or a retry.
-    async fn send_until_answered<M: Fn() -> Result<Request, CallError>>(
-        &self,
+    async fn send_until_answered<'u, M: Fn() -> Result<Request, CallError>>(
+        &'u self,
         call: &OutgoingCall<'_, M>,
         first: Request,
         mut authentication: CallAuthentication<'_>,
+        mut place: Option<SemaphorePermit<'u>>,
         retries: u32,
         deadline: Instant,
     ) -> Result<Reply, CallError> {
@@ -232,7 +236,7 @@ impl Upstream {
             let outcome = self.send_once(request, &mut authentication, call, deadline).await;
             let is_sent_again = attempt < MAX_ATTEMPTS
                 && (renews_credential(&outcome, &mut authentication, deadline).await?
-                    || self.waits_for_retry(&outcome, attempt, retries, deadline).await);
+                    || self.waits_for_retry(&outcome, attempt, retries, deadline, &mut place).await);
             if !is_sent_again {
                 return outcome.map(|response| Reply::new(response, authentication.redactors()));
             }
@@ -278,17 +282,30 @@ impl Upstream {
         outcome
     }
 
-    /// Returns true if the request is to be repeated, after a wait for its turn. The budget pays for every repetition.
-    async fn waits_for_retry(&self, outcome: &Result<Response, CallError>, attempt: u32, retries: u32, deadline: Instant) -> bool {
+    /// Returns true if the request is to be repeated, after a wait for its turn, during which other calls have its place. The budget pays
+    /// for every repetition.
+    async fn waits_for_retry<'u>(
+        &'u self,
+        outcome: &Result<Response, CallError>,
+        attempt: u32,
+        retries: u32,
+        deadline: Instant,
+        place: &mut Option<SemaphorePermit<'u>>,
+    ) -> bool {
         let pause = retry::pause(outcome, attempt).filter(|pause| attempt <= retries && Instant::now() + *pause < deadline);
         let Some(pause) = pause.filter(|_| self.budget.spend()) else {
             return false;
         };
+        drop(place.take());
+        sleep(pause).await;
+        *place = self.concurrency.enter(deadline).await.ok();
+        if place.is_none() {
+            return false;
+        }
         tracing::debug!(attempt, ms = pause.as_millis(), "the request is sent again");
         if let Some(metrics) = observe::metrics() {
             metrics.retried(&self.labels.api);
         }
-        sleep(pause).await;
         true
     }
 }

@@ -87,6 +87,30 @@ fn a_request_that_failed_for_a_moment_is_sent_again_and_retry_after_is_honoured(
 }
 
 #[test]
+fn p52_the_pause_before_a_retry_holds_no_place() {
+    let failed = AtomicUsize::new(0);
+    let upstream = Upstream::start(Box::new(move |request| {
+        if request.line.starts_with("GET") && failed.fetch_add(1, SeqCst) == 0 {
+            return reply(503, &["Retry-After: 2"], b"");
+        }
+        reply(200, OK, b"{}")
+    }));
+    let mut session = session(&upstream, &["--max-concurrency", "1"]);
+    let repeated = session.post("tools/call", &json!({"name": "get", "arguments": {}}));
+    wait_until("the request comes", || !upstream.received().is_empty());
+    let other = session.post("tools/call", &json!({"name": "post", "arguments": {}}));
+    for id in [other, repeated] {
+        let answer = session.receive();
+        assert_eq!(
+            (&answer["id"], &answer["result"]["isError"]),
+            (&json!(id), &json!(false)),
+            "{answer}"
+        );
+    }
+    assert_eq!(upstream.take_all().len(), 3);
+}
+
+#[test]
 fn p10_p14_repetitions_stay_within_the_deadline_and_can_be_switched_off() {
     let upstream = Upstream::start(Box::new(|_| reply(503, &["Retry-After: 50"], b"")));
     let started = Instant::now();
