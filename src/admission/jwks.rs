@@ -12,6 +12,7 @@ use url::Url;
 
 use crate::outbound::bounded_body::{BodyError, read_bounded};
 use crate::outbound::{self, HttpClient};
+use crate::proxy::auth::tokens::issuer_metadata::metadata_urls;
 use crate::spec::document::source::redacted;
 use crate::text;
 
@@ -219,22 +220,11 @@ impl Keys {
         Ok(count)
     }
 
-    /// The `jwks_uri` of the issuer's metadata. The URLs and their order are those of MCP (basic/authorization,
-    /// "Authorization Server Metadata Discovery").
+    /// The `jwks_uri` of the issuer's metadata.
     async fn discover(&self) -> Result<Url, String> {
         let issuer = Url::parse(&self.issuer).map_err(|error| format!("the issuer is not a valid URL: {error}"))?;
-        let path = issuer.path().trim_end_matches('/');
-        let mut places = vec![
-            format!("/.well-known/oauth-authorization-server{path}"),
-            format!("/.well-known/openid-configuration{path}"),
-        ];
-        if !path.is_empty() {
-            places.push(format!("{path}/.well-known/openid-configuration"));
-        }
         let mut problems = Vec::new();
-        for place in places {
-            let mut url = issuer.clone();
-            url.set_path(&place);
+        for url in metadata_urls(&issuer) {
             match self.get(&url).await {
                 Ok(document) => {
                     return self

@@ -340,6 +340,38 @@ fn p47_refresh_tokens_are_exchanged_and_an_issuer_names_its_endpoint() {
     );
 }
 
+#[test]
+fn an_issuer_with_the_metadata_of_rfc_8414_alone_names_its_endpoint() {
+    let own = Arc::new(std::sync::OnceLock::new());
+    let known = Arc::clone(&own);
+    let issuer = Upstream::start(Box::new(move |request| {
+        let body = match request.path() {
+            "/.well-known/oauth-authorization-server/realm" => {
+                let own: &String = known.wait();
+                json!({"issuer": format!("{own}/realm"), "token_endpoint": format!("{own}/t")})
+            }
+            "/t" => json!({"access_token": "fresh-access"}),
+            _ => return reply(404, &[], b""),
+        };
+        reply(200, &[], body.to_string().as_bytes())
+    }));
+    own.set(issuer.url.clone()).unwrap();
+    let upstream = Upstream::echo();
+    let spec = document(
+        &json!({"id": {"type": "openIdConnect", "openIdConnectUrl": "/x"}}),
+        &json!([{"id": []}]),
+    );
+    let realm = format!("{}/realm", issuer.url);
+    let variables = [
+        ("OPENAPI_MCP_AUTH_ID_CLIENT_ID", "app"),
+        ("OPENAPI_MCP_AUTH_ID_CLIENT_SECRET", "client-s3cret"),
+        ("OPENAPI_MCP_AUTH_ID_ISSUER", &realm),
+    ];
+    let mut session = Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
+    assert_eq!(session.call("call", &json!({}))["isError"], false, "{}", session.logs());
+    assert_eq!(carried(&upstream.take_one()), ["authorization: Bearer fresh-access"]);
+}
+
 /// A refresh token that is replaced on use works once: a call that is cancelled meanwhile must not lose the new one.
 #[test]
 fn a_cancelled_call_does_not_lose_a_refresh_token() {

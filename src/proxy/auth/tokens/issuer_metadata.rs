@@ -5,6 +5,24 @@ use url::Url;
 
 use crate::outbound::is_encrypted_or_local;
 
+/// Returns the URLs of an issuer's metadata, in the order of MCP (basic/authorization, "Authorization Server Metadata Discovery").
+pub(crate) fn metadata_urls(issuer: &Url) -> Vec<Url> {
+    let path = issuer.path().trim_end_matches('/');
+    let mut places = vec![
+        format!("/.well-known/oauth-authorization-server{path}"),
+        format!("/.well-known/openid-configuration{path}"),
+    ];
+    if !path.is_empty() {
+        places.push(format!("{path}/.well-known/openid-configuration"));
+    }
+    let at = |place: String| {
+        let mut url = issuer.clone();
+        url.set_path(&place);
+        url
+    };
+    places.into_iter().map(at).collect()
+}
+
 /// Members of the metadata that requests for tokens and logins need. An endpoint that is neither encrypted nor on this machine counts as
 /// missing.
 #[derive(Debug, Clone)]

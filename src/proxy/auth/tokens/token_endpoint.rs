@@ -14,7 +14,7 @@ use url::{Url, form_urlencoded};
 
 use super::client_signer::ASSERTION_TYPE;
 use super::grant::Grant;
-use super::issuer_metadata::IssuerMetadata;
+use super::issuer_metadata::{IssuerMetadata, metadata_urls};
 use super::oauth_client::{Endpoint, OauthClient};
 use super::token_reply::{Granted, demanded_claims, error_code, refusal_reason, token_reply};
 use crate::outbound::HttpClient;
@@ -296,27 +296,29 @@ impl TokenEndpoint {
         })
     }
 
-    /// The metadata of an issuer.
+    /// The metadata of an issuer: the first of its documents that can be used.
     pub(crate) async fn metadata(&self, issuer: &Url) -> Result<IssuerMetadata, TokenRefusal> {
-        let own = issuer.as_str().trim_end_matches('/');
-        let url = Url::parse(&format!("{own}/.well-known/openid-configuration"))
-            .map_err(|_| TokenRefusal::Failed("the issuer is not a valid URL".into()))?;
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        let request = Request {
-            method: Method::GET,
-            url,
-            headers,
-            body: None,
-            may_stream: false,
-        };
-        let reply = self.send(request).await?;
-        if !reply.status.is_success() {
-            return Err(TokenRefusal::Failed(
-                format!("the issuer answered {} when asked for its token endpoint", reply.status.as_u16()).into(),
-            ));
+        let mut problem = None;
+        for url in metadata_urls(issuer) {
+            let request = Request {
+                method: Method::GET,
+                url,
+                headers: HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]),
+                body: None,
+                may_stream: false,
+            };
+            let reply = self.send(request).await?;
+            if !reply.status.is_success() {
+                let status = reply.status.as_u16();
+                problem.get_or_insert_with(|| format!("the issuer answered {status} when asked for its token endpoint").into());
+                continue;
+            }
+            match IssuerMetadata::read(&reply.body, issuer) {
+                Ok(metadata) => return Ok(metadata),
+                Err(why) => problem = Some(why.into()),
+            }
         }
-        IssuerMetadata::read(&reply.body, issuer).map_err(|why| TokenRefusal::Failed(why.into()))
+        Err(TokenRefusal::Failed(problem.unwrap_or_default()))
     }
 
     /// Sends these parameters, with the client's credentials, to another endpoint of the same server, and returns its answer; of a refusal,
