@@ -90,7 +90,10 @@ impl Authenticator {
         refused: Option<&Arc<AccessToken>>,
         deadline: Instant,
     ) -> Result<Option<Arc<AccessToken>>, CallError> {
-        let late = |_| CallError::Credential("no access token came in time; nothing was sent".into());
+        let late = |_| match refused {
+            Some(_) => CallError::Credential("no other access token came in time".into()),
+            None => CallError::Credential("no access token came in time; nothing was sent".into()),
+        };
         match self {
             Self::Token(source) => timeout_at(deadline, source.token(refused)).await.map_err(late)?.map(Some),
             Self::Exchange(exchange) => timeout_at(deadline, exchange.token(caller, refused)).await.map_err(late)?.map(Some),
@@ -181,7 +184,13 @@ impl<'c> CallAuthentication<'c> {
             None | Some(Authenticator::Signature(_)) => false,
             Some(Authenticator::Digest(digest)) => digest.learn(response),
             Some(authenticator) => {
-                let fresh = authenticator.token(self.caller, self.token.as_ref(), deadline).await?;
+                let fresh = authenticator.token(self.caller, self.token.as_ref(), deadline).await;
+                let fresh = fresh.map_err(|error| match error {
+                    CallError::Credential(why) => {
+                        CallError::Credential(format!("the API answered 401 to the access token of this server, and {why}").into())
+                    }
+                    other => other,
+                })?;
                 let refused = std::mem::replace(&mut self.token, fresh);
                 self.spent.extend(refused.map(|token| Arc::clone(&token.redactor)));
                 true

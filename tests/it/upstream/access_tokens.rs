@@ -273,6 +273,42 @@ fn a_token_is_refreshed_before_it_expires_and_a_refusal_is_told_once() {
 }
 
 #[test]
+fn a_call_whose_token_cannot_be_renewed_says_that_the_api_answered_401() {
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = std::sync::Mutex::new(released);
+    let asked = AtomicUsize::new(0);
+    let upstream = Upstream::start(Box::new(move |request| {
+        if request.path() != "/token" {
+            return reply(401, &[], b"");
+        }
+        match asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            0 => reply(200, &[], br#"{"access_token":"first-token","token_type":"bearer"}"#),
+            1 => reply(400, &[], br#"{"error":"invalid_scope"}"#),
+            _ => {
+                let _ = released.lock().unwrap().recv_timeout(TIMEOUT);
+                Vec::new()
+            }
+        }
+    }));
+    let spec = oauth_document("/token");
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url, "--timeout", "1"];
+    let mut session = Session::start_with(&args, &CLIENT);
+    for expected in [
+        "the token endpoint answered 400 (invalid_scope)",
+        "no other access token came in time",
+    ] {
+        let result = session.call("pets", &json!({"body": {}}));
+        let said = text(&result);
+        assert!(
+            said.contains("the API answered 401 to the access token of this server, and") && said.contains(expected),
+            "{said}"
+        );
+        assert!(!said.contains("nothing was sent"), "{said}");
+    }
+    release.send(()).unwrap();
+}
+
+#[test]
 fn p47_a_document_does_not_decide_who_gets_the_clients_secret() {
     let (upstream, thief) = (authority(""), Upstream::echo());
     let spec = oauth_document(&format!("{}/token", thief.url));

@@ -139,6 +139,11 @@ impl TokenExchange {
             return Err(sign_in(NOTHING_SENT, &why, None));
         };
         let user = caller.key();
+        let begin = if refused.is_some() {
+            "the API refused the user's token, and "
+        } else {
+            NOTHING_SENT
+        };
         let expired = || {
             let claims = None;
             let challenge = SignInChallenge {
@@ -146,7 +151,7 @@ impl TokenExchange {
                 claims,
                 is_expired: true,
             };
-            sign_in(NOTHING_SENT, "the user's token has ended", Some(challenge))
+            sign_in(begin, "the user's token has ended", Some(challenge))
         };
         if subject.lifetime().is_none() {
             return Err(expired());
@@ -185,14 +190,7 @@ impl TokenExchange {
         });
         let token = outcome.map_err(|failure| match failure {
             ExchangeFailure::OfEndpoint(error) => error,
-            ExchangeFailure::OfUser { why, challenge, .. } => {
-                let begin = if refused.is_some() {
-                    "the API refused the user's token, and "
-                } else {
-                    NOTHING_SENT
-                };
-                sign_in(begin, why, challenge)
-            }
+            ExchangeFailure::OfUser { why, challenge, .. } => sign_in(begin, why, challenge),
         })?;
         // The exchange may have taken a while.
         subject.lifetime().map(|_| token).ok_or_else(expired)
