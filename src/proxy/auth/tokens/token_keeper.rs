@@ -47,7 +47,7 @@ struct SharedTokens {
 pub(crate) struct TokenTurn<'k> {
     keeper: &'k TokenKeeper,
     lock: Option<RecordLock>,
-    file: Option<LockedTokenStore<'k>>,
+    file: Option<LockedTokenStore>,
     newest: Option<StoredToken>,
 }
 
@@ -149,7 +149,7 @@ impl TokenKeeper {
             .filter(|newest| before.is_none_or(|before| newest.generation > before))?;
         if let Some(file) = &self.file {
             match file.lock().await {
-                Ok(mut locked) => locked.save(&self.owner, &newest),
+                Ok(locked) => locked.save(&self.owner, &newest).await,
                 Err(_) => file.save_later(&self.owner, &newest),
             }
         }
@@ -279,7 +279,7 @@ impl TokenTurn<'_> {
     /// It does not, or the new token could not be written; in words for a model.
     pub(crate) async fn begin_renewal(&mut self) -> Result<(), &'static str> {
         if let Some(file) = &mut self.file {
-            file.reserve()?;
+            file.reserve().await?;
         }
         let Some(shared) = &self.keeper.shared else { return Ok(()) };
         let Some(lock) = &self.lock else { return Err(OCCUPIED) };
@@ -297,8 +297,8 @@ impl TokenTurn<'_> {
             login: self.newest.as_ref().and_then(|newest| newest.login.clone()),
             ..token
         };
-        if let Some(file) = &mut self.file {
-            file.save(&self.keeper.owner, &token);
+        if let Some(file) = self.file.take() {
+            file.save(&self.keeper.owner, &token).await;
         }
         if let Some(shared) = &self.keeper.shared {
             shared.learn(token.clone());

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
 use super::stored_token::{StoredToken, TokenOwner, TokenRecord};
@@ -62,8 +63,8 @@ struct Versioned {
 }
 
 /// The file while no other process writes it.
-pub(crate) struct LockedTokenStore<'s> {
-    store: &'s TokenStore,
+pub(crate) struct LockedTokenStore {
+    store: TokenStore,
     _lock: File,
     /// File that will replace the store, with room for a new token.
     reserved: Option<File>,
@@ -184,7 +185,7 @@ impl TokenStore {
     }
 
     /// This process's turn, if it is free now.
-    fn try_lock(&self) -> Option<LockedTokenStore<'_>> {
+    fn try_lock(&self) -> Option<LockedTokenStore> {
         let lock = self.open_lock().ok()?;
         lock.try_lock().ok()?;
         Some(LockedTokenStore::new(self, lock))
@@ -194,7 +195,7 @@ impl TokenStore {
     ///
     /// # Errors
     /// It did not come in time, or the lock cannot be had; in words for a model.
-    pub(crate) async fn lock(&self) -> Result<LockedTokenStore<'_>, &'static str> {
+    pub(crate) async fn lock(&self) -> Result<LockedTokenStore, &'static str> {
         let deadline = Instant::now() + LOCK_TIMEOUT;
         let lock = self.open_lock().map_err(|error| {
             tracing::error!("the lock of the token store `{}` cannot be opened: {error}", self.path.display());
@@ -277,10 +278,10 @@ impl TokenStore {
     }
 }
 
-impl<'s> LockedTokenStore<'s> {
-    fn new(store: &'s TokenStore, lock: File) -> Self {
+impl LockedTokenStore {
+    fn new(store: &TokenStore, lock: File) -> Self {
         Self {
-            store,
+            store: store.clone(),
             _lock: lock,
             reserved: None,
         }
@@ -299,11 +300,14 @@ impl<'s> LockedTokenStore<'s> {
         Ok(self.store.unsaved.newest(owner, record.map(StoredToken::from)))
     }
 
-    /// Writes the tokens of an owner unless the file holds newer ones. What cannot be written is written later.
-    pub(crate) fn save(&mut self, owner: &TokenOwner, token: &StoredToken) {
-        if let Err(problem) = self.put_newer(owner, token) {
+    /// Writes the tokens of an owner unless the file holds newer ones, and ends the turn. What cannot be written is written later.
+    pub(crate) async fn save(mut self, owner: &TokenOwner, token: &StoredToken) {
+        let store = self.store.clone();
+        let (of, kept) = (owner.clone(), token.clone());
+        let written = spawn_blocking(move || self.put_newer(&of, &kept)).await;
+        if let Err(problem) = written.unwrap_or_else(|error| Err(error.to_string())) {
             tracing::error!("the token store cannot be written ({problem}); until it can, a token is lost with this process");
-            self.store.save_later(owner, token);
+            store.save_later(owner, token);
         }
     }
 
@@ -345,24 +349,26 @@ impl<'s> LockedTokenStore<'s> {
     ///
     /// # Errors
     /// It could not be written; in words for a model.
-    pub(crate) fn reserve(&mut self) -> Result<(), &'static str> {
-        let mut reserve = || {
-            let length = std::fs::metadata(&self.store.path).map_or(0, |metadata| metadata.len());
+    pub(crate) async fn reserve(&mut self) -> Result<(), &'static str> {
+        let store = self.store.clone();
+        let reserved = spawn_blocking(move || {
+            let length = std::fs::metadata(&store.path).map_or(0, |metadata| metadata.len());
             let room = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(RESERVED_BYTES);
-            let mut file = self.store.create_new_file()?;
+            let mut file = store.create_new_file()?;
             file.write_all(&vec![0; room])?;
             file.sync_all()?;
             file.rewind()?;
-            self.reserved = Some(file);
-            Ok(())
-        };
-        reserve().map_err(|error: io::Error| {
+            Ok(file)
+        });
+        let reserved = reserved.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        self.reserved = Some(reserved.map_err(|error| {
             tracing::error!(
                 "the token store `{}` cannot be written: {error}; no refresh token is used until it can",
                 self.store.path.display()
             );
             "the token store of this server cannot be written, and without it the refresh token must not be used"
-        })
+        })?);
+        Ok(())
     }
 
     fn write(&mut self, file: StoreFile) -> Result<(), String> {
@@ -409,11 +415,14 @@ async fn save_unsaved(store: TokenStore) {
         sleep(pause).await;
         pause = max_pause.min(pause * 2);
         if let Some(mut locked) = store.try_lock() {
-            for (owner, token) in store.unsaved.all() {
-                if let Err(problem) = locked.put_newer(&owner, &token) {
-                    tracing::debug!("the token store cannot be written yet: {problem}");
+            let writing = spawn_blocking(move || {
+                for (owner, token) in locked.store.unsaved.all() {
+                    if let Err(problem) = locked.put_newer(&owner, &token) {
+                        tracing::debug!("the token store cannot be written yet: {problem}");
+                    }
                 }
-            }
+            });
+            let _ = writing.await;
         }
         if store.unsaved.is_done() {
             tracing::info!("the token store is written again");
