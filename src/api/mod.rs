@@ -9,6 +9,7 @@ mod bound_tools;
 mod call_end;
 mod called;
 pub(crate) mod clashes;
+mod closed_paths;
 mod collected_pages;
 mod finished_tools;
 pub(crate) mod name;
@@ -16,7 +17,6 @@ mod options;
 #[cfg(test)]
 mod repair_proptests;
 mod repaired_arguments;
-mod reserved_paths;
 mod rules;
 mod scheme_fields;
 pub(crate) mod search;
@@ -35,8 +35,8 @@ use thiserror::Error;
 use self::bound_tool::BoundTool;
 use self::bound_tools::{BoundTools, bind_tools};
 use self::call_end::end_call;
+use self::closed_paths::closed_paths;
 use self::finished_tools::FinishedTools;
-use self::reserved_paths::{ReadPath, known_paths, reserve_paths};
 use self::rules::{explain_unmatched, rule_secrets};
 use crate::annotate::enforcement::{Restriction, summarize_restrictions};
 use crate::annotate::list::unfinished_tool::InputOptions;
@@ -44,7 +44,8 @@ use crate::annotate::names::nearest_name;
 use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, ToolSummary, annotate};
 use crate::observe::call::note_outcome;
 use crate::outbound::Clients;
-use crate::proxy::waiting::status_url::AskedPath;
+use crate::proxy::caller::shown_tools::ShownTools;
+use crate::proxy::request::closed_paths::{ClosedPaths, PathGuard};
 use crate::proxy::{ApiProxy, Binder, CallError, NoteKind, ReplyCache, RequestedPages, ShownTool, Tenant, link_etags, render_error};
 use crate::search::SearchIndex;
 use crate::spec::operation::rules::AccessDemand;
@@ -117,8 +118,8 @@ pub struct Api {
     /// Settings for the input schemas that are made on first use.
     inputs: InputOptions,
     finished_tools: FinishedTools,
-    /// The paths that a URL of a reply is compared with, made on first use.
-    read_paths: OnceLock<Vec<ReadPath>>,
+    /// The paths of all operations, read on first use.
+    closed_paths: OnceLock<ClosedPaths>,
 }
 
 impl Api {
@@ -146,7 +147,6 @@ impl Api {
         if !wrong.is_empty() {
             return Err(BuildError::CredentialSettings(wrong));
         }
-        let known = known_paths(&document, &operations, &options.annotate);
         let annotated = annotate_operations(&document, operations, &mut binder, &options.annotate);
         let BoundTools {
             tools,
@@ -158,7 +158,6 @@ impl Api {
         let tenants = options.tenants.as_ref();
         let (tenants, of_tenants) = tenants.map(|tenants| binder.bind_tenants(tenants, options.cache)).unzip();
         link_etags(bound.iter_mut().map(|tool| &mut tool.target));
-        reserve_paths(&mut bound, &known, &options.annotate);
         let found = binder.finish();
         diagnostics.extend(found.diagnostics);
         diagnostics.extend(annotated.diagnostics);
@@ -218,7 +217,7 @@ impl Api {
                 filter: options.annotate.filter,
             },
             finished_tools: FinishedTools::default(),
-            read_paths: OnceLock::new(),
+            closed_paths: OnceLock::new(),
         };
         Ok((api, diagnostics))
     }
@@ -389,7 +388,7 @@ impl Api {
         on_missing: OnMissingCredential,
         caller: &Caller,
     ) -> Option<Result<Request, Box<ToolResult>>> {
-        Some(self.preview_at(self.find(name)?, arguments, on_missing, caller))
+        Some(self.preview_at(self.find(name)?, arguments, on_missing, caller, &ShownTools::default()))
     }
 
     /// The request of the tool at that place, like [`Api::preview`].
@@ -399,6 +398,7 @@ impl Api {
         arguments: Option<JsonObject>,
         on_missing: OnMissingCredential,
         caller: &Caller,
+        shown: &ShownTools,
     ) -> Result<Request, Box<ToolResult>> {
         let (_, bound) = self.at(index);
         let try_preview = || {
@@ -407,11 +407,23 @@ impl Api {
                 route.credential()?;
             }
             let checked = self.wire_arguments(index, arguments.unwrap_or_default())?;
-            self.proxy.preview(route, &bound.target, checked.arguments, on_missing)
+            let guard = self.paths_of(bound).map(|paths| PathGuard { paths, shown });
+            self.proxy.preview(route, &bound.target, checked.arguments, on_missing, guard)
         };
         try_preview()
             .inspect_err(|error| note_outcome(error.outcome()))
             .map_err(|error| Box::new(render_error(&bound.target.operation, &error)))
+    }
+
+    /// The paths of all operations of the document.
+    fn closed_paths(&self) -> &ClosedPaths {
+        self.closed_paths.get_or_init(|| closed_paths(&self.proxy.document, &self.bound))
+    }
+
+    /// The same for a tool whose values are part of its path.
+    fn paths_of(&self, bound: &BoundTool) -> Option<&ClosedPaths> {
+        let has_values = bound.target.operation.template.variables().next().is_some();
+        has_values.then(|| self.closed_paths())
     }
 
     async fn run(
@@ -426,7 +438,8 @@ impl Api {
         route.credential()?;
         let mut checked = self.checked_arguments(index, arguments.unwrap_or_default()).await?;
         let pages = RequestedPages::take(&bound.target.operation, &mut checked.arguments, &mut caller);
-        let call = self.proxy.prepare(route, &bound.target, checked.arguments, true, &caller)?;
+        let paths = self.paths_of(bound);
+        let mut call = self.proxy.prepare(route, &bound.target, checked.arguments, true, &caller, paths)?;
         // On the heap: they are most of what a call holds, and what waits for a call is moved from place to place.
         let (reply, pages) = Box::pin(self.reply(index, &call, &caller, pages)).await?;
         let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
@@ -434,8 +447,8 @@ impl Api {
         let mut result = if pages.is_some() || !call.is_awaited(&reply) {
             Box::pin(self.proxy.finish(&call, reply, pages, shown_tool)).await
         } else {
-            let is_open = |path: &AskedPath<'_>| self.may_read(path, shown_tool);
-            let awaited = Box::pin(self.proxy.await_end(&call, reply, &is_open)).await;
+            call.paths = Some(self.closed_paths());
+            let awaited = Box::pin(self.proxy.await_end(&call, reply)).await;
             Box::pin(self.proxy.finish_awaited(&call, awaited, shown_tool)).await
         };
         let remarks = checked.repairs.into_iter().chain(checked.body_problems);

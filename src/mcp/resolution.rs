@@ -18,6 +18,7 @@ use crate::json::JsonObject;
 use crate::observe::call::{note, note_outcome};
 use crate::observe::outcome::CallOutcome;
 use crate::proxy::caller::client_grant::{ClientGrant, Permission};
+use crate::proxy::caller::shown_tools::ShownTools;
 use crate::proxy::caller::wait_place::WaitPlace;
 use crate::proxy::{NoteKind, Request, ToolResult};
 
@@ -199,6 +200,14 @@ impl ResolvedCall {
         &self.view.path
     }
 
+    /// The tools of its API that the caller may list at the endpoint.
+    fn shown_tools(&self) -> ShownTools {
+        ShownTools {
+            permissions: self.rights.as_ref().map(|rights| Arc::clone(rights.of_tools())),
+            reads_only: self.view.reads_only,
+        }
+    }
+
     /// Its API as the caller sees it.
     fn visible(&self) -> VisibleApi<'_> {
         VisibleApi::new(&self.of, 0, &self.view, self.rights.as_deref())
@@ -235,7 +244,10 @@ impl ResolvedCall {
 
     /// The request that the call would make, without credentials, or the result that it would end in before anything is sent.
     pub(crate) fn preview(&self, on_missing: OnMissingCredential, caller: &Caller) -> Result<Request, Box<ToolResult>> {
-        self.of.api.preview_at(self.tool, self.arguments.clone(), on_missing, caller)
+        let shown = self.shown_tools();
+        self.of
+            .api
+            .preview_at(self.tool, self.arguments.clone(), on_missing, caller, &shown)
     }
 
     /// Returns true if a person must confirm it. A call that goes on starts nothing.
@@ -265,7 +277,8 @@ impl ResolvedCall {
     }
 
     /// Makes the call. Dropping the future ends the request.
-    pub(crate) async fn call(mut self, caller: Caller) -> ToolResult {
+    pub(crate) async fn call(mut self, mut caller: Caller) -> ToolResult {
+        caller.shown = self.shown_tools();
         if let Some((_, meta_tool)) = &self.meta_tool {
             tracing::debug!(tool = %self.offered().tool.name, meta_tool, "called through a meta-tool");
         }

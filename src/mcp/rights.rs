@@ -38,7 +38,7 @@ struct RightsKey {
 
 /// Permission of a caller for each operation of an API.
 pub(crate) struct Rights {
-    of_tools: Box<[Permission]>,
+    of_tools: Arc<[Permission]>,
 }
 
 /// Rights of a caller at an endpoint, for each API.
@@ -112,9 +112,14 @@ impl Rights {
                 .map(|(place, _)| key.by_rule.get(place).copied().unwrap_or(Permission::Denied));
             of_rules.fold(of_effect, Permission::max)
         };
-        let of_tools: Box<[Permission]> = api.indexes().map(may).collect();
+        let of_tools: Arc<[Permission]> = api.indexes().map(may).collect();
         let is_all = of_tools.iter().all(|permission| *permission == Permission::Granted);
         (!is_all).then(|| Arc::new(Self { of_tools }))
+    }
+
+    /// Returns the permission for each operation, by its place.
+    pub(crate) fn of_tools(&self) -> &Arc<[Permission]> {
+        &self.of_tools
     }
 
     /// Returns the permission for an operation.

@@ -21,7 +21,6 @@ use super::redact::Redactor;
 use super::redact::names::carries_credential;
 use super::request::ExpectedReply;
 use super::request::base_url::{ApiLocation, BaseUrls, Destination};
-use super::request::reserved_path::PathPattern;
 use super::request::target::BaseUrl;
 use super::response::render::OutputContract;
 use super::response::reply_headers::{DeclaredHeader, EtagUse, declared_headers, if_match_argument};
@@ -81,8 +80,6 @@ pub(crate) struct BoundOperation {
     /// The input schema with the names on the wire, if some had to be changed.
     pub(super) wire: Option<Box<WireSchema>>,
     pub(super) contract: OutputContract,
-    /// The paths of other operations, which no value with slashes may reach.
-    pub(crate) reserved_paths: Vec<PathPattern>,
     /// Made on first use: most tools of a large API are never called.
     pub(super) expected: OnceLock<ExpectedReply>,
     /// The headers that are declared for replies, read on first use.
@@ -290,7 +287,6 @@ impl<'a> Binder<'a> {
             is_read_only: rules.is_read_only,
             wire: rules.wire,
             contract: rules.contract,
-            reserved_paths: Vec::new(),
             expected: OnceLock::new(),
             declared_headers: OnceLock::new(),
             etag_use: None,

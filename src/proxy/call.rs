@@ -29,6 +29,7 @@ use super::error::CallError;
 use super::exchange::CallOptions;
 use super::files::FilePlan;
 use super::redact::Redactor;
+use super::request::closed_paths::{ClosedPaths, PathGuard};
 use super::request::fixed::check_fixed_arguments;
 use super::request::target::BaseUrl;
 use super::request::{self, ExpectedReply, Injected, Request, RequestTemplate};
@@ -73,6 +74,8 @@ pub(crate) struct PreparedCall<'c> {
     pub(super) upstream: &'c Upstream,
     pub(super) credential: &'c Credential,
     pub(super) caller: &'c Caller,
+    /// The paths of all operations, if a value or the URL of a reply could be one of them.
+    pub(crate) paths: Option<&'c ClosedPaths>,
     /// Arguments with the names on the wire.
     pub(super) arguments: JsonObject,
     /// The client's headers that go upstream, and what takes them out of the reply.
@@ -83,6 +86,16 @@ pub(crate) struct PreparedCall<'c> {
     deadline: Instant,
     /// Limits of time and size.
     options: Cow<'c, CallOptions>,
+}
+
+impl PreparedCall<'_> {
+    /// Keeps its path and the URLs of its replies from operations that its caller may not call.
+    pub(super) fn guard(&self) -> Option<PathGuard<'_>> {
+        self.paths.map(|paths| PathGuard {
+            paths,
+            shown: &self.caller.shown,
+        })
+    }
 }
 
 /// Options for sending a call.
@@ -113,6 +126,7 @@ impl ApiProxy {
         target: &BoundOperation,
         arguments: JsonObject,
         on_missing: OnMissingCredential,
+        guard: Option<PathGuard<'_>>,
     ) -> Result<Request, CallError> {
         let masked = match (route.access, on_missing) {
             (OperationAccess::Granted(credential), _) => credential.masked(),
@@ -121,7 +135,7 @@ impl ApiProxy {
         };
         let (base, _) = route.destination()?;
         let completed = target.complete_arguments(arguments, true, None)?;
-        let mut request = self.request(target, base, &completed.arguments, &masked)?;
+        let mut request = self.request(target, base, &completed.arguments, &masked, guard)?;
         if target.rules.is_some() {
             show_masks(&mut request);
         }
@@ -139,6 +153,7 @@ impl ApiProxy {
         arguments: JsonObject,
         are_all: bool,
         caller: &'c Caller,
+        paths: Option<&'c ClosedPaths>,
     ) -> Result<PreparedCall<'c>, CallError> {
         let started = Instant::now();
         let credential = route.credential()?;
@@ -154,6 +169,7 @@ impl ApiProxy {
             client_secrets: (!secrets.is_empty()).then(|| Redactor::for_values(secrets.iter().map(String::as_bytes))),
             forwarded: self.forwarded(credential, caller)?,
             caller,
+            paths,
             started,
             deadline: started + self.options.timeout,
             options: Cow::Borrowed(&self.options),
@@ -217,7 +233,8 @@ impl ApiProxy {
 
     /// The request of a call with everything but the `Authorization` that is made anew for each request.
     fn outgoing_request(&self, call: &PreparedCall<'_>) -> Result<Request, CallError> {
-        let mut request = self.request(call.target, call.base, &call.arguments, &call.credential.fixed)?;
+        let injected = &call.credential.fixed;
+        let mut request = self.request(call.target, call.base, &call.arguments, injected, call.guard())?;
         if let Some((headers, _)) = &call.forwarded {
             request
                 .headers
@@ -303,7 +320,14 @@ impl ApiProxy {
         format!(" ({})", text::one_line(&cause))
     }
 
-    fn request(&self, target: &BoundOperation, base: &BaseUrl, arguments: &JsonObject, injected: &Injected) -> Result<Request, CallError> {
+    fn request(
+        &self,
+        target: &BoundOperation,
+        base: &BaseUrl,
+        arguments: &JsonObject,
+        injected: &Injected,
+        guard: Option<PathGuard<'_>>,
+    ) -> Result<Request, CallError> {
         let operation = &target.operation;
         let expected = target.expected.get_or_init(|| ExpectedReply::new(&self.document, operation));
         let template = RequestTemplate {
@@ -313,7 +337,7 @@ impl ApiProxy {
             expected,
             injected,
             files: self.options.files.as_ref(),
-            reserved_paths: &target.reserved_paths,
+            guard,
         };
         let request = request::build(&template, arguments)?;
         check_fixed_arguments(&template, arguments, &request)?;

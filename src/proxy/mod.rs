@@ -40,7 +40,6 @@ pub(crate) use self::pages::RequestedPages;
 pub use self::request::Request;
 pub use self::request::base_url::Destination;
 pub(crate) use self::request::body::payload::Payload;
-pub(crate) use self::request::reserved_path::PathPattern;
 pub use self::response::Response;
 pub(crate) use self::response::filter;
 pub(crate) use self::response::page_report::PageReport;

@@ -5,6 +5,7 @@ pub(crate) mod client_key;
 pub(crate) mod client_values;
 pub(crate) mod fair_share;
 pub(crate) mod scopes;
+pub(crate) mod shown_tools;
 pub(crate) mod subject;
 pub(crate) mod wait_place;
 
@@ -17,6 +18,7 @@ use http::header::HeaderMap;
 
 use self::client_grant::{ClientGrant, NO_TOKEN};
 use self::client_key::ClientKey;
+use self::shown_tools::ShownTools;
 use self::subject::SubjectToken;
 use self::wait_place::WaitPlace;
 use crate::json::JsonObject;
@@ -71,6 +73,8 @@ pub struct Caller {
     pub(crate) headers: HeaderMap,
     /// Reports how the call goes on, if the client asked for it.
     pub(crate) progress: Option<ReportProgress>,
+    /// The tools that it may list.
+    pub(crate) shown: ShownTools,
     /// Place of its call, with which it goes on waiting for an operation.
     pub(crate) waiting: Option<Arc<WaitPlace>>,
 }

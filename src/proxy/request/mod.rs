@@ -9,10 +9,11 @@
 
 pub(crate) mod base_url;
 pub(crate) mod body;
+pub(crate) mod closed_paths;
 pub(crate) mod fixed;
+mod path_readings;
 #[cfg(test)]
 mod proptests;
-pub(crate) mod reserved_path;
 pub(crate) mod style;
 pub(crate) mod target;
 
@@ -23,7 +24,7 @@ use url::Url;
 
 use self::body::file_root::FileRoot;
 use self::body::payload::Payload;
-use self::reserved_path::PathPattern;
+use self::closed_paths::{AskedPath, PathGuard};
 use self::style::Keep;
 use self::target::{BaseUrl, PathValue, TargetError};
 use super::error::CallError;
@@ -109,8 +110,8 @@ pub(crate) struct RequestTemplate<'a> {
     pub injected: &'a Injected,
     /// Folder from which files may be sent.
     pub files: Option<&'a FileRoot>,
-    /// The paths of other operations, which no value with slashes may reach.
-    pub reserved_paths: &'a [PathPattern],
+    /// The paths of all operations, if a value could make the path that of another one.
+    pub guard: Option<PathGuard<'a>>,
 }
 
 /// Makes the request of a call with these arguments, under the keys of the input schema.
@@ -157,7 +158,7 @@ pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Valu
         );
     }
     let url = base.target(&operation.template, &path, &query)?;
-    refuse_reserved_paths(template, &path, &url)?;
+    refuse_other_operations(template, &path, &url)?;
     let content = write_content(template, arguments, &mut headers)?;
     for name in injected.headers.keys() {
         headers.remove(name);
@@ -190,30 +191,38 @@ fn refuse_injected_names(operation: &Operation, query: &[(String, String)], inje
     Ok(())
 }
 
-/// A value with slashes must not reach the path of another operation, and no value the path of one that its caller may not call.
-fn refuse_reserved_paths(template: &RequestTemplate<'_>, path: &[PathValue], url: &Url) -> Result<(), TargetError> {
-    let spanning = path.iter().find(|value| value.segments > 1 || value.encoded.is_empty());
-    let Some(value) = spanning.or(path.last()).filter(|_| !template.reserved_paths.is_empty()) else {
+/// Refuses values with which a server could read the path as that of another operation.
+fn refuse_other_operations(template: &RequestTemplate<'_>, path: &[PathValue], url: &Url) -> Result<(), TargetError> {
+    let (Some(guard), Some(last)) = (&template.guard, path.last()) else {
         return Ok(());
     };
-    let base = template.base.url().path().trim_end_matches('/');
-    let finished = url.path().strip_prefix(base).ok_or(TargetError::Assertion)?;
-    let mut reserved = template
-        .reserved_paths
-        .iter()
-        .filter(|reserved| reserved.concerns(spanning.is_some()));
-    // Many servers answer a path and the same path with a slash at its end alike.
-    let bare = |path: &'_ str| {
-        path.strip_suffix('/')
-            .filter(|_| value.encoded.is_empty())
-            .unwrap_or(path)
-            .to_owned()
+    let spanning = path.iter().find(|value| value.segments > 1 || value.encoded.is_empty());
+    let asked = AskedPath {
+        full: url.path(),
+        base: template.base.url().path().trim_end_matches('/').len(),
+        in_value: spanning.map(|_| slashes_in_values(template, path)),
     };
-    let (bare_url, bare_finished) = (bare(url.path()), bare(finished));
-    if reserved.any(|reserved| reserved.is_reached_by(url.path(), finished) || reserved.is_reached_by(&bare_url, &bare_finished)) {
-        return Err(TargetError::OtherOperation(value.name.clone()));
+    if guard.refuses(template.operation, &asked) {
+        let odd = path.iter().find(|value| value.encoded.contains('%'));
+        let name = spanning.or(odd).unwrap_or(last).name.clone();
+        return Err(TargetError::OtherOperation(name));
     }
     Ok(())
+}
+
+/// For each slash of the path below the base path, true if it is in a value.
+fn slashes_in_values(template: &RequestTemplate<'_>, path: &[PathValue]) -> Vec<bool> {
+    let mut slashes = Vec::new();
+    for segment in &template.operation.template.segments {
+        slashes.push(false);
+        for part in segment {
+            let value = path
+                .iter()
+                .find(|value| matches!(part, TemplatePart::Variable(name) if *name == value.name));
+            slashes.extend((1..value.map_or(1, |value| value.segments)).map(|_| true));
+        }
+    }
+    slashes
 }
 
 /// The content of the body, whose media type is added to the headers.
@@ -510,7 +519,7 @@ mod tests {
             expected: &ExpectedReply::new(&document, &operations[0]),
             injected: fixed,
             files: None,
-            reserved_paths: &[],
+            guard: None,
         };
         build(&template, arguments.as_object().unwrap())
     }

@@ -24,7 +24,7 @@ fn request(path: &str, operation: &Value, arguments: &Value) -> Result<Request, 
         expected: &ExpectedReply::new(&document, &operations[0]),
         injected: &Injected::default(),
         files: None,
-        reserved_paths: &[],
+        guard: None,
     };
     build(&template, arguments.as_object().unwrap())
 }

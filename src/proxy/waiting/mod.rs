@@ -22,7 +22,7 @@ use self::recognize::{FoundStatus, StatusKind, header_url, recognize, settings};
 use self::remark::{Unfinished, WaitRemark};
 use self::requests::{FoundResult, checked_url, location_of, url_of_state};
 use self::schedule::Schedule;
-use self::status_url::{IsOpen, UrlRefusal, path_and_query};
+use self::status_url::{UrlRefusal, path_and_query};
 use self::verdict::{Progress, StatusVerdict};
 use super::call::{ApiProxy, PreparedCall};
 use super::caller::{Caller, ReportProgress};
@@ -51,7 +51,6 @@ struct Wait<'c> {
     call: &'c PreparedCall<'c>,
     /// The caller, whose progress is not that of single requests.
     caller: Caller,
-    is_open: IsOpen<'c>,
     state: WaitState,
     /// The last reply that says something.
     latest: Option<Reply>,
@@ -85,7 +84,7 @@ impl PreparedCall<'_> {
 
 impl ApiProxy {
     /// Waits until the operation is done whose first reply is given.
-    pub(crate) async fn await_end(&self, call: &PreparedCall<'_>, reply: Reply, is_open: IsOpen<'_>) -> EndedWait {
+    pub(crate) async fn await_end(&self, call: &PreparedCall<'_>, reply: Reply) -> EndedWait {
         let operation = &call.target.operation;
         let Some(found) = recognize(operation, &reply.response) else {
             return EndedWait {
@@ -93,7 +92,7 @@ impl ApiProxy {
                 remark: None,
             };
         };
-        let state = match self.state_of(call, found, &reply, is_open) {
+        let state = match self.state_of(call, found, &reply) {
             Ok(state) => state,
             Err(why) => {
                 return EndedWait {
@@ -106,7 +105,6 @@ impl ApiProxy {
             proxy: self,
             call,
             caller: quiet(call.caller),
-            is_open,
             state,
             failure: None,
             reported: call.caller.progress.as_ref().map(ReportProgress::last).unwrap_or_default(),
@@ -118,12 +116,11 @@ impl ApiProxy {
     }
 
     /// Goes on with a wait. With `is_look`, asks for the status once, and at once.
-    pub(crate) async fn resume(&self, call: &PreparedCall<'_>, state: WaitState, is_look: bool, is_open: IsOpen<'_>) -> EndedWait {
+    pub(crate) async fn resume(&self, call: &PreparedCall<'_>, state: WaitState, is_look: bool) -> EndedWait {
         let mut wait = Wait {
             proxy: self,
             call,
             caller: quiet(call.caller),
-            is_open,
             state,
             failure: None,
             reported: call.caller.progress.as_ref().map(ReportProgress::last).unwrap_or_default(),
@@ -174,13 +171,7 @@ impl ApiProxy {
     ///
     /// # Errors
     /// The reason for which the status is not asked for, as the end of a sentence.
-    fn state_of(
-        &self,
-        call: &PreparedCall<'_>,
-        found: FoundStatus<'_>,
-        reply: &Reply,
-        is_open: IsOpen<'_>,
-    ) -> Result<WaitState, &'static str> {
+    fn state_of(&self, call: &PreparedCall<'_>, found: FoundStatus<'_>, reply: &Reply) -> Result<WaitState, &'static str> {
         let operation = &call.target.operation;
         let response = &reply.response;
         let settings = settings(operation);
@@ -188,24 +179,24 @@ impl ApiProxy {
         let original = self.original_url(call).ok_or("its request cannot be made again")?;
         let (kind, url) = match found {
             FoundStatus::Url(kind, text) => {
-                let url = checked_url(call, &text, &original, kind, is_open).map_err(UrlRefusal::describe)?;
+                let url = checked_url(call, &text, &original, kind).map_err(UrlRefusal::describe)?;
                 (kind, path_and_query(&url))
             }
             FoundStatus::Own => {
                 let own = path_and_query(&original);
-                checked_url(call, &own, &original, StatusKind::Own, is_open).map_err(UrlRefusal::describe)?;
+                checked_url(call, &own, &original, StatusKind::Own).map_err(UrlRefusal::describe)?;
                 (StatusKind::Own, own)
             }
             FoundStatus::Operation(named) => {
                 let url = self.url_of_named(call, named, response, &call.arguments);
                 let url = url.ok_or("the reply lacks an argument of the operation that the operator names for it")?;
-                let checked = checked_url(call, &path_and_query(&url), &original, StatusKind::Operation, is_open);
+                let checked = checked_url(call, &path_and_query(&url), &original, StatusKind::Operation);
                 (StatusKind::Operation, path_and_query(&checked.map_err(UrlRefusal::describe)?))
             }
         };
         let schedule = Schedule::begin(settings.and_then(|settings| settings.interval), response, now);
         let mut state = WaitState::new(&call.target.tool, url, kind, path_and_query(&original), schedule, now);
-        state.location = location_of(call, response, &original, is_open);
+        state.location = location_of(call, response, &original);
         state.arguments = self.arguments_of_result(call);
         Ok(state)
     }
@@ -261,7 +252,7 @@ impl Wait<'_> {
     /// Asks once.
     async fn step(&mut self, deadline: Instant) -> Step {
         let operation = &self.call.target.operation;
-        let url = url_of_state(self.call, &self.state, self.is_open);
+        let url = url_of_state(self.call, &self.state);
         let url = match url {
             Ok(url) => url,
             Err(refusal) => return Step::End(WaitRemark::NotAsked(refusal.describe())),
@@ -301,7 +292,7 @@ impl Wait<'_> {
                 self.progress = self.proxy.progress_of(self.call, &reply);
                 self.state.schedule.advance(Some(&reply.response), SystemTime::now());
                 let newer = header_url(self.state.kind, &reply.response);
-                let location = location_of(self.call, &reply.response, &url, self.is_open);
+                let location = location_of(self.call, &reply.response, &url);
                 self.state.location = location.or(self.state.location.take());
                 self.keep(reply);
                 match newer.map(|newer| self.move_to(&newer, &url)) {
@@ -335,7 +326,7 @@ impl Wait<'_> {
                 }
             }
             StatusVerdict::Done => {
-                let result = self.proxy.result_url(self.call, &self.state, &reply.response, &url, self.is_open);
+                let result = self.proxy.result_url(self.call, &self.state, &reply.response, &url);
                 self.keep(reply);
                 match result {
                     FoundResult::Status => self.done(None).await,
@@ -361,7 +352,7 @@ impl Wait<'_> {
 
     /// Continues with another URL of a reply.
     fn move_to(&mut self, text: &str, from: &url::Url) -> Result<(), UrlRefusal> {
-        let url = checked_url(self.call, text, from, self.state.kind, self.is_open)?;
+        let url = checked_url(self.call, text, from, self.state.kind)?;
         self.state.url = path_and_query(&url);
         Ok(())
     }

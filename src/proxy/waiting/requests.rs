@@ -9,7 +9,7 @@ use url::Url;
 
 use super::handle::WaitState;
 use super::recognize::{StatusKind, header_url, settings};
-use super::status_url::{IsOpen, MAX_BYTES, StatusUrl, UrlRefusal, path_and_query};
+use super::status_url::{MAX_BYTES, StatusUrl, UrlRefusal, path_and_query};
 use super::verdict::json_of;
 use crate::json::JsonObject;
 use crate::observe::call::note;
@@ -186,7 +186,7 @@ impl ApiProxy {
             expected: &ExpectedReply::new(&self.document, operation),
             injected: &Injected::default(),
             files: None,
-            reserved_paths: &[],
+            guard: None,
         };
         request::build(&template, arguments).ok().map(|request| request.url)
     }
@@ -236,16 +236,9 @@ impl ApiProxy {
     }
 
     /// Finds the result of an operation that is done, whose last status is given.
-    pub(super) fn result_url(
-        &self,
-        call: &PreparedCall<'_>,
-        state: &WaitState,
-        status: &Response,
-        from: &Url,
-        is_open: IsOpen<'_>,
-    ) -> FoundResult {
+    pub(super) fn result_url(&self, call: &PreparedCall<'_>, state: &WaitState, status: &Response, from: &Url) -> FoundResult {
         let operation = &call.target.operation;
-        let checked = |kind: StatusKind, text: &str| match checked_url(call, text, from, kind, is_open) {
+        let checked = |kind: StatusKind, text: &str| match checked_url(call, text, from, kind) {
             Ok(url) => FoundResult::Url(kind, url),
             Err(refusal) => FoundResult::Refused(refusal),
         };
@@ -403,14 +396,8 @@ fn named_template<'c>(call: &'c PreparedCall<'_>, kind: StatusKind) -> Option<&'
 ///
 /// # Errors
 /// [`UrlRefusal`]
-pub(super) fn checked_url(
-    call: &PreparedCall<'_>,
-    text: &str,
-    from: &Url,
-    kind: StatusKind,
-    is_open: IsOpen<'_>,
-) -> Result<Url, UrlRefusal> {
-    let mut url = StatusUrl::read(text, from, call.base, named_template(call, kind), is_open)?.into_url();
+pub(super) fn checked_url(call: &PreparedCall<'_>, text: &str, from: &Url, kind: StatusKind) -> Result<Url, UrlRefusal> {
+    let mut url = StatusUrl::read(text, from, call.base, named_template(call, kind), call.guard())?.into_url();
     // A reply may repeat what the operator adds to each request.
     let injected = &call.credential.fixed.query;
     let is_added = |pair: &str| {
@@ -434,19 +421,14 @@ pub(super) fn checked_url(
 ///
 /// # Errors
 /// [`UrlRefusal`], if what is served has changed since.
-pub(super) fn url_of_state(call: &PreparedCall<'_>, state: &WaitState, is_open: IsOpen<'_>) -> Result<Url, UrlRefusal> {
-    checked_url(call, &state.url, call.base.url(), state.kind, is_open)
+pub(super) fn url_of_state(call: &PreparedCall<'_>, state: &WaitState) -> Result<Url, UrlRefusal> {
+    checked_url(call, &state.url, call.base.url(), state.kind)
 }
 
 /// Path and query of the URL in `Location`, or the reason for which it is not requested.
-pub(super) fn location_of(
-    call: &PreparedCall<'_>,
-    response: &Response,
-    from: &Url,
-    is_open: IsOpen<'_>,
-) -> Option<Result<String, UrlRefusal>> {
+pub(super) fn location_of(call: &PreparedCall<'_>, response: &Response, from: &Url) -> Option<Result<String, UrlRefusal>> {
     let location = header_url(StatusKind::Location, response)?;
-    let url = checked_url(call, &location, from, StatusKind::Location, is_open);
+    let url = checked_url(call, &location, from, StatusKind::Location);
     Some(url.map(|url| path_and_query(&url)))
 }
 

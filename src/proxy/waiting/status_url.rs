@@ -5,26 +5,15 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::proxy::redact::secrets::MARK;
+use crate::proxy::request::closed_paths::{AskedPath, PathGuard};
 use crate::proxy::request::target::BaseUrl;
 use crate::spec::PathTemplate;
 use crate::spec::operation::template::has_dot_segment;
 
 /// The longest URL, in bytes.
 pub(super) const MAX_BYTES: usize = 4096;
-
-/// Path of the API that is to be asked for.
-#[derive(Debug)]
-pub(crate) struct AskedPath<'p> {
-    /// The path with the base path.
-    pub(crate) full: &'p str,
-    /// The path without the base path.
-    pub(crate) below: &'p str,
-    /// The template of the operation that a rule names for it.
-    pub(crate) named: Option<&'p PathTemplate>,
-}
-
-/// Function that returns true if the caller may read this path of the API.
-pub(crate) type IsOpen<'a> = &'a (dyn Fn(&AskedPath<'_>) -> bool + Sync);
+/// The longest path of one, in bytes.
+const MAX_PATH_BYTES: usize = 2048;
 
 /// URL of the API that a reply names, which was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +46,7 @@ impl UrlRefusal {
     pub(crate) fn describe(self) -> &'static str {
         match self {
             Self::Malformed => "it is not a plain URL: it has a user, a fragment, a backslash or a control character, or cannot be read",
-            Self::TooLong => "it has more than 4096 bytes",
+            Self::TooLong => "it has more than 4096 bytes, or its path more than 2048",
             Self::Elsewhere => "it leads to another scheme, host or port than the API has",
             Self::BesideBase => "it leads out of the base path of the API",
             Self::HiddenEnd => {
@@ -82,7 +71,7 @@ impl StatusUrl {
         request: &Url,
         base: &BaseUrl,
         named: Option<&PathTemplate>,
-        is_open: IsOpen<'_>,
+        guard: Option<PathGuard<'_>>,
     ) -> Result<Self, UrlRefusal> {
         if text.len() > MAX_BYTES {
             return Err(UrlRefusal::TooLong);
@@ -106,24 +95,24 @@ impl StatusUrl {
         if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
             return Err(UrlRefusal::Malformed);
         }
-        if url.as_str().len() > MAX_BYTES {
+        if url.as_str().len() > MAX_BYTES || url.path().len() > MAX_PATH_BYTES {
             return Err(UrlRefusal::TooLong);
         }
         if has_dot_segment(url.path()) {
             return Err(UrlRefusal::Climbs);
         }
         let root = own.path().trim_end_matches('/');
-        let below = url.path().strip_prefix(root).filter(|below| below.starts_with('/'));
-        let below = below.ok_or(UrlRefusal::BesideBase)?;
+        let below = url.path().strip_prefix(root);
+        below.filter(|below| below.starts_with('/')).ok_or(UrlRefusal::BesideBase)?;
         if has_hidden_end(url.path()) {
             return Err(UrlRefusal::HiddenEnd);
         }
         let asked = AskedPath {
             full: url.path(),
-            below,
-            named,
+            base: root.len(),
+            in_value: None,
         };
-        if !is_open(&asked) {
+        if guard.is_none_or(|guard| guard.refuses_url(&asked, named)) {
             return Err(UrlRefusal::Closed);
         }
         Ok(Self(url))
@@ -157,13 +146,28 @@ fn has_hidden_end(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use http::Method;
+
     use super::*;
+    use crate::proxy::caller::shown_tools::ShownTools;
+    use crate::proxy::request::closed_paths::{ClosedPaths, DeclaredOperation};
 
     fn read(base: &str, text: &str) -> Result<String, UrlRefusal> {
         let base = BaseUrl::new(Url::parse(base).unwrap());
         let request = base.url().join("exports").unwrap();
-        let is_open = |path: &AskedPath<'_>| !path.below.starts_with("/secret");
-        StatusUrl::read(text, &request, &base, None, &is_open).map(|url| path_and_query(&url.into_url()))
+        let template = PathTemplate::parse("/secret").unwrap();
+        let secret = DeclaredOperation {
+            method: Method::GET,
+            template: &template,
+            slashes: Vec::new(),
+            has_own_base: false,
+            tool: None,
+        };
+        let guard = PathGuard {
+            paths: &ClosedPaths::new(std::iter::once(secret)),
+            shown: &ShownTools::default(),
+        };
+        StatusUrl::read(text, &request, &base, None, Some(guard)).map(|url| path_and_query(&url.into_url()))
     }
 
     #[test]

@@ -362,8 +362,7 @@ fn caller_of(parts: &mut Parts, client: Option<AuthenticatedClient>) -> Caller {
         client,
         address: parts.extensions.get::<Peer>().map(|Peer(address)| *address),
         headers: std::mem::take(&mut parts.headers),
-        progress: None,
-        waiting: None,
+        ..Caller::default()
     }
 }
 

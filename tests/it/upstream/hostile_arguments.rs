@@ -423,3 +423,77 @@ fn p1_a_value_spans_segments_only_where_the_operator_allows_slashes() {
         assert!(upstream.received().is_empty(), "{value} was sent");
     }
 }
+
+#[test]
+fn p1_no_value_reaches_an_operation_that_is_left_out_or_confirmed() {
+    let upstream = Upstream::echo();
+    let get = |id: &str| json!({"get": {"operationId": id}});
+    let post = |id: &str| json!({"post": {"operationId": id, "summary": "Starts a box."}});
+    let spec = SpecFile::with_paths(&json!({
+        "/users/{id}": get("get_user"), "/users/{id}/keys": get("get_keys"), "/users/me": get("get_me"),
+        "/reports/{id}": get("get_report"), "/reports/payroll": get("get_payroll"), "/files/{path}": get("get_file"),
+        "/projects/{id}": get("get_project"), "/projects/{id}/issues": get("get_issues"),
+        "/boxes/{id}": post("start_box"),
+        "/boxes/{id}/kill": {"post": {"operationId": "kill_box", "summary": "Kills a box."}},
+        "/boxes/purge": {"post": {"operationId": "purge_boxes", "summary": "Deletes all boxes."}},
+    }));
+    let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    std::fs::write(config.path(), "tool_exclude: [get_keys, get_payroll]\nconfirm: destructive\n").unwrap();
+    let path = config.path().to_str().unwrap();
+    let arguments = ["serve", "--config", path, "--spec", spec.path(), "--base-url", &upstream.url];
+    let mut session = Session::start(&arguments);
+    for (tool, values) in [
+        (
+            "get_user",
+            &[
+                "7/keys",
+                "7\\keys",
+                "7%2Fkeys",
+                "7/keys/",
+                "7/KEYS",
+                "7/keys.json",
+                "7/keys;a=b",
+                "7;a=b/keys",
+                "7//keys",
+                "7/keys\0",
+                "7/keys?x",
+                "7/keys ",
+                "a/b/keys",
+                "7%252Fkeys",
+            ][..],
+        ),
+        (
+            "get_report",
+            &[
+                "payroll",
+                "Payroll",
+                "payroll.json",
+                "payroll/",
+                "payroll;x",
+                "payroll.",
+                "%70ayroll",
+            ],
+        ),
+        ("start_box", &["7/kill", "purge", "7%5Ckill"]),
+    ] {
+        for value in values {
+            let result = session.call(tool, &json!({"id": value}));
+            let text = result["content"][0]["text"].as_str().unwrap();
+            assert!(text.contains("another operation"), "{tool} {value:?}: {text}");
+            assert!(upstream.received().is_empty(), "{tool} {value:?} was sent");
+        }
+    }
+    // Neighbours: nothing is closed there.
+    for (tool, argument, value, expected) in [
+        ("get_user", "id", "me", "/users/me"),
+        ("get_user", "id", "7/photos", "/users/7%2Fphotos"),
+        ("get_project", "id", "group/project", "/projects/group%2Fproject"),
+        ("get_project", "id", "group/issues", "/projects/group%2Fissues"),
+        ("get_file", "path", "a/keys", "/files/a%2Fkeys"),
+        ("get_report", "id", "payrolls", "/reports/payrolls"),
+        ("start_box", "id", "7/restart", "/boxes/7%2Frestart"),
+    ] {
+        session.call(tool, &json!({argument: value}));
+        assert_eq!(upstream.take_one().path(), expected, "{tool} {value}");
+    }
+}

@@ -1,0 +1,146 @@
+//! How servers may read a path. They decode an encoded slash or keep it, take a backslash for a
+//! slash, drop parameters of segments, empty segments, spaces and what is behind a NUL, and take
+//! the name of a format for no part of the path.
+
+use percent_encoding::percent_decode_str;
+
+/// How many times a path may be encoded, and how many segments it may have: its readings then take
+/// bounded time.
+const MAX_ROUNDS: usize = 4;
+const MAX_SEGMENTS: usize = 256;
+
+/// A segment of a path, in lower case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub(super) text: String,
+    /// True if the slash before it is part of a value.
+    pub(super) is_in_value: bool,
+}
+
+type Reading = Vec<Segment>;
+
+/// Returns the readings of a path, without empty segments and in lower case; `None` if it is
+/// encoded too many times or has too many segments. `in_value` is true for each slash that is part
+/// of a value.
+pub(super) fn path_readings(path: &str, in_value: &[bool]) -> Option<Vec<Reading>> {
+    let segments = path.split('/').skip(1).enumerate();
+    let mut encoded: Reading = segments
+        .map(|(index, text)| Segment {
+            text: text.to_owned(),
+            is_in_value: in_value.get(index).copied().unwrap_or_default(),
+        })
+        .collect();
+    let mut readings = Vec::new();
+    for _ in 0..=MAX_ROUNDS {
+        let slashes = encoded.iter().map(|segment| segment.text.matches(['/', '\\']).count() + 1);
+        if slashes.sum::<usize>() > MAX_SEGMENTS {
+            return None;
+        }
+        let decoded = changed(&encoded, &['%'], decoded_once);
+        readings.extend(readings_of(encoded));
+        match decoded {
+            Some(decoded) => encoded = decoded,
+            None => return Some(readings),
+        }
+    }
+    None
+}
+
+/// Returns the readings of a path that is not decoded further.
+fn readings_of(path: Reading) -> Vec<Reading> {
+    let steps: [fn(&Reading) -> Option<Reading>; 6] = [
+        without_parameters,
+        |reading| split(reading, &['/']),
+        |reading| split(reading, &['/', '\\']),
+        without_parameters,
+        without_rest,
+        |reading| changed(reading, &[' ', '.'], |text| text.trim_matches([' ', '.']).to_owned()),
+    ];
+    let mut readings = vec![path];
+    for step in steps {
+        let more: Vec<Reading> = readings.iter().filter_map(step).collect();
+        readings.extend(more);
+    }
+    for reading in &mut readings {
+        reading.retain(|segment| !segment.text.is_empty());
+        for segment in reading {
+            segment.text = segment.text.to_lowercase();
+        }
+    }
+    let plain = |reading: &Reading| {
+        let (last, before) = reading.split_last()?;
+        let text = without_format(&last.text)?.to_owned();
+        Some([before, &[Segment { text, ..*last }]].concat())
+    };
+    let plain: Vec<Reading> = readings.iter().filter_map(plain).collect();
+    readings.extend(plain);
+    readings
+}
+
+/// Returns the reading with other texts; `None` if they are the same. Only a text with one of the
+/// characters is changed.
+fn changed(reading: &Reading, characters: &[char], change: impl Fn(&str) -> String) -> Option<Reading> {
+    let holds = |segment: &Segment| segment.text.contains(characters);
+    if !reading.iter().any(holds) {
+        return None;
+    }
+    let change = |segment: &Segment| Segment {
+        text: change(&segment.text),
+        ..*segment
+    };
+    let other: Reading = reading.iter().map(change).collect();
+    (other != *reading).then_some(other)
+}
+
+/// Drops parameters of segments (RFC 3986 section 3.3).
+fn without_parameters(reading: &Reading) -> Option<Reading> {
+    let name = |text: &str| text.split(';').next().unwrap_or_default().to_owned();
+    changed(reading, &[';'], name)
+}
+
+fn split(reading: &Reading, slashes: &[char]) -> Option<Reading> {
+    let holds = |segment: &Segment| segment.text.contains(slashes);
+    let parts = |segment: &Segment| -> Reading {
+        let texts = segment.text.split(slashes).enumerate();
+        let part = |(index, text): (usize, &str)| Segment {
+            text: text.to_owned(),
+            is_in_value: index > 0 || segment.is_in_value,
+        };
+        texts.map(part).collect()
+    };
+    reading.iter().any(holds).then(|| reading.iter().flat_map(parts).collect())
+}
+
+/// Drops what is behind a character at which texts or paths end.
+fn without_rest(reading: &Reading) -> Option<Reading> {
+    const ENDS: [char; 3] = ['\0', '?', '#'];
+    let end = reading.iter().position(|segment| segment.text.contains(ENDS))?;
+    let mut kept = reading.get(..=end)?.to_vec();
+    let last = kept.last_mut()?;
+    last.text = last.text.split(ENDS).next().unwrap_or_default().to_owned();
+    Some(kept)
+}
+
+/// Returns the text without the name of a format at its end, if it has one: some servers answer
+/// `/reports.json` with what is at `/reports`.
+pub(super) fn without_format(text: &str) -> Option<&str> {
+    let (plain, format) = text.rsplit_once('.')?;
+    let is_format = (1..=5).contains(&format.len()) && format.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_format.then_some(plain)
+}
+
+fn decoded_once(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// Decodes a text until nothing is encoded.
+pub(super) fn fully_decoded(text: &str) -> String {
+    let mut decoded = text.to_owned();
+    loop {
+        let next = decoded_once(&decoded);
+        if next == decoded {
+            return decoded;
+        }
+        decoded = next;
+    }
+}
