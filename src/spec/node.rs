@@ -10,7 +10,7 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::members::{NeedsParser, find_member, split_array, split_object};
+use super::members::{NeedsParser, array_items, find_member, split_array, split_object};
 use super::span::Span;
 
 /// The key under which `serde_json` hands a number to a visitor when numbers keep all their digits.
@@ -128,13 +128,9 @@ impl<'a> Node<'a> {
         Some(items.into_iter().map(|item| self.inner(item.get())).collect())
     }
 
-    /// Shows the items one after the other, and keeps none of them; whether the value is an array.
-    pub fn each_item(self, visit: impl FnMut(Node<'a>)) -> bool {
-        if !self.text.starts_with('[') {
-            return false;
-        }
-        let mut deserializer = serde_json::Deserializer::from_str(self.text);
-        serde::Deserializer::deserialize_seq(&mut deserializer, Items { around: self, visit }).is_ok()
+    /// Returns the items one after the other, without a list of them, or `None` if the value is not an array.
+    pub(crate) fn items(self) -> Option<impl Iterator<Item = Node<'a>>> {
+        Some(array_items(self.text)?.map(move |item| self.inner(item)))
     }
 
     /// Returns the strings among the items; none if the value is not an array.
@@ -236,27 +232,6 @@ impl<'a> Object<'a> {
 /// A file is at most 1 GiB, and twice that if YAML became JSON: below 4 GiB.
 fn offset_in_file(offset: usize) -> u32 {
     u32::try_from(offset).unwrap_or(u32::MAX)
-}
-
-/// Shows each item of an array.
-struct Items<'a, F> {
-    around: Node<'a>,
-    visit: F,
-}
-
-impl<'de, F: FnMut(Node<'de>)> Visitor<'de> for Items<'de, F> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
-        while let Some(item) = seq.next_element::<&'de RawValue>()? {
-            (self.visit)(self.around.inner(item.get()));
-        }
-        Ok(())
-    }
 }
 
 /// Opens a whole JSON text: checks all of it, and returns the root's members if it is an object.

@@ -118,16 +118,16 @@ fn is_json(page: &str) -> bool {
 /// Returns the kind of a list, and the number of its items; `None` if the value is not a list.
 fn kind_of(node: Node<'_>) -> Option<(ListKind, usize)> {
     let (mut count, mut objects) = (0, 0);
-    let is_list = node.each_item(|item| {
+    for item in node.items()? {
         count += 1;
         objects += usize::from(item.text().starts_with('{'));
-    });
+    }
     let kind = match count {
         0 => ListKind::Empty,
         _ if count == objects => ListKind::Objects,
         _ => ListKind::Others,
     };
-    is_list.then_some((kind, count))
+    Some((kind, count))
 }
 
 /// A name of a reply for a note.

@@ -97,7 +97,7 @@ impl<'p> NumberedPage<'p, '_> {
 
     /// The number of items of the longest list of the reply.
     fn items(&self) -> Option<u64> {
-        let lists = self.objects.first()?.iter().filter_map(|(_, node)| node.array());
-        lists.map(|items| items.len() as u64).max()
+        let lists = self.objects.first()?.iter().filter_map(|(_, node)| node.items());
+        lists.map(|items| items.count() as u64).max()
     }
 }

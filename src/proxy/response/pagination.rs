@@ -123,7 +123,7 @@ pub(crate) fn count_without_items(response: &Response) -> Option<u64> {
     let is_list = |node: &Node<'_>| node.text().starts_with('[');
     let mut lists = members.iter().map(|(_, node)| node).chain([root]).filter(is_list).peekable();
     lists.peek()?;
-    if !lists.all(|list| list.array().is_some_and(|items| items.is_empty())) {
+    if !lists.all(|list| list.items().is_some_and(|mut items| items.next().is_none())) {
         return None;
     }
     let counts = members
@@ -361,7 +361,7 @@ fn last_id(object: &Object<'_>) -> Option<Value> {
     if !object.boolean("has_more")? {
         return None;
     }
-    object.get("data")?.array()?.last()?.object()?.get("id")?.value()
+    object.get("data")?.items()?.last()?.object()?.get("id")?.value()
 }
 
 fn is_cursor(value: &Value) -> bool {

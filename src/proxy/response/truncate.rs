@@ -116,21 +116,18 @@ impl Cutter<'_> {
         let (mut kept, mut count, mut first) = (0_usize, 0_usize, None);
         let mut room = Some(budget.saturating_sub(2));
         self.out.push('[');
-        node.each_item(|item| {
-            let text = item.text().trim_end();
-            room = room.and_then(|room| room.checked_sub(text.len() + 1));
-            if count == 0 {
-                first = Some(item);
-            }
+        for item in node.items().into_iter().flatten() {
+            room = room.and_then(|room| room.checked_sub(item.text().len() + 1));
+            first.get_or_insert(item);
             count += 1;
             if room.is_some() {
                 if kept > 0 {
                     self.out.push(',');
                 }
-                self.out.push_str(text);
+                self.out.push_str(item.text());
                 kept += 1;
             }
-        });
+        }
         // One item that is too long for all is better than none.
         if let Some(first) = first.filter(|_| kept == 0 && budget > MIN_BUDGET) {
             self.descend(|place| pointer::push_index(place, 0), first, budget - 2);
@@ -209,14 +206,8 @@ impl<'n> Member<'n> {
 
     /// The bytes of a list with its first item alone; `None` for what is not a list, or one that is empty.
     fn least_list(&self) -> Option<usize> {
-        if !self.node.text().starts_with('[') {
-            return None;
-        }
-        let mut first = None;
-        self.node.each_item(|item| {
-            first.get_or_insert(item.text().trim_end().len());
-        });
-        Some((3 + first?).min(self.size))
+        let first = self.node.items()?.next()?;
+        Some((3 + first.text().len()).min(self.size))
     }
 }
 
