@@ -14,7 +14,8 @@ use super::caller::fair_share::may_take_place;
 /// The unit of counting. What is smaller is not counted, so that small messages are never refused.
 const BLOCK_BYTES: usize = 8 << 10;
 
-/// One long reply is made into a result at a time for each of so many bytes: several copies of it exist meanwhile.
+/// One long reply is made into a result at a time for each of so many bytes, because several copies of it exist meanwhile. One thread is
+/// left for short ones.
 const BYTES_PER_TURN: usize = 64 << 20;
 
 /// The memory that requests and replies in flight may take. Clones count together.
@@ -55,7 +56,7 @@ impl MemoryBudget {
         Self(Arc::new(CountedMemory {
             blocks: bytes / BLOCK_BYTES,
             held: Mutex::default(),
-            turns: Semaphore::new((bytes / BYTES_PER_TURN).clamp(1, cores)),
+            turns: Semaphore::new((bytes / BYTES_PER_TURN).clamp(1, (cores - 1).max(1))),
         }))
     }
 

@@ -25,7 +25,7 @@ const CACHE_AGE_KEY: &str = "openapi-mcp/cacheAge";
 
 impl ApiProxy {
     /// Waits for the turn of a long reply.
-    pub(super) async fn long_reply_turn(&self, response: &Response) -> Option<SemaphorePermit<'_>> {
+    pub(crate) async fn long_reply_turn(&self, response: &Response) -> Option<SemaphorePermit<'_>> {
         if response.body.len() > LONG_REPLY_BYTES {
             return self.options.memory.turn().await;
         }

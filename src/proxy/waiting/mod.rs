@@ -9,6 +9,7 @@ pub(crate) mod recognize;
 pub(crate) mod remark;
 pub(crate) mod requests;
 pub(crate) mod schedule;
+mod status_body;
 pub(crate) mod status_url;
 pub(crate) mod verdict;
 
@@ -18,10 +19,11 @@ use http::header::LOCATION;
 
 use self::handle::{HandleScope, WaitState};
 use self::places::WaitingPlace;
-use self::recognize::{FoundStatus, StatusKind, header_url, recognize, settings};
+use self::recognize::{FoundStatus, StatusKind, header_url, is_possible, recognize, settings};
 use self::remark::{Unfinished, WaitRemark};
 use self::requests::{FoundResult, checked_url, location_of, url_of_state};
 use self::schedule::Schedule;
+use self::status_body::StatusBody;
 use self::status_url::{UrlRefusal, path_and_query};
 use self::verdict::{Progress, StatusVerdict};
 use super::call::{ApiProxy, PreparedCall};
@@ -78,7 +80,7 @@ impl PreparedCall<'_> {
     /// Returns true if its operation may be done only after this reply, or keeps such replies from becoming files at once.
     pub(crate) fn is_awaited(&self, reply: &Reply) -> bool {
         let operation = &self.target.operation;
-        operation.may_wait() || recognize(operation, &reply.response).is_some()
+        operation.may_wait() || is_possible(operation, &reply.response)
     }
 }
 
@@ -86,13 +88,18 @@ impl ApiProxy {
     /// Waits until the operation is done whose first reply is given.
     pub(crate) async fn await_end(&self, call: &PreparedCall<'_>, reply: Reply) -> EndedWait {
         let operation = &call.target.operation;
-        let Some(found) = recognize(operation, &reply.response) else {
+        let body = if is_possible(operation, &reply.response) {
+            self.read_status(call, &reply).await
+        } else {
+            StatusBody::default()
+        };
+        let Some(found) = recognize(operation, &reply.response, &body) else {
             return EndedWait {
                 reply: Some(reply),
                 remark: None,
             };
         };
-        let state = match self.state_of(call, found, &reply) {
+        let state = match self.state_of(call, found, &reply, &body) {
             Ok(state) => state,
             Err(why) => {
                 return EndedWait {
@@ -108,7 +115,7 @@ impl ApiProxy {
             state,
             failure: None,
             reported: call.caller.progress.as_ref().map(ReportProgress::last).unwrap_or_default(),
-            progress: self.progress_of(call, &reply),
+            progress: self.progress_of(call, &reply, &body),
             latest: Some(reply),
         };
         let remark = wait.run(false).await;
@@ -156,9 +163,15 @@ impl ApiProxy {
         result
     }
 
+    /// Reads what a reply says of its operation; a long one in turn with other long replies.
+    async fn read_status(&self, call: &PreparedCall<'_>, reply: &Reply) -> StatusBody {
+        let _turn = self.long_reply_turn(&reply.response).await;
+        StatusBody::read(&reply.response, settings(&call.target.operation))
+    }
+
     /// The words of a reply about an operation that runs, without secrets.
-    fn progress_of(&self, call: &PreparedCall<'_>, reply: &Reply) -> Progress {
-        match StatusVerdict::of(&reply.response, settings(&call.target.operation)) {
+    fn progress_of(&self, call: &PreparedCall<'_>, reply: &Reply, body: &StatusBody) -> Progress {
+        match StatusVerdict::of(&reply.response, body, settings(&call.target.operation)) {
             StatusVerdict::Running(progress) => Progress {
                 word: progress.word.map(|word| self.without_secrets(call, reply, word)),
                 ..progress
@@ -171,7 +184,13 @@ impl ApiProxy {
     ///
     /// # Errors
     /// The reason for which the status is not asked for, as the end of a sentence.
-    fn state_of(&self, call: &PreparedCall<'_>, found: FoundStatus<'_>, reply: &Reply) -> Result<WaitState, &'static str> {
+    fn state_of(
+        &self,
+        call: &PreparedCall<'_>,
+        found: FoundStatus<'_>,
+        reply: &Reply,
+        body: &StatusBody,
+    ) -> Result<WaitState, &'static str> {
         let operation = &call.target.operation;
         let response = &reply.response;
         let settings = settings(operation);
@@ -188,7 +207,7 @@ impl ApiProxy {
                 (StatusKind::Own, own)
             }
             FoundStatus::Operation(named) => {
-                let url = self.url_of_named(call, named, response, &call.arguments);
+                let url = self.url_of_named(call, named, body, &call.arguments);
                 let url = url.ok_or("the reply lacks an argument of the operation that the operator names for it")?;
                 let checked = checked_url(call, &path_and_query(&url), &original, StatusKind::Operation);
                 (StatusKind::Operation, path_and_query(&checked.map_err(UrlRefusal::describe)?))
@@ -251,7 +270,6 @@ impl Wait<'_> {
 
     /// Asks once.
     async fn step(&mut self, deadline: Instant) -> Step {
-        let operation = &self.call.target.operation;
         let url = url_of_state(self.call, &self.state);
         let url = match url {
             Ok(url) => url,
@@ -270,7 +288,13 @@ impl Wait<'_> {
                 return Step::End(self.unfinished(Some(format!("Its status could not be asked for: {error}."))));
             }
         };
-        let verdict = StatusVerdict::of(&reply.response, settings(operation));
+        // Of a result, the status code alone is judged.
+        let body = if self.state.is_done {
+            StatusBody::default()
+        } else {
+            self.proxy.read_status(self.call, &reply).await
+        };
+        let verdict = StatusVerdict::of(&reply.response, &body, settings(&self.call.target.operation));
         self.failure = None;
         if verdict == StatusVerdict::Unknown {
             self.state.schedule.advance(Some(&reply.response), SystemTime::now());
@@ -289,7 +313,7 @@ impl Wait<'_> {
                 Step::End(WaitRemark::Refused)
             }
             StatusVerdict::Running(_) => {
-                self.progress = self.proxy.progress_of(self.call, &reply);
+                self.progress = self.proxy.progress_of(self.call, &reply, &body);
                 self.state.schedule.advance(Some(&reply.response), SystemTime::now());
                 let newer = header_url(self.state.kind, &reply.response);
                 let location = location_of(self.call, &reply.response, &url);
@@ -326,7 +350,7 @@ impl Wait<'_> {
                 }
             }
             StatusVerdict::Done => {
-                let result = self.proxy.result_url(self.call, &self.state, &reply.response, &url);
+                let result = self.proxy.result_url(self.call, &self.state, &body, &url);
                 self.keep(reply);
                 match result {
                     FoundResult::Status => self.done(None).await,

@@ -3,8 +3,10 @@
 use http::header::{HeaderName, LOCATION};
 use http::{Method, StatusCode};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::verdict::{StatusVerdict, has_final_state, json_of, unfinished_word};
+use super::status_body::StatusBody;
+use super::verdict::{StatusVerdict, has_final_state, unfinished_word};
 use crate::proxy::response::Response;
 use crate::spec::Operation;
 use crate::spec::operation::rules::{NamedRead, StatusPlace, WaitRule, WaitSettings};
@@ -61,17 +63,16 @@ pub(crate) fn header_url(kind: StatusKind, response: &Response) -> Option<String
 }
 
 /// Finds the status of an operation in its reply; `None` if the reply is final, or names none.
-pub(crate) fn recognize<'o>(operation: &'o Operation, response: &Response) -> Option<FoundStatus<'o>> {
+pub(crate) fn recognize<'o>(operation: &'o Operation, response: &Response, body: &StatusBody) -> Option<FoundStatus<'o>> {
     if !is_possible(operation, response) {
         return None;
     }
-    let body = json_of(response);
     let settings = settings(operation);
     if let Some(settings) = settings {
         let has_values = settings.done.is_some() || settings.failed.is_some();
         if has_values
             && matches!(
-                StatusVerdict::of(response, Some(settings)),
+                StatusVerdict::of(response, body, Some(settings)),
                 StatusVerdict::Done | StatusVerdict::Failed(_)
             )
             && settings.done.is_some()
@@ -81,7 +82,7 @@ pub(crate) fn recognize<'o>(operation: &'o Operation, response: &Response) -> Op
         let found = match &settings.status {
             Some(StatusPlace::Header(name)) => text(response, name).map(|url| FoundStatus::Url(StatusKind::Named, url)),
             Some(StatusPlace::Field(place)) => {
-                let url = body.as_ref().and_then(|body| body.pointer(place)?.as_str());
+                let url = body.pointer(place).and_then(Value::as_str);
                 url.map(|url| FoundStatus::Url(StatusKind::Named, url.to_owned()))
             }
             Some(StatusPlace::Operation(named)) => Some(FoundStatus::Operation(named)),
@@ -94,14 +95,14 @@ pub(crate) fn recognize<'o>(operation: &'o Operation, response: &Response) -> Op
     let is_accepted = response.status == StatusCode::ACCEPTED;
     let is_long = operation.long_running.extension.is_some();
     // A first reply that is not 202 may be the last one as well.
-    if !is_accepted && body.as_ref().is_some_and(has_final_state) {
+    if !is_accepted && has_final_state(body) {
         return None;
     }
     let monitor = || header_url(StatusKind::Monitor, response).map(|url| FoundStatus::Url(StatusKind::Monitor, url));
     let location = || header_url(StatusKind::Location, response).map(|url| FoundStatus::Url(StatusKind::Location, url));
     let is_write_of_resource = matches!(operation.method, Method::PUT | Method::PATCH);
     let own = || {
-        let is_unfinished = body.as_ref().is_some_and(|body| unfinished_word(body).is_some());
+        let is_unfinished = unfinished_word(body).is_some();
         (is_long && is_write_of_resource && is_unfinished).then_some(FoundStatus::Own)
     };
     match response.status {
@@ -117,7 +118,7 @@ pub(crate) fn recognize<'o>(operation: &'o Operation, response: &Response) -> Op
 }
 
 /// Returns true if a reply may name a status. Most may not, and their bodies are not read for it.
-fn is_possible(operation: &Operation, response: &Response) -> bool {
+pub(crate) fn is_possible(operation: &Operation, response: &Response) -> bool {
     let is_named = match &operation.rules.wait {
         Some(WaitRule::Never) => return false,
         Some(WaitRule::Wait(_)) => true,

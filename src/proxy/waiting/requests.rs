@@ -9,8 +9,8 @@ use url::Url;
 
 use super::handle::WaitState;
 use super::recognize::{StatusKind, header_url, settings};
+use super::status_body::{RESOURCE_LOCATION, StatusBody};
 use super::status_url::{MAX_BYTES, StatusUrl, UrlRefusal, path_and_query};
-use super::verdict::json_of;
 use crate::json::JsonObject;
 use crate::observe::call::note;
 use crate::proxy::auth::resolve::Credential;
@@ -193,14 +193,13 @@ impl ApiProxy {
 
     /// The URL of an operation that a rule names, with the arguments that a reply has for it. Arguments of its path that the rule does
     /// not name are those of the call.
-    pub(super) fn url_of_named(&self, call: &PreparedCall<'_>, named: &NamedRead, reply: &Response, of_call: &JsonObject) -> Option<Url> {
+    pub(super) fn url_of_named(&self, call: &PreparedCall<'_>, named: &NamedRead, body: &StatusBody, of_call: &JsonObject) -> Option<Url> {
         let operation = call.target.operation.waits_by(&named.name)?;
-        let body = json_of(reply);
         let mut arguments = JsonObject::new();
         for parameter in &operation.parameters {
             let said = named.arguments.iter().find(|(location, name, _)| parameter.is(*location, name));
             let value = match said {
-                Some((.., pointer)) => Some(body.as_ref()?.pointer(pointer).filter(|value| !value.is_null())?),
+                Some((.., pointer)) => Some(body.pointer(pointer).filter(|value| !value.is_null())?),
                 None if parameter.location == Location::Path => of_call.get(&parameter.key),
                 None => None,
             };
@@ -236,7 +235,7 @@ impl ApiProxy {
     }
 
     /// Finds the result of an operation that is done, whose last status is given.
-    pub(super) fn result_url(&self, call: &PreparedCall<'_>, state: &WaitState, status: &Response, from: &Url) -> FoundResult {
+    pub(super) fn result_url(&self, call: &PreparedCall<'_>, state: &WaitState, status: &StatusBody, from: &Url) -> FoundResult {
         let operation = &call.target.operation;
         let checked = |kind: StatusKind, text: &str| match checked_url(call, text, from, kind) {
             Ok(url) => FoundResult::Url(kind, url),
@@ -248,7 +247,7 @@ impl ApiProxy {
             Some(Err(refusal)) => FoundResult::Refused(*refusal),
             None => FoundResult::Status,
         };
-        let text_at = |place: &str| Some(json_of(status)?.pointer(place)?.as_str()?.to_owned());
+        let text_at = |place: &str| Some(status.pointer(place)?.as_str()?.to_owned());
         match settings(operation).and_then(|settings| settings.result.as_ref()) {
             Some(ResultPlace::Status) => return FoundResult::Status,
             Some(ResultPlace::Location) => return location(),
@@ -268,7 +267,7 @@ impl ApiProxy {
         }
         match (state.kind, operation.long_running.extension) {
             (StatusKind::Monitor, extension) => {
-                if let Some(resource) = text_at("/resourceLocation") {
+                if let Some(resource) = text_at(RESOURCE_LOCATION) {
                     return checked(StatusKind::Monitor, &resource);
                 }
                 match extension.unwrap_or(FinalState::Unsaid) {

@@ -4,8 +4,8 @@ use http::StatusCode;
 use http::header::LOCATION;
 use serde_json::Value;
 
-use crate::json;
-use crate::proxy::response::{Response, strip_bom};
+use super::status_body::{PERCENTS, STATES, StatusBody};
+use crate::proxy::response::Response;
 use crate::spec::operation::rules::{FieldValues, WaitSettings};
 use crate::text;
 
@@ -23,10 +23,6 @@ const FAILED: [&str; 9] = [
     "rejected",
     "timedout",
 ];
-/// Members that hold such a word.
-const STATES: [&str; 4] = ["/status", "/state", "/provisioningState", "/properties/provisioningState"];
-/// Members that say how much is done, in percent.
-const PERCENTS: [&str; 2] = ["/percentComplete", "/progress"];
 /// The longest word for a state that is shown, in bytes.
 const MAX_WORD_BYTES: usize = 60;
 
@@ -58,7 +54,7 @@ pub(crate) struct Progress {
 
 impl StatusVerdict {
     /// Reads a reply to a request for a status.
-    pub(crate) fn of(response: &Response, settings: Option<&WaitSettings>) -> Self {
+    pub(crate) fn of(response: &Response, body: &StatusBody, settings: Option<&WaitSettings>) -> Self {
         let status = response.status;
         match status {
             StatusCode::SEE_OTHER | StatusCode::FOUND | StatusCode::TEMPORARY_REDIRECT => {
@@ -70,40 +66,24 @@ impl StatusVerdict {
             _ if !status.is_success() => return Self::Refused,
             _ => {}
         }
-        let body = json_of(response);
         let settings = settings.filter(|settings| settings.done.is_some() || settings.failed.is_some());
         match settings {
-            Some(settings) => by_rule(settings, status, body.as_ref()),
-            None => by_words(status, body.as_ref()),
+            Some(settings) => by_rule(settings, status, body),
+            None => by_words(status, body),
         }
     }
 }
 
-/// The body, if it is a JSON object, in any charset.
-pub(crate) fn json_of(response: &Response) -> Option<Value> {
-    object_of(&response.body).or_else(|| {
-        let mut response = response.clone();
-        response.decode_charset();
-        object_of(&response.body)
-    })
-}
-
-fn object_of(body: &[u8]) -> Option<Value> {
-    let body = strip_bom(body);
-    let is_object = body.trim_ascii_start().starts_with(b"{");
-    is_object.then(|| json::parse_value(body).ok()).flatten()
-}
-
 /// Returns the word for the state if the body has one that is not final, or two that disagree.
-pub(crate) fn unfinished_word(body: &Value) -> Option<String> {
-    match by_words(StatusCode::OK, Some(body)) {
+pub(crate) fn unfinished_word(body: &StatusBody) -> Option<String> {
+    match by_words(StatusCode::OK, body) {
         StatusVerdict::Running(progress) => progress.word,
         _ => None,
     }
 }
 
 /// Returns true if the body has words for the state, and all are final and agree.
-pub(crate) fn has_final_state(body: &Value) -> bool {
+pub(crate) fn has_final_state(body: &StatusBody) -> bool {
     let has_word = STATES.iter().any(|place| {
         body.pointer(place)
             .is_some_and(|word| word.as_str().is_some_and(|word| !word.is_empty()))
@@ -111,10 +91,10 @@ pub(crate) fn has_final_state(body: &Value) -> bool {
     has_word && unfinished_word(body).is_none()
 }
 
-fn by_rule(settings: &WaitSettings, status: StatusCode, body: Option<&Value>) -> StatusVerdict {
+fn by_rule(settings: &WaitSettings, status: StatusCode, body: &StatusBody) -> StatusVerdict {
     let is_one_of = |values: &Option<FieldValues>| {
         let values = values.as_ref()?;
-        let found = body?.pointer(&values.field)?;
+        let found = body.pointer(&values.field)?;
         values.values.contains(found).then(|| found.as_str().map(shown))
     };
     if let Some(word) = is_one_of(&settings.failed) {
@@ -126,19 +106,19 @@ fn by_rule(settings: &WaitSettings, status: StatusCode, body: Option<&Value>) ->
     if is_one_of(&settings.done).is_some() {
         return StatusVerdict::Done;
     }
-    let word = body.and_then(|body| body.pointer(&done.field)).and_then(Value::as_str);
+    let word = body.pointer(&done.field).and_then(Value::as_str);
     // Without values for it, an operation that fails would run forever.
     if let Some(word) = word.filter(|word| settings.failed.is_none() && FAILED.contains(&folded(word).as_str())) {
         return StatusVerdict::Failed(Some(shown(word)));
     }
     StatusVerdict::Running(Progress {
         word: word.map(shown),
-        percent: body.and_then(percent),
+        percent: percent(body),
     })
 }
 
-fn by_words(status: StatusCode, body: Option<&Value>) -> StatusVerdict {
-    let texts = STATES.iter().filter_map(|place| body?.pointer(place)?.as_str());
+fn by_words(status: StatusCode, body: &StatusBody) -> StatusVerdict {
+    let texts = STATES.iter().filter_map(|place| body.pointer(place)?.as_str());
     let words: Vec<&str> = texts.filter(|word| !word.is_empty()).collect();
     let is_done = |word: &&&str| DONE.contains(&folded(word).as_str());
     let is_failed = |word: &&&str| FAILED.contains(&folded(word).as_str());
@@ -148,7 +128,7 @@ fn by_words(status: StatusCode, body: Option<&Value>) -> StatusVerdict {
     if is_running {
         return StatusVerdict::Running(Progress {
             word: first_unfinished.or(words.first()).map(|word| shown(word)),
-            percent: body.and_then(percent),
+            percent: percent(body),
         });
     }
     match failed {
@@ -158,7 +138,7 @@ fn by_words(status: StatusCode, body: Option<&Value>) -> StatusVerdict {
 }
 
 /// Returns how much is done, in whole percent.
-fn percent(body: &Value) -> Option<u64> {
+fn percent(body: &StatusBody) -> Option<u64> {
     let found = PERCENTS.iter().find_map(|place| body.pointer(place)?.as_f64())?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is between 0 and 100")]
     (0.0..=100.0).contains(&found).then(|| found.round() as u64)
@@ -191,6 +171,10 @@ mod tests {
             .into(),
             ..Response::default()
         }
+    }
+
+    fn verdict(response: &Response, settings: Option<&WaitSettings>) -> StatusVerdict {
+        StatusVerdict::of(response, &StatusBody::read(response, settings), settings)
     }
 
     fn word(verdict: &StatusVerdict) -> String {
@@ -243,12 +227,12 @@ mod tests {
             (301, json!(null), "refused"),
             (303, json!(null), "refused"),
         ] {
-            assert_eq!(word(&StatusVerdict::of(&reply(status, &body), None)), expected, "{status} {body}");
+            assert_eq!(word(&verdict(&reply(status, &body), None)), expected, "{status} {body}");
         }
         for status in [302, 303, 307] {
             let mut moved = reply(status, &json!(null));
             moved.headers.insert(LOCATION, "/result".parse().unwrap());
-            assert_eq!(word(&StatusVerdict::of(&moved, None)), "moved /result");
+            assert_eq!(word(&verdict(&moved, None)), "moved /result");
         }
     }
 
@@ -258,7 +242,7 @@ mod tests {
             let mut response = reply(200, &json!(null));
             response.body = body.into();
             response.headers.insert(http::header::CONTENT_TYPE, content_type.parse().unwrap());
-            word(&StatusVerdict::of(&response, None))
+            word(&verdict(&response, None))
         };
         let text = r#"{"status":"Running"}"#;
         let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
@@ -298,10 +282,10 @@ mod tests {
             (200, json!(null), "running -"),
             (404, json!(null), "refused"),
         ] {
-            assert_eq!(word(&StatusVerdict::of(&reply(status, &body), Some(&settings))), expected, "{body}");
+            assert_eq!(word(&verdict(&reply(status, &body), Some(&settings))), expected, "{body}");
         }
         let without_failed = WaitSettings { failed: None, ..settings };
-        let failed = StatusVerdict::of(&reply(200, &json!({"job": {"phase": "FAILED"}})), Some(&without_failed));
+        let failed = verdict(&reply(200, &json!({"job": {"phase": "FAILED"}})), Some(&without_failed));
         assert_eq!(word(&failed), "failed FAILED");
     }
 }

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::http::audit::Log;
 use crate::support::{
-    HttpServer, Received, Session, SpecFile, Upstream, call_message, command, memory, reply, run, signal, stderr, stdout, text, wait_until,
+    HttpServer, Received, Session, SpecFile, Upstream, call_message, command, memory, peak_memory, reply, run, signal, stderr, stdout,
+    text, wait_until,
 };
 
 const KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
@@ -402,6 +403,41 @@ fn many_waiting_calls_do_not_slow_others_down() {
         assert!(text(&message["result"]).contains("handle: "), "{message}");
         left.retain(|id| message["id"] != *id);
     }
+}
+
+#[test]
+fn p45_long_statuses_of_waiting_calls_neither_stop_others_nor_take_many_times_their_size() {
+    const CALLS: usize = 12;
+    let long = format!("{{\"status\":\"Running\",\"rows\":[[]{}]}}", ",[]".repeat(1 << 20));
+    let upstream = Upstream::start(Box::new(move |request| match request.path() {
+        "/exports" => reply(202, &["Location: /jobs/7"], b""),
+        "/plain" => reply(200, &[], b"plain"),
+        _ => reply(200, &["Content-Type: application/json"], long.as_bytes()),
+    }));
+    let spec = spec();
+    let mut session = Session::serving(&spec, &upstream, &["--timeout", "6"]);
+    let mut waiting: Vec<u64> = (0..CALLS)
+        .map(|_| session.post("tools/call", &json!({"name": "export", "arguments": {}})))
+        .collect();
+    wait_until("all calls wait", || {
+        upstream.received().iter().filter(|request| request.path() == "/jobs/7").count() >= CALLS
+    });
+    let mut slowest = Duration::ZERO;
+    while !waiting.is_empty() {
+        let started = Instant::now();
+        let plain = session.post("tools/call", &json!({"name": "plain", "arguments": {}}));
+        loop {
+            let message = session.receive();
+            if message["id"] == plain {
+                break;
+            }
+            assert!(text(&message["result"]).contains("Running"), "{message}");
+            waiting.retain(|id| message["id"] != *id);
+        }
+        slowest = slowest.max(started.elapsed());
+    }
+    let peak = peak_memory(session.pid());
+    assert!(slowest < Duration::from_secs(4) && peak < 240, "{slowest:?}, {peak} MiB");
 }
 
 #[test]
