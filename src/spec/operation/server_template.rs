@@ -88,12 +88,13 @@ impl ServerTemplate {
             name: name.to_owned(),
             allowed,
         };
-        let variable = self.variables.get(name).ok_or_else(|| unset(String::new()))?;
         let given = given.get(name);
-        let value = given.or(variable.default.as_ref());
-        if variable.allowed.is_empty() {
+        // OpenAPI requires that the document declares it, and the operator's value is enough without that.
+        let variable = self.variables.get(name);
+        let value = given.or(variable.and_then(|variable| variable.default.as_ref()));
+        let Some(variable) = variable.filter(|variable| !variable.allowed.is_empty()) else {
             return value.map(String::as_str).ok_or_else(|| unset(String::new()));
-        }
+        };
         if let Some(value) = value.filter(|value| variable.allowed.contains(value)) {
             return Ok(value);
         }

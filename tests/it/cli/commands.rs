@@ -344,7 +344,7 @@ fn a_dry_run_shows_the_request_and_sends_nothing() {
 #[test]
 fn a_server_of_the_document_and_its_variables_can_be_chosen() {
     let spec = SpecFile::new(
-        r#"{"openapi":"3.1.0","info":{"title":"S","version":"1"},"servers":[{"url":"https://a.example"},{"url":"https://{env}.b.example/v2","variables":{"env":{"default":"prod","enum":["prod","dev"]}}}],"paths":{"/a":{"get":{"operationId":"get"}}}}"#,
+        r#"{"openapi":"3.1.0","info":{"title":"S","version":"1"},"servers":[{"url":"https://a.example"},{"url":"https://{env}.b.example/v2","variables":{"env":{"default":"prod","enum":["prod","dev"]}}},{"url":"https://{host}/v3"}],"paths":{"/a":{"get":{"operationId":"get"}}}}"#,
     );
     let line = |flags: &[&str]| {
         let mut args = vec!["call", "--spec", spec.path(), "--dry-run=curl"];
@@ -357,5 +357,7 @@ fn a_server_of_the_document_and_its_variables_can_be_chosen() {
     assert!(line(&["--server", "2"]).contains(" https://prod.b.example/v2/a"));
     assert!(line(&["--server", "https://{env}.b.example/v2", "--server-var", "env=dev"]).contains(" https://dev.b.example/v2/a"));
     assert!(line(&["--server", "2", "--server-var", "env=evil"]).contains("one of prod, dev"));
-    assert!(line(&["--server", "3"]).contains("no server number 3"));
+    assert!(line(&["--server", "3"]).contains("--server-var host=VALUE"));
+    assert!(line(&["--server", "3", "--server-var", "host=c.example"]).contains(" https://c.example/v3/a"));
+    assert!(line(&["--server", "4"]).contains("no server number 4"));
 }
