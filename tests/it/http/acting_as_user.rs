@@ -246,6 +246,25 @@ fn p56_no_alternative_of_the_operators_takes_the_place_of_a_user() {
 }
 
 #[test]
+fn p56_an_operation_of_another_server_is_not_called_as_nobody_in_place_of_the_user() {
+    let files = tempfile::tempdir().unwrap();
+    let path = |name: &str| files.path().join(name).display().to_string();
+    let scheme = json!({"type": "http", "scheme": "bearer"});
+    let operation =
+        |id: &str, url: &str| json!({"get": {"operationId": id, "servers": [{"url": url}], "security": [{"accounts": []}, {}]}});
+    let document = json!({"openapi": "3.0.3", "info": {"title": "T", "version": "1"}, "servers": [{"url": "https://api.example"}],
+        "components": {"securitySchemes": {"accounts": scheme}},
+        "paths": {"/here": operation("here", "https://api.example"), "/away": operation("away", "https://other.example")}});
+    std::fs::write(path("spec.json"), document.to_string()).unwrap();
+    let config = json!({"spec": path("spec.json"), "auth": {"accounts": {"grant": "token-exchange", "token_url": "https://login.example/t", "client_id": "gateway"}}});
+    std::fs::write(path("config.yaml"), config.to_string()).unwrap();
+    let output = run(&["call", "--config", &path("config.yaml"), "--dry-run", "away"]);
+    assert!(stderr(&output).contains("this would not be sent"), "{output:?}");
+    let output = run(&["call", "--config", &path("config.yaml"), "--dry-run", "here"]);
+    assert!(!stderr(&output).contains("another server"), "{output:?}");
+}
+
+#[test]
 fn an_operation_gets_a_token_of_its_own_scopes() {
     let scheme = json!({"grant": "token-exchange", "operation_scopes": true, "subject_token_type": "jwt"});
     let setup = Setup::start(&scheme, Box::new(grant_all), &[]);
