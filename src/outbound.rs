@@ -127,10 +127,11 @@ impl HttpClient {
         Ok(decode_gzip(reply))
     }
 
-    /// Keeps connections without a request for that time at most, from the next request on.
+    /// Keeps connections without a request for that time at most, from the next request on. The time is halved at least, so that a server
+    /// that gives less with each reply makes few clients.
     fn keep_connections_for(&self, idle_timeout: Duration) {
         if idle_timeout < self.idle_timeout
-            && let Ok(successor) = client_with_idle_timeout(&self.options, idle_timeout)
+            && let Ok(successor) = client_with_idle_timeout(&self.options, idle_timeout.min(self.idle_timeout / 2))
         {
             // Another reply may have said so at the same time.
             let _ = self.successor.set(successor);
