@@ -232,8 +232,15 @@ impl Upstream {
         self.budget.count();
         let mut request = first;
         let mut attempt = 1;
+        let mut before: Option<Box<Result<Response, CallError>>> = None;
         loop {
             let outcome = self.send_once(request, &mut authentication, call, deadline).await;
+            // Errors of a request that did not leave say that nothing was sent.
+            if matches!(outcome, Err(CallError::RateLimited(_) | CallError::Credential(_)))
+                && let Some(before) = before
+            {
+                return (*before).map(|response| Reply::new(response, authentication.redactors()));
+            }
             let is_sent_again = attempt < MAX_ATTEMPTS
                 && (renews_credential(&outcome, &mut authentication, deadline).await?
                     || self.waits_for_retry(&outcome, attempt, retries, deadline, &mut place).await);
@@ -242,6 +249,7 @@ impl Upstream {
             }
             request = (call.make)()?;
             attempt += 1;
+            before = Some(Box::new(outcome));
         }
     }
 

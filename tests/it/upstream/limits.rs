@@ -111,6 +111,18 @@ fn p52_the_pause_before_a_retry_holds_no_place() {
 }
 
 #[test]
+fn a_repetition_that_comes_too_late_for_the_pace_gives_the_answer_before_it() {
+    let upstream = Upstream::start(Box::new(|_| reply(503, &[], b"")));
+    let mut session = session(&upstream, &["--rate-limit", "0.05", "--timeout", "10"]);
+    let result = session.call("get", &json!({}));
+    assert!(
+        text(&result).starts_with("503") && !text(&result).contains("nothing was sent"),
+        "{result}"
+    );
+    upstream.take_one();
+}
+
+#[test]
 fn p10_p14_repetitions_stay_within_the_deadline_and_can_be_switched_off() {
     let upstream = Upstream::start(Box::new(|_| reply(503, &["Retry-After: 50"], b"")));
     let started = Instant::now();
