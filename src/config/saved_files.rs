@@ -100,7 +100,11 @@ pub(crate) fn resolve_delivery(
             problems.push("--file-store: there is no randomness for the keys of links".into());
         }
         let folder = open_folder("--file-store", path, problems);
-        let store = folder.zip(keys).map(|(folder, keys)| Arc::new(FileStore::new(folder, keys, bytes)));
+        let mut unreadable = |error| problems.push(format!("--file-store: the folder `{}` cannot be read: {error}", path.display()));
+        let store = folder.zip(keys).and_then(|(folder, keys)| {
+            let store = FileStore::new(folder, keys, bytes).map_err(&mut unreadable).ok()?;
+            Some(Arc::new(store))
+        });
         if let Some(store) = &store {
             let share = u64::try_from(store.share()).unwrap_or(u64::MAX);
             if settings.max_file_bytes.is_some_and(|bytes| bytes > share) {

@@ -12,7 +12,7 @@ use super::caller::client_key::ClientKey;
 use super::caller::fair_share::may_take_place;
 
 /// The unit of counting. What is smaller is not counted, so that small messages are never refused.
-const BLOCK_BYTES: usize = 8 << 10;
+pub(super) const BLOCK_BYTES: usize = 8 << 10;
 
 /// One long reply is made into a result at a time for each of so many bytes, because several copies of it exist meanwhile. One thread is
 /// left for short ones.
@@ -69,6 +69,17 @@ impl MemoryBudget {
         }
     }
 
+    /// Memory that is taken already, and by no client.
+    pub(super) fn taken(&self, bytes: usize) -> HeldMemory {
+        let blocks = bytes / BLOCK_BYTES;
+        self.0.held.lock().unwrap_or_else(PoisonError::into_inner).all += blocks;
+        HeldMemory {
+            budget: self.clone(),
+            client: None,
+            blocks,
+        }
+    }
+
     /// Returns the number of bytes that a client may hold if others hold none.
     pub(crate) fn share(&self) -> usize {
         (self.0.blocks / 2).saturating_mul(BLOCK_BYTES)
@@ -89,7 +100,7 @@ impl MemoryBudget {
 #[derive(Debug)]
 pub(crate) struct HeldMemory {
     budget: MemoryBudget,
-    /// `None` as long as nothing is held.
+    /// `None` if no client holds anything.
     client: Option<ClientKey>,
     blocks: usize,
 }
@@ -138,12 +149,14 @@ impl HeldMemory {
 
 impl Drop for HeldMemory {
     fn drop(&mut self) {
-        let Some(client) = self.client.filter(|_| self.blocks > 0) else {
+        if self.blocks == 0 {
             return;
-        };
+        }
         let mut held = self.budget.0.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.all = held.all.saturating_sub(self.blocks);
-        if let Entry::Occupied(mut own) = held.of_clients.entry(client) {
+        if let Some(client) = self.client
+            && let Entry::Occupied(mut own) = held.of_clients.entry(client)
+        {
             *own.get_mut() = own.get().saturating_sub(self.blocks);
             if *own.get() == 0 {
                 own.remove();

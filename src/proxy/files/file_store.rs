@@ -13,8 +13,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use url::Url;
 
-use super::folder::Folder;
-use crate::proxy::memory_budget::{HeldMemory, MemoryBudget};
+use super::folder::{Folder, FolderFile};
+use crate::proxy::memory_budget::{BLOCK_BYTES, HeldMemory, MemoryBudget};
 use crate::shared_state::keys::StateKeys;
 
 /// Path below which files are served.
@@ -42,6 +42,8 @@ pub struct FileStore {
     base: OnceLock<Url>,
     /// The files of this process by their names; `None` while one is written.
     files: Mutex<HashMap<String, Option<StoredFile>>>,
+    /// Bytes of the files of other processes, which count for no client.
+    others: Mutex<HeldMemory>,
 }
 
 /// A whole file.
@@ -66,15 +68,23 @@ impl fmt::Debug for FileStore {
 }
 
 impl FileStore {
-    /// Makes a store of at most so many bytes. A caller may hold at most half of those that others leave free.
-    pub(crate) fn new(folder: Folder, keys: StateKeys, bytes: usize) -> Self {
-        Self {
+    /// Makes a store of at most so many bytes, those of files that are there included. A caller may hold at most half of those that others
+    /// leave free.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub(crate) fn new(folder: Folder, keys: StateKeys, bytes: usize) -> io::Result<Self> {
+        let budget = MemoryBudget::new(bytes);
+        let store = Self {
             folder: Arc::new(folder),
             keys,
-            budget: MemoryBudget::new(bytes),
             base: OnceLock::new(),
             files: Mutex::default(),
-        }
+            others: Mutex::new(budget.begin()),
+            budget,
+        };
+        store.count_others(&store.others()?);
+        Ok(store)
     }
 
     /// Returns the number of bytes that a caller may hold if others hold none.
@@ -105,8 +115,8 @@ impl FileStore {
         let mut id = [0; ID_BYTES];
         getrandom::fill(&mut id).map_err(io::Error::other)?;
         let name = name_of(&id);
-        let file = self.folder.create(&name)?;
         self.files().insert(name.clone(), None);
+        let file = self.folder.create(&name).inspect_err(|_| self.forget(&name))?;
         Ok((file, name))
     }
 
@@ -176,19 +186,38 @@ impl FileStore {
     fn sweep(&self, now: SystemTime) -> io::Result<()> {
         let has_ended = |file: &Option<StoredFile>| file.as_ref().is_some_and(|file| file.ends <= now);
         let ended: Vec<String> = self.files().extract_if(|_, file| has_ended(file)).map(|(name, _)| name).collect();
-        let is_left = |name: &String, changed: SystemTime| {
-            is_name(name) && now.duration_since(changed).is_ok_and(|age| age > MAX_LEFTOVER_AGE) && !self.files().contains_key(name)
-        };
-        let left = self.folder.files()?.into_iter();
-        let left = left.filter(|(name, changed)| is_left(name, *changed)).map(|(name, _)| name);
-        for name in ended.into_iter().chain(left) {
-            match self.folder.remove(&name) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
-        Ok(())
+        ended.iter().try_for_each(|name| self.remove(name))?;
+        let is_left = |file: &FolderFile| now.duration_since(file.changed).is_ok_and(|age| age > MAX_LEFTOVER_AGE);
+        let (left, others): (Vec<_>, Vec<_>) = self.others()?.into_iter().partition(is_left);
+        self.count_others(&others);
+        left.iter().try_for_each(|file| self.remove(&file.name))
     }
+
+    /// Returns the files that other processes have made: earlier ones, and other replicas.
+    fn others(&self) -> io::Result<Vec<FolderFile>> {
+        let mut files = self.folder.files()?;
+        files.retain(|file| is_name(&file.name) && !self.files().contains_key(&file.name));
+        Ok(files)
+    }
+
+    fn count_others(&self, files: &[FolderFile]) {
+        let bytes = files.iter().map(|file| bytes_of_blocks(file.length)).fold(0, usize::saturating_add);
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        *others = self.budget.taken(bytes);
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        match self.folder.remove(name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the bytes that a file counts for: whole blocks, and at least one, so that the number of files is limited as well.
+pub(super) fn bytes_of_blocks(length: u64) -> usize {
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    length.max(1).checked_next_multiple_of(BLOCK_BYTES).unwrap_or(length)
 }
 
 fn name_of(id: &[u8; ID_BYTES]) -> String {
@@ -209,7 +238,7 @@ mod tests {
     use super::*;
 
     fn store(folder: &std::path::Path, keys: &StateKeys) -> FileStore {
-        let store = FileStore::new(Folder::open(folder).unwrap(), keys.clone(), 1 << 20);
+        let store = FileStore::new(Folder::open(folder).unwrap(), keys.clone(), 1 << 20).unwrap();
         store.serve_beside(Url::parse("https://mcp.example/prefix/mcp").unwrap());
         store
     }

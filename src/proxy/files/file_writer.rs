@@ -12,6 +12,7 @@ use url::Url;
 
 use super::delivery::FileDestination;
 use super::file_name::{PARTIAL, safe_part};
+use super::file_store::bytes_of_blocks;
 use super::folder::Folder;
 use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
@@ -131,7 +132,7 @@ impl FileWriter {
             return Err(CallError::FileTooLarge { limit: self.max_bytes });
         }
         if let Some(held) = &mut self.held {
-            let length = usize::try_from(self.length).unwrap_or(usize::MAX);
+            let length = bytes_of_blocks(self.length);
             held.grow_to(length, caller).map_err(|OutOfMemory| CallError::NotSaved {
                 sentence: "this server holds as many files for you as --file-store-bytes allows, each for 10 minutes",
                 cause: String::new(),

@@ -16,6 +16,15 @@ pub struct Folder {
     handle: std::os::fd::OwnedFd,
 }
 
+/// A regular file of a folder.
+pub(super) struct FolderFile {
+    pub(super) name: String,
+    /// Time of the last change.
+    pub(super) changed: SystemTime,
+    /// Number of bytes.
+    pub(super) length: u64,
+}
+
 impl Folder {
     /// Opens the folder at `path`, and makes it if only its last part is missing.
     ///
@@ -95,8 +104,8 @@ impl Folder {
         Ok(openat(&self.handle, name, flags, Mode::empty())?.into())
     }
 
-    /// Returns the names of the regular files, with the times at which they were changed.
-    pub(super) fn files(&self) -> io::Result<Vec<(String, SystemTime)>> {
+    /// Returns the regular files.
+    pub(super) fn files(&self) -> io::Result<Vec<FolderFile>> {
         use rustix::fs::{AtFlags, Dir, FileType, statat};
 
         let mut files = Vec::new();
@@ -108,7 +117,11 @@ impl Folder {
             };
             if FileType::from_raw_mode(status.st_mode).is_file() {
                 let seconds = u64::try_from(status.st_mtime).unwrap_or_default();
-                files.push((name.to_owned(), SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)));
+                files.push(FolderFile {
+                    name: name.to_owned(),
+                    changed: SystemTime::UNIX_EPOCH + Duration::from_secs(seconds),
+                    length: u64::try_from(status.st_size).unwrap_or_default(),
+                });
             }
         }
         Ok(files)
@@ -168,14 +181,18 @@ impl Folder {
         File::open(path)
     }
 
-    /// Returns the names of the regular files, with the times at which they were changed.
-    pub(super) fn files(&self) -> io::Result<Vec<(String, SystemTime)>> {
+    /// Returns the regular files.
+    pub(super) fn files(&self) -> io::Result<Vec<FolderFile>> {
         let mut files = Vec::new();
         for entry in std::fs::read_dir(&self.path)? {
             let entry = entry?;
             let metadata = entry.metadata()?;
             if let (Ok(name), true) = (entry.file_name().into_string(), metadata.is_file()) {
-                files.push((name, metadata.modified()?));
+                files.push(FolderFile {
+                    name,
+                    changed: metadata.modified()?,
+                    length: metadata.len(),
+                });
             }
         }
         Ok(files)

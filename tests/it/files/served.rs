@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::saved::{bytes, files, folder, spec};
 use crate::support::http_server::{answer_header, http_request};
-use crate::support::{HttpServer, Upstream, call_message, reply, run, stderr, text, wait_until};
+use crate::support::{HttpServer, SpecFile, Upstream, call_message, reply, run, stderr, text, wait_until};
 
 const ZIP: [&str; 2] = [
     "Content-Type: application/zip",
@@ -252,6 +252,38 @@ fn p45_a_client_holds_at_most_half_of_the_bytes_that_others_leave_free() {
     );
     assert_eq!(files(&root).len(), 3, "nothing is left of the refused one");
     link(&export(&server, "2025-11-25", &[other]));
+}
+
+#[test]
+fn p45_small_files_and_those_of_other_processes_take_their_place_too() {
+    let (upstream, spec, (_outside, root)) = (upstream(5), spec(), folder());
+    let rule = SpecFile::new(&json!({"overrides": [{"response": {"file": true}}]}).to_string());
+    let start = || {
+        HttpServer::start(&[
+            "--config",
+            rule.path(),
+            "--spec",
+            spec.path(),
+            "--base-url",
+            &upstream.url,
+            "--retries",
+            "0",
+            "--file-store",
+            &root,
+            "--file-store-bytes",
+            "1048576",
+        ])
+    };
+    let fill = |server: &HttpServer| {
+        let results = std::iter::repeat_with(|| export(server, "2025-11-25", &[]));
+        results
+            .take_while(|result| result["structuredContent"]["file"].is_object())
+            .take(200)
+            .count()
+    };
+    // 128 blocks, of which a client holds half of what others leave.
+    assert_eq!((fill(&start()), files(&root).len()), (64, 64));
+    assert_eq!((fill(&start()), files(&root).len()), (32, 96));
 }
 
 #[test]
