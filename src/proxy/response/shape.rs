@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, HeaderName};
 use serde::de::IgnoredAny;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::records::{self, Framing};
 use super::render::{OutputContract, json_text, put_json};
@@ -46,6 +46,7 @@ pub(crate) async fn shape_reply(
 ) -> Result<Option<String>, Withheld> {
     let mut remark = None;
     let is_success = response.status.is_success();
+    shape_headers(rule, response);
     if response.body.is_empty() || (!is_success && rule.drop.is_empty()) {
         return Ok(None);
     }
@@ -64,6 +65,21 @@ pub(crate) async fn shape_reply(
         }
     }
     Ok(remark)
+}
+
+/// Takes out the headers of a reply of which only parts are given, and those that have the name of a dropped field.
+fn shape_headers(rule: &ResponseRule, response: &mut Response) {
+    let gives_parts = response.status.is_success() && (!rule.fields.is_empty() || rule.jq.is_some());
+    let is_kept = |name: &HeaderName| *name == CONTENT_TYPE || !(gives_parts || drops(rule, name.as_str()));
+    let names: Vec<HeaderName> = response.headers.keys().filter(|name| !is_kept(name)).cloned().collect();
+    for name in names {
+        response.headers.remove(name);
+    }
+}
+
+/// Returns true if a rule drops a field of that name at the root of a reply.
+fn drops(rule: &ResponseRule, name: &str) -> bool {
+    FieldPosition::root(&rule.drop).step(name).1
 }
 
 fn shape_fields(rule: &ResponseRule, operation: &Operation, response: &mut Response) -> Result<Option<String>, Withheld> {
@@ -127,7 +143,8 @@ fn shape_value(rule: &ResponseRule, value: &mut Value, is_success: bool) {
     }
 }
 
-/// The records of a stream, each shaped; of an event its data, and its name and id as fields `event` and `id`.
+/// The records of a stream, each shaped; of an event its data. What `fields` names is in the data alone; `drop` takes out the name and the
+/// id of an event as well.
 fn shaped_records(rule: &ResponseRule, framing: Framing, text: &str, response: &Response) -> Vec<Value> {
     let (is_whole, is_success) = (response.stopped.is_none(), response.status.is_success());
     if framing != Framing::Events {
@@ -137,10 +154,11 @@ fn shaped_records(rule: &ResponseRule, framing: Framing, text: &str, response: &
     }
     let shaped = records::events(text, is_whole).into_iter().map(|mut event| {
         shape_record(rule, &mut event.data, is_success);
-        let mut fields = json!({"event": event.name, "id": event.id});
-        shape_value(rule, &mut fields, is_success);
-        let kept = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        (event.name, event.id) = (kept("event"), kept("id"));
+        for (name, text) in [("event", &mut event.name), ("id", &mut event.id)] {
+            if (is_success && !rule.fields.is_empty()) || drops(rule, name) {
+                text.clear();
+            }
+        }
         event.into_record()
     });
     shaped.collect()
