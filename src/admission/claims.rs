@@ -20,6 +20,8 @@ pub(crate) enum TokenError {
     Scope(Vec<String>),
     /// The keys of the issuer are unavailable.
     Unavailable,
+    /// The token may be asked about after this time.
+    TooOften(Duration),
 }
 
 /// The seconds since 1970.

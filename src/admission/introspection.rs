@@ -1,21 +1,23 @@
 //! Introspection of access tokens that are not JWTs (RFC 7662): the authorization server says whether a token is active, and its claims.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, FutureExt as _, Shared};
 use lru::LruCache;
 use secrecy::SecretString;
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use url::Url;
 
 use super::claims::{Claims, TokenError, since_epoch};
+use super::limits::Stranger;
+use super::question_turns::QuestionTurns;
 use crate::outbound::HttpClient;
 use crate::proxy::auth::tokens::oauth_client::{Endpoint, OauthClient, PartsDigest};
 use crate::proxy::auth::tokens::token_endpoint::TokenEndpoint;
+use crate::proxy::caller::client_key::ClientKey;
 
 /// Number of tokens whose answers are kept; the least recently used goes.
 const MAX_TOKENS: NonZeroUsize = NonZeroUsize::new(8192).unwrap();
@@ -25,8 +27,6 @@ const MAX_AGE: Duration = Duration::from_mins(1);
 const REFUSAL_AGE: Duration = Duration::from_secs(10);
 /// Time for which a token is refused after a question that was not answered.
 const FAILURE_AGE: Duration = Duration::from_secs(1);
-/// Number of questions at a time: tokens of strangers must not become a storm at the authorization server.
-const MAX_QUESTIONS: usize = 32;
 /// Time limit of a question, and of the wait for its turn.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -58,12 +58,19 @@ enum TokenState {
     Unknown,
 }
 
+type TokenDigest = [u8; 32];
+
+/// An answer about a token that is there, or on its way.
+type TokenAnswer = Shared<BoxFuture<'static, Introspected>>;
+
 /// Asks the introspection endpoint, once at a time for each token.
 pub(crate) struct Introspection {
     endpoint: TokenEndpoint,
-    questions: Semaphore,
+    turns: Arc<QuestionTurns>,
     /// By a digest: the tokens themselves are not kept.
-    kept: Mutex<LruCache<[u8; 32], Shared<BoxFuture<'static, Introspected>>>>,
+    kept: Mutex<LruCache<TokenDigest, TokenAnswer>>,
+    /// Tokens that were active when they were last asked about.
+    active: Mutex<LruCache<TokenDigest, ()>>,
 }
 
 impl Introspection {
@@ -78,44 +85,62 @@ impl Introspection {
         };
         Arc::new(Self {
             endpoint: TokenEndpoint::new(client, http),
-            questions: Semaphore::new(MAX_QUESTIONS),
+            turns: Arc::default(),
             kept: Mutex::new(LruCache::new(MAX_TOKENS)),
+            active: Mutex::new(LruCache::new(MAX_TOKENS)),
         })
     }
 
-    /// Returns the claims of a token.
+    /// Returns the claims of a token that a client shows. A question about a token that was not active before counts for its address.
     ///
     /// # Errors
-    /// [`TokenError::Invalid`] if it is not active, [`TokenError::Unavailable`] if that is not known now.
-    pub(crate) async fn claims(self: &Arc<Self>, token: &str) -> Result<Arc<Map<String, Value>>, TokenError> {
+    /// [`TokenError::Invalid`] if it is not active, [`TokenError::Unavailable`] if that is not known now, [`TokenError::TooOften`] if
+    /// the address may not ask now.
+    pub(super) async fn claims(self: &Arc<Self>, token: &str, client: &mut Stranger<'_>) -> Result<Arc<Map<String, Value>>, TokenError> {
         let key = PartsDigest::default().with(Some(token)).finish();
-        let flight = {
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            let useful = kept
-                .get(&key)
-                .filter(|flight| flight.peek().is_none_or(|answer| Instant::now() < answer.until));
-            if let Some(flight) = useful {
-                flight.clone()
-            } else {
-                let (this, token) = (Arc::clone(self), SecretString::from(token));
-                // In a task of its own, so that it continues when the client that caused it disconnects.
-                let task = tokio::spawn(async move { this.ask(&token).await });
-                let flight = async { task.await.unwrap_or_else(|_| Introspected::unknown()) }.boxed().shared();
-                kept.put(key, flight.clone());
-                flight
+        let kept = useful(&mut lock(&self.kept), &key);
+        let answer = if let Some(answer) = kept {
+            answer
+        } else {
+            let was_active = lock(&self.active).contains(&key);
+            if !was_active {
+                client.count().await.map_err(TokenError::TooOften)?;
             }
+            self.begin(key, token, (!was_active).then_some(client.address))
         };
-        match flight.await.state {
+        match answer.await.state {
             TokenState::Active(claims) => Ok(claims),
             TokenState::Inactive => Err(TokenError::Invalid("the token is not active")),
             TokenState::Unknown => Err(TokenError::Unavailable),
         }
     }
 
-    async fn ask(&self, token: &SecretString) -> Introspected {
+    /// Asks about a token unless another request does already. `address` is that of a token that was not active before.
+    fn begin(self: &Arc<Self>, key: TokenDigest, token: &str, address: Option<ClientKey>) -> TokenAnswer {
+        let mut kept = lock(&self.kept);
+        if let Some(answer) = useful(&mut kept, &key) {
+            return answer;
+        }
+        let (this, token) = (Arc::clone(self), SecretString::from(token));
+        // In a task of its own, so that it continues when the client that caused it disconnects.
+        let task = tokio::spawn(async move {
+            let answer = this.ask(&token, address).await;
+            match answer.state {
+                TokenState::Active(_) => drop(lock(&this.active).put(key, ())),
+                TokenState::Inactive => drop(lock(&this.active).pop(&key)),
+                TokenState::Unknown => {}
+            }
+            answer
+        });
+        let answer = async { task.await.unwrap_or_else(|_| Introspected::unknown()) }.boxed().shared();
+        kept.put(key, answer.clone());
+        answer
+    }
+
+    async fn ask(&self, token: &SecretString, address: Option<ClientKey>) -> Introspected {
         use secrecy::ExposeSecret as _;
         let asking = async {
-            let _turn = self.questions.acquire().await.ok()?;
+            let _turn = self.turns.wait(address).await?;
             let parameters = [("token", token.expose_secret()), ("token_type_hint", "access_token")];
             self.endpoint.introspect(&parameters).await
         };
@@ -150,4 +175,15 @@ impl Introspected {
             until: Instant::now() + FAILURE_AGE,
         }
     }
+}
+
+fn lock<T>(cache: &Mutex<LruCache<TokenDigest, T>>) -> MutexGuard<'_, LruCache<TokenDigest, T>> {
+    cache.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the answer about a token, unless it has ended.
+fn useful(kept: &mut LruCache<TokenDigest, TokenAnswer>, key: &TokenDigest) -> Option<TokenAnswer> {
+    let answer = kept.get(key)?;
+    let is_useful = answer.peek().is_none_or(|answer| Instant::now() < answer.until);
+    is_useful.then(|| answer.clone())
 }

@@ -15,6 +15,7 @@ use url::Url;
 use super::claims::{Claims, INCOMPLETE, TokenError, check_times, since_epoch};
 use super::introspection::{Introspection, IntrospectionOptions};
 use super::jwks::{Keys, Unavailable};
+use super::limits::Stranger;
 use crate::json as spec_json;
 use crate::observe;
 use crate::outbound::HttpClient;
@@ -158,8 +159,13 @@ impl Oauth {
         &self.keys
     }
 
-    /// Verifies a token.
-    pub(crate) async fn verify(&self, token: &[u8], resource: &ProtectedResource) -> Result<VerifiedToken, TokenError> {
+    /// Verifies the token of a client.
+    pub(super) async fn verify(
+        &self,
+        token: &[u8],
+        resource: &ProtectedResource,
+        client: &mut Stranger<'_>,
+    ) -> Result<VerifiedToken, TokenError> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(TokenError::Invalid("the token is too long"));
         }
@@ -168,7 +174,7 @@ impl Oauth {
         let is_plain = token.split(|byte| *byte == b'.').take(2).all(plain);
         let Some(header) = is_plain.then(|| decode_header(token).ok()).flatten() else {
             return match &self.introspection {
-                Some(introspection) => self.introspected(introspection, token, resource).await,
+                Some(introspection) => self.introspected(introspection, token, resource, client).await,
                 None => Err(TokenError::Invalid("the token is not a JWT")),
             };
         };
@@ -209,6 +215,7 @@ impl Oauth {
         introspection: &Arc<Introspection>,
         token: &[u8],
         resource: &ProtectedResource,
+        client: &mut Stranger<'_>,
     ) -> Result<VerifiedToken, TokenError> {
         // RFC 6750 section 2.1, `b64token`.
         let text = std::str::from_utf8(token)
@@ -217,7 +224,7 @@ impl Oauth {
         let Some(text) = text.filter(|text| !text.is_empty()) else {
             return Err(TokenError::Invalid("the token has characters that no token has"));
         };
-        let claims = introspection.claims(text).await?;
+        let claims = introspection.claims(text, client).await?;
         if claims
             .get("iss")
             .is_some_and(|issuer| issuer.as_str() != Some(&self.options.issuer))

@@ -3,7 +3,7 @@
 //! # Adding a limit of clients
 //!
 //! - `Limits` and `RateLimit` in `admission/limits.rs`; `admit` in `admission/mod.rs` counts each request, refused ones included, and
-//!   answers.
+//!   answers. What costs more than a comparison counts before it is done: `Stranger`.
 //! - The setting: `client_limits` in `config/clients/access.rs`, from a field of `AccessSettings`.
 //! - The reason in `REFUSAL_REASONS` in `observe/metrics/labels.rs`.
 //! - Replicas count together with `SharedRate` in `shared_state/rate.rs`.
@@ -105,6 +105,35 @@ impl RateLimit {
         }
         *at = earliest + self.interval;
         Ok(())
+    }
+}
+
+/// The sender of a request, as long as it has not proved who it is.
+pub(super) struct Stranger<'r> {
+    /// The key of its address.
+    pub(super) address: ClientKey,
+    rate: Option<&'r RateLimit>,
+    is_counted: bool,
+}
+
+impl<'r> Stranger<'r> {
+    pub(super) fn new(address: ClientKey, rate: Option<&'r RateLimit>) -> Self {
+        Self {
+            address,
+            rate,
+            is_counted: false,
+        }
+    }
+
+    /// Counts its request for its address, once, or says how long it has to wait.
+    pub(super) async fn count(&mut self) -> Result<(), Duration> {
+        match self.rate {
+            Some(rate) if !self.is_counted => {
+                self.is_counted = true;
+                rate.admit(self.address).await
+            }
+            _ => Ok(()),
+        }
     }
 }
 

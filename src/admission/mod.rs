@@ -9,6 +9,7 @@ pub(crate) mod jwks;
 pub(crate) mod jwt;
 pub(crate) mod limits;
 pub(crate) mod named_token;
+mod question_turns;
 mod resources;
 pub(crate) mod static_token;
 
@@ -33,11 +34,12 @@ use url::Url;
 
 use self::claims::TokenError;
 use self::jwt::{Oauth, OauthOptions, ProtectedResource, ResourceScopes};
-use self::limits::RateLimit;
+use self::limits::{RateLimit, Stranger};
 use self::named_token::{KnownToken, NamedToken};
 use self::resources::Resources;
 use self::static_token::StaticToken;
 use crate::mcp::ScopeCheck;
+use crate::mcp::endpoints::paths::MCP_PATH;
 use crate::mcp::endpoints::served_apis::ServedApis;
 use crate::observe;
 use crate::outbound::HttpClient;
@@ -123,6 +125,8 @@ enum Refusal {
     Claims(String),
     /// The keys of the issuer are unavailable.
     Unavailable,
+    /// There are too many requests; the next one is answered after this time.
+    TooOften(Duration),
 }
 
 impl Refusal {
@@ -134,6 +138,7 @@ impl Refusal {
             Self::SeveralTokens => "several_tokens",
             Self::Scope(_) => "insufficient_scope",
             Self::Unavailable => "keys_unavailable",
+            Self::TooOften(_) => "rate_limit",
         }
     }
 }
@@ -144,6 +149,7 @@ impl From<TokenError> for Refusal {
             TokenError::Invalid(why) => Self::InvalidToken(why),
             TokenError::Scope(needed) => Self::Scope(needed),
             TokenError::Unavailable => Self::Unavailable,
+            TokenError::TooOften(wait) => Self::TooOften(wait),
         }
     }
 }
@@ -193,7 +199,7 @@ impl ClientAdmission {
     }
 
     /// Authenticates the sender of a request.
-    async fn caller(&self, headers: &HeaderMap, path: &str, peer: ClientKey) -> Result<AuthenticatedClient, Refusal> {
+    async fn caller(&self, headers: &HeaderMap, path: &str, stranger: &mut Stranger<'_>) -> Result<AuthenticatedClient, Refusal> {
         let known = |key, name| AuthenticatedClient {
             key,
             name,
@@ -201,7 +207,7 @@ impl ClientAdmission {
             subject: None,
         };
         if self.is_open {
-            return Ok(known(peer, None));
+            return Ok(known(stranger.address, None));
         }
         let token = bearer(headers)?;
         let tokens = Arc::clone(&self.tokens.borrow());
@@ -214,7 +220,7 @@ impl ClientAdmission {
         }
         match self.oauth.as_ref().zip(self.resources.at(path)) {
             None => Err(Refusal::InvalidToken("the token is not known here")),
-            Some((oauth, resource)) => Ok(oauth.verify(token, resource).await?.into()),
+            Some((oauth, resource)) => Ok(oauth.verify(token, resource, stranger).await?.into()),
         }
     }
 
@@ -226,13 +232,12 @@ impl ClientAdmission {
 
     /// Lets a request in and counts it, or refuses it: the client, if clients authenticate. What proves who it is goes no further.
     pub(crate) async fn admit(&self, parts: &mut Parts) -> Result<Option<AuthenticatedClient>, Box<Response>> {
-        let peer = peer_key(&parts.extensions);
-        let caller = self.caller(&parts.headers, parts.uri.path(), peer).await;
-        self.count(caller.as_ref().map_or(peer, |caller| caller.key)).await?;
-        let caller = caller.map_err(|refusal| {
-            observe::refused_request(refusal.reason());
-            Box::new(self.refuse(&refusal, parts.uri.path()))
-        })?;
+        let mut stranger = self.stranger(&parts.extensions);
+        let caller = match self.caller(&parts.headers, parts.uri.path(), &mut stranger).await {
+            Ok(caller) => self.count(caller.key).await.map(|()| caller),
+            Err(refusal) => Err(stranger.count().await.map_or_else(Refusal::TooOften, |()| refusal)),
+        };
+        let caller = caller.map_err(|refusal| Box::new(self.refused(&refusal, parts.uri.path())))?;
         if self.is_open {
             return Ok(None);
         }
@@ -242,19 +247,26 @@ impl ClientAdmission {
 
     /// Counts a request that needs no authentication for the address that it comes from, or refuses it.
     pub(crate) async fn count_stranger(&self, extensions: &Extensions) -> Result<(), Box<Response>> {
-        self.count(peer_key(extensions)).await
+        let counted = self.stranger(extensions).count().await;
+        counted.map_err(|wait| Box::new(self.refused(&Refusal::TooOften(wait), MCP_PATH)))
+    }
+
+    fn stranger(&self, extensions: &Extensions) -> Stranger<'_> {
+        Stranger::new(peer_key(extensions), self.rate.as_ref())
     }
 
     /// Counts a request of a client, or refuses it.
-    async fn count(&self, client: ClientKey) -> Result<(), Box<Response>> {
-        let Some(rate) = &self.rate else { return Ok(()) };
-        let Err(wait) = rate.admit(client).await else { return Ok(()) };
-        observe::refused_request("rate_limit");
-        // Whole seconds (RFC 9110 section 10.2.3), rounded up so that the next try can succeed.
-        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-        let text = format!("too many requests; the next one is answered in {seconds} s\n");
-        let refusal = (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds.to_string())], text);
-        Err(Box::new(refusal.into_response()))
+    async fn count(&self, client: ClientKey) -> Result<(), Refusal> {
+        match &self.rate {
+            Some(rate) => rate.admit(client).await.map_err(Refusal::TooOften),
+            None => Ok(()),
+        }
+    }
+
+    /// The answer to a request for that path, which is counted as refused.
+    fn refused(&self, refusal: &Refusal, path: &str) -> Response {
+        observe::refused_request(refusal.reason());
+        self.refuse(refusal, path)
     }
 
     /// Judges whether a client that was let in may make a call, if that depends on the tool.
@@ -337,6 +349,12 @@ impl ClientAdmission {
                 let text = "the token cannot be verified, because its issuer cannot be asked; try again later\n";
                 return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")], text).into_response();
             }
+            Refusal::TooOften(wait) => {
+                // Whole seconds (RFC 9110 section 10.2.3), rounded up so that the next try can succeed.
+                let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+                let text = format!("too many requests; the next one is answered in {seconds} s\n");
+                return (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds.to_string())], text).into_response();
+            }
         };
         tracing::debug!("a request was not let in: {why}");
         let mut response = (status, format!("{why}\n")).into_response();
@@ -395,7 +413,11 @@ fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
 pub(crate) async fn verify_once(token: &SecretString, options: &OauthOptions, client: HttpClient, url: Url) -> Result<Caller, String> {
     let resource = ProtectedResource::new(url, options, ResourceScopes::default(), [false, false]);
     let verified = Oauth::new(options.clone(), client)
-        .verify(token.expose_secret().as_bytes(), &resource)
+        .verify(
+            token.expose_secret().as_bytes(),
+            &resource,
+            &mut Stranger::new(Caller::default().key(), None),
+        )
         .await;
     match verified {
         Ok(verified) => Ok(Caller {
@@ -404,7 +426,9 @@ pub(crate) async fn verify_once(token: &SecretString, options: &OauthOptions, cl
         }),
         Err(TokenError::Invalid(why)) => Err(why.into()),
         Err(TokenError::Scope(scopes)) => Err(format!("the token lacks the scopes {}", scopes.join(" "))),
-        Err(TokenError::Unavailable) => Err("the token cannot be verified, because its issuer cannot be asked".into()),
+        Err(TokenError::Unavailable | TokenError::TooOften(_)) => {
+            Err("the token cannot be verified, because its issuer cannot be asked".into())
+        }
     }
 }
 

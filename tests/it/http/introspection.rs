@@ -1,7 +1,11 @@
 //! HTTP clients with access tokens that are not JWTs, about which the issuer is asked (RFC 7662).
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -9,8 +13,8 @@ use serde_json::{Value, json};
 use url::form_urlencoded;
 
 use super::auth_oauth::{Signer, now};
-use crate::support::http_server::answer_header;
-use crate::support::{HttpServer, LIST, SpecFile, Upstream, call_message, petstore, reply, run, stderr};
+use crate::support::http_server::{answer_header, http_request};
+use crate::support::{HttpServer, LIST, SpecFile, Upstream, call_message, petstore, reply, run, stderr, wait_until, within};
 
 const SECRET: &str = "s3cret-of-the-gateway";
 const AUDIENCE: &str = "https://mcp.example/mcp";
@@ -160,6 +164,109 @@ fn p55_no_jwt_is_asked_about_and_no_answer_lets_nobody_in() {
     }
     let log = "the introspection endpoint answered 503";
     assert_eq!(server.logged(log).matches(log).count(), 1);
+}
+
+/// An issuer that answers a question about a made-up token when it is told to, and others at once.
+struct SlowIssuer {
+    issuer: Issuer,
+    release: Sender<()>,
+}
+
+impl SlowIssuer {
+    fn start() -> Self {
+        let (release, released) = channel();
+        let released = Mutex::new(released);
+        let server = Upstream::start(Box::new(move |request| {
+            if request.path() != "/introspect" {
+                return reply(404, &[], b"");
+            }
+            let form: std::collections::HashMap<String, String> = form_urlencoded::parse(&request.body).into_owned().collect();
+            let is_good = form["token"].starts_with("good");
+            if !is_good {
+                let _ = released.lock().unwrap().recv();
+            }
+            let answer = if is_good {
+                claims(&json!({"sub": form["token"]}))
+            } else {
+                json!({"active": false})
+            };
+            reply(200, &["Content-Type: application/json"], answer.to_string().as_bytes())
+        }));
+        let issuer = Issuer {
+            server,
+            answers: Arc::default(),
+            is_down: Arc::default(),
+        };
+        Self { issuer, release }
+    }
+}
+
+/// Sends a request that comes from an address of this machine.
+#[cfg(target_os = "linux")]
+fn send_from(server: &HttpServer, address: [u8; 4], token: &str) -> TcpStream {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+    let stream = runtime.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4()?;
+        socket.bind((address, 0).into())?;
+        socket.connect(server.address.parse().unwrap()).await?.into_std()
+    });
+    let mut stream = stream.unwrap();
+    stream.set_nonblocking(false).unwrap();
+    let authorization = format!("Authorization: Bearer {token}");
+    let request = http_request("mcp.example", "POST", &[&authorization, "Connection: close"], LIST);
+    stream.write_all(request.as_bytes()).unwrap();
+    stream
+}
+
+#[cfg(target_os = "linux")]
+fn status_of(mut stream: TcpStream) -> Option<u16> {
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    answer.split(' ').nth(1)?.parse().ok()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn p45_made_up_tokens_do_not_keep_out_a_new_client() {
+    const MADE_UP: usize = 200;
+    let SlowIssuer { issuer, release } = SlowIssuer::start();
+    let server = issuer.serve(&petstore(), &[]);
+    std::thread::scope(|scope| {
+        let (server, issuer) = (&server, &issuer);
+        for number in 0..MADE_UP {
+            scope.spawn(move || status_of(send_from(server, [127, 0, 0, 1], &format!("made-up-{number}"))));
+        }
+        wait_until("the address has all of its questions", || issuer.questions() == 8);
+        let asked = Instant::now();
+        assert_eq!(status_of(send_from(server, [127, 0, 0, 2], "good-new")), Some(200));
+        assert!(asked.elapsed() < within(1), "{:?}", asked.elapsed());
+        assert_eq!(issuer.questions(), 9, "no more are asked for the other address");
+        // Of those that wait at one address, the newest is asked first.
+        let newest = send_from(server, [127, 0, 0, 1], "good-at-the-same-address");
+        let newest = scope.spawn(move || status_of(newest));
+        let mut answered = 0;
+        wait_until("the newest is never asked", || {
+            answered += 1;
+            release.send(()).unwrap();
+            newest.is_finished()
+        });
+        assert_eq!(newest.join().unwrap(), Some(200));
+        assert!(answered < MADE_UP / 2, "{answered}");
+        drop(release);
+    });
+}
+
+#[test]
+fn p58_a_token_that_must_be_asked_about_counts_for_its_address_before_it_is() {
+    let issuer = Issuer::start(json!({"good": claims(&json!({}))}), true);
+    let server = issuer.serve(&petstore(), &["--client-rate-limit", "0.01"]);
+    assert_eq!(post(&server, "made-up", LIST).0, 401);
+    for number in 0..5 {
+        let (status, answer) = post(&server, &format!("made-up-{number}"), LIST);
+        assert_eq!(status, 429, "{answer}");
+        assert!(answer_header(&answer, "retry-after").is_some(), "{answer}");
+    }
+    assert_eq!(issuer.questions(), 1);
 }
 
 #[test]
