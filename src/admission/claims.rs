@@ -29,8 +29,8 @@ pub(super) fn since_epoch() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
-/// Checks `exp` and `nbf`. Returns the former, since 1970.
-pub(super) fn check_times(claims: &Map<String, Value>) -> Result<Option<Duration>, TokenError> {
+/// Checks `exp` and `nbf`. Returns the former.
+pub(super) fn check_times(claims: &Map<String, Value>) -> Result<Option<SystemTime>, TokenError> {
     let now = since_epoch();
     let seconds = |name: &str| {
         claims
@@ -45,7 +45,14 @@ pub(super) fn check_times(claims: &Map<String, Value>) -> Result<Option<Duration
     if seconds("nbf")?.is_some_and(|begins| begins > now + LEEWAY) {
         return Err(TokenError::Invalid("the token is not valid yet"));
     }
-    Ok(expires.map(|expires| Duration::try_from_secs_f64(expires.max(0.0)).unwrap_or(Duration::MAX / 4)))
+    let time = |seconds: f64| {
+        let since = Duration::try_from_secs_f64(seconds).ok();
+        // A time that the system cannot represent.
+        since
+            .and_then(|since| UNIX_EPOCH.checked_add(since))
+            .ok_or(TokenError::Invalid(INCOMPLETE))
+    };
+    expires.map(time).transpose()
 }
 
 /// The claims of a token, each of which is there once (RFC 7519 section 4), like each member of them: of two, this server and another

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,7 +12,7 @@ use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::claims::{Claims, INCOMPLETE, TokenError, check_times, since_epoch};
+use super::claims::{Claims, INCOMPLETE, TokenError, check_times};
 use super::introspection::{Introspection, IntrospectionOptions};
 use super::jwks::{Keys, Unavailable};
 use super::limits::Stranger;
@@ -243,7 +243,7 @@ impl Oauth {
             Some(_) => return Err(TokenError::Invalid("the token is for another audience")),
             None => return Err(TokenError::Invalid("the issuer does not say for which audience the token is")),
         }
-        let expires = check_times(&claims)?.unwrap_or_else(|| Duration::from_secs_f64(since_epoch() + 60.0));
+        let expires = check_times(&claims)?.unwrap_or_else(|| SystemTime::now() + Duration::from_mins(1));
         self.admitted(token, claims, expires, resource)
     }
 
@@ -252,7 +252,7 @@ impl Oauth {
         &self,
         token: &[u8],
         claims: Arc<Map<String, Value>>,
-        expires: Duration,
+        expires: SystemTime,
         resource: &ProtectedResource,
     ) -> Result<VerifiedToken, TokenError> {
         let granted = scopes_of(&claims);

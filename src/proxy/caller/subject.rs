@@ -16,7 +16,7 @@ pub(crate) struct SubjectToken {
 
 impl SubjectToken {
     /// The token with these claims, if it is a user's: it names one who is not the client itself.
-    pub(crate) fn of_user(token: &str, claims: &JsonObject, expires: Duration) -> Option<Self> {
+    pub(crate) fn of_user(token: &str, claims: &JsonObject, expires: SystemTime) -> Option<Self> {
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
         let subject = text("sub").filter(|subject| !subject.is_empty())?;
         // As Okta, Entra, Auth0 and Keycloak name a client that acts for itself.
@@ -27,7 +27,7 @@ impl SubjectToken {
         let is_application = text("idtyp") == Some("app") || text("gty") == Some("client-credentials");
         (!is_client && !is_application).then(|| Self {
             token: token.into(),
-            expires: SystemTime::UNIX_EPOCH + expires,
+            expires,
         })
     }
 

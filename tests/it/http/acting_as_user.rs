@@ -221,6 +221,8 @@ fn p31_what_is_not_a_user_is_refused_and_nothing_is_sent() {
             assert!(result.to_string().contains("is called as the user"), "{result}");
         }
     }
+    let (status, answer) = setup.call(&setup.token(&json!({"exp": 9.3e18})), "me");
+    assert_eq!(status, 401, "{answer}");
     assert!(setup.authority.received().is_empty());
 }
 

@@ -110,6 +110,7 @@ fn p55_a_token_that_is_not_a_jwt_is_good_if_the_issuer_says_so() {
         "nowhere": without_audience,
         "old": claims(&json!({"exp": now() - 60})),
         "early": claims(&json!({"nbf": now() + 600})),
+        "beyond": claims(&json!({"exp": 9.3e18})),
     });
     for takes_header in [true, false] {
         let issuer = Issuer::start(answers.clone(), takes_header);
@@ -125,6 +126,7 @@ fn p55_a_token_that_is_not_a_jwt_is_good_if_the_issuer_says_so() {
             ("nowhere", 401, "for which audience"),
             ("old", 401, "expired"),
             ("early", 401, "not valid yet"),
+            ("beyond", 401, "lacks a valid exp"),
         ] {
             let (status, answer) = post(&server, token, LIST);
             assert_eq!(status, expected, "{token}: {answer}");
