@@ -174,7 +174,8 @@ impl Oauth {
         let is_plain = token.split(|byte| *byte == b'.').take(2).all(plain);
         let Some(header) = is_plain.then(|| decode_header(token).ok()).flatten() else {
             return match &self.introspection {
-                Some(introspection) => self.introspected(introspection, token, resource, client).await,
+                Some(introspection) if !looks_like_jwt(token) => self.introspected(introspection, token, resource, client).await,
+                Some(_) => Err(TokenError::Invalid("the token is a JWT whose header cannot be read")),
                 None => Err(TokenError::Invalid("the token is not a JWT")),
             };
         };
@@ -347,6 +348,16 @@ impl Oauth {
         }
         metadata
     }
+}
+
+/// Returns true if a token has the form of a JWT, readable or not: its first part is a JSON object (RFC 7519 section 3), and there are the
+/// parts of a JWS or a JWE.
+fn looks_like_jwt(token: &[u8]) -> bool {
+    let header = token.split(|byte| *byte == b'.').next().unwrap_or_default();
+    let beginning: Vec<u8> = header.iter().copied().take(4).filter(|byte| *byte != b'=').collect();
+    let beginning = URL_SAFE_NO_PAD.decode(beginning).ok();
+    let is_object = matches!(beginning.as_deref(), Some([b'{', b'"' | b'}' | b' ' | b'\t' | b'\r' | b'\n', ..]));
+    is_object && matches!(token.split(|byte| *byte == b'.').count(), 3 | 5)
 }
 
 fn without_repeats<'s>(scopes: impl Iterator<Item = &'s String>) -> Vec<String> {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
@@ -111,6 +111,7 @@ fn p55_a_token_that_is_not_a_jwt_is_good_if_the_issuer_says_so() {
         "old": claims(&json!({"exp": now() - 60})),
         "early": claims(&json!({"nbf": now() + 600})),
         "beyond": claims(&json!({"exp": 9.3e18})),
+        "three.parts.opaque": claims(&json!({})),
     });
     for takes_header in [true, false] {
         let issuer = Issuer::start(answers.clone(), takes_header);
@@ -127,6 +128,7 @@ fn p55_a_token_that_is_not_a_jwt_is_good_if_the_issuer_says_so() {
             ("old", 401, "expired"),
             ("early", 401, "not valid yet"),
             ("beyond", 401, "lacks a valid exp"),
+            ("three.parts.opaque", 200, ""),
         ] {
             let (status, answer) = post(&server, token, LIST);
             assert_eq!(status, expected, "{token}: {answer}");
@@ -153,6 +155,25 @@ fn p55_no_jwt_is_asked_about_and_no_answer_lets_nobody_in() {
     let jwt = Signer::rsa().token(&json!({"alg": "RS256"}), &claims(&json!({"iss": issuer.server.url})));
     issuer.answers.lock().unwrap()[&jwt] = claims(&json!({}));
     assert_eq!(post(&server, &jwt, LIST).0, 503);
+    // Nor about one whose header cannot be read.
+    for header in [
+        r#"{"alg":"none"}"#,
+        r#"{"alg":"HS999"}"#,
+        r#"{"typ":"JWT"}"#,
+        "{}",
+        "{ \"alg\": 5 }",
+        r#"{"alg"#,
+    ] {
+        let rest = jwt.split_once('.').unwrap().1;
+        for header in [BASE64_URL_SAFE_NO_PAD.encode(header), BASE64_STANDARD.encode(header)] {
+            for token in [format!("{header}.{rest}"), format!("{header}.a.b.c.d")] {
+                issuer.answers.lock().unwrap()[&token] = claims(&json!({}));
+                let (status, answer) = post(&server, &token, LIST);
+                assert_eq!(status, 401, "{token}: {answer}");
+                assert!(answer.contains("whose header cannot be read"), "{token}: {answer}");
+            }
+        }
+    }
     assert_eq!(issuer.questions(), 0);
     assert_eq!(post(&server, "good", LIST).0, 200);
     assert_eq!(post(&server, "twice", LIST).0, 503);
