@@ -226,6 +226,9 @@ impl Oauth {
             return Err(TokenError::Invalid("the token has characters that no token has"));
         };
         let claims = introspection.claims(text, client).await?;
+        if names_other_kind(&claims) {
+            return Err(TokenError::Invalid("the token is not an access token"));
+        }
         if claims
             .get("iss")
             .is_some_and(|issuer| issuer.as_str() != Some(&self.options.issuer))
@@ -358,6 +361,17 @@ fn looks_like_jwt(token: &[u8]) -> bool {
     let beginning = URL_SAFE_NO_PAD.decode(beginning).ok();
     let is_object = matches!(beginning.as_deref(), Some([b'{', b'"' | b'}' | b' ' | b'\t' | b'\r' | b'\n', ..]));
     is_object && matches!(token.split(|byte| *byte == b'.').count(), 3 | 5)
+}
+
+/// Returns true if an answer is about another token than an access token. `token_type` is that of RFC 7662 section 2.2; servers also name
+/// the kind in `token_use` and `typ`.
+fn names_other_kind(claims: &Map<String, Value>) -> bool {
+    let kinds = ["token_type", "token_use", "typ"]
+        .into_iter()
+        .filter_map(|name| claims.get(name)?.as_str());
+    kinds
+        .map(str::to_ascii_lowercase)
+        .any(|kind| kind.ends_with("refresh_token") || kind.ends_with("id_token") || matches!(kind.as_str(), "refresh" | "offline" | "id"))
 }
 
 fn without_repeats<'s>(scopes: impl Iterator<Item = &'s String>) -> Vec<String> {

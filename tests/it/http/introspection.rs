@@ -111,6 +111,10 @@ fn p55_a_token_that_is_not_a_jwt_is_good_if_the_issuer_says_so() {
         "old": claims(&json!({"exp": now() - 60})),
         "early": claims(&json!({"nbf": now() + 600})),
         "beyond": claims(&json!({"exp": 9.3e18})),
+        "bearer": claims(&json!({"token_type": "Bearer"})),
+        "refresh": claims(&json!({"token_type": "refresh_token"})),
+        "offline": claims(&json!({"typ": "Offline"})),
+        "identity": claims(&json!({"token_use": "id_token"})),
         "three.parts.opaque": claims(&json!({})),
     });
     for takes_header in [true, false] {
@@ -128,6 +132,10 @@ fn p55_a_token_that_is_not_a_jwt_is_good_if_the_issuer_says_so() {
             ("old", 401, "expired"),
             ("early", 401, "not valid yet"),
             ("beyond", 401, "lacks a valid exp"),
+            ("bearer", 200, ""),
+            ("refresh", 401, "not an access token"),
+            ("offline", 401, "not an access token"),
+            ("identity", 401, "not an access token"),
             ("three.parts.opaque", 200, ""),
         ] {
             let (status, answer) = post(&server, token, LIST);
