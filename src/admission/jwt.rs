@@ -264,19 +264,23 @@ impl Oauth {
             return Err(TokenError::Scope(self.needed(&[], &granted, resource)));
         }
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
-        let name = text("sub").or_else(|| text("client_id")).or_else(|| text("azp"));
-        // A token without `sub` counts as a client of its own. There is one issuer, so that `sub` alone identifies a client.
-        let client = match name.filter(|name| !name.is_empty()) {
-            Some(name) => ClientKey::named("subject", name.as_bytes()),
+        // Each claim names clients of its own: a `client_id` may be the same text as the `sub` of a user (RFC 9068 section 5). There is one
+        // issuer, so that the claim alone identifies a client.
+        let name = ["sub", "client_id", "azp"]
+            .into_iter()
+            .find_map(|claim| text(claim).filter(|name| !name.is_empty()).map(|name| (claim, name)));
+        let client = match name {
+            Some((claim, name)) => ClientKey::named(claim, name.as_bytes()),
             None => ClientKey::named("nameless token", token),
         };
         let subject = || {
             let token = std::str::from_utf8(token).ok().filter(|_| self.options.keeps_tokens)?;
             SubjectToken::of_user(token, &claims, expires).map(Arc::new)
         };
-        let name = observe::audit()
-            .and(name)
-            .map(|name| format!("{} {name}", self.options.issuer).into());
+        let name = observe::audit().and(name).map(|(claim, name)| match claim {
+            "sub" => format!("{} {name}", self.options.issuer).into(),
+            _ => format!("{claim}:{} {name}", self.options.issuer).into(),
+        });
         Ok(VerifiedToken {
             client,
             name,

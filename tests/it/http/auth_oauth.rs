@@ -469,6 +469,45 @@ fn p45_tokens_that_name_nobody_are_limited_one_by_one() {
 }
 
 #[test]
+fn p45_a_token_of_an_application_does_not_count_as_the_user_of_the_same_name() {
+    let signer = Signer::rsa();
+    let issuer = Issuer::start(vec![signer.jwk("one")]);
+    let audit = tempfile::NamedTempFile::new().unwrap();
+    let log = audit.path().display().to_string();
+    let server = HttpServer::start(&[
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--oauth-issuer",
+        &issuer.name(),
+        "--client-rate-limit",
+        "0.01",
+        "--audit-log",
+        &log,
+    ]);
+    wait_for_keys(&issuer);
+    let list = call("list_pets", "{}");
+    for claim in ["sub", "client_id", "azp"] {
+        let mut claims = issuer.claims(&server);
+        claims.as_object_mut().unwrap().remove("sub");
+        claims[claim] = json!("alice");
+        let token = signer.token(&json!({"alg": "RS256", "kid": "one"}), &claims);
+        assert_eq!(post(&server, &token, &list).0, 200, "{claim}: another client");
+        assert_eq!(post(&server, &token, &list).0, 429, "{claim}: the same client");
+    }
+    let names = || {
+        let lines = std::fs::read_to_string(&log).unwrap();
+        let names = lines
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["client"].as_str().map(str::to_owned));
+        names.collect::<std::collections::BTreeSet<String>>()
+    };
+    let of = |prefix: &str| format!("{prefix}{} alice", issuer.name());
+    let expected = [of(""), of("client_id:"), of("azp:")].into_iter().collect();
+    wait_until("each has a name of its own in the audit log", || names() == expected);
+}
+
+#[test]
 fn p55_an_issuer_that_is_not_ready_is_asked_again_and_the_reason_is_logged() {
     let rsa = Signer::rsa();
     // It answers with the name of another one.
