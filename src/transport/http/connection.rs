@@ -146,7 +146,12 @@ fn has_odd_coding(headers: &HeaderMap) -> bool {
 fn connection_builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     // [`Activity::stalled`] ends a connection whose client takes too long for headers, without a timer for each request.
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(None);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(None)
+        // The largest head, as over HTTP/2, and what a connection holds of a body.
+        .max_buf_size(64 << 10);
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -16,7 +16,7 @@ use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use tokio_util::sync::CancellationToken;
 
-use super::body::receive_body;
+use super::body::{BodyMemory, receive_body};
 use super::cors::guard;
 use super::event_stream::{self, HttpAnswer};
 use super::host::Allowed;
@@ -35,7 +35,6 @@ use crate::mcp::protocol::message::{McpRequest, Message, Method as McpMethod};
 use crate::mcp::protocol::unreadable::without_mark;
 use crate::mcp::{McpServer, observed};
 use crate::observe;
-use crate::proxy::MemoryBudget;
 use crate::proxy::caller::AuthenticatedClient;
 use crate::proxy::caller::client_key::Peer;
 
@@ -54,8 +53,7 @@ pub(super) struct McpFront {
     /// Clients of earlier versions have sessions, so that they can be asked.
     pub(super) sessions: Option<Arc<Sessions>>,
     pub(super) has_page: bool,
-    /// Budget of memory for bodies.
-    pub(super) memory: MemoryBudget,
+    pub(super) memory: BodyMemory,
     /// Ends what only waits.
     pub(super) streams: CancellationToken,
 }

@@ -16,6 +16,7 @@ use axum::routing::{any, get};
 use tokio_util::sync::CancellationToken;
 
 use super::HttpOptions;
+use super::body::BodyMemory;
 use super::cors::guard_routes;
 use super::front::{Front, McpFront};
 use super::health::Health;
@@ -44,7 +45,7 @@ pub(super) fn front(
         admission: admission.clone(),
         sessions: server.asks_before_calls().then(Arc::<Sessions>::default),
         has_page: page.is_some(),
-        memory: options.memory.clone(),
+        memory: BodyMemory::new(options.memory.clone()),
         streams,
     };
     let files = options.files.as_ref();

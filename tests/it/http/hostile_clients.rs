@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::http_server::http_request;
 use crate::support::{
-    CALL, HttpServer, LIST, Received, SpecFile, TIMEOUT, Upstream, call_message, listener, peak_memory, petstore, reply, soak,
+    CALL, HttpServer, LIST, Received, SpecFile, TIMEOUT, Upstream, call_message, listener, memory, peak_memory, petstore, reply, soak,
     stateless_meta, within,
 };
 
@@ -514,6 +514,29 @@ fn p32_a_long_list_that_does_not_fit_takes_little_memory_and_time() {
 /// Memory that the manifests allow a replica, in MiB.
 #[cfg(target_os = "linux")]
 const MEMORY_LIMIT: usize = 512;
+
+#[cfg(target_os = "linux")]
+#[test]
+fn p45_stalled_bodies_of_one_client_take_at_most_half_of_the_memory() {
+    const LIMIT: usize = 128;
+    for (length, begin) in [("Content-Length: 4190000", ""), ("Transfer-Encoding: chunked", "3fef30\r\n")] {
+        let server = HttpServer::start(&["--spec", &petstore(), "--mock"]);
+        let before = memory(server.pid());
+        let stalled: Vec<TcpStream> = (0..64)
+            .map(|_| {
+                let mut stream = server.connect();
+                let head = format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{length}\r\n\r\n{begin}");
+                let body = [head.as_bytes(), &vec![b' '; 4_100_000]].concat();
+                stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+                let _ = stream.write_all(&body);
+                stream
+            })
+            .collect();
+        let taken = peak_memory(server.pid()) - before;
+        assert!(taken < LIMIT, "{length}: {taken} MiB");
+        drop(stalled);
+    }
+}
 
 /// One client stalls long bodies and asks for long replies, more than the memory limit in all. Others do not notice.
 #[cfg(target_os = "linux")]
