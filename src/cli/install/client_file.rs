@@ -32,9 +32,16 @@ impl<'p> ClientFile<'p> {
     /// Reads the file.
     ///
     /// # Errors
-    /// It cannot be read, is not UTF-8, or is too large.
+    /// It cannot be read, is not UTF-8, is too large, or is a project's and lies elsewhere.
     pub(super) fn read(place: &'p ClientPlace, client: ClientName) -> Result<Self, Failure> {
         let target = link_target(&place.file).map_err(Failure::setting)?;
+        if let Some(outside) = place.project.as_deref().and_then(|project| outside(project, &target)) {
+            return Err(Failure::setting(format!(
+                "`{}` leads out of the project, to `{}`; remove the symbolic link, or name that file with --config-path",
+                place.file.display(),
+                outside.display()
+            )));
+        }
         let before = read_text(&target).map_err(|error| Failure::setting(format!("`{}` cannot be read: {error}", place.file.display())))?;
         Ok(Self {
             place,
@@ -212,6 +219,16 @@ fn link_target(file: &Path) -> Result<PathBuf, String> {
         }
     }
     Err(format!("`{}` is a symbolic link that leads to itself", file.display()))
+}
+
+/// Returns where a file is if that is not in the folder: symbolic links may stand for the folders on its path.
+fn outside(folder: &Path, file: &Path) -> Option<PathBuf> {
+    let real = |path: &Path| {
+        let rest = |there: &Path| Some(there.canonicalize().ok()?.join(path.strip_prefix(there).ok()?));
+        path.ancestors().find_map(rest).unwrap_or_else(|| path.to_owned())
+    };
+    let file = real(file);
+    (!file.starts_with(real(folder))).then_some(file)
 }
 
 fn read_text(path: &Path) -> std::io::Result<Option<String>> {

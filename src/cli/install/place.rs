@@ -63,6 +63,8 @@ pub(crate) struct ClientPlace {
     pub(crate) alternative: Option<PathBuf>,
     /// The distribution of WSL from which a client on Windows starts the server.
     pub(crate) distribution: Option<String>,
+    /// The folder of the project whose file it is.
+    pub(crate) project: Option<PathBuf>,
 }
 
 /// The conditions that the place of a file depends on.
@@ -175,6 +177,7 @@ pub(crate) fn place_of(client: ClientName, scope: InstallScope, at: &Surrounding
         keys,
         alternative,
         distribution: None,
+        project: (scope == InstallScope::Project).then(|| at.project.to_owned()),
     })
 }
 

@@ -53,6 +53,7 @@ impl TargetFile {
                     folder: file.parent().unwrap_or(folder).to_owned(),
                     file,
                     alternative: None,
+                    project: None,
                     ..usual
                 }
             }

@@ -112,3 +112,85 @@ fn the_time_of_an_edit_is_in_proportion_to_the_keys_of_the_file() {
     assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
     assert_eq!(read(&path), text);
 }
+
+/// A repository of somebody else may hold links.
+#[cfg(unix)]
+#[test]
+fn a_project_does_not_decide_that_a_file_outside_of_it_is_changed() {
+    use std::os::unix::fs::symlink;
+
+    let home = Home::new();
+    let own = home.write(".cursor/mcp.json", "{}");
+    for (folder, link, target) in [
+        ("file", ".cursor/mcp.json", "../../.cursor/mcp.json"),
+        ("folder", ".cursor", "../.cursor"),
+        ("chain", ".cursor/mcp.json", "../link/mcp.json"),
+        ("new", ".cursor/mcp.json", "../../new.json"),
+    ] {
+        let project = home.path(folder);
+        std::fs::create_dir_all(project.join(link).parent().unwrap()).unwrap();
+        symlink(target, project.join(link)).unwrap();
+        if folder == "chain" {
+            symlink(home.path(".cursor"), project.join("link")).unwrap();
+        }
+        std::fs::copy(petstore(), project.join("petstore.yaml")).unwrap();
+        let install = [
+            "install",
+            "--client",
+            "cursor",
+            "--scope",
+            "project",
+            "--spec",
+            "petstore.yaml",
+            "--write",
+        ];
+        let uninstall = [
+            "uninstall",
+            "--client",
+            "cursor",
+            "--scope",
+            "project",
+            "--name",
+            "petstore",
+            "--write",
+        ];
+        for args in [&install[..], &uninstall] {
+            let output = home.command(args).current_dir(&project).output().unwrap();
+            let said = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{folder}: {said}");
+            let named = if folder == "new" { home.path("new.json") } else { own.clone() };
+            let named = home
+                .folder
+                .path()
+                .canonicalize()
+                .unwrap()
+                .join(named.strip_prefix(home.folder.path()).unwrap());
+            assert!(
+                said.contains("leads out of the project") && said.contains(named.to_str().unwrap()),
+                "{folder}: {said}"
+            );
+        }
+        assert_eq!(read(&own), "{}", "{folder}");
+    }
+    assert!(!home.path("new.json").exists());
+
+    // Within the project, links are followed.
+    let project = home.path("linked");
+    std::fs::create_dir_all(project.join("shared")).unwrap();
+    std::fs::create_dir_all(project.join(".cursor")).unwrap();
+    symlink("../shared/mcp.json", project.join(".cursor/mcp.json")).unwrap();
+    std::fs::copy(petstore(), project.join("petstore.yaml")).unwrap();
+    let install = [
+        "install",
+        "--client",
+        "cursor",
+        "--scope",
+        "project",
+        "--spec",
+        "petstore.yaml",
+        "--write",
+    ];
+    let output = home.command(&install).current_dir(&project).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(read(&project.join("shared/mcp.json")).contains("petstore"));
+}
