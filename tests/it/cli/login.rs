@@ -373,6 +373,29 @@ fn p87_no_page_of_others_ends_a_login() {
 }
 
 #[test]
+fn p87_a_folder_that_others_can_write_to_keeps_no_login() {
+    let setup = Setup::new(Quirk::None, &json!({}));
+    let folder = setup.path("shared");
+    std::fs::create_dir(&folder).unwrap();
+    let store = format!("{folder}/tokens.json");
+    for mode in [0o777, 0o1777, 0o720] {
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode)).unwrap();
+        let output = setup.run("login", &["--token-store", &store]);
+        assert_eq!(output.status.code(), Some(1), "{mode:o}: {}", stderr(&output));
+        let said = stderr(&output);
+        assert!(
+            said.contains(&folder) && said.contains("can be written by other users"),
+            "{mode:o}: {said}"
+        );
+        assert!(!std::path::Path::new(&store).exists(), "{mode:o}");
+    }
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let login = setup.begin(&["--token-store", &store]);
+    login.come_back(&[("code", "the-code")]);
+    assert_eq!(login.end().0, Some(0));
+}
+
+#[test]
 fn a_login_that_does_not_succeed_says_why_and_keeps_nothing() {
     for (quirk, answer, expected) in [
         (

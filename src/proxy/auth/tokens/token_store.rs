@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep};
 
 use super::stored_token::{StoredToken, TokenOwner, TokenRecord};
 use super::unsaved_tokens::UnsavedTokens;
+use crate::proxy::files::Folder;
 use crate::shared_state::keys::{OpenError, StateKeys};
 
 /// The versions of the file: in the clear, and encrypted. Newer ones are not read.
@@ -120,19 +121,20 @@ impl TokenStore {
         &self.path
     }
 
-    /// Makes the folder, which only its owner can open, and checks that a token can be kept.
+    /// Makes the folder, which only its owner can open, and checks that no other user can write to it and that a token can be kept.
     ///
     /// # Errors
     /// It cannot; in a sentence.
     pub(crate) fn prepare(&self) -> Result<(), String> {
-        if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            let mut builder = std::fs::DirBuilder::new();
-            builder.recursive(true);
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            let made = builder.create(folder);
-            made.map_err(|error| format!("the folder `{}` cannot be made: {error}", folder.display()))?;
-        }
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        let made = builder.create(folder);
+        made.map_err(|error| format!("the folder `{}` cannot be made: {error}", folder.display()))?;
+        Folder::open(folder).map_err(|why| format!("the folder `{}` of the token store {why}", folder.display()))?;
         Self::open(&self.path, self.keys.clone()).map(|_| ())
     }
 
