@@ -22,7 +22,7 @@ pub(crate) fn allows_decoration(is_terminal: bool) -> bool {
         && std::env::var_os("TERM").is_none_or(|value| value != "dumb")
 }
 
-/// Returns true if a browser that is opened here is before the eyes of the user: not over SSH, and in a graphical session.
+/// Returns true if the user has a browser on this machine: not over SSH, and in a graphical session.
 pub(crate) fn has_browser() -> bool {
     let is_set = |names: &[&str]| {
         names

@@ -3,7 +3,6 @@
 mod found;
 pub(crate) mod logout;
 
-use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -131,16 +130,13 @@ async fn by_browser(login: &Login, callback: Option<&CallbackAddress>) -> Result
     })?;
     let redirect = callback.map_or_else(|| listener.redirect().as_str(), |address| &address.text);
     let request = Arc::new(login.authorization_request(redirect).await?);
+    // Nothing opens it: other users of this machine could read `state` among the arguments of that program.
     output::print_result(&format!(
         "To sign in, open this address in a browser on this machine:\n\n{}\n\n",
         request.url()
     ))?;
     if !has_browser() {
         output::print_remark("note: a browser on another machine cannot come back to this one; --device has no need to");
-    } else if io::stdout().is_terminal()
-        && let Err(error) = open::that_detached(request.url().as_str())
-    {
-        output::print_remark(&format!("note: no browser could be opened: {error}"));
     }
     let awaited = Arc::clone(&request);
     match listener.wait(move |query| awaited.read_answer(query)).await {

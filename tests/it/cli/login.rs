@@ -372,6 +372,31 @@ fn p87_no_page_of_others_ends_a_login() {
     assert_eq!(login.end().0, Some(0));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn p87_no_other_program_gets_the_address_of_a_login() {
+    let setup = Setup::new(Quirk::None, &json!({}));
+    let programs = setup.path("programs");
+    std::fs::create_dir(&programs).unwrap();
+    for name in ["xdg-open", "gio", "gnome-open", "kde-open", "open", "firefox"] {
+        let program = std::path::Path::new(&programs).join(name);
+        std::fs::write(&program, "#!/bin/sh\necho \"$@\" >> \"$(dirname \"$0\")/given\"\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let Some(mut command) = super::terminal::in_terminal(500, &format!("login --config '{}'", setup.path("crm.yaml"))) else {
+        return;
+    };
+    command.env("PATH", format!("{programs}:{}", std::env::var("PATH").unwrap()));
+    command.env("HOME", setup.folder.path()).env("XDG_STATE_HOME", setup.path("state"));
+    command.env("DISPLAY", ":99").env_remove("SSH_CONNECTION");
+    let login = WaitingLogin::of(command);
+    assert!(login.come_back(&[("code", "the-code")]).starts_with("HTTP/1.1 200 "));
+    let (code, said) = login.end();
+    assert_eq!(code, Some(0), "{said}");
+    let given = std::fs::read_to_string(format!("{programs}/given")).unwrap_or_default();
+    assert_eq!(given, "");
+}
+
 #[test]
 fn p87_a_folder_that_others_can_write_to_keeps_no_login() {
     let setup = Setup::new(Quirk::None, &json!({}));
