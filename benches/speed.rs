@@ -1,8 +1,9 @@
-//! Speed of the real binary, as ratios: the start to a bare parse of the same file, a call to the same request made directly. Ratios mean
-//! something on any machine; the absolute figures only on the one they were taken on.
+//! Speed of the real binary, as ratios: the start to a bare parse of the same file, a call to the
+//! same request made directly. Ratios mean something on any machine; the absolute figures only on
+//! the one they were taken on.
 //!
-//! `cargo bench --bench speed`. The document is GitHub's, and for a start on YAML `openai/openapi.yaml`, found through
-//! `OPENAPI_MCP_CORPUS`; without it the petstore.
+//! `cargo bench --bench speed`. The document is GitHub's, and for a start on YAML
+//! `openai/openapi.yaml`, found through `OPENAPI_MCP_CORPUS`; without it the petstore.
 
 #![expect(
     clippy::unwrap_used,
@@ -11,7 +12,10 @@
     clippy::indexing_slicing,
     reason = "a benchmark that cannot go on should stop"
 )]
-#![expect(unreachable_pub, reason = "the module that the tests share with this program")]
+#![expect(
+    unreachable_pub,
+    reason = "the module that the tests share with this program"
+)]
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 #![expect(clippy::cast_precision_loss, reason = "figures for people")]
 
@@ -26,14 +30,18 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use openapi_mcp::internals::{self as render, Response};
-use openapi_mcp::{Api, ApiOptions, Caller, Destination, Document, OnMissingCredential, OutboundOptions, http_client};
+use openapi_mcp::{
+    Api, ApiOptions, Caller, Destination, Document, OnMissingCredential, OutboundOptions,
+    http_client,
+};
 use serde_json::{Value, json};
 
 use crate::support::http_server::http_request;
 use crate::support::upstream::serve_connections;
 use crate::support::{HttpServer, RawSession, reply};
 
-/// As in the program that it is compared with: another allocator would make the bare parse slower than it is.
+/// As in the program that it is compared with: another allocator would make the bare parse slower
+/// than it is.
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -78,7 +86,11 @@ fn main() {
     );
     start(&spec);
     if let Some(yaml) = corpus("openai/openapi.yaml") {
-        println!("\nand of {} ({} bytes):", yaml.display(), std::fs::metadata(&yaml).unwrap().len());
+        println!(
+            "\nand of {} ({} bytes):",
+            yaml.display(),
+            std::fs::metadata(&yaml).unwrap().len()
+        );
         start(&yaml);
     }
     let many = tempfile::NamedTempFile::with_suffix(".json").unwrap();
@@ -87,9 +99,18 @@ fn main() {
     start(many.path());
     println!();
     work(&spec, tool, arguments);
-    let upstream = constant_upstream(reply(200, &["Content-Type: application/json"], REPLY.as_bytes()));
+    let upstream = constant_upstream(reply(
+        200,
+        &["Content-Type: application/json"],
+        REPLY.as_bytes(),
+    ));
     println!();
-    calls(&spec, upstream.trim_start_matches("http://"), tool, arguments);
+    calls(
+        &spec,
+        upstream.trim_start_matches("http://"),
+        tool,
+        arguments,
+    );
 }
 
 fn corpus(path: &str) -> Option<PathBuf> {
@@ -111,11 +132,13 @@ fn many_operations() -> String {
         )
     };
     let paths: serde_json::Map<String, Value> = (0..MANY_OPERATIONS).map(operation).collect();
-    json!({"openapi": "3.0.3", "info": {"title": "Many", "version": "1"}, "paths": paths}).to_string()
+    json!({"openapi": "3.0.3", "info": {"title": "Many", "version": "1"}, "paths": paths})
+        .to_string()
 }
 
 fn is_json(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "json")
+    path.extension()
+        .is_some_and(|extension| extension == "json")
 }
 
 fn document() -> (PathBuf, &'static str, &'static str) {
@@ -139,14 +162,17 @@ fn alone(verb: &str, spec: &Path) -> Usage {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut String::new())
+        .unwrap();
     let usage = Usage::of(child.id(), begin.elapsed());
     child.kill().unwrap();
     child.wait().unwrap();
     usage
 }
 
-/// CPU and memory from the start to the complete answer of `tools/list`, beside the floor: a bare parse of the file.
+/// CPU and memory from the start to the complete answer of `tools/list`, beside the floor: a bare
+/// parse of the file.
 fn start(spec: &Path) {
     let (mut ours, mut read, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     let mut bytes = 0;
@@ -169,7 +195,11 @@ fn start(spec: &Path) {
     }
     // A machine gets faster and slower; what was measured one after the other is compared.
     let ratio = |ones: &[Usage], value: fn(&Usage) -> f64| {
-        let mut ratios: Vec<f64> = ones.iter().zip(&bare).map(|(one, bare)| value(one) / value(bare)).collect();
+        let mut ratios: Vec<f64> = ones
+            .iter()
+            .zip(&bare)
+            .map(|(one, bare)| value(one) / value(bare))
+            .collect();
         ratios.sort_by(f64::total_cmp);
         ratios[ratios.len() / 2]
     };
@@ -179,7 +209,11 @@ fn start(spec: &Path) {
         ratio(&ours, |usage| usage.own),
         ratio(&read, |usage| usage.cpu),
     ];
-    let (ours, read, bare) = (Usage::median(&ours), Usage::median(&read), Usage::median(&bare));
+    let (ours, read, bare) = (
+        Usage::median(&ours),
+        Usage::median(&read),
+        Usage::median(&bare),
+    );
     let show = |what: String, usage: &Usage| {
         println!(
             "{what:<36} wall {:5.1} ms, CPU {:5.1} ms, peak {:5.1} MiB, of its own {:5.1} MiB",
@@ -195,7 +229,8 @@ fn start(spec: &Path) {
     );
 }
 
-/// Measures a call without MCP and HTTP: arguments checked, bound and written as a request, and a small reply rendered.
+/// Measures a call without MCP and HTTP: arguments checked, bound and written as a request, and a
+/// small reply rendered.
 fn work(spec: &Path, tool: &str, arguments: &str) {
     const ROUNDS: usize = 20_000;
     let document = Document::parse(std::fs::read(spec).unwrap(), None).unwrap();
@@ -208,12 +243,16 @@ fn work(spec: &Path, tool: &str, arguments: &str) {
         ..OutboundOptions::default()
     };
     let (api, _) = Api::build(document, options, http_client(&plain).unwrap()).unwrap();
-    let arguments: serde_json::Map<String, serde_json::Value> = serde_json::from_str(arguments).unwrap();
+    let arguments: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(arguments).unwrap();
     let operation = api.get(tool).unwrap().operation;
     let response = Response {
-        headers: [("content-type".parse().unwrap(), "application/json".parse().unwrap())]
-            .into_iter()
-            .collect(),
+        headers: [(
+            "content-type".parse().unwrap(),
+            "application/json".parse().unwrap(),
+        )]
+        .into_iter()
+        .collect(),
         body: REPLY.into(),
         ..Response::default()
     };
@@ -223,9 +262,14 @@ fn work(spec: &Path, tool: &str, arguments: &str) {
     };
     let prepare = || {
         assert!(
-            api.preview(tool, Some(arguments.clone()), OnMissingCredential::Omit, &Caller::default())
-                .unwrap()
-                .is_ok()
+            api.preview(
+                tool,
+                Some(arguments.clone()),
+                OnMissingCredential::Omit,
+                &Caller::default()
+            )
+            .unwrap()
+            .is_ok()
         );
     };
     prepare();
@@ -235,8 +279,16 @@ fn work(spec: &Path, tool: &str, arguments: &str) {
         started.elapsed().as_secs_f64() * 1e6 / ROUNDS as f64
     };
     let bound = of_each(&prepare);
-    let rendered = of_each(&|| assert!(!render::render_reply(operation, &response, rendering).text().is_empty()));
-    println!("work of a call:      {bound:.1} us to check, bind and build, {rendered:.1} us to render");
+    let rendered = of_each(&|| {
+        assert!(
+            !render::render_reply(operation, &response, rendering)
+                .text()
+                .is_empty()
+        );
+    });
+    println!(
+        "work of a call:      {bound:.1} us to check, bind and build, {rendered:.1} us to render"
+    );
 }
 
 /// Measurements of one round of calls.
@@ -250,17 +302,34 @@ struct Round {
     rate: f64,
 }
 
-/// Calls one after the other on both transports, and many at once over HTTP, beside the request made directly. All of them are made in
-/// each of several rounds, because a machine gets faster and slower, and the medians of the rounds are shown.
+/// Calls one after the other on both transports, and many at once over HTTP, beside the request
+/// made directly. All of them are made in each of several rounds, because a machine gets faster and
+/// slower, and the medians of the rounds are shown.
 fn calls(spec: &Path, upstream: &str, tool: &str, arguments: &str) {
     let spec = spec.to_str().unwrap();
-    let parameters = json!({"name": tool, "arguments": serde_json::from_str::<Value>(arguments).unwrap()});
-    let direct_request = format!("GET /repos/octo/hello/topics?page=2&per_page=50 HTTP/1.1\r\nHost: {upstream}\r\n\r\n");
+    let parameters =
+        json!({"name": tool, "arguments": serde_json::from_str::<Value>(arguments).unwrap()});
+    let direct_request = format!(
+        "GET /repos/octo/hello/topics?page=2&per_page=50 HTTP/1.1\r\nHost: {upstream}\r\n\r\n"
+    );
     let base = format!("http://{upstream}");
-    let mut session = session(&["serve", "--spec", spec, "--base-url", &base, "--log-level", "error"]);
+    let mut session = session(&[
+        "serve",
+        "--spec",
+        spec,
+        "--base-url",
+        &base,
+        "--log-level",
+        "error",
+    ]);
     let server = HttpServer::start(&["--spec", spec, "--base-url", &base]);
     let body = support::call_message(tool, arguments);
-    let request = http_request(&server.address, "POST", &["MCP-Protocol-Version: 2025-11-25"], &body);
+    let request = http_request(
+        &server.address,
+        "POST",
+        &["MCP-Protocol-Version: 2025-11-25"],
+        &body,
+    );
     let mut direct = Connection::to(upstream);
     let mut connection = Connection::to(&server.address);
     let (stdio_pid, http_pid) = (session.pid(), server.pid());
@@ -273,7 +342,9 @@ fn calls(spec: &Path, upstream: &str, tool: &str, arguments: &str) {
     for _ in 0..CALL_ROUNDS {
         let made = [
             one_by_one(None, || direct.exchange(&direct_request)),
-            one_by_one(Some(stdio_pid), || drop(self::request(&mut session, "tools/call", &parameters))),
+            one_by_one(Some(stdio_pid), || {
+                drop(self::request(&mut session, "tools/call", &parameters));
+            }),
             one_by_one(Some(http_pid), || connection.exchange(&request)),
             all_at_once(None, upstream, &direct_request),
             all_at_once(Some(http_pid), &server.address, &request),
@@ -307,7 +378,12 @@ fn calls(spec: &Path, upstream: &str, tool: &str, arguments: &str) {
 
 /// Measures `tools/list` on both transports.
 fn lists(session: &mut RawSession, server: &HttpServer) {
-    let request = http_request(&server.address, "POST", &["MCP-Protocol-Version: 2025-11-25"], support::LIST);
+    let request = http_request(
+        &server.address,
+        "POST",
+        &["MCP-Protocol-Version: 2025-11-25"],
+        support::LIST,
+    );
     let mut connection = Connection::to(&server.address);
     let mut bytes = 0;
     let mut rounds: [Vec<f64>; 2] = Default::default();
@@ -414,8 +490,8 @@ fn measure(count: usize, mut call: impl FnMut()) -> Vec<f64> {
         .collect()
 }
 
-/// CPU time and memory of a process so far: the peak with the pages of the program itself that lie in memory, and what
-/// is its own now, without any file.
+/// CPU time and memory of a process so far: the peak with the pages of the program itself that lie
+/// in memory, and what is its own now, without any file.
 #[derive(Clone, Copy)]
 struct Usage {
     wall: f64,
@@ -425,7 +501,8 @@ struct Usage {
 }
 
 impl Usage {
-    /// From `/proc` (Linux): `schedstat` counts nanoseconds while `stat` counts hundredths of a second.
+    /// From `/proc` (Linux): `schedstat` counts nanoseconds while `stat` counts hundredths of a
+    /// second.
     fn of(pid: u32, wall: Duration) -> Self {
         let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
         let nanoseconds: u64 = tasks
@@ -434,7 +511,10 @@ impl Usage {
             .sum();
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let kilobytes = |name: &str| -> f64 {
-            let value = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            let value = status
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .unwrap();
             value.trim().trim_end_matches(" kB").parse().unwrap()
         };
         Self {
@@ -508,8 +588,8 @@ impl Connection {
     }
 }
 
-/// Answers every request without a body with the same bytes as fast as it can, and records nothing: what measurements are
-/// compared with. Gives the URL.
+/// Answers every request without a body with the same bytes as fast as it can, and records nothing:
+/// what measurements are compared with. Gives the URL.
 fn constant_upstream(bytes: Vec<u8>) -> String {
     serve_connections(move |_, stream| {
         let _ = stream.set_nodelay(true);

@@ -79,23 +79,43 @@ impl Failure {
     #[must_use]
     pub(crate) fn code(&self) -> ExitCode {
         let code = match self {
-            Self::Settings(_) | Self::Bind(..) | Self::Server(_) | Self::Outbound(OutboundError::Identity(_)) => 2,
-            Self::Read(_) | Self::Document { .. } | Self::Strict { .. } | Self::Overlay { .. } | Self::TooFew { .. } => 3,
+            Self::Settings(_)
+            | Self::Bind(..)
+            | Self::Server(_)
+            | Self::Outbound(OutboundError::Identity(_)) => 2,
+            Self::Read(_)
+            | Self::Document { .. }
+            | Self::Strict { .. }
+            | Self::Overlay { .. }
+            | Self::TooFew { .. } => 3,
             Self::Outbound(_) | Self::Io(..) => 1,
         };
         ExitCode::from(code)
     }
 
-    /// Describes the failure for clients of a server that has answered their handshake already, without details of the machine.
+    /// Describes the failure for clients of a server that has answered their handshake already,
+    /// without details of the machine.
     #[must_use]
     pub(crate) fn for_clients(&self) -> &'static str {
         match self {
-            Self::Read(_) => "there are no tools: the API's document could not be fetched; the server's log says why",
-            Self::Document { .. } => "there are no tools: the API's document could not be read; the server's log says why",
-            Self::Overlay { .. } => "there are no tools: an overlay of the API's document could not be applied; the server's log says why",
-            Self::Strict { .. } => "there are no tools: the API's document has flaws and --strict refuses it; the server's log names them",
-            Self::TooFew { .. } => "there are no tools: the documents of the APIs could not be read; the server's log says why",
-            Self::Server(_) => "there are no tools: the API's document does not say where the API is; the server's log says what to do",
+            Self::Read(_) => {
+                "there are no tools: the API's document could not be fetched; the server's log says why"
+            }
+            Self::Document { .. } => {
+                "there are no tools: the API's document could not be read; the server's log says why"
+            }
+            Self::Overlay { .. } => {
+                "there are no tools: an overlay of the API's document could not be applied; the server's log says why"
+            }
+            Self::Strict { .. } => {
+                "there are no tools: the API's document has flaws and --strict refuses it; the server's log names them"
+            }
+            Self::TooFew { .. } => {
+                "there are no tools: the documents of the APIs could not be read; the server's log says why"
+            }
+            Self::Server(_) => {
+                "there are no tools: the API's document does not say where the API is; the server's log says what to do"
+            }
             Self::Settings(_) | Self::Bind(..) | Self::Outbound(_) | Self::Io(..) => {
                 "there are no tools: the server could not start; its log says why"
             }

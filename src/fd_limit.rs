@@ -15,12 +15,13 @@ pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
     is_out
 }
 
-/// Number of descriptors that this process needs for itself: standard streams, the event loop, files that are read, and the pipes of
-/// filters.
+/// Number of descriptors that this process needs for itself: standard streams, the event loop,
+/// files that are read, and the pipes of filters.
 #[cfg(unix)]
 const RESERVED_DESCRIPTORS: u64 = 32;
 
-/// Raises the soft limit on descriptors to the hard one: 1024 is a usual soft limit, and a busy server needs more.
+/// Raises the soft limit on descriptors to the hard one: 1024 is a usual soft limit, and a busy
+/// server needs more.
 pub(crate) fn raise_descriptor_limit() {
     #[cfg(unix)]
     match rlimit::increase_nofile_limit(u64::MAX) {
@@ -29,7 +30,8 @@ pub(crate) fn raise_descriptor_limit() {
     }
 }
 
-/// Returns the number of connections of clients that may be open at a time, which leaves as many descriptors for connections to APIs.
+/// Returns the number of connections of clients that may be open at a time, which leaves as many
+/// descriptors for connections to APIs.
 #[must_use]
 pub(crate) fn client_connections(configured: usize) -> usize {
     #[cfg(unix)]

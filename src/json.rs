@@ -1,8 +1,9 @@
 //! Parses untrusted JSON into a tree.
 //!
 //! To keep numbers and texts as they are written, `serde_json` gives some keys a meaning of its own
-//! (`$serde_json::private::…`). A text that holds one would be read as something else than it says, and nested past every
-//! limit. Untrusted text is therefore checked for such keys before it becomes a tree.
+//! (`$serde_json::private::…`). A text that holds one would be read as something else than it says,
+//! and nested past every limit. Untrusted text is therefore checked for such keys before it becomes
+//! a tree.
 
 use std::sync::LazyLock;
 
@@ -18,7 +19,8 @@ pub(crate) const RESULT_KEY: &str = "result";
 /// The member of structured content that holds the notes of this server.
 pub(crate) const NOTES_KEY: &str = "_notes";
 
-/// Returns the member of an object with that name, or at that JSON Pointer (RFC 6901) if it begins with `/`.
+/// Returns the member of an object with that name, or at that JSON Pointer (RFC 6901) if it begins
+/// with `/`.
 #[must_use]
 pub(crate) fn member_at<'v>(object: &'v JsonObject, place: &str) -> Option<&'v Value> {
     let Some(pointer) = place.strip_prefix('/') else {
@@ -28,7 +30,9 @@ pub(crate) fn member_at<'v>(object: &'v JsonObject, place: &str) -> Option<&'v V
         Some(end) => pointer.split_at(end),
         None => (pointer, ""),
     };
-    object.get(&first.replace("~1", "/").replace("~0", "~"))?.pointer(rest)
+    object
+        .get(&first.replace("~1", "/").replace("~0", "~"))?
+        .pointer(rest)
 }
 
 /// Returns an object in which [`member_at`] finds that value at that place.
@@ -41,7 +45,9 @@ pub(crate) fn object_with(place: &str, value: Value) -> JsonObject {
     let mut inner = Some(value);
     for step in pointer.rsplit('/') {
         let name = step.replace("~1", "/").replace("~0", "~");
-        let value = inner.take().unwrap_or_else(|| Value::Object(std::mem::take(&mut object)));
+        let value = inner
+            .take()
+            .unwrap_or_else(|| Value::Object(std::mem::take(&mut object)));
         object.insert(name, value);
     }
     object
@@ -77,8 +83,8 @@ fn check_plain(text: &[u8]) -> serde_json::Result<()> {
     Err(serde_json::Error::custom(message))
 }
 
-/// Returns true if no key of a JSON text begins with the prefix that `serde_json` reserves. For a text that is not JSON, the answer may be
-/// either.
+/// Returns true if no key of a JSON text begins with the prefix that `serde_json` reserves. For a
+/// text that is not JSON, the answer may be either.
 #[must_use]
 pub(crate) fn is_plain(text: &[u8]) -> bool {
     static RESERVED_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESERVED));
@@ -89,13 +95,19 @@ pub(crate) fn is_plain(text: &[u8]) -> bool {
     }
     let mut rest = text;
     while let Some(start) = memchr::memchr(b'"', rest) {
-        let Some(string) = rest.get(start..) else { break };
-        let Some(length) = string_length(string) else { break };
+        let Some(string) = rest.get(start..) else {
+            break;
+        };
+        let Some(length) = string_length(string) else {
+            break;
+        };
         let (Some(quoted), Some(after)) = (string.get(..length), string.get(length..)) else {
             break;
         };
         let is_key = after.trim_ascii_start().first() == Some(&b':');
-        if is_key && serde_json::from_slice::<String>(quoted).is_ok_and(|key| key.starts_with(RESERVED)) {
+        if is_key
+            && serde_json::from_slice::<String>(quoted).is_ok_and(|key| key.starts_with(RESERVED))
+        {
             return false;
         }
         rest = after;
@@ -103,8 +115,8 @@ pub(crate) fn is_plain(text: &[u8]) -> bool {
     true
 }
 
-/// Appends a text as a JSON string, with the escapes of `serde_json`: most of them are quotes in a text that is JSON itself, for which
-/// it is slow.
+/// Appends a text as a JSON string, with the escapes of `serde_json`: most of them are quotes in a
+/// text that is JSON itself, for which it is slow.
 pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
     out.reserve(text.len() + text.len() / 4 + 2);
     out.push(b'"');
@@ -120,8 +132,9 @@ pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Returns true if one of eight bytes is written as an escape. By arithmetic on all of them at once (Anderson, "Bit Twiddling Hacks": a
-/// zero byte, a byte less than n), which may also be true for a byte after such a byte.
+/// Returns true if one of eight bytes is written as an escape. By arithmetic on all of them at once
+/// (Anderson, "Bit Twiddling Hacks": a zero byte, a byte less than n), which may also be true for a
+/// byte after such a byte.
 fn has_escaped_byte(bytes: [u8; 8]) -> bool {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
@@ -144,14 +157,19 @@ fn write_string_byte(byte: u8, out: &mut Vec<u8>) {
         0x0c => b'f',
         _ => {
             let low = byte & 0x0f;
-            let low = if low < 10 { b'0' + low } else { b'a' + low - 10 };
+            let low = if low < 10 {
+                b'0' + low
+            } else {
+                b'a' + low - 10
+            };
             return out.extend_from_slice(&[b'\\', b'u', b'0', b'0', b'0' + (byte >> 4), low]);
         }
     };
     out.extend_from_slice(&[b'\\', short]);
 }
 
-/// Returns the length of the string that the text begins with, both quotes included; `None` if it does not end.
+/// Returns the length of the string that the text begins with, both quotes included; `None` if it
+/// does not end.
 pub(crate) fn string_length(text: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {

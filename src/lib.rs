@@ -1,8 +1,9 @@
-//! `openapi-mcp` turns an OpenAPI document into an MCP server: one annotated tool per operation, and each tool call
-//! forwarded to the API as an HTTP request.
+//! `openapi-mcp` turns an OpenAPI document into an MCP server: one annotated tool per operation,
+//! and each tool call forwarded to the API as an HTTP request.
 //!
-//! The `openapi-mcp` binary is the product. This library is what the binary is made of, for programs that want the same
-//! tools inside a process of their own: load a document, list its tools, call one, serve all of them.
+//! The `openapi-mcp` binary is the product. This library is what the binary is made of, for
+//! programs that want the same tools inside a process of their own: load a document, list its
+//! tools, call one, serve all of them.
 //!
 //! # Serving an API
 //!
@@ -32,8 +33,9 @@
 //!
 //! # Calling an operation with a credential
 //!
-//! [`Credentials`] are given by the names of the document's security schemes. [`CallOptions`] limit a call, [`UpstreamOptions`] the calls
-//! to one origin, and [`Forwarding`] lists the headers of the caller that the API gets.
+//! [`Credentials`] are given by the names of the document's security schemes. [`CallOptions`] limit
+//! a call, [`UpstreamOptions`] the calls to one origin, and [`Forwarding`] lists the headers of the
+//! caller that the API gets.
 //!
 //! ```no_run
 //! use std::collections::BTreeMap;
@@ -118,12 +120,14 @@
 //!
 //! # Stages
 //!
-//! A [`SourceReader`] reads a [`Source`], and [`Document::parse`] makes a document of its bytes; [`complete_document`] adds the files that
-//! its references lead to. [`Api::build`] reads the operations, makes a tool of each, and decides for each the destination and the credentials of its
-//! calls. A server shows the tools of an API at its endpoints.
+//! A [`SourceReader`] reads a [`Source`], and [`Document::parse`] makes a document of its bytes;
+//! [`complete_document`] adds the files that its references lead to. [`Api::build`] reads the
+//! operations, makes a tool of each, and decides for each the destination and the credentials of
+//! its calls. A server shows the tools of an API at its endpoints.
 //!
-//! A call selects its credentials, checks and repairs the arguments, builds and sends the request or takes a kept reply, and makes a
-//! [`ToolResult`] of the reply: secrets are removed, and what is too long is cut. `ARCHITECTURE.md` in the repository names the functions.
+//! A call selects its credentials, checks and repairs the arguments, builds and sends the request
+//! or takes a kept reply, and makes a [`ToolResult`] of the reply: secrets are removed, and what is
+//! too long is cut. `ARCHITECTURE.md` in the repository names the functions.
 
 mod admission;
 mod annotate;
@@ -145,14 +149,19 @@ mod spec;
 mod text;
 mod transport;
 
-pub use crate::annotate::{AnnotateOptions, Enforcement, Hint, Hints, OutputSchemas, Policy, Reason, ToolAnnotations, ToolSummary};
+pub use crate::annotate::{
+    AnnotateOptions, Enforcement, Hint, Hints, OutputSchemas, Policy, Reason, ToolAnnotations,
+    ToolSummary,
+};
 pub use crate::api::{
-    Api, ApiName, ApiOptions, BuildError, Caller, Destination, OfferedTool, OnMissingCredential, TenantEntry, TenantOptions, TenantSource,
-    ToolResult,
+    Api, ApiName, ApiOptions, BuildError, Caller, Destination, OfferedTool, OnMissingCredential,
+    TenantEntry, TenantOptions, TenantSource, ToolResult,
 };
 pub use crate::cli::run;
 pub use crate::mcp::McpServer;
-pub use crate::outbound::{Clients, HttpClient, HttpError, Identity, OutboundError, OutboundOptions, Proxy, http_client};
+pub use crate::outbound::{
+    Clients, HttpClient, HttpError, Identity, OutboundError, OutboundOptions, Proxy, http_client,
+};
 pub use crate::proxy::auth::forward::Forwarding;
 pub use crate::proxy::auth::values::Credentials;
 pub use crate::proxy::cache::CacheOptions;
@@ -161,11 +170,15 @@ pub use crate::proxy::response::sandbox::Sandbox;
 pub use crate::proxy::upstream::UpstreamOptions;
 pub use crate::proxy::{MemoryBudget, Request};
 pub use crate::spec::document::external::complete_document;
-pub use crate::spec::{Diagnostic, Document, ExternalReferences, LoadError, Operation, ReadError, Severity, Source, SourceReader};
+pub use crate::spec::{
+    Diagnostic, Document, ExternalReferences, LoadError, Operation, ReadError, Severity, Source,
+    SourceReader,
+};
 pub use crate::transport::http::{HttpOptions, bind as bind_http, serve as serve_http};
 pub use crate::transport::stdio::serve as serve_stdio;
 
-/// Internals for the tests, the benches and the fuzz targets of this repository. Not a part of the library's promise.
+/// Internals for the tests, the benches and the fuzz targets of this repository. Not a part of the
+/// library's promise.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::annotate::{AnnotatedTools, annotate};
@@ -174,7 +187,9 @@ pub mod internals {
     pub use crate::proxy::request::style::{Keep, percent_encode};
     pub use crate::proxy::request::target::{BaseUrl, PathValue};
     pub use crate::proxy::response::records::{Counter, Framing, records};
-    pub use crate::proxy::response::render::{OutputContract, Rendering, render_error, render_reply};
+    pub use crate::proxy::response::render::{
+        OutputContract, Rendering, render_error, render_reply,
+    };
     pub use crate::spec::argument_names::sanitize_argument_name;
     pub use crate::spec::document::source::DEFAULT_MAX_SPEC_BYTES;
     pub use crate::spec::{PathTemplate, operations};

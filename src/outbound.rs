@@ -1,8 +1,8 @@
-//! Builds every HTTP client of this process, for calls of the API as well as for documents, tokens, keys and traces. All of them are
-//! reqwest's.
+//! Builds every HTTP client of this process, for calls of the API as well as for documents, tokens,
+//! keys and traces. All of them are reqwest's.
 //!
-//! No redirect is followed, because reqwest would send custom credential headers to another host. There is no cookie jar, and no proxy is
-//! taken from the environment.
+//! No redirect is followed, because reqwest would send custom credential headers to another host.
+//! There is no cookie jar, and no proxy is taken from the environment.
 
 pub(crate) mod bounded_body;
 pub(crate) mod failure;
@@ -30,14 +30,16 @@ use self::server_certificates::{CertificateVerifier, SYSTEM_ROOTS};
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(15);
 /// Time limit of the answer to a ping.
 const HTTP2_PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// The largest header list of a reply over HTTP/2 (RFC 9113 section 6.5.2), about as much as is taken over HTTP/1.1.
+/// The largest header list of a reply over HTTP/2 (RFC 9113 section 6.5.2), about as much as is
+/// taken over HTTP/1.1.
 const MAX_HTTP2_HEADER_LIST_BYTES: u32 = 256 << 10;
 /// Time for which a connection is kept without a request, unless the server keeps it for less.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// A connection is not used for the last moments that the server keeps it: the server may close it while a request is on its way, and
-/// nobody knows then whether it was processed.
+/// A connection is not used for the last moments that the server keeps it: the server may close it
+/// while a request is on its way, and nobody knows then whether it was processed.
 const IDLE_MARGIN: Duration = Duration::from_secs(1);
-/// Header with the time for which an HTTP/1.1 server keeps a connection (RFC 2068 section 19.7.1.1).
+/// Header with the time for which an HTTP/1.1 server keeps a connection (RFC 2068 section
+/// 19.7.1.1).
 static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 /// Interval of TCP keep-alive probes to a silent peer, and the number of them that may fail.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
@@ -55,7 +57,8 @@ const AGENT: &str = concat!("openapi-mcp/", env!("CARGO_PKG_VERSION"));
 pub struct OutboundOptions {
     /// Time limit of making a connection.
     pub connect_timeout: Duration,
-    /// True if any connection uses TLS. Reading the system's certificates takes longer than reading a small document.
+    /// True if any connection uses TLS. Reading the system's certificates takes longer than reading
+    /// a small document.
     pub tls: bool,
     /// Authorities that are trusted besides those of the system.
     pub authorities: Vec<CertificateDer<'static>>,
@@ -90,9 +93,11 @@ pub struct Proxy {
 pub struct HttpClient {
     client: reqwest::Client,
     options: Arc<OutboundOptions>,
-    /// Time for which it keeps a connection without a request. reqwest takes one for all connections of a client.
+    /// Time for which it keeps a connection without a request. reqwest takes one for all
+    /// connections of a client.
     idle_timeout: Duration,
-    /// The client that is used instead, after a server said that it keeps connections for less time.
+    /// The client that is used instead, after a server said that it keeps connections for less
+    /// time.
     successor: Arc<OnceLock<HttpClient>>,
 }
 
@@ -114,24 +119,32 @@ impl HttpClient {
     }
 
     /// Sends the request of a call, or one like it. Dropping the future ends it.
-    pub(crate) async fn send(&self, request: reqwest::Request) -> Result<reqwest::Response, OutboundFailure> {
+    pub(crate) async fn send(
+        &self,
+        request: reqwest::Request,
+    ) -> Result<reqwest::Response, OutboundFailure> {
         let mut newest = self;
         while let Some(successor) = newest.successor.get() {
             newest = successor;
         }
         let reply = newest.client.execute(request).await;
         let reply = reply.map_err(|error| OutboundFailure::of_request(error, self.has_proxy()))?;
-        if let Some(kept) = reply.headers().get(&KEEP_ALIVE).and_then(keep_alive_timeout) {
+        if let Some(kept) = reply
+            .headers()
+            .get(&KEEP_ALIVE)
+            .and_then(keep_alive_timeout)
+        {
             newest.keep_connections_for(kept.saturating_sub(IDLE_MARGIN));
         }
         Ok(decode_gzip(reply))
     }
 
-    /// Keeps connections without a request for that time at most, from the next request on. The time is halved at least, so that a server
-    /// that gives less with each reply makes few clients.
+    /// Keeps connections without a request for that time at most, from the next request on. The
+    /// time is halved at least, so that a server that gives less with each reply makes few clients.
     fn keep_connections_for(&self, idle_timeout: Duration) {
         if idle_timeout < self.idle_timeout
-            && let Ok(successor) = client_with_idle_timeout(&self.options, idle_timeout.min(self.idle_timeout / 2))
+            && let Ok(successor) =
+                client_with_idle_timeout(&self.options, idle_timeout.min(self.idle_timeout / 2))
         {
             // Another reply may have said so at the same time.
             let _ = self.successor.set(successor);
@@ -141,9 +154,19 @@ impl HttpClient {
 
 /// The time for which a server keeps a connection without a request.
 fn keep_alive_timeout(header: &HeaderValue) -> Option<Duration> {
-    let parameters = header.to_str().ok()?.split(',').filter_map(|parameter| parameter.split_once('='));
+    let parameters = header
+        .to_str()
+        .ok()?
+        .split(',')
+        .filter_map(|parameter| parameter.split_once('='));
     let mut timeouts = parameters.filter(|(name, _)| name.trim().eq_ignore_ascii_case("timeout"));
-    timeouts.next()?.1.trim().parse().ok().map(Duration::from_secs)
+    timeouts
+        .next()?
+        .1
+        .trim()
+        .parse()
+        .ok()
+        .map(Duration::from_secs)
 }
 
 /// Sends a request that [`HttpClient::get`] or [`HttpClient::post`] began.
@@ -200,7 +223,8 @@ pub enum OutboundError {
 }
 
 impl OutboundOptions {
-    /// Returns the options for all servers but the API itself: without the client certificate, and with all certificates checked.
+    /// Returns the options for all servers but the API itself: without the client certificate, and
+    /// with all certificates checked.
     #[must_use]
     pub fn for_others(&self) -> Self {
         Self {
@@ -217,9 +241,10 @@ impl OutboundOptions {
     }
 }
 
-/// Makes a client for the given settings. In addition, reqwest repeats requests that an HTTP/2 server declares unprocessed: streams above
-/// the last one of a GOAWAY, and refused ones (RFC 9113 section 8.7), twice at most. Roots come from the system; if it has none (an empty
-/// container image), those that are compiled in serve.
+/// Makes a client for the given settings. In addition, reqwest repeats requests that an HTTP/2
+/// server declares unprocessed: streams above the last one of a GOAWAY, and refused ones (RFC 9113
+/// section 8.7), twice at most. Roots come from the system; if it has none (an empty container
+/// image), those that are compiled in serve.
 ///
 /// # Errors
 /// An error if TLS or the client cannot be set up.
@@ -227,7 +252,10 @@ pub fn http_client(options: &OutboundOptions) -> Result<HttpClient, OutboundErro
     client_with_idle_timeout(&Arc::new(options.clone()), IDLE_TIMEOUT)
 }
 
-fn client_with_idle_timeout(options: &Arc<OutboundOptions>, idle_timeout: Duration) -> Result<HttpClient, OutboundError> {
+fn client_with_idle_timeout(
+    options: &Arc<OutboundOptions>,
+    idle_timeout: Duration,
+) -> Result<HttpClient, OutboundError> {
     let tls = tls_config(options)?;
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
@@ -239,7 +267,8 @@ fn client_with_idle_timeout(options: &Arc<OutboundOptions>, idle_timeout: Durati
         .tcp_keepalive_interval(TCP_KEEPALIVE)
         .tcp_keepalive_retries(TCP_KEEPALIVE_RETRIES)
         .pool_idle_timeout(idle_timeout)
-        // One connection carries the calls of many: a dead one must be noticed, or all of them wait for their deadlines.
+        // One connection carries the calls of many: a dead one must be noticed, or all of them wait
+        // for their deadlines.
         .http2_keep_alive_interval(HTTP2_PING_INTERVAL)
         .http2_keep_alive_timeout(HTTP2_PING_TIMEOUT)
         .http2_max_header_list_size(MAX_HTTP2_HEADER_LIST_BYTES)
@@ -251,7 +280,11 @@ fn client_with_idle_timeout(options: &Arc<OutboundOptions>, idle_timeout: Durati
     }
     if let Some(proxy) = &options.proxy {
         let mut through = reqwest::Proxy::all(proxy.url.clone()).map_err(OutboundError::Client)?;
-        if let Some((user, password)) = proxy.credential.as_ref().and_then(|pair| pair.expose_secret().split_once(':')) {
+        if let Some((user, password)) = proxy
+            .credential
+            .as_ref()
+            .and_then(|pair| pair.expose_secret().split_once(':'))
+        {
             through = through.basic_auth(user, password);
         }
         builder = builder.proxy(through);
@@ -266,16 +299,21 @@ fn client_with_idle_timeout(options: &Arc<OutboundOptions>, idle_timeout: Durati
 }
 
 fn tls_config(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> {
-    let provider: Arc<rustls::crypto::CryptoProvider> = rustls::crypto::aws_lc_rs::default_provider().into();
+    let provider: Arc<rustls::crypto::CryptoProvider> =
+        rustls::crypto::aws_lc_rs::default_provider().into();
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(OutboundError::Tls)?;
     let builder = if options.insecure {
         let all = CertificateVerifier::of_all(provider);
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(all))
+        builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(all))
     } else if options.tls && options.authorities.is_empty() {
         let system = CertificateVerifier::of_system(provider);
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(system))
+        builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(system))
     } else {
         builder.with_root_certificates(roots(options))
     };
@@ -294,7 +332,9 @@ fn tls_config(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> 
 ///
 /// # Errors
 /// The TLS configuration is refused.
-pub(crate) fn tls_of_other_protocols(authorities: Vec<CertificateDer<'static>>) -> Result<ClientConfig, OutboundError> {
+pub(crate) fn tls_of_other_protocols(
+    authorities: Vec<CertificateDer<'static>>,
+) -> Result<ClientConfig, OutboundError> {
     let mut config = tls_config(&OutboundOptions {
         authorities,
         ..OutboundOptions::default()
@@ -312,7 +352,8 @@ fn roots(options: &OutboundOptions) -> Arc<RootCertStore> {
     Arc::new(roots)
 }
 
-/// Returns true if a URL names this machine by a loopback address (RFC 6890) or by `localhost` (RFC 6761).
+/// Returns true if a URL names this machine by a loopback address (RFC 6890) or by `localhost` (RFC
+/// 6761).
 #[must_use]
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {

@@ -1,4 +1,5 @@
-//! Text on its way to a model or to the log: cleaned of what a person would not see, cut to a size, put into one line.
+//! Text on its way to a model or to the log: cleaned of what a person would not see, cut to a size,
+//! put into one line.
 
 use std::error::Error;
 
@@ -11,9 +12,10 @@ pub(crate) const MIN_BYTES_PER_TOKEN: usize = 3;
 /// A token of JSON takes about so many bytes: for estimates.
 pub(crate) const TYPICAL_BYTES_PER_TOKEN: usize = 4;
 
-/// Drops control characters (but newline and tab) and characters that are not shown (Unicode, `Default_Ignorable_Code_Point`): nothing a
-/// reader would miss, everything a text could hide instructions in. Zero-width joiners stay, because scripts and emoji need them, and a
-/// variation selector behind an emoji. A separator of lines becomes a newline.
+/// Drops control characters (but newline and tab) and characters that are not shown (Unicode,
+/// `Default_Ignorable_Code_Point`): nothing a reader would miss, everything a text could hide
+/// instructions in. Zero-width joiners stay, because scripts and emoji need them, and a variation
+/// selector behind an emoji. A separator of lines becomes a newline.
 #[must_use]
 pub(crate) fn clean(text: &str) -> String {
     // Nearly every text is clean already, and is then copied at once.
@@ -30,10 +32,12 @@ pub(crate) fn clean(text: &str) -> String {
 /// Returns true if a text holds characters that are invisible to a reader; see [`clean`].
 #[must_use]
 pub(crate) fn has_hidden_characters(text: &str) -> bool {
-    // Nearly every byte of nearly every text is plain; a block is judged as a whole, without a branch for each byte.
+    // Nearly every byte of nearly every text is plain; a block is judged as a whole, without a
+    // branch for each byte.
     let is_odd = |byte: u8| !(0x20..0x7f).contains(&byte) && byte != b'\n' && byte != b'\t';
     let odd = |block: &[u8]| block.iter().fold(false, |odd, byte| odd | is_odd(*byte));
-    text.as_bytes().chunks(64).any(odd) && with_previous(text).any(|(previous, character)| is_hidden(character, previous))
+    text.as_bytes().chunks(64).any(odd)
+        && with_previous(text).any(|(previous, character)| is_hidden(character, previous))
 }
 
 /// The characters of a text, each with the one before it.
@@ -45,7 +49,9 @@ fn with_previous(text: &str) -> impl Iterator<Item = (Option<char>, char)> {
 /// [`clean`], with every run of white space as one space.
 #[must_use]
 pub(crate) fn one_line(text: &str) -> String {
-    let plain = text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
+    let plain = text
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() || byte == b' ');
     if plain && !text.starts_with(' ') && !text.ends_with(' ') && !text.contains("  ") {
         return text.to_owned();
     }
@@ -60,11 +66,14 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 }
 
 /// The causes of an error, from the nearest to the deepest.
-pub(crate) fn error_causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+pub(crate) fn error_causes<'e>(
+    error: &'e (dyn Error + 'static),
+) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     std::iter::successors(error.source(), |cause| (*cause).source())
 }
 
-/// An error and its causes, for a line of the log. A cause that its error repeats already is written once.
+/// An error and its causes, for a line of the log. A cause that its error repeats already is
+/// written once.
 pub(crate) fn error_in_a_line(error: &(dyn Error + 'static)) -> String {
     let mut line = error.to_string().replace('\n', "; ");
     for cause in error_causes(error) {
@@ -76,12 +85,17 @@ pub(crate) fn error_in_a_line(error: &(dyn Error + 'static)) -> String {
     line
 }
 
-/// The longest name that another one is suggested for, in bytes: comparing takes time in proportion to both.
+/// The longest name that another one is suggested for, in bytes: comparing takes time in proportion
+/// to both.
 pub(crate) const MAX_LIKENED_BYTES: usize = 128;
 
-/// Returns the candidate most similar to `name`, if its similarity is above `least` (Jaro-Winkler, 0 to 1, without case). A name of more than 128 bytes
-/// is similar to none.
-pub(crate) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>, least: f64) -> Option<&'c str> {
+/// Returns the candidate most similar to `name`, if its similarity is above `least` (Jaro-Winkler,
+/// 0 to 1, without case). A name of more than 128 bytes is similar to none.
+pub(crate) fn nearest<'c>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+    least: f64,
+) -> Option<&'c str> {
     if name.len() > MAX_LIKENED_BYTES {
         return None;
     }
@@ -89,14 +103,20 @@ pub(crate) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c s
     let scored = candidates
         .into_iter()
         .filter(|candidate| candidate.len() <= MAX_LIKENED_BYTES)
-        .map(|candidate| (strsim::jaro_winkler(&candidate.to_lowercase(), &folded), candidate));
+        .map(|candidate| {
+            (
+                strsim::jaro_winkler(&candidate.to_lowercase(), &folded),
+                candidate,
+            )
+        });
     scored
         .filter(|(score, _)| *score > least)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns at most `max_bytes` bytes of `text`: cut after a sentence, else after a word, and marked with `…`.
+/// Returns at most `max_bytes` bytes of `text`: cut after a sentence, else after a word, and marked
+/// with `…`.
 #[must_use]
 pub(crate) fn truncate(text: &str, max_bytes: usize) -> String {
     const MARK: &str = "…";
@@ -113,12 +133,16 @@ pub(crate) fn truncate(text: &str, max_bytes: usize) -> String {
     if let Some(end) = sentence {
         format!("{} {MARK}", head.get(..end).unwrap_or_default().trim_end())
     } else {
-        let end = head.rfind(char::is_whitespace).filter(|end| *end > room / 2).unwrap_or(room);
+        let end = head
+            .rfind(char::is_whitespace)
+            .filter(|end| *end > room / 2)
+            .unwrap_or(room);
         format!("{}{MARK}", head.get(..end).unwrap_or_default().trim_end())
     }
 }
 
-/// A name as words: `petId` → `Pet id`, `X-Request-ID` → `X request id`; a name without letters stays as it is.
+/// A name as words: `petId` → `Pet id`, `X-Request-ID` → `X request id`; a name without letters
+/// stays as it is.
 #[must_use]
 pub(crate) fn spelled(name: &str) -> String {
     use heck::ToTitleCase as _;
@@ -141,7 +165,8 @@ fn is_hidden(character: char, previous: Option<char>) -> bool {
     }
 }
 
-/// Returns true if a character is one that a variation selector shows as an emoji, or as text: keycaps, symbols and pictographs.
+/// Returns true if a character is one that a variation selector shows as an emoji, or as text:
+/// keycaps, symbols and pictographs.
 fn may_be_emoji(character: char) -> bool {
     matches!(character, '#' | '*' | '0'..='9' | '\u{a9}' | '\u{ae}' | '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}')
 }
@@ -160,8 +185,9 @@ const WORDS_OF_NO_API: [&str; 10] = [
     "s",
 ];
 
-/// Returns a name of lower-case ASCII words from a title, joined by `-` and cut between words, at most `max_bytes` bytes long: `github-v3`
-/// for `GitHub v3 REST API`. Only a first word that is longer by itself is cut.
+/// Returns a name of lower-case ASCII words from a title, joined by `-` and cut between words, at
+/// most `max_bytes` bytes long: `github-v3` for `GitHub v3 REST API`. Only a first word that is
+/// longer by itself is cut.
 pub(crate) fn name_from_title(title: &str, max_bytes: usize) -> String {
     let title = title.to_ascii_lowercase();
     let words = || {
@@ -189,10 +215,15 @@ pub(crate) fn name_from_title(title: &str, max_bytes: usize) -> String {
             break;
         }
     }
-    if name.is_empty() { "api".to_owned() } else { name }
+    if name.is_empty() {
+        "api".to_owned()
+    } else {
+        name
+    }
 }
 
-/// One word of a POSIX shell (POSIX.1-2024 XCU section 2.2.2): inside single quotes nothing means anything.
+/// One word of a POSIX shell (POSIX.1-2024 XCU section 2.2.2): inside single quotes nothing means
+/// anything.
 #[must_use]
 pub(crate) fn shell_word(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@".contains(&byte);
@@ -205,7 +236,9 @@ pub(crate) fn shell_word(text: &str) -> String {
 /// Hexadecimal digits, in lower case.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
-    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+    digits
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect()
 }
 
 /// A random identifier: 128 bits in hexadecimal digits.
@@ -226,8 +259,12 @@ mod tests {
             clean("a\u{200b}b\u{202e}c\u{e0041}d\u{7}\r\n e\t👩\u{200d}👩 "),
             "abcd\n e\t👩\u{200d}👩"
         );
-        // A selector behind an emoji shows; others, and more of them, carry bytes that no reader sees.
-        assert_eq!(clean("\u{2764}\u{fe0f}\u{fe0f}\u{fe01} a\u{fe0f}\u{e0101}b"), "\u{2764}\u{fe0f} ab");
+        // A selector behind an emoji shows; others, and more of them, carry bytes that no reader
+        // sees.
+        assert_eq!(
+            clean("\u{2764}\u{fe0f}\u{fe0f}\u{fe01} a\u{fe0f}\u{e0101}b"),
+            "\u{2764}\u{fe0f} ab"
+        );
         assert_eq!(clean("a\u{2028}b\u{3164}c\u{ffa0}\u{1160}"), "a\nbc");
         assert_eq!(one_line("a\u{2029}b"), "a b");
     }
@@ -255,8 +292,12 @@ mod tests {
 
     #[test]
     fn long_texts_end_at_a_sentence_with_a_mark() {
-        let text = "First sentence is here. Second sentence is longer. Third one goes on and on and on.";
-        assert_eq!(truncate(text, 60), "First sentence is here. Second sentence is longer. …");
+        let text =
+            "First sentence is here. Second sentence is longer. Third one goes on and on and on.";
+        assert_eq!(
+            truncate(text, 60),
+            "First sentence is here. Second sentence is longer. …"
+        );
         assert_eq!(truncate("short", 60), "short");
         let long = "é".repeat(3000);
         assert!(truncate(&long, 2048).len() <= 2048);

@@ -1,4 +1,5 @@
-//! Any bytes as a document: read, described and checked without a panic, and every schema is valid 2020-12.
+//! Any bytes as a document: read, described and checked without a panic, and every schema is valid
+//! 2020-12.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any stream of records, in any pieces: counted the same however it is cut, and collected without a panic.
+//! Any stream of records, in any pieces: counted the same however it is cut, and collected without
+//! a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

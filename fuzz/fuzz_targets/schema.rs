@@ -1,5 +1,6 @@
-//! Any JSON as a schema, beside components that refer to each other: made an input schema under any budget without a panic,
-//! valid 2020-12, without a note of our own, with legal property names; and names come back from it without a panic.
+//! Any JSON as a schema, beside components that refer to each other: made an input schema under any
+//! budget without a panic, valid 2020-12, without a note of our own, with legal property names; and
+//! names come back from it without a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

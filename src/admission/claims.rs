@@ -26,7 +26,10 @@ pub(crate) enum TokenError {
 
 /// The seconds since 1970.
 pub(super) fn since_epoch() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs_f64()
 }
 
 /// Checks `exp` and `nbf`. Returns the former.
@@ -55,8 +58,8 @@ pub(super) fn check_times(claims: &Map<String, Value>) -> Result<Option<SystemTi
     expires.map(time).transpose()
 }
 
-/// The claims of a token, each of which is there once (RFC 7519 section 4), like each member of them: of two, this server and another
-/// one could take different ones.
+/// The claims of a token, each of which is there once (RFC 7519 section 4), like each member of
+/// them: of two, this server and another one could take different ones.
 pub(super) struct Claims(pub(super) Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Claims {
@@ -74,7 +77,8 @@ impl<'de> Deserialize<'de> for Claims {
                 let mut claims = Map::new();
                 while let Some((name, text)) = members.next_entry::<String, Box<RawValue>>()? {
                     // It limits the depth, and so what follows.
-                    let value: Value = serde_json::from_str(text.get()).map_err(A::Error::custom)?;
+                    let value: Value =
+                        serde_json::from_str(text.get()).map_err(A::Error::custom)?;
                     if claims.insert(name, value).is_some() || !has_unique_members(text.get()) {
                         return Err(A::Error::custom("a claim is there twice"));
                     }
@@ -91,9 +95,8 @@ impl<'de> Deserialize<'de> for Claims {
 fn has_unique_members(text: &str) -> bool {
     match text.as_bytes().first() {
         Some(b'{') => serde_json::from_str::<Claims>(text).is_ok(),
-        Some(b'[') => {
-            serde_json::from_str::<Vec<Box<RawValue>>>(text).is_ok_and(|items| items.iter().all(|item| has_unique_members(item.get())))
-        }
+        Some(b'[') => serde_json::from_str::<Vec<Box<RawValue>>>(text)
+            .is_ok_and(|items| items.iter().all(|item| has_unique_members(item.get()))),
         _ => true,
     }
 }

@@ -1,4 +1,5 @@
-//! Introspection of access tokens that are not JWTs (RFC 7662): the authorization server says whether a token is active, and its claims.
+//! Introspection of access tokens that are not JWTs (RFC 7662): the authorization server says
+//! whether a token is active, and its claims.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -91,12 +92,17 @@ impl Introspection {
         })
     }
 
-    /// Returns the claims of a token that a client shows. A question about a token that was not active before counts for its address.
+    /// Returns the claims of a token that a client shows. A question about a token that was not
+    /// active before counts for its address.
     ///
     /// # Errors
-    /// [`TokenError::Invalid`] if it is not active, [`TokenError::Unavailable`] if that is not known now, [`TokenError::TooOften`] if
-    /// the address may not ask now.
-    pub(super) async fn claims(self: &Arc<Self>, token: &str, client: &mut Stranger<'_>) -> Result<Arc<Map<String, Value>>, TokenError> {
+    /// [`TokenError::Invalid`] if it is not active, [`TokenError::Unavailable`] if that is not
+    /// known now, [`TokenError::TooOften`] if the address may not ask now.
+    pub(super) async fn claims(
+        self: &Arc<Self>,
+        token: &str,
+        client: &mut Stranger<'_>,
+    ) -> Result<Arc<Map<String, Value>>, TokenError> {
         let key = PartsDigest::default().with(Some(token)).finish();
         let kept = useful(&mut lock(&self.kept), &key);
         let answer = if let Some(answer) = kept {
@@ -115,8 +121,14 @@ impl Introspection {
         }
     }
 
-    /// Asks about a token unless another request does already. `address` is that of a token that was not active before.
-    fn begin(self: &Arc<Self>, key: TokenDigest, token: &str, address: Option<ClientKey>) -> TokenAnswer {
+    /// Asks about a token unless another request does already. `address` is that of a token that
+    /// was not active before.
+    fn begin(
+        self: &Arc<Self>,
+        key: TokenDigest,
+        token: &str,
+        address: Option<ClientKey>,
+    ) -> TokenAnswer {
         let mut kept = lock(&self.kept);
         if let Some(answer) = useful(&mut kept, &key) {
             return answer;
@@ -132,7 +144,9 @@ impl Introspection {
             }
             answer
         });
-        let answer = async { task.await.unwrap_or_else(|_| Introspected::unknown()) }.boxed().shared();
+        let answer = async { task.await.unwrap_or_else(|_| Introspected::unknown()) }
+            .boxed()
+            .shared();
         kept.put(key, answer.clone());
         answer
     }
@@ -141,14 +155,19 @@ impl Introspection {
         use secrecy::ExposeSecret as _;
         let asking = async {
             let _turn = self.turns.wait(address).await?;
-            let parameters = [("token", token.expose_secret()), ("token_type_hint", "access_token")];
+            let parameters = [
+                ("token", token.expose_secret()),
+                ("token_type_hint", "access_token"),
+            ];
             self.endpoint.introspect(&parameters).await
         };
         let Ok(Some(body)) = timeout(QUESTION_TIMEOUT, asking).await else {
             return Introspected::unknown();
         };
         let Ok(Claims(claims)) = serde_json::from_slice::<Claims>(&body) else {
-            tracing::warn!("the introspection endpoint did not answer with an object of JSON in which each name is there once");
+            tracing::warn!(
+                "the introspection endpoint did not answer with an object of JSON in which each name is there once"
+            );
             return Introspected::unknown();
         };
         let now = Instant::now();
@@ -160,7 +179,8 @@ impl Introspection {
             };
         }
         let left = claims.get("exp").and_then(Value::as_f64);
-        let left = left.map(|exp| Duration::try_from_secs_f64(exp - since_epoch()).unwrap_or_default());
+        let left =
+            left.map(|exp| Duration::try_from_secs_f64(exp - since_epoch()).unwrap_or_default());
         Introspected {
             until: now + left.map_or(MAX_AGE, |left| left.min(MAX_AGE)),
             state: TokenState::Active(Arc::new(claims)),
@@ -184,6 +204,8 @@ fn lock<T>(cache: &Mutex<LruCache<TokenDigest, T>>) -> MutexGuard<'_, LruCache<T
 /// Returns the answer about a token, unless it has ended.
 fn useful(kept: &mut LruCache<TokenDigest, TokenAnswer>, key: &TokenDigest) -> Option<TokenAnswer> {
     let answer = kept.get(key)?;
-    let is_useful = answer.peek().is_none_or(|answer| Instant::now() < answer.until);
+    let is_useful = answer
+        .peek()
+        .is_none_or(|answer| Instant::now() < answer.until);
     is_useful.then(|| answer.clone())
 }

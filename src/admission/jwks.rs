@@ -1,5 +1,6 @@
-//! The public keys of an OAuth issuer (JWKS, RFC 7517), and their discovery (RFC 8414, `OpenID` Connect Discovery). The keys are
-//! cached, read again every [`REFRESH_INTERVAL`] and when a token names an unknown key, and kept while the issuer is unavailable.
+//! The public keys of an OAuth issuer (JWKS, RFC 7517), and their discovery (RFC 8414, `OpenID`
+//! Connect Discovery). The keys are cached, read again every [`REFRESH_INTERVAL`] and when a token
+//! names an unknown key, and kept while the issuer is unavailable.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -20,8 +21,8 @@ use crate::text;
 const REFRESH_INTERVAL: Duration = Duration::from_mins(10);
 /// Interval of requests to the issuer while no key is known.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
-/// Shortest interval of requests to the issuer because of unknown keys in tokens: a key may have been replaced, but any client can send
-/// such a token.
+/// Shortest interval of requests to the issuer because of unknown keys in tokens: a key may have
+/// been replaced, but any client can send such a token.
 const UNKNOWN_INTERVAL: Duration = Duration::from_secs(5);
 /// Keys that could not be read again for this long are discarded.
 const MAX_KEY_AGE: Duration = Duration::from_hours(24);
@@ -39,7 +40,8 @@ const RSA: [Algorithm; 6] = [
     Algorithm::PS512,
 ];
 
-/// A key and the algorithms that it may be used with. The key determines the algorithm, not the token (RFC 8725 section 3.1).
+/// A key and the algorithms that it may be used with. The key determines the algorithm, not the
+/// token (RFC 8725 section 3.1).
 pub(crate) struct IssuerKey {
     id: Option<String>,
     algorithms: Vec<Algorithm>,
@@ -47,27 +49,41 @@ pub(crate) struct IssuerKey {
 }
 
 impl IssuerKey {
-    /// Reads a JWK; `None` if it cannot verify signatures: symmetric keys, keys for encryption, unknown types.
+    /// Reads a JWK; `None` if it cannot verify signatures: symmetric keys, keys for encryption,
+    /// unknown types.
     fn new(jwk: &Value) -> Option<Self> {
         let jwk: Jwk = serde_json::from_value(jwk.clone()).ok()?;
         let common = &jwk.common;
-        let verifies = common.public_key_use.as_ref().is_none_or(|usage| *usage == PublicKeyUse::Signature)
+        let verifies = common
+            .public_key_use
+            .as_ref()
+            .is_none_or(|usage| *usage == PublicKeyUse::Signature)
             && common
                 .key_operations
                 .as_ref()
                 .is_none_or(|operations| operations.contains(&KeyOperations::Verify));
         let possible: &[Algorithm] = match &jwk.algorithm {
             AlgorithmParameters::RSA(_) => &RSA,
-            AlgorithmParameters::EllipticCurve(key) if key.curve == EllipticCurve::P256 => &[Algorithm::ES256],
-            AlgorithmParameters::EllipticCurve(key) if key.curve == EllipticCurve::P384 => &[Algorithm::ES384],
-            AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => &[Algorithm::EdDSA],
+            AlgorithmParameters::EllipticCurve(key) if key.curve == EllipticCurve::P256 => {
+                &[Algorithm::ES256]
+            }
+            AlgorithmParameters::EllipticCurve(key) if key.curve == EllipticCurve::P384 => {
+                &[Algorithm::ES384]
+            }
+            AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => {
+                &[Algorithm::EdDSA]
+            }
             _ => return None,
         };
         let named = common.key_algorithm.map(|algorithm| algorithm.to_string());
         let algorithms: Vec<Algorithm> = possible
             .iter()
             .copied()
-            .filter(|algorithm| named.as_ref().is_none_or(|named| *named == format!("{algorithm:?}")))
+            .filter(|algorithm| {
+                named
+                    .as_ref()
+                    .is_none_or(|named| *named == format!("{algorithm:?}"))
+            })
             .collect();
         (verifies && !algorithms.is_empty()).then_some(())?;
         Some(Self {
@@ -78,13 +94,18 @@ impl IssuerKey {
     }
 
     fn suits(&self, id: Option<&str>, algorithm: Algorithm) -> bool {
-        // A token that names no key may be signed by any (RFC 7515 section 4.1.4 makes the name optional).
-        self.algorithms.contains(&algorithm) && id.is_none_or(|id| self.id.as_deref().is_none_or(|own| own == id))
+        // A token that names no key may be signed by any (RFC 7515 section 4.1.4 makes the name
+        // optional).
+        self.algorithms.contains(&algorithm)
+            && id.is_none_or(|id| self.id.as_deref().is_none_or(|own| own == id))
     }
 }
 
 fn is_symmetric(algorithm: Algorithm) -> bool {
-    matches!(algorithm, Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512)
+    matches!(
+        algorithm,
+        Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512
+    )
 }
 
 struct KeySet {
@@ -98,7 +119,8 @@ pub(crate) struct Keys {
     issuer: String,
     url: Option<Url>,
     current: RwLock<Option<Arc<KeySet>>>,
-    /// Time at which an unknown key last caused a request. The lock is held during requests to the issuer.
+    /// Time at which an unknown key last caused a request. The lock is held during requests to the
+    /// issuer.
     flight: Mutex<Option<Instant>>,
 }
 
@@ -128,7 +150,10 @@ impl Keys {
             };
             match outcome {
                 Ok(count) if !told.is_empty() => {
-                    tracing::info!("the keys of {} can be read again; there are {count}", self.issuer);
+                    tracing::info!(
+                        "the keys of {} can be read again; there are {count}",
+                        self.issuer
+                    );
                     told.clear();
                 }
                 Ok(_) => {}
@@ -147,17 +172,30 @@ impl Keys {
         }
     }
 
-    /// Returns the keys that may have signed a token with this header; empty if the issuer has no such key.
+    /// Returns the keys that may have signed a token with this header; empty if the issuer has no
+    /// such key.
     ///
     /// # Errors
-    /// [`Unavailable`] if no keys are known, or if the issuer was asked too recently to be asked again: the token may be valid.
-    pub(crate) async fn find(self: &Arc<Self>, id: Option<&str>, algorithm: Algorithm) -> Result<Vec<Arc<IssuerKey>>, Unavailable> {
-        let suitable = |set: &KeySet| -> Vec<Arc<IssuerKey>> { set.keys.iter().filter(|key| key.suits(id, algorithm)).cloned().collect() };
+    /// [`Unavailable`] if no keys are known, or if the issuer was asked too recently to be asked
+    /// again: the token may be valid.
+    pub(crate) async fn find(
+        self: &Arc<Self>,
+        id: Option<&str>,
+        algorithm: Algorithm,
+    ) -> Result<Vec<Arc<IssuerKey>>, Unavailable> {
+        let suitable = |set: &KeySet| -> Vec<Arc<IssuerKey>> {
+            set.keys
+                .iter()
+                .filter(|key| key.suits(id, algorithm))
+                .cloned()
+                .collect()
+        };
         let seen = self.current();
         if let Some(set) = &seen {
             let found = suitable(set);
             let is_named = || id.is_some() && set.keys.iter().any(|key| key.id.as_deref() == id);
-            // A known key is used only with its own algorithms, and the issuer publishes no symmetric keys.
+            // A known key is used only with its own algorithms, and the issuer publishes no
+            // symmetric keys.
             if !found.is_empty() || is_named() || is_symmetric(algorithm) {
                 return Ok(found);
             }
@@ -177,7 +215,11 @@ impl Keys {
     async fn ask_again(&self, seen: Option<Instant>) {
         let mut asked = self.flight.lock().await;
         let is_newer = self.current().map(|set| set.read) != seen;
-        let interval = if seen.is_some() { UNKNOWN_INTERVAL } else { RETRY_INTERVAL };
+        let interval = if seen.is_some() {
+            UNKNOWN_INTERVAL
+        } else {
+            RETRY_INTERVAL
+        };
         if is_newer || asked.is_some_and(|at| at.elapsed() < interval) {
             return;
         }
@@ -189,11 +231,18 @@ impl Keys {
 
     /// Returns true if the issuer has given its keys once.
     pub(crate) fn were_read(&self) -> bool {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.current
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some()
     }
 
     fn current(&self) -> Option<Arc<KeySet>> {
-        let set = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let set = self
+            .current
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         set.filter(|set| set.read.elapsed() < MAX_KEY_AGE)
     }
 
@@ -207,9 +256,15 @@ impl Keys {
             .get("keys")
             .and_then(Value::as_array)
             .ok_or_else(|| format!("{url} has no `keys`"))?;
-        let keys: Vec<Arc<IssuerKey>> = keys.iter().filter_map(IssuerKey::new).map(Arc::new).collect();
+        let keys: Vec<Arc<IssuerKey>> = keys
+            .iter()
+            .filter_map(IssuerKey::new)
+            .map(Arc::new)
+            .collect();
         if keys.is_empty() {
-            return Err(format!("{url} has no key that verifies signatures (RSA, P-256, P-384 or Ed25519)"));
+            return Err(format!(
+                "{url} has no key that verifies signatures (RSA, P-256, P-384 or Ed25519)"
+            ));
         }
         let count = keys.len();
         let set = KeySet {
@@ -222,7 +277,8 @@ impl Keys {
 
     /// The `jwks_uri` of the issuer's metadata.
     async fn discover(&self) -> Result<Url, String> {
-        let issuer = Url::parse(&self.issuer).map_err(|error| format!("the issuer is not a valid URL: {error}"))?;
+        let issuer = Url::parse(&self.issuer)
+            .map_err(|error| format!("the issuer is not a valid URL: {error}"))?;
         let mut problems = Vec::new();
         for url in metadata_urls(&issuer) {
             match self.get(&url).await {
@@ -262,20 +318,43 @@ impl Keys {
 
     async fn get(&self, url: &Url) -> Result<Value, String> {
         let read = async {
-            let request = self.client.get(url.clone()).header("accept", "application/json");
-            let response = outbound::send(request)
-                .await
-                .map_err(|error| format!("{}: {}", redacted(url), text::error_in_a_line(&error.without_url())))?;
+            let request = self
+                .client
+                .get(url.clone())
+                .header("accept", "application/json");
+            let response = outbound::send(request).await.map_err(|error| {
+                format!(
+                    "{}: {}",
+                    redacted(url),
+                    text::error_in_a_line(&error.without_url())
+                )
+            })?;
             if response.status() != http::StatusCode::OK {
                 return Err(format!("{} answers {}", redacted(url), response.status()));
             }
-            let body = read_bounded(response, MAX_KEY_SET_BYTES).await.map_err(|error| match error {
-                BodyError::TooLarge => format!("{} is larger than {MAX_KEY_SET_BYTES} bytes", redacted(url)),
-                BodyError::Broken(error) => format!("{}: {}", redacted(url), text::error_in_a_line(&error.without_url())),
-            })?;
-            serde_json::from_slice(&body).map_err(|error| format!("{} is not valid JSON: {error}", redacted(url)))
+            let body =
+                read_bounded(response, MAX_KEY_SET_BYTES)
+                    .await
+                    .map_err(|error| match error {
+                        BodyError::TooLarge => {
+                            format!("{} is larger than {MAX_KEY_SET_BYTES} bytes", redacted(url))
+                        }
+                        BodyError::Broken(error) => format!(
+                            "{}: {}",
+                            redacted(url),
+                            text::error_in_a_line(&error.without_url())
+                        ),
+                    })?;
+            serde_json::from_slice(&body)
+                .map_err(|error| format!("{} is not valid JSON: {error}", redacted(url)))
         };
         let outcome = tokio::time::timeout(FETCH_TIMEOUT, read).await;
-        outcome.unwrap_or_else(|_| Err(format!("{} did not answer within {} s", redacted(url), FETCH_TIMEOUT.as_secs())))
+        outcome.unwrap_or_else(|_| {
+            Err(format!(
+                "{} did not answer within {} s",
+                redacted(url),
+                FETCH_TIMEOUT.as_secs()
+            ))
+        })
     }
 }

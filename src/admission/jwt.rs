@@ -1,5 +1,6 @@
-//! An OAuth 2.1 resource server: verifies JWT access tokens (RFC 9068) of one issuer and publishes the protected resource metadata
-//! (RFC 9728). Tokens for other audiences are refused, and no token is passed on (MCP, basic/authorization).
+//! An OAuth 2.1 resource server: verifies JWT access tokens (RFC 9068) of one issuer and publishes
+//! the protected resource metadata (RFC 9728). Tokens for other audiences are refused, and no token
+//! is passed on (MCP, basic/authorization).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,7 +26,8 @@ use crate::proxy::caller::client_key::ClientKey;
 use crate::proxy::caller::scopes::{Scopes, ToolScopes};
 use crate::proxy::caller::subject::SubjectToken;
 
-/// The well-known path of RFC 9728 section 3, inserted between the host and the path of the resource.
+/// The well-known path of RFC 9728 section 3, inserted between the host and the path of the
+/// resource.
 pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 /// The longest token that is read, in bytes.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
@@ -101,20 +103,27 @@ pub(crate) struct ProtectedResource {
 pub(crate) struct ResourceScopes {
     /// By what their tools do.
     pub(crate) of_tools: ToolScopes,
-    /// By rules of `access`. The metadata do not list them: a client asks for all that is listed, and each user would be asked for those
-    /// of an administrator.
+    /// By rules of `access`. The metadata do not list them: a client asks for all that is listed,
+    /// and each user would be asked for those of an administrator.
     pub(crate) of_rules: Vec<String>,
 }
 
 impl ProtectedResource {
-    /// The endpoint with that URL. A token for it names it as its audience, unless the operator set audiences of the whole server.
-    pub(crate) fn new(url: Url, options: &OauthOptions, scopes: ResourceScopes, [reads_only, serves_one_api]: [bool; 2]) -> Self {
+    /// The endpoint with that URL. A token for it names it as its audience, unless the operator set
+    /// audiences of the whole server.
+    pub(crate) fn new(
+        url: Url,
+        options: &OauthOptions,
+        scopes: ResourceScopes,
+        [reads_only, serves_one_api]: [bool; 2],
+    ) -> Self {
         let mut validation = Validation::new(Algorithm::RS256);
         // [`check_times`] reads numbers with fractions as well (RFC 7519 section 2, NumericDate).
         validation.validate_exp = false;
         validation.set_issuer(&[&options.issuer]);
         if options.audiences.is_empty() {
-            // RFC 8707 and MCP write the URL without a trailing slash; both forms name the same resource.
+            // RFC 8707 and MCP write the URL without a trailing slash; both forms name the same
+            // resource.
             let plain = url.as_str().trim_end_matches('/');
             validation.set_audience(&[plain, &format!("{plain}/")]);
         } else {
@@ -149,7 +158,11 @@ impl Oauth {
         let introspection = options.introspection.clone();
         Self {
             introspection: introspection.map(|options| Introspection::new(options, client.clone())),
-            keys: Arc::new(Keys::new(client, options.issuer.clone(), options.jwks_url.clone())),
+            keys: Arc::new(Keys::new(
+                client,
+                options.issuer.clone(),
+                options.jwks_url.clone(),
+            )),
             options,
         }
     }
@@ -170,26 +183,38 @@ impl Oauth {
             return Err(TokenError::Invalid("the token is too long"));
         }
         // The library parses the parts into trees.
-        let plain = |part: &[u8]| URL_SAFE_NO_PAD.decode(part).is_ok_and(|text| spec_json::is_plain(&text));
+        let plain = |part: &[u8]| {
+            URL_SAFE_NO_PAD
+                .decode(part)
+                .is_ok_and(|text| spec_json::is_plain(&text))
+        };
         let is_plain = token.split(|byte| *byte == b'.').take(2).all(plain);
         let Some(header) = is_plain.then(|| decode_header(token).ok()).flatten() else {
             return match &self.introspection {
-                Some(introspection) if !looks_like_jwt(token) => self.introspected(introspection, token, resource, client).await,
-                Some(_) => Err(TokenError::Invalid("the token is a JWT whose header cannot be read")),
+                Some(introspection) if !looks_like_jwt(token) => {
+                    self.introspected(introspection, token, resource, client)
+                        .await
+                }
+                Some(_) => Err(TokenError::Invalid(
+                    "the token is a JWT whose header cannot be read",
+                )),
                 None => Err(TokenError::Invalid("the token is not a JWT")),
             };
         };
-        // RFC 8725 section 3.11: a JWT of another `typ` is not an access token. RFC 7515 section 4.1.11: an unknown critical header
-        // parameter makes the token invalid.
+        // RFC 8725 section 3.11: a JWT of another `typ` is not an access token. RFC 7515 section
+        // 4.1.11: an unknown critical header parameter makes the token invalid.
         let kind = header.typ.as_deref().unwrap_or("JWT").to_ascii_lowercase();
-        if !matches!(kind.trim_start_matches("application/"), "jwt" | "at+jwt") || header.crit.is_some() {
+        if !matches!(kind.trim_start_matches("application/"), "jwt" | "at+jwt")
+            || header.crit.is_some()
+        {
             return Err(TokenError::Invalid("the token is not an access token"));
         }
         let keys = match self.keys.find(header.kid.as_deref(), header.alg).await {
             Ok(keys) => keys,
             Err(Unavailable) => return Err(TokenError::Unavailable),
         };
-        let mut problem = "the token is signed with an unknown key, or in a way that its key does not allow";
+        let mut problem =
+            "the token is signed with an unknown key, or in a way that its key does not allow";
         for key in keys {
             let mut validation = resource.validation.clone();
             validation.algorithms = vec![header.alg];
@@ -201,7 +226,12 @@ impl Oauth {
         Err(TokenError::Invalid(problem))
     }
 
-    fn allowed(&self, token: &[u8], claims: Map<String, Value>, resource: &ProtectedResource) -> Result<VerifiedToken, TokenError> {
+    fn allowed(
+        &self,
+        token: &[u8],
+        claims: Map<String, Value>,
+        resource: &ProtectedResource,
+    ) -> Result<VerifiedToken, TokenError> {
         // RFC 7519 section 4.1.1: one string. The library also takes a list that holds the issuer.
         if claims.get("iss").and_then(Value::as_str) != Some(&self.options.issuer) {
             return Err(TokenError::Invalid("the token is from another issuer"));
@@ -210,7 +240,8 @@ impl Oauth {
         self.admitted(token, Arc::new(claims), expires, resource)
     }
 
-    /// Asks the issuer about a token that is not a JWT. Its claims are judged like those of a JWT, but `iss` and `exp` may be missing.
+    /// Asks the issuer about a token that is not a JWT. Its claims are judged like those of a JWT,
+    /// but `iss` and `exp` may be missing.
     async fn introspected(
         &self,
         introspection: &Arc<Introspection>,
@@ -223,7 +254,9 @@ impl Oauth {
             .ok()
             .filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()));
         let Some(text) = text.filter(|text| !text.is_empty()) else {
-            return Err(TokenError::Invalid("the token has characters that no token has"));
+            return Err(TokenError::Invalid(
+                "the token has characters that no token has",
+            ));
         };
         let claims = introspection.claims(text, client).await?;
         if names_other_kind(&claims) {
@@ -245,9 +278,14 @@ impl Oauth {
             Some(Value::Array(audiences)) if audiences.iter().any(is_ours) => {}
             Some(audience) if is_ours(audience) => {}
             Some(_) => return Err(TokenError::Invalid("the token is for another audience")),
-            None => return Err(TokenError::Invalid("the issuer does not say for which audience the token is")),
+            None => {
+                return Err(TokenError::Invalid(
+                    "the issuer does not say for which audience the token is",
+                ));
+            }
         }
-        let expires = check_times(&claims)?.unwrap_or_else(|| SystemTime::now() + Duration::from_mins(1));
+        let expires =
+            check_times(&claims)?.unwrap_or_else(|| SystemTime::now() + Duration::from_mins(1));
         self.admitted(token, claims, expires, resource)
     }
 
@@ -260,21 +298,31 @@ impl Oauth {
         resource: &ProtectedResource,
     ) -> Result<VerifiedToken, TokenError> {
         let granted = scopes_of(&claims);
-        if self.options.scopes.iter().any(|scope| !granted.contains(scope)) {
+        if self
+            .options
+            .scopes
+            .iter()
+            .any(|scope| !granted.contains(scope))
+        {
             return Err(TokenError::Scope(self.needed(&[], &granted, resource)));
         }
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
-        // Each claim names clients of its own: a `client_id` may be the same text as the `sub` of a user (RFC 9068 section 5). There is one
-        // issuer, so that the claim alone identifies a client.
-        let name = ["sub", "client_id", "azp"]
-            .into_iter()
-            .find_map(|claim| text(claim).filter(|name| !name.is_empty()).map(|name| (claim, name)));
+        // Each claim names clients of its own: a `client_id` may be the same text as the `sub` of a
+        // user (RFC 9068 section 5). There is one issuer, so that the claim alone identifies a
+        // client.
+        let name = ["sub", "client_id", "azp"].into_iter().find_map(|claim| {
+            text(claim)
+                .filter(|name| !name.is_empty())
+                .map(|name| (claim, name))
+        });
         let client = match name {
             Some((claim, name)) => ClientKey::named(claim, name.as_bytes()),
             None => ClientKey::named("nameless token", token),
         };
         let subject = || {
-            let token = std::str::from_utf8(token).ok().filter(|_| self.options.keeps_tokens)?;
+            let token = std::str::from_utf8(token)
+                .ok()
+                .filter(|_| self.options.keeps_tokens)?;
             SubjectToken::of_user(token, &claims, expires).map(Arc::new)
         };
         let name = observe::audit().and(name).map(|(claim, name)| match claim {
@@ -300,11 +348,20 @@ impl Oauth {
         !self.options.tool_scopes.is_empty()
     }
 
-    /// All scopes that a call needs if the client lacks one of them; none if the call is allowed. `of_api` are those that it lacks for
-    /// the API, besides the common ones.
-    pub(crate) fn lacking(&self, scopes: &Scopes, of_api: &[&str], is_read_only: bool, resource: &ProtectedResource) -> Vec<String> {
+    /// All scopes that a call needs if the client lacks one of them; none if the call is allowed.
+    /// `of_api` are those that it lacks for the API, besides the common ones.
+    pub(crate) fn lacking(
+        &self,
+        scopes: &Scopes,
+        of_api: &[&str],
+        is_read_only: bool,
+        resource: &ProtectedResource,
+    ) -> Vec<String> {
         let of_server = self.options.tool_scopes.lacking(scopes, is_read_only);
-        let wanted: Vec<&str> = of_server.into_iter().chain(of_api.iter().copied()).collect();
+        let wanted: Vec<&str> = of_server
+            .into_iter()
+            .chain(of_api.iter().copied())
+            .collect();
         match scopes {
             _ if wanted.is_empty() => Vec::new(),
             Scopes::All => self.needed(&wanted, &BTreeSet::new(), resource),
@@ -312,18 +369,32 @@ impl Oauth {
         }
     }
 
-    /// All scopes to request at once, including those of this server that the client already has: a new token replaces the old one
-    /// (MCP, "Scope Challenge Handling").
-    fn needed(&self, wanted: &[&str], granted: &BTreeSet<String>, resource: &ProtectedResource) -> Vec<String> {
+    /// All scopes to request at once, including those of this server that the client already has: a
+    /// new token replaces the old one (MCP, "Scope Challenge Handling").
+    fn needed(
+        &self,
+        wanted: &[&str],
+        granted: &BTreeSet<String>,
+        resource: &ProtectedResource,
+    ) -> Vec<String> {
         let ours = self.supported(resource);
-        let needed = |scope: &&String| self.options.scopes.contains(*scope) || wanted.contains(&scope.as_str()) || granted.contains(*scope);
+        let needed = |scope: &&String| {
+            self.options.scopes.contains(*scope)
+                || wanted.contains(&scope.as_str())
+                || granted.contains(*scope)
+        };
         without_repeats(ours.iter().chain(&resource.scopes.of_rules).filter(needed))
     }
 
     /// The scopes of a client's first token: those of every request, and the scope for reading.
     pub(crate) fn first_scopes(&self, resource: &ProtectedResource) -> Vec<String> {
         // One of several APIs is asked for when it is needed.
-        let own = resource.scopes.of_tools.read.first().filter(|_| resource.serves_one_api);
+        let own = resource
+            .scopes
+            .of_tools
+            .read
+            .first()
+            .filter(|_| resource.serves_one_api);
         let read = self.options.tool_scopes.read.first().into_iter().chain(own);
         let scopes = self.options.scopes.iter().chain(read);
         without_repeats(scopes)
@@ -357,25 +428,35 @@ impl Oauth {
     }
 }
 
-/// Returns true if a token has the form of a JWT, readable or not: its first part is a JSON object (RFC 7519 section 3), and there are the
-/// parts of a JWS or a JWE.
+/// Returns true if a token has the form of a JWT, readable or not: its first part is a JSON object
+/// (RFC 7519 section 3), and there are the parts of a JWS or a JWE.
 fn looks_like_jwt(token: &[u8]) -> bool {
     let header = token.split(|byte| *byte == b'.').next().unwrap_or_default();
-    let beginning: Vec<u8> = header.iter().copied().take(4).filter(|byte| *byte != b'=').collect();
+    let beginning: Vec<u8> = header
+        .iter()
+        .copied()
+        .take(4)
+        .filter(|byte| *byte != b'=')
+        .collect();
     let beginning = URL_SAFE_NO_PAD.decode(beginning).ok();
-    let is_object = matches!(beginning.as_deref(), Some([b'{', b'"' | b'}' | b' ' | b'\t' | b'\r' | b'\n', ..]));
+    let is_object = matches!(
+        beginning.as_deref(),
+        Some([b'{', b'"' | b'}' | b' ' | b'\t' | b'\r' | b'\n', ..])
+    );
     is_object && matches!(token.split(|byte| *byte == b'.').count(), 3 | 5)
 }
 
-/// Returns true if an answer is about another token than an access token. `token_type` is that of RFC 7662 section 2.2; servers also name
-/// the kind in `token_use` and `typ`.
+/// Returns true if an answer is about another token than an access token. `token_type` is that of
+/// RFC 7662 section 2.2; servers also name the kind in `token_use` and `typ`.
 fn names_other_kind(claims: &Map<String, Value>) -> bool {
     let kinds = ["token_type", "token_use", "typ"]
         .into_iter()
         .filter_map(|name| claims.get(name)?.as_str());
-    kinds
-        .map(str::to_ascii_lowercase)
-        .any(|kind| kind.ends_with("refresh_token") || kind.ends_with("id_token") || matches!(kind.as_str(), "refresh" | "offline" | "id"))
+    kinds.map(str::to_ascii_lowercase).any(|kind| {
+        kind.ends_with("refresh_token")
+            || kind.ends_with("id_token")
+            || matches!(kind.as_str(), "refresh" | "offline" | "id")
+    })
 }
 
 fn without_repeats<'s>(scopes: impl Iterator<Item = &'s String>) -> Vec<String> {
@@ -394,7 +475,9 @@ fn explain(kind: &ErrorKind) -> &'static str {
         ErrorKind::InvalidAudience => "the token is for another audience",
         ErrorKind::InvalidSignature => "the signature of the token is wrong",
         ErrorKind::MissingRequiredClaim(_) | ErrorKind::InvalidClaimFormat(_) => INCOMPLETE,
-        ErrorKind::Json(_) => "the claims of the token are not an object of JSON in which each name is there once",
+        ErrorKind::Json(_) => {
+            "the claims of the token are not an object of JSON in which each name is there once"
+        }
         _ => "the token is not a valid JWT",
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! # Adding a limit of clients
 //!
-//! - `Limits` and `RateLimit` in `admission/limits.rs`; `admit` in `admission/mod.rs` counts each request, refused ones included, and
-//!   answers. What costs more than a comparison counts before it is done: `Stranger`.
+//! - `Limits` and `RateLimit` in `admission/limits.rs`; `admit` in `admission/mod.rs` counts each
+//!   request, refused ones included, and answers. What costs more than a comparison counts before
+//!   it is done: `Stranger`.
 //! - The setting: `client_limits` in `config/clients/access.rs`, from a field of `AccessSettings`.
 //! - The reason in `REFUSAL_REASONS` in `observe/metrics/labels.rs`.
 //! - Replicas count together with `SharedRate` in `shared_state/rate.rs`.
@@ -40,20 +41,22 @@ const MAX_CLIENTS: usize = 10_000;
 /// The shortest time between two removals of idle clients.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Limits requests by the generic cell rate algorithm (ITU-T I.371): an idle client may send the requests of one second at once,
-/// and then one each interval. The crate for it (governor) would add 22 dependencies.
+/// Limits requests by the generic cell rate algorithm (ITU-T I.371): an idle client may send the
+/// requests of one second at once, and then one each interval. The crate for it (governor) would
+/// add 22 dependencies.
 pub(crate) struct RateLimit {
     interval: Duration,
     burst: Duration,
     clients: Mutex<ClientTable>,
-    /// State in which the limit of all replicas is counted. That of this process stays in force, so there is a limit without the shared one
-    /// too.
+    /// State in which the limit of all replicas is counted. That of this process stays in force, so
+    /// there is a limit without the shared one too.
     shared: Option<Arc<SharedState>>,
 }
 
 #[derive(Default)]
 struct ClientTable {
-    /// For each client, the time at which its requests so far would have been sent at the even rate.
+    /// For each client, the time at which its requests so far would have been sent at the even
+    /// rate.
     due: HashMap<ClientKey, Instant>,
     /// Time at which idle clients were last removed.
     swept: Option<Instant>,
@@ -65,17 +68,27 @@ impl RateLimit {
         let interval = Duration::from_secs_f64(1.0 / rate);
         Self {
             interval,
-            burst: interval.max(Duration::from_secs(1)).saturating_sub(interval),
+            burst: interval
+                .max(Duration::from_secs(1))
+                .saturating_sub(interval),
             clients: Mutex::default(),
             shared,
         }
     }
 
-    /// Counts a request in this process and in all replicas together, or says how long the client has to wait.
+    /// Counts a request in this process and in all replicas together, or says how long the client
+    /// has to wait.
     pub(crate) async fn admit(&self, client: ClientKey) -> Result<(), Duration> {
         self.take(client, Instant::now())?;
-        let Some(shared) = &self.shared else { return Ok(()) };
-        let limit = SharedRate::new(shared, &[b"client", &client.0.to_be_bytes()], self.interval, self.burst);
+        let Some(shared) = &self.shared else {
+            return Ok(());
+        };
+        let limit = SharedRate::new(
+            shared,
+            &[b"client", &client.0.to_be_bytes()],
+            self.interval,
+            self.burst,
+        );
         match limit.take(Duration::ZERO, Duration::ZERO).await {
             Ok(TakenPlace::None(wait)) => Err(wait),
             Ok(TakenPlace::After(_)) | Err(_) => Ok(()),
@@ -84,7 +97,10 @@ impl RateLimit {
 
     /// Counts a request in this process, or says how long the client has to wait.
     fn take(&self, client: ClientKey, now: Instant) -> Result<(), Duration> {
-        let mut clients = self.clients.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut clients = self
+            .clients
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         let ClientTable { due, swept } = &mut *clients;
         // Not for each new client: a flood of new clients would cause a scan each.
         let is_due = swept.is_none_or(|at| now.saturating_duration_since(at) >= SWEEP_INTERVAL);
@@ -99,7 +115,9 @@ impl RateLimit {
         };
         let at = due.entry(client).or_insert(now);
         let earliest = (*at).max(now);
-        let wait = earliest.saturating_duration_since(now).saturating_sub(self.burst);
+        let wait = earliest
+            .saturating_duration_since(now)
+            .saturating_sub(self.burst);
         if wait > Duration::ZERO {
             return Err(wait);
         }
@@ -160,7 +178,10 @@ mod tests {
         for _ in 0..4 {
             assert_eq!(limit.take(one, now), Ok(()));
         }
-        assert!(limit.take(one, now).is_err(), "an hour of silence is no credit for an hour");
+        assert!(
+            limit.take(one, now).is_err(),
+            "an hour of silence is no credit for an hour"
+        );
     }
 
     #[test]
@@ -178,6 +199,9 @@ mod tests {
             let _ = limit.take(ClientKey::at(IpAddr::V4(number.into())), now);
         }
         assert!(limit.clients.lock().unwrap().due.len() <= MAX_CLIENTS + 1);
-        assert_eq!(limit.take(ClientKey::named("t", b"new"), now + Duration::from_secs(2)), Ok(()));
+        assert_eq!(
+            limit.take(ClientKey::named("t", b"new"), now + Duration::from_secs(2)),
+            Ok(())
+        );
     }
 }

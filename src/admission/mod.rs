@@ -1,7 +1,9 @@
-//! Authenticates clients before their requests are read: compares or verifies the bearer token, and applies the rate limit of the
-//! client. The challenges are those of RFC 6750 section 3, RFC 9728 section 5.1, and MCP (basic/authorization).
+//! Authenticates clients before their requests are read: compares or verifies the bearer token, and
+//! applies the rate limit of the client. The challenges are those of RFC 6750 section 3, RFC 9728
+//! section 5.1, and MCP (basic/authorization).
 //!
-//! This layer removes the `Authorization` header, so that no later layer can pass it on or log it (MCP forbids token passthrough).
+//! This layer removes the `Authorization` header, so that no later layer can pass it on or log it
+//! (MCP forbids token passthrough).
 
 mod claims;
 pub(crate) mod introspection;
@@ -87,12 +89,19 @@ impl AccessOptions {
     }
 
     fn known_tokens(&self) -> Arc<[KnownToken]> {
-        let nameless = self.all_tokens().into_iter().map(|token| KnownToken { token, named: None });
+        let nameless = self
+            .all_tokens()
+            .into_iter()
+            .map(|token| KnownToken { token, named: None });
         // They are last, so that a token that is there twice counts as the one with a name.
-        let named = self.named.iter().enumerate().map(|(place, named)| KnownToken {
-            token: named.token,
-            named: Some(place),
-        });
+        let named = self
+            .named
+            .iter()
+            .enumerate()
+            .map(|(place, named)| KnownToken {
+                token: named.token,
+                named: Some(place),
+            });
         nameless.chain(named).collect()
     }
 }
@@ -155,7 +164,8 @@ impl From<TokenError> for Refusal {
 }
 
 impl ClientAdmission {
-    /// Makes it; `None` if there is neither authentication nor a rate limit. `client` fetches the keys of an issuer.
+    /// Makes it; `None` if there is neither authentication nor a rate limit. `client` fetches the
+    /// keys of an issuer.
     pub(crate) fn new(
         access: &AccessOptions,
         rate: Option<RateLimit>,
@@ -177,11 +187,17 @@ impl ClientAdmission {
             .map(|(options, whole)| Resources::new(&whole, options, apis))
             .unwrap_or_default();
         if let Some(oauth) = &oauth {
-            tokio::spawn(stop.clone().run_until_cancelled_owned(Arc::clone(oauth.keys()).keep_fresh()));
+            tokio::spawn(
+                stop.clone()
+                    .run_until_cancelled_owned(Arc::clone(oauth.keys()).keep_fresh()),
+            );
         }
         let (sender, tokens) = watch::channel(access.known_tokens());
         if !access.token_files.is_empty() || access.named.iter().any(|named| named.file.is_some()) {
-            tokio::spawn(stop.clone().run_until_cancelled_owned(reload_tokens(access.clone(), sender)));
+            tokio::spawn(
+                stop.clone()
+                    .run_until_cancelled_owned(reload_tokens(access.clone(), sender)),
+            );
         }
         Some(Arc::new(Self {
             tokens,
@@ -199,7 +215,12 @@ impl ClientAdmission {
     }
 
     /// Authenticates the sender of a request.
-    async fn caller(&self, headers: &HeaderMap, path: &str, stranger: &mut Stranger<'_>) -> Result<AuthenticatedClient, Refusal> {
+    async fn caller(
+        &self,
+        headers: &HeaderMap,
+        path: &str,
+        stranger: &mut Stranger<'_>,
+    ) -> Result<AuthenticatedClient, Refusal> {
         let known = |key, name| AuthenticatedClient {
             key,
             name,
@@ -224,20 +245,35 @@ impl ClientAdmission {
         }
     }
 
-    /// Returns true if no client can be admitted yet, because the issuer's keys were never read and there are no other tokens.
+    /// Returns true if no client can be admitted yet, because the issuer's keys were never read and
+    /// there are no other tokens.
     pub(crate) fn awaits_keys(&self) -> bool {
-        let oauth = self.oauth.as_ref().filter(|_| self.tokens.borrow().is_empty());
+        let oauth = self
+            .oauth
+            .as_ref()
+            .filter(|_| self.tokens.borrow().is_empty());
         oauth.is_some_and(Oauth::awaits_keys)
     }
 
-    /// Lets a request in and counts it, or refuses it: the client, if clients authenticate. What proves who it is goes no further.
-    pub(crate) async fn admit(&self, parts: &mut Parts) -> Result<Option<AuthenticatedClient>, Box<Response>> {
+    /// Lets a request in and counts it, or refuses it: the client, if clients authenticate. What
+    /// proves who it is goes no further.
+    pub(crate) async fn admit(
+        &self,
+        parts: &mut Parts,
+    ) -> Result<Option<AuthenticatedClient>, Box<Response>> {
         let mut stranger = self.stranger(&parts.extensions);
-        let caller = match self.caller(&parts.headers, parts.uri.path(), &mut stranger).await {
+        let caller = match self
+            .caller(&parts.headers, parts.uri.path(), &mut stranger)
+            .await
+        {
             Ok(caller) => self.count(caller.key).await.map(|()| caller),
-            Err(refusal) => Err(stranger.count().await.map_or_else(Refusal::TooOften, |()| refusal)),
+            Err(refusal) => Err(stranger
+                .count()
+                .await
+                .map_or_else(Refusal::TooOften, |()| refusal)),
         };
-        let caller = caller.map_err(|refusal| Box::new(self.refused(&refusal, parts.uri.path())))?;
+        let caller =
+            caller.map_err(|refusal| Box::new(self.refused(&refusal, parts.uri.path())))?;
         if self.is_open {
             return Ok(None);
         }
@@ -245,8 +281,12 @@ impl ClientAdmission {
         Ok(Some(caller))
     }
 
-    /// Counts a request that needs no authentication for the address that it comes from, or refuses it.
-    pub(crate) async fn count_stranger(&self, extensions: &Extensions) -> Result<(), Box<Response>> {
+    /// Counts a request that needs no authentication for the address that it comes from, or refuses
+    /// it.
+    pub(crate) async fn count_stranger(
+        &self,
+        extensions: &Extensions,
+    ) -> Result<(), Box<Response>> {
         let counted = self.stranger(extensions).count().await;
         counted.map_err(|wait| Box::new(self.refused(&Refusal::TooOften(wait), MCP_PATH)))
     }
@@ -274,7 +314,10 @@ impl ClientAdmission {
         let admission = Arc::clone(self);
         self.depends_on_tool().then(|| -> ScopeCheck {
             Arc::new(move |caller, call, of_api| {
-                let of_issuer = admission.oauth.as_ref().zip(admission.resources.at(call.endpoint()));
+                let of_issuer = admission
+                    .oauth
+                    .as_ref()
+                    .zip(admission.resources.at(call.endpoint()));
                 let Some((oauth, resource)) = of_issuer else {
                     return of_api.iter().map(|scope| (*scope).to_owned()).collect();
                 };
@@ -289,9 +332,14 @@ impl ClientAdmission {
         self.refuse(&Refusal::Scope(needed), path)
     }
 
-    /// The answer to a call whose user's token is not good enough for the API; `None` if that client was asked a moment ago: its fresh
-    /// token has failed in the same way, and it would sign in forever.
-    pub(crate) fn ask_to_sign_in(&self, challenge: &SignInChallenge, path: &str) -> Option<Response> {
+    /// The answer to a call whose user's token is not good enough for the API; `None` if that
+    /// client was asked a moment ago: its fresh token has failed in the same way, and it would sign
+    /// in forever.
+    pub(crate) fn ask_to_sign_in(
+        &self,
+        challenge: &SignInChallenge,
+        path: &str,
+    ) -> Option<Response> {
         const PAUSE: Duration = Duration::from_mins(5);
         if !challenge.is_expired {
             let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -304,8 +352,13 @@ impl ClientAdmission {
         observe::refused_request("invalid_token");
         Some(match &challenge.claims {
             Some(claims) => self.refuse(&Refusal::Claims(STANDARD.encode(claims)), path),
-            None if challenge.is_expired => self.refuse(&Refusal::InvalidToken("the token has expired"), path),
-            None => self.refuse(&Refusal::InvalidToken("the API needs another token of the user"), path),
+            None if challenge.is_expired => {
+                self.refuse(&Refusal::InvalidToken("the token has expired"), path)
+            }
+            None => self.refuse(
+                &Refusal::InvalidToken("the API needs another token of the user"),
+                path,
+            ),
         })
     }
 
@@ -321,12 +374,22 @@ impl ClientAdmission {
         let resource = self.resources.at(path);
         let first = || {
             let oauth = self.oauth.as_ref().zip(resource);
-            oauth.map(|(oauth, resource)| oauth.first_scopes(resource)).unwrap_or_default()
+            oauth
+                .map(|(oauth, resource)| oauth.first_scopes(resource))
+                .unwrap_or_default()
         };
         let (status, error, why, scopes) = match refusal {
-            // RFC 6750 section 3.1: the challenge to a request without credentials has no error code.
-            Refusal::NoToken => (StatusCode::UNAUTHORIZED, "", "a bearer token is needed", first()),
-            Refusal::InvalidToken(why) => (StatusCode::UNAUTHORIZED, "invalid_token", *why, first()),
+            // RFC 6750 section 3.1: the challenge to a request without credentials has no error
+            // code.
+            Refusal::NoToken => (
+                StatusCode::UNAUTHORIZED,
+                "",
+                "a bearer token is needed",
+                first(),
+            ),
+            Refusal::InvalidToken(why) => {
+                (StatusCode::UNAUTHORIZED, "invalid_token", *why, first())
+            }
             Refusal::SeveralTokens => (
                 StatusCode::BAD_REQUEST,
                 "invalid_request",
@@ -347,13 +410,24 @@ impl ClientAdmission {
             ),
             Refusal::Unavailable => {
                 let text = "the token cannot be verified, because its issuer cannot be asked; try again later\n";
-                return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")], text).into_response();
+                return (
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    [(header::RETRY_AFTER, "5")],
+                    text,
+                )
+                    .into_response();
             }
             Refusal::TooOften(wait) => {
-                // Whole seconds (RFC 9110 section 10.2.3), rounded up so that the next try can succeed.
+                // Whole seconds (RFC 9110 section 10.2.3), rounded up so that the next try can
+                // succeed.
                 let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
                 let text = format!("too many requests; the next one is answered in {seconds} s\n");
-                return (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds.to_string())], text).into_response();
+                return (
+                    StatusCode::TOO_MANY_REQUESTS,
+                    [(header::RETRY_AFTER, seconds.to_string())],
+                    text,
+                )
+                    .into_response();
             }
         };
         tracing::debug!("a request was not let in: {why}");
@@ -363,7 +437,9 @@ impl ClientAdmission {
             _ => "",
         };
         let challenge = challenge(resource, error, why, &scopes, claims);
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, challenge);
         response
     }
 }
@@ -371,11 +447,22 @@ impl ClientAdmission {
 /// The key of the address that a request comes from.
 fn peer_key(extensions: &Extensions) -> ClientKey {
     let peer = extensions.get::<Peer>();
-    ClientKey::at(peer.map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |Peer(address)| *address))
+    ClientKey::at(
+        peer.map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |Peer(address)| {
+            *address
+        }),
+    )
 }
 
-/// Returns the value of `WWW-Authenticate`; `resource` is the endpoint that accepts tokens of an issuer.
-fn challenge(resource: Option<&ProtectedResource>, error: &str, why: &str, scopes: &[String], claims: &str) -> HeaderValue {
+/// Returns the value of `WWW-Authenticate`; `resource` is the endpoint that accepts tokens of an
+/// issuer.
+fn challenge(
+    resource: Option<&ProtectedResource>,
+    error: &str,
+    why: &str,
+    scopes: &[String],
+    claims: &str,
+) -> HeaderValue {
     let mut parts = Vec::new();
     let mut part = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -390,10 +477,12 @@ fn challenge(resource: Option<&ProtectedResource>, error: &str, why: &str, scope
     }
     part("scope", &scopes.join(" "));
     part("claims", claims);
-    HeaderValue::from_str(&format!("Bearer {}", parts.join(", "))).unwrap_or(HeaderValue::from_static("Bearer"))
+    HeaderValue::from_str(&format!("Bearer {}", parts.join(", ")))
+        .unwrap_or(HeaderValue::from_static("Bearer"))
 }
 
-/// The token of `Authorization: Bearer TOKEN`; the scheme's case does not matter (RFC 9110 section 11.1).
+/// The token of `Authorization: Bearer TOKEN`; the scheme's case does not matter (RFC 9110 section
+/// 11.1).
 fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let value = values.next().ok_or(Refusal::NoToken)?.as_bytes();
@@ -410,7 +499,12 @@ fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
 ///
 /// # Errors
 /// Why the token is refused, in words.
-pub(crate) async fn verify_once(token: &SecretString, options: &OauthOptions, client: HttpClient, url: Url) -> Result<Caller, String> {
+pub(crate) async fn verify_once(
+    token: &SecretString,
+    options: &OauthOptions,
+    client: HttpClient,
+    url: Url,
+) -> Result<Caller, String> {
     let resource = ProtectedResource::new(url, options, ResourceScopes::default(), [false, false]);
     let verified = Oauth::new(options.clone(), client)
         .verify(
@@ -425,7 +519,9 @@ pub(crate) async fn verify_once(token: &SecretString, options: &OauthOptions, cl
             ..Caller::default()
         }),
         Err(TokenError::Invalid(why)) => Err(why.into()),
-        Err(TokenError::Scope(scopes)) => Err(format!("the token lacks the scopes {}", scopes.join(" "))),
+        Err(TokenError::Scope(scopes)) => {
+            Err(format!("the token lacks the scopes {}", scopes.join(" ")))
+        }
         Err(TokenError::Unavailable | TokenError::TooOften(_)) => {
             Err("the token cannot be verified, because its issuer cannot be asked".into())
         }
@@ -433,7 +529,11 @@ pub(crate) async fn verify_once(token: &SecretString, options: &OauthOptions, cl
 }
 
 /// The layer that authenticates, counts and passes on requests.
-pub(crate) async fn authenticate(State(admission): State<Arc<ClientAdmission>>, request: Request, next: Next) -> Response {
+pub(crate) async fn authenticate(
+    State(admission): State<Arc<ClientAdmission>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let (mut parts, body) = request.into_parts();
     match admission.admit(&mut parts).await {
         Ok(_) => next.run(Request::from_parts(parts, body)).await,
@@ -453,8 +553,8 @@ pub(crate) async fn metadata(State(admission): State<Arc<ClientAdmission>>, uri:
     }
 }
 
-/// Reads the files of tokens again when they change, so that tokens can be rotated without a restart. Where a file cannot be
-/// read, its last tokens stay valid.
+/// Reads the files of tokens again when they change, so that tokens can be rotated without a
+/// restart. Where a file cannot be read, its last tokens stay valid.
 async fn reload_tokens(mut access: AccessOptions, sender: watch::Sender<Arc<[KnownToken]>>) {
     let mut told = Vec::new();
     loop {
@@ -473,7 +573,10 @@ async fn reload_tokens(mut access: AccessOptions, sender: watch::Sender<Arc<[Kno
             match NamedToken::in_file(path) {
                 Ok(read) if read == named.token => {}
                 Ok(read) if nameless.contains(&read) || seen.contains(&read) => {
-                    problems.push(format!("`{}`: its token is that of another client", path.display()));
+                    problems.push(format!(
+                        "`{}`: its token is that of another client",
+                        path.display()
+                    ));
                 }
                 Ok(read) => {
                     named.token = read;
@@ -485,9 +588,9 @@ async fn reload_tokens(mut access: AccessOptions, sender: watch::Sender<Arc<[Kno
             }
         }
         if problems != told {
-            problems
-                .iter()
-                .for_each(|problem| tracing::warn!("a file of tokens keeps its last state: {problem}"));
+            problems.iter().for_each(|problem| {
+                tracing::warn!("a file of tokens keeps its last state: {problem}");
+            });
             told = problems;
         }
         let tokens = access.known_tokens();

@@ -63,7 +63,8 @@ pub(super) struct KnownToken {
 }
 
 impl KnownToken {
-    /// Finds the token that was presented, in constant time. Of two that are equal, the last counts.
+    /// Finds the token that was presented, in constant time. Of two that are equal, the last
+    /// counts.
     pub(super) fn find<'t>(presented: &[u8], tokens: &'t [Self]) -> Option<&'t Self> {
         let presented = StaticToken::of(presented);
         let mut found = u64::MAX;

@@ -1,5 +1,6 @@
-//! The turns of questions about tokens at the introspection endpoint. Some are kept for tokens that were active before, and one address
-//! has few, so that tokens that anybody made up keep out nobody else.
+//! The turns of questions about tokens at the introspection endpoint. Some are kept for tokens that
+//! were active before, and one address has few, so that tokens that anybody made up keep out nobody
+//! else.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +8,8 @@ use tokio::sync::oneshot;
 
 use crate::proxy::caller::client_key::ClientKey;
 
-/// Number of questions at a time: tokens of strangers must not become a storm at the authorization server.
+/// Number of questions at a time: tokens of strangers must not become a storm at the authorization
+/// server.
 const MAX_QUESTIONS: usize = 32;
 /// Those of them about tokens that were never active.
 const MAX_NEW: usize = 24;
@@ -34,8 +36,8 @@ pub(super) struct QuestionTurn {
 }
 
 impl QuestionTurns {
-    /// Waits for the turn of a token that comes from an address; `None` for a token that was active before. Returns `None` if newer
-    /// questions took its place.
+    /// Waits for the turn of a token that comes from an address; `None` for a token that was active
+    /// before. Returns `None` if newer questions took its place.
     pub(super) async fn wait(self: &Arc<Self>, address: Option<ClientKey>) -> Option<QuestionTurn> {
         let receiver = {
             let mut questions = self.lock();
@@ -66,18 +68,30 @@ impl QuestionTurns {
 impl Questions {
     fn may_ask(&self, address: Option<ClientKey>) -> bool {
         let count = |is_counted: fn(Option<ClientKey>, Option<ClientKey>) -> bool| {
-            self.asked.iter().filter(|asked| is_counted(**asked, address)).count()
+            self.asked
+                .iter()
+                .filter(|asked| is_counted(**asked, address))
+                .count()
         };
         self.asked.len() < MAX_QUESTIONS
-            && (address.is_none() || count(|asked, _| asked.is_some()) < MAX_NEW && count(|asked, own| asked == own) < MAX_OF_ADDRESS)
+            && (address.is_none()
+                || count(|asked, _| asked.is_some()) < MAX_NEW
+                    && count(|asked, own| asked == own) < MAX_OF_ADDRESS)
     }
 
-    /// Takes the next question that may be asked. The newest is first: if there are too many, all would end in the time limit in the
-    /// order of their age.
+    /// Takes the next question that may be asked. The newest is first: if there are too many, all
+    /// would end in the time limit in the order of their age.
     fn next(&mut self) -> Option<(Option<ClientKey>, oneshot::Sender<QuestionTurn>)> {
         self.waiting.retain(|(_, sender)| !sender.is_closed());
-        let was_active = self.waiting.iter().rposition(|(address, _)| address.is_none());
-        let place = was_active.or_else(|| self.waiting.iter().rposition(|(address, _)| self.may_ask(*address)))?;
+        let was_active = self
+            .waiting
+            .iter()
+            .rposition(|(address, _)| address.is_none());
+        let place = was_active.or_else(|| {
+            self.waiting
+                .iter()
+                .rposition(|(address, _)| self.may_ask(*address))
+        })?;
         let next = self.waiting.remove(place);
         self.asked.push(next.0);
         Some(next)
@@ -88,7 +102,11 @@ impl Drop for QuestionTurn {
     fn drop(&mut self) {
         let next = {
             let mut questions = self.turns.lock();
-            if let Some(place) = questions.asked.iter().position(|asked| *asked == self.address) {
+            if let Some(place) = questions
+                .asked
+                .iter()
+                .position(|asked| *asked == self.address)
+            {
                 questions.asked.swap_remove(place);
             }
             questions.next()
@@ -111,7 +129,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn p45_one_address_asks_few_questions_and_tokens_that_were_active_have_turns_of_their_own() {
+    async fn p45_one_address_asks_few_questions_and_tokens_that_were_active_have_turns_of_their_own()
+     {
         let turns = Arc::new(QuestionTurns::default());
         let mut held = Vec::new();
         for last in 1..=3 {
@@ -131,11 +150,20 @@ mod tests {
             "the rest is for tokens that were active"
         );
         for _ in MAX_NEW..MAX_QUESTIONS {
-            held.push(turns.wait(None).now_or_never().flatten().expect("a token that was active"));
+            held.push(
+                turns
+                    .wait(None)
+                    .now_or_never()
+                    .flatten()
+                    .expect("a token that was active"),
+            );
         }
         assert!(turns.wait(None).now_or_never().is_none());
         drop(held);
-        assert!(turns.wait(Some(address(1))).now_or_never().is_some(), "all turns are free again");
+        assert!(
+            turns.wait(Some(address(1))).now_or_never().is_some(),
+            "all turns are free again"
+        );
         assert!(turns.lock().asked.is_empty());
     }
 
@@ -145,13 +173,26 @@ mod tests {
         let mut held: Vec<_> = (0..MAX_OF_ADDRESS)
             .filter_map(|_| turns.wait(Some(address(1))).now_or_never()?)
             .collect();
-        let mut waiting: Vec<_> = (0..=MAX_WAITING).map(|_| Box::pin(turns.wait(Some(address(1))))).collect();
+        let mut waiting: Vec<_> = (0..=MAX_WAITING)
+            .map(|_| Box::pin(turns.wait(Some(address(1)))))
+            .collect();
         for wait in &mut waiting {
             assert!(wait.as_mut().now_or_never().is_none());
         }
         held.pop();
-        let newest = waiting.pop().unwrap().now_or_never().flatten().expect("the newest");
-        assert!(waiting.remove(0).now_or_never().expect("the oldest is told").is_none());
+        let newest = waiting
+            .pop()
+            .unwrap()
+            .now_or_never()
+            .flatten()
+            .expect("the newest");
+        assert!(
+            waiting
+                .remove(0)
+                .now_or_never()
+                .expect("the oldest is told")
+                .is_none()
+        );
         // Those who do not wait any more are passed over.
         waiting.truncate(1);
         drop(newest);

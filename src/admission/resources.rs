@@ -1,4 +1,5 @@
-//! The endpoints as protected resources (RFC 9728): each has a URL, metadata and an audience of its own.
+//! The endpoints as protected resources (RFC 9728): each has a URL, metadata and an audience of its
+//! own.
 
 use std::collections::HashMap;
 
@@ -15,17 +16,27 @@ pub(crate) struct Resources {
 }
 
 impl Resources {
-    /// Makes the resources of a server whose endpoint with all APIs has the URL `whole`. The URL of each other endpoint is that one with
-    /// the rest of its path behind it, also if a proxy adds a prefix to the path.
+    /// Makes the resources of a server whose endpoint with all APIs has the URL `whole`. The URL of
+    /// each other endpoint is that one with the rest of its path behind it, also if a proxy adds a
+    /// prefix to the path.
     pub(crate) fn new(whole: &Url, options: &OauthOptions, apis: &ServedApis) -> Self {
         let resource = |endpoint: &McpEndpoint| {
             let mut url = whole.clone();
-            let rest = endpoint.view.path.strip_prefix(MCP_PATH).unwrap_or_default();
+            let rest = endpoint
+                .view
+                .path
+                .strip_prefix(MCP_PATH)
+                .unwrap_or_default();
             if !rest.is_empty() {
                 url.set_path(&format!("{}{rest}", whole.path().trim_end_matches('/')));
             }
             let scopes = scopes_of_endpoint(endpoint, apis);
-            let resource = ProtectedResource::new(url, options, scopes, [endpoint.view.reads_only, endpoint.api.is_some()]);
+            let resource = ProtectedResource::new(
+                url,
+                options,
+                scopes,
+                [endpoint.view.reads_only, endpoint.api.is_some()],
+            );
             (endpoint.view.path.to_string(), resource)
         };
         let endpoints = apis.endpoints().iter();
@@ -34,19 +45,27 @@ impl Resources {
         }
     }
 
-    /// The endpoint at a path. What asks for a path that is none is judged like a request for the whole.
+    /// The endpoint at a path. What asks for a path that is none is judged like a request for the
+    /// whole.
     pub(crate) fn at(&self, path: &str) -> Option<&ProtectedResource> {
-        self.by_path.get(path).or_else(|| self.by_path.get(MCP_PATH))
+        self.by_path
+            .get(path)
+            .or_else(|| self.by_path.get(MCP_PATH))
     }
 
-    /// The endpoint whose metadata are at a path: at the well-known path with that of the endpoint behind it (RFC 9728 section
-    /// 3.1), as clients see it, and as this server sees it. The well-known path alone is that of the whole.
+    /// The endpoint whose metadata are at a path: at the well-known path with that of the endpoint
+    /// behind it (RFC 9728 section 3.1), as clients see it, and as this server sees it. The
+    /// well-known path alone is that of the whole.
     pub(crate) fn with_metadata_at(&self, path: &str) -> Option<&ProtectedResource> {
         let rest = path.strip_prefix(WELL_KNOWN)?;
         if rest.is_empty() {
             return self.by_path.get(MCP_PATH);
         }
-        let as_seen_by_clients = || self.by_path.values().find(|resource| resource.metadata_path() == path);
+        let as_seen_by_clients = || {
+            self.by_path
+                .values()
+                .find(|resource| resource.metadata_path() == path)
+        };
         as_seen_by_clients().or_else(|| self.by_path.get(rest))
     }
 }
@@ -56,8 +75,14 @@ fn scopes_of_endpoint(endpoint: &McpEndpoint, apis: &ServedApis) -> ResourceScop
     let mut scopes = ResourceScopes::default();
     for (index, slot) in apis.slots().iter().enumerate() {
         if endpoint.api.is_none_or(|api| api == index) {
-            scopes.of_tools.read.extend(slot.scopes.read.iter().cloned());
-            scopes.of_tools.write.extend(slot.scopes.write.iter().cloned());
+            scopes
+                .of_tools
+                .read
+                .extend(slot.scopes.read.iter().cloned());
+            scopes
+                .of_tools
+                .write
+                .extend(slot.scopes.write.iter().cloned());
             scopes.of_rules.extend(slot.access_scopes.iter().cloned());
         }
     }

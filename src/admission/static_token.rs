@@ -26,7 +26,8 @@ impl StaticToken {
         if text.is_empty() {
             return Err("is empty".into());
         }
-        // RFC 6750 section 2.1 allows fewer characters; this refuses only what a header cannot carry as one word.
+        // RFC 6750 section 2.1 allows fewer characters; this refuses only what a header cannot
+        // carry as one word.
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err("holds spaces or characters beyond ASCII, which no client can send".into());
         }
@@ -54,7 +55,11 @@ impl StaticToken {
         if tokens.is_empty() && problems.is_empty() {
             problems.push("there is no token".into());
         }
-        if problems.is_empty() { Ok(tokens) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(tokens)
+        } else {
+            Err(problems)
+        }
     }
 
     /// Reads the tokens of a file.
@@ -62,8 +67,14 @@ impl StaticToken {
     /// # Errors
     /// All problems, each with the path of the file.
     pub fn in_file(path: &Path) -> Result<Vec<Self>, Vec<String>> {
-        let text = std::fs::read_to_string(path).map_err(|error| vec![format!("`{}` cannot be read: {error}", path.display())])?;
-        Self::in_text(&text).map_err(|problems| problems.iter().map(|problem| format!("`{}`: {problem}", path.display())).collect())
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| vec![format!("`{}` cannot be read: {error}", path.display())])?;
+        Self::in_text(&text).map_err(|problems| {
+            problems
+                .iter()
+                .map(|problem| format!("`{}`: {problem}", path.display()))
+                .collect()
+        })
     }
 
     pub(super) fn of(bytes: &[u8]) -> Self {
@@ -93,7 +104,9 @@ mod tests {
 
     #[test]
     fn a_text_holds_one_token_a_line() {
-        let tokens = StaticToken::in_text("# old\nfirst-token-of-mine\n\n  second-token-of-mine \r\n").unwrap();
+        let tokens =
+            StaticToken::in_text("# old\nfirst-token-of-mine\n\n  second-token-of-mine \r\n")
+                .unwrap();
         assert_eq!(tokens.len(), 2);
         for (presented, expected) in [
             ("first-token-of-mine", true),
@@ -102,9 +115,16 @@ mod tests {
             ("first-token-of-min", false),
             ("", false),
         ] {
-            assert_eq!(tokens.contains(&StaticToken::of(presented.as_bytes())), expected, "{presented}");
+            assert_eq!(
+                tokens.contains(&StaticToken::of(presented.as_bytes())),
+                expected,
+                "{presented}"
+            );
         }
         assert_eq!(StaticToken::in_text("x\ny").unwrap_err().len(), 2);
-        assert_eq!(StaticToken::in_text("\n# only this\n").unwrap_err(), ["there is no token"]);
+        assert_eq!(
+            StaticToken::in_text("\n# only this\n").unwrap_err(),
+            ["there is no token"]
+        );
     }
 }

@@ -46,7 +46,8 @@ pub enum Hint {
 pub enum Reason {
     /// MCP's default, because nothing else says anything about the hint.
     Default,
-    /// `readOnlyHint: true`: what changes nothing is neither destructive, nor does a repeated call change anything.
+    /// `readOnlyHint: true`: what changes nothing is neither destructive, nor does a repeated call
+    /// change anything.
     ReadOnly,
     /// The HTTP method; see `hints::for_method`.
     Method,
@@ -73,7 +74,8 @@ pub struct Sourced {
     pub reason: Reason,
 }
 
-/// All hints of a tool. None at all means that MCP's defaults apply; as soon as one is set, all are written out.
+/// All hints of a tool. None at all means that MCP's defaults apply; as soon as one is set, all are
+/// written out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Hints {
     read_only: Option<Sourced>,
@@ -84,7 +86,12 @@ pub struct Hints {
 
 impl Hint {
     /// All of them, in the order in which people read them.
-    pub const ALL: [Self; 4] = [Self::ReadOnly, Self::Destructive, Self::Idempotent, Self::OpenWorld];
+    pub const ALL: [Self; 4] = [
+        Self::ReadOnly,
+        Self::Destructive,
+        Self::Idempotent,
+        Self::OpenWorld,
+    ];
 
     /// The key in `annotations`.
     #[must_use]
@@ -112,7 +119,9 @@ impl Hint {
     /// The hint of that key, with or without `Hint` at its end.
     #[must_use]
     pub fn parse(key: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|hint| hint.key() == key || hint.word() == key)
+        Self::ALL
+            .into_iter()
+            .find(|hint| hint.key() == key || hint.word() == key)
     }
 }
 
@@ -151,18 +160,22 @@ impl Hints {
     /// Describes the source of the value.
     #[must_use]
     pub(crate) fn source(&self, hint: Hint) -> String {
-        self.get(hint)
-            .map_or_else(|| "MCP default, not written out".to_owned(), |sourced| sourced.reason.to_string())
+        self.get(hint).map_or_else(
+            || "MCP default, not written out".to_owned(),
+            |sourced| sourced.reason.to_string(),
+        )
     }
 
     /// The value that counts: the one that is written out, else MCP's default.
     #[must_use]
     pub fn effective(&self, hint: Hint) -> bool {
-        self.get(hint).map_or(hint.default_value(), |sourced| sourced.value)
+        self.get(hint)
+            .map_or(hint.default_value(), |sourced| sourced.value)
     }
 
-    /// Sets one hint. A tool that is no longer read-only loses the hints that only followed from that: MCP's defaults, the careful values,
-    /// take their place. All other hints stay as they are.
+    /// Sets one hint. A tool that is no longer read-only loses the hints that only followed from
+    /// that: MCP's defaults, the careful values, take their place. All other hints stay as they
+    /// are.
     pub fn set(&mut self, hint: Hint, value: bool, reason: Reason) {
         if hint == Hint::ReadOnly
             && !value
@@ -172,8 +185,13 @@ impl Hints {
                 value: hint.default_value(),
                 reason: Reason::Default,
             };
-            for (slot, hint) in [(&mut self.destructive, Hint::Destructive), (&mut self.idempotent, Hint::Idempotent)] {
-                if slot.is_some_and(|slot| slot.reason == before.reason || slot.reason == Reason::ReadOnly) {
+            for (slot, hint) in [
+                (&mut self.destructive, Hint::Destructive),
+                (&mut self.idempotent, Hint::Idempotent),
+            ] {
+                if slot.is_some_and(|slot| {
+                    slot.reason == before.reason || slot.reason == Reason::ReadOnly
+                }) {
                     *slot = Some(default(hint));
                 }
             }
@@ -199,11 +217,12 @@ impl Hints {
         Hint::ALL.iter().any(|hint| self.get(*hint).is_some())
     }
 
-    /// Completes the hints after all sources: MCP's defaults are written out beside the hints that are set, and what follows
-    /// from `readOnlyHint` is applied.
+    /// Completes the hints after all sources: MCP's defaults are written out beside the hints that
+    /// are set, and what follows from `readOnlyHint` is applied.
     ///
-    /// Between `readOnlyHint: true` and `destructiveHint: true`, the stronger source wins. If the operator says both, or a
-    /// document says that a destructive method only reads, the contradiction stays and counts as destructive.
+    /// Between `readOnlyHint: true` and `destructiveHint: true`, the stronger source wins. If the
+    /// operator says both, or a document says that a destructive method only reads, the
+    /// contradiction stays and counts as destructive.
     pub fn settle(&mut self) {
         if !self.is_set() {
             return;
@@ -219,7 +238,9 @@ impl Hints {
         if read_only.value && destructive.value {
             if destructive.reason.rank() > read_only.reason.rank() {
                 self.set(Hint::ReadOnly, false, destructive.reason);
-            } else if destructive.reason == Reason::Default || (read_only.reason.is_operator() && !destructive.reason.is_operator()) {
+            } else if destructive.reason == Reason::Default
+                || (read_only.reason.is_operator() && !destructive.reason.is_operator())
+            {
                 self.set(Hint::Destructive, false, Reason::ReadOnly);
             }
         }
@@ -233,13 +254,15 @@ impl Hints {
         }
     }
 
-    /// Returns true if the tool changes nothing. A tool that is also called destructive does not count as read-only.
+    /// Returns true if the tool changes nothing. A tool that is also called destructive does not
+    /// count as read-only.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.effective(Hint::ReadOnly) && !self.destructive.is_some_and(|sourced| sourced.value)
     }
 
-    /// Returns true if the tool may change or remove what exists. A tool without hints may (MCP's default).
+    /// Returns true if the tool may change or remove what exists. A tool without hints may (MCP's
+    /// default).
     #[must_use]
     pub fn is_destructive(&self) -> bool {
         !self.is_read_only() && self.effective(Hint::Destructive)
@@ -252,7 +275,8 @@ impl Hints {
         says(self.read_only) && says(self.destructive)
     }
 
-    /// Returns the annotations that clients get; `title` is for `annotations.title`, which stays empty unless a person wrote one.
+    /// Returns the annotations that clients get; `title` is for `annotations.title`, which stays
+    /// empty unless a person wrote one.
     #[must_use]
     pub fn to_annotations(&self, title: Option<String>) -> Option<ToolAnnotations> {
         (self.is_set() || title.is_some()).then(|| {
@@ -271,12 +295,17 @@ impl Hints {
     #[must_use]
     pub fn because(&self, hint: Hint, method: &Method) -> String {
         let Some(Sourced { value, reason }) = self.get(hint) else {
-            return format!("{} has no known meaning, so MCP's default applies", method.as_str());
+            return format!(
+                "{} has no known meaning, so MCP's default applies",
+                method.as_str()
+            );
         };
         match reason {
             Reason::Default => "MCP's default".to_owned(),
             Reason::ReadOnly => "it follows from readOnly=true".to_owned(),
-            Reason::Method if hint == Hint::OpenWorld => "the API is outside of this server".to_owned(),
+            Reason::Method if hint == Hint::OpenWorld => {
+                "the API is outside of this server".to_owned()
+            }
             Reason::Method => {
                 let because = hints::for_method(method).map_or("", |row| row.because);
                 format!("{}: {because}", method.as_str())
@@ -285,13 +314,16 @@ impl Hints {
             Reason::Word(word) => format!("its name says `{word}`"),
             Reason::NoWord => "no word says that it only adds, starts or reads".to_owned(),
             Reason::Document(extension) => format!("the document's author says so (`{extension}`)"),
-            Reason::Rule(_) | Reason::CommandLine => format!("the operator declared {}={value}", hint.word()),
+            Reason::Rule(_) | Reason::CommandLine => {
+                format!("the operator declared {}={value}", hint.word())
+            }
         }
     }
 }
 
 impl Reason {
-    /// Returns true if the operator set the hint: by a rule of the configuration file, or on the command line.
+    /// Returns true if the operator set the hint: by a rule of the configuration file, or on the
+    /// command line.
     #[must_use]
     pub fn is_operator(self) -> bool {
         matches!(self, Self::Rule(_) | Self::CommandLine)
@@ -306,7 +338,8 @@ impl Reason {
         }
     }
 
-    /// Returns the strength of the source; rules and the command line are equally strong, because both are the operator's.
+    /// Returns the strength of the source; rules and the command line are equally strong, because
+    /// both are the operator's.
     fn rank(self) -> u8 {
         match self {
             Self::Default | Self::ReadOnly => 0,
@@ -360,13 +393,23 @@ mod tests {
     fn a8_the_annotations_own_title_stays_empty_unless_a_person_wrote_one() {
         let hints = Hints::of_method(&Method::GET);
         assert_eq!(hints.to_annotations(None).unwrap().title, None);
-        assert_eq!(hints.to_annotations(Some("Look".into())).unwrap().title.as_deref(), Some("Look"));
+        assert_eq!(
+            hints
+                .to_annotations(Some("Look".into()))
+                .unwrap()
+                .title
+                .as_deref(),
+            Some("Look")
+        );
     }
 
     #[test]
     fn a12_a_tool_without_hints_counts_as_what_mcp_says_by_default() {
         let hints = Hints::of_method(&Method::TRACE);
-        assert_eq!(Hint::ALL.map(|hint| hints.effective(hint)), [false, true, false, true]);
+        assert_eq!(
+            Hint::ALL.map(|hint| hints.effective(hint)),
+            [false, true, false, true]
+        );
         assert!(!hints.is_read_only() && hints.is_destructive());
     }
 
@@ -376,7 +419,10 @@ mod tests {
         hints.set(Hint::Destructive, true, Reason::Document("x-mcp"));
         assert!(hints.is_contradiction() && hints.is_destructive() && !hints.is_read_only());
         hints.settle();
-        assert!(!hints.effective(Hint::ReadOnly) && !hints.is_contradiction(), "the stronger word");
+        assert!(
+            !hints.effective(Hint::ReadOnly) && !hints.is_contradiction(),
+            "the stronger word"
+        );
         // An operator who says both is asked by `check` which of them is meant.
         let mut hints = Hints::of_method(&Method::PUT);
         hints.set(Hint::ReadOnly, true, Reason::Rule(1));
@@ -398,13 +444,29 @@ mod tests {
         for (method, set, expected) in [
             (Method::GET, &[(Hint::ReadOnly, false)][..], "-d-o"),
             (Method::GET, &[(Hint::Destructive, true)], "-d-o"),
-            (Method::GET, &[(Hint::ReadOnly, false), (Hint::Destructive, false)], "---o"),
-            (Method::GET, &[(Hint::Destructive, false), (Hint::ReadOnly, false)], "---o"),
-            (Method::GET, &[(Hint::ReadOnly, false), (Hint::ReadOnly, true)], "r-io"),
+            (
+                Method::GET,
+                &[(Hint::ReadOnly, false), (Hint::Destructive, false)],
+                "---o",
+            ),
+            (
+                Method::GET,
+                &[(Hint::Destructive, false), (Hint::ReadOnly, false)],
+                "---o",
+            ),
+            (
+                Method::GET,
+                &[(Hint::ReadOnly, false), (Hint::ReadOnly, true)],
+                "r-io",
+            ),
             (Method::POST, &[(Hint::ReadOnly, false)], "---o"),
             (Method::PUT, &[(Hint::ReadOnly, false)], "-dio"),
         ] {
-            for reason in [Reason::Document("x-mcp"), Reason::Rule(1), Reason::CommandLine] {
+            for reason in [
+                Reason::Document("x-mcp"),
+                Reason::Rule(1),
+                Reason::CommandLine,
+            ] {
                 let mut hints = Hints::of_method(&method);
                 for (hint, value) in set {
                     hints.set(*hint, *value, reason);

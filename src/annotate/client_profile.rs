@@ -3,7 +3,8 @@
 //! # Changing the list for one client
 //!
 //! - `ClientProfile` in `annotate/client_profile.rs` says what a client accepts.
-//! - `options` and `list_options` in `config/annotate.rs` apply it at start. The server does not look at which client asks.
+//! - `options` and `list_options` in `config/annotate.rs` apply it at start. The server does not
+//!   look at which client asks.
 //! - `write_tool` in `annotate/list/tool_json.rs` writes a tool.
 
 /// A client to shape the tools for. `Generic` suits all that follow the specification.
@@ -49,9 +50,11 @@ pub(crate) struct ClientProfile {
     pub max_tools: Option<usize>,
     /// True if the client supports `$ref` and `$defs`.
     pub knows_references: bool,
-    /// Number of tokens up to which it takes a result whole, unless the operator sets another number; 0 is no limit.
+    /// Number of tokens up to which it takes a result whole, unless the operator sets another
+    /// number; 0 is no limit.
     pub result_tokens: usize,
-    /// True if it takes longer results if a tool declares so in `_meta["anthropic/maxResultSizeChars"]`.
+    /// True if it takes longer results if a tool declares so in
+    /// `_meta["anthropic/maxResultSizeChars"]`.
     pub reads_max_result_size: bool,
     /// Form in which it shows a model a result with structured content.
     pub shows: ShownForm,
@@ -89,8 +92,9 @@ impl ShownForm {
     }
 }
 
-/// Clients of which nothing else is known. The names that clients show to models are `mcp__SERVER__TOOL` or the like, with a limit of 60
-/// to 64 characters in all; what is left for the tool assumes a server name of about ten.
+/// Clients of which nothing else is known. The names that clients show to models are
+/// `mcp__SERVER__TOOL` or the like, with a limit of 60 to 64 characters in all; what is left for
+/// the tool assumes a server name of about ten.
 const USUAL: ClientProfile = ClientProfile {
     name: "any client",
     max_name_bytes: 48,
@@ -209,7 +213,10 @@ impl ClientProfile {
             tokens => format!("results for {} have up to {tokens} tokens", self.name),
         };
         if self.shows != ShownForm::Unknown {
-            said.push_str(&format!("; of a JSON result it shows the model: {}", self.shows.words()));
+            said.push_str(&format!(
+                "; of a JSON result it shows the model: {}",
+                self.shows.words()
+            ));
         }
         if !self.remark.is_empty() {
             said.push_str(&format!("; {}", self.remark));
@@ -252,7 +259,10 @@ mod tests {
         for profile in ALL.map(KnownClient::profile) {
             let checked: i16 = profile.checked.split('-').next().unwrap().parse().unwrap();
             if year - checked > 1 {
-                println!("the facts about {} are of {}: check them again", profile.name, profile.checked);
+                println!(
+                    "the facts about {} are of {}: check them again",
+                    profile.name, profile.checked
+                );
             }
         }
     }

@@ -44,12 +44,21 @@ impl Confirm {
 
     /// Returns true if a person must confirm calls of the operation, under one of its tool names.
     #[must_use]
-    pub(crate) fn asks(&self, names: [&str; 2], operation: &Operation, enforcement: &Enforcement) -> bool {
+    pub(crate) fn asks(
+        &self,
+        names: [&str; 2],
+        operation: &Operation,
+        enforcement: &Enforcement,
+    ) -> bool {
         let by_level = match self.level {
             ConfirmLevel::None => false,
             ConfirmLevel::Destructive => enforcement.is_destructive(),
             ConfirmLevel::Write => !enforcement.is_read_only(),
         };
-        by_level || self.patterns.iter().any(|pattern| pattern.matches(names, operation))
+        by_level
+            || self
+                .patterns
+                .iter()
+                .any(|pattern| pattern.matches(names, operation))
     }
 }

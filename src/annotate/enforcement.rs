@@ -1,15 +1,18 @@
-//! Enforcement: the tools that are offered, the calls that a person must confirm, the scope that a call needs, and the requests that are
-//! repeated. All of these use this module, never the hints alone.
+//! Enforcement: the tools that are offered, the calls that a person must confirm, the scope that a
+//! call needs, and the requests that are repeated. All of these use this module, never the hints
+//! alone.
 
 use super::annotations::{Hint, Hints, Reason};
 
-/// The enforced class of one tool: the more careful of its hints and of what is known about the operation.
+/// The enforced class of one tool: the more careful of its hints and of what is known about the
+/// operation.
 #[derive(Debug, Clone, Copy)]
 pub struct Enforcement {
     hints: Hints,
     /// Reason for which this is stricter than the hints.
     reason: Option<Reason>,
-    /// The hint that the policy `infer` would set although it makes the tool look harmless, and the word for it.
+    /// The hint that the policy `infer` would set although it makes the tool look harmless, and the
+    /// word for it.
     guess: Option<(Hint, &'static str)>,
 }
 
@@ -41,7 +44,8 @@ impl Effect {
 }
 
 impl Enforcement {
-    /// The class of the tool. One that is said to be read-only as well as destructive is destructive.
+    /// The class of the tool. One that is said to be read-only as well as destructive is
+    /// destructive.
     #[must_use]
     pub(crate) fn effect(&self) -> Effect {
         if self.is_destructive() {
@@ -53,16 +57,22 @@ impl Enforcement {
         }
     }
 
-    /// Takes for each hint the more careful of two values: the one that is `served`, and the one that the policy `strict` takes from the
-    /// operation and its words. A hint that the operator set counts as it is; one of a document that the operator trusts does not. `guess`
-    /// is the hint that the policy `infer` would set although it makes the tool look harmless, and the word for it.
+    /// Takes for each hint the more careful of two values: the one that is `served`, and the one
+    /// that the policy `strict` takes from the operation and its words. A hint that the operator
+    /// set counts as it is; one of a document that the operator trusts does not. `guess` is the
+    /// hint that the policy `infer` would set although it makes the tool look harmless, and the
+    /// word for it.
     #[must_use]
     pub(crate) fn new(served: &Hints, strict: &Hints, guess: Option<(Hint, &'static str)>) -> Self {
         let mut enforcement = Self {
             guess,
             ..Self::of_hints(served)
         };
-        let is_operators = |hint: Hint| served.get(hint).is_some_and(|sourced| sourced.reason.is_operator());
+        let is_operators = |hint: Hint| {
+            served
+                .get(hint)
+                .is_some_and(|sourced| sourced.reason.is_operator())
+        };
         // Both other hints follow from the operator's readOnlyHint: true.
         let reads = served.effective(Hint::ReadOnly) && is_operators(Hint::ReadOnly);
         for hint in [Hint::ReadOnly, Hint::Destructive, Hint::Idempotent] {
@@ -103,7 +113,8 @@ impl Enforcement {
         self.hints.is_destructive()
     }
 
-    /// Returns true if a request may be sent again after a failure: a repeated one must change nothing more.
+    /// Returns true if a request may be sent again after a failure: a repeated one must change
+    /// nothing more.
     #[must_use]
     pub(crate) fn may_repeat(&self) -> bool {
         self.hints.effective(Hint::Idempotent)
@@ -115,14 +126,16 @@ impl Enforcement {
         self.reason
     }
 
-    /// The hint that the policy `infer` would set although it makes the tool look harmless, and the word for it.
+    /// The hint that the policy `infer` would set although it makes the tool look harmless, and the
+    /// word for it.
     #[must_use]
     pub(crate) fn guess(&self) -> Option<(Hint, &'static str)> {
         self.guess
     }
 }
 
-/// An operation that the operator's settings restrict because of a word in its name, although its hints alone would not.
+/// An operation that the operator's settings restrict because of a word in its name, although its
+/// hints alone would not.
 #[derive(Debug, Clone)]
 pub(crate) struct Restriction {
     /// The tool's name.
@@ -145,8 +158,14 @@ impl Restriction {
     pub(crate) fn explain(&self) -> String {
         let Self { tool, label, .. } = self;
         let (because, if_wrong) = match self.reason {
-            Reason::Word(word) => (format!("its name or description says `{word}`"), "the word is misleading"),
-            _ => ("no word says that it only adds, starts or reads".to_owned(), "it does"),
+            Reason::Word(word) => (
+                format!("its name or description says `{word}`"),
+                "the word is misleading",
+            ),
+            _ => (
+                "no word says that it only adds, starts or reads".to_owned(),
+                "it does",
+            ),
         };
         let (hint, value) = self.frees;
         let what = if self.is_left_out {
@@ -161,11 +180,15 @@ impl Restriction {
     }
 }
 
-/// Returns one line for the operator on all restrictions, with the first as the example; `None` if there is none.
+/// Returns one line for the operator on all restrictions, with the first as the example; `None` if
+/// there is none.
 #[must_use]
 pub(crate) fn summarize_restrictions(restrictions: &[Restriction]) -> Option<String> {
     let example = restrictions.first()?.explain();
-    let left_out = restrictions.iter().filter(|restriction| restriction.is_left_out).count();
+    let left_out = restrictions
+        .iter()
+        .filter(|restriction| restriction.is_left_out)
+        .count();
     let count = |count: usize| {
         if count == 1 {
             "1 tool".to_owned()
@@ -192,7 +215,8 @@ mod tests {
     use super::*;
     use http::Method;
 
-    /// Writes the classes of a tool (read-only, destructive, repeatable) as `rdi`, with `-` for those that do not apply.
+    /// Writes the classes of a tool (read-only, destructive, repeatable) as `rdi`, with `-` for
+    /// those that do not apply.
     fn enforced(served: &Hints, inferred: &Hints) -> String {
         let enforcement = Enforcement::new(served, inferred, None);
         let counts = [
@@ -200,7 +224,10 @@ mod tests {
             (enforcement.is_destructive(), 'd'),
             (enforcement.may_repeat(), 'i'),
         ];
-        counts.map(|(counts, letter)| if counts { letter } else { '-' }).iter().collect()
+        counts
+            .map(|(counts, letter)| if counts { letter } else { '-' })
+            .iter()
+            .collect()
     }
 
     fn of(method: &str) -> Hints {
@@ -246,7 +273,11 @@ mod tests {
         }
         let mut served = of("GET");
         served.set(Hint::Destructive, false, Reason::CommandLine);
-        assert_eq!(enforced(&served, &killing("GET")), "---", "only what the operator said");
+        assert_eq!(
+            enforced(&served, &killing("GET")),
+            "---",
+            "only what the operator said"
+        );
     }
 
     #[test]
@@ -256,7 +287,11 @@ mod tests {
         inferred.set(Hint::Idempotent, true, Reason::Word("search"));
         assert_eq!(enforced(&of("POST"), &inferred), "---");
         let mut inferred = of("PUT");
-        inferred.set(Hint::Idempotent, false, Reason::Evidence("a required `If-Match` header"));
+        inferred.set(
+            Hint::Idempotent,
+            false,
+            Reason::Evidence("a required `If-Match` header"),
+        );
         assert_eq!(enforced(&of("PUT"), &inferred), "-d-");
     }
 }

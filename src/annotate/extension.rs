@@ -2,10 +2,12 @@
 //!
 //! # Adding an extension about tools
 //!
-//! - Its name in `TOOL_EXTENSIONS` in `spec/operation/mod.rs`, at its place in the order of precedence.
-//! - `read_extensions` in `annotate/extension.rs` makes an `Override` of it, which is defined in `annotate/overrides/mod.rs`.
-//! - An extension of a parameter is read by `ParameterHead` in `spec/operation/parameter.rs` and used in
-//!   `annotate/wording/evidence.rs`.
+//! - Its name in `TOOL_EXTENSIONS` in `spec/operation/mod.rs`, at its place in the order of
+//!   precedence.
+//! - `read_extensions` in `annotate/extension.rs` makes an `Override` of it, which is defined in
+//!   `annotate/overrides/mod.rs`.
+//! - An extension of a parameter is read by `ParameterHead` in `spec/operation/parameter.rs` and
+//!   used in `annotate/wording/evidence.rs`.
 
 use super::overrides::{ExpectedType, Override, OverrideProblem, OverrideProblemKind};
 use crate::spec::operation::{TOOL_EXTENSIONS, tool_extensions};
@@ -35,24 +37,43 @@ pub(crate) fn of_root(document: &Document, diagnostics: &mut Vec<Diagnostic>) ->
 }
 
 /// The extensions of an operation: its path item's, then its own.
-pub(crate) fn of_operation(document: &Document, operation: &Operation, diagnostics: &mut Vec<Diagnostic>) -> Vec<Authored> {
+pub(crate) fn of_operation(
+    document: &Document,
+    operation: &Operation,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Authored> {
     if operation.extensions.is_empty() {
         return Vec::new();
     }
-    read_extensions(document, &operation.extensions, &operation.pointer, diagnostics)
+    read_extensions(
+        document,
+        &operation.extensions,
+        &operation.pointer,
+        diagnostics,
+    )
 }
 
-fn read_extensions(document: &Document, extensions: &[(Box<str>, Span)], place: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Authored> {
+fn read_extensions(
+    document: &Document,
+    extensions: &[(Box<str>, Span)],
+    place: &str,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Authored> {
     let mut authored = Vec::new();
     for (name, span) in extensions {
-        let Some(extension) = TOOL_EXTENSIONS.into_iter().find(|known| *known == name.as_ref()) else {
+        let Some(extension) = TOOL_EXTENSIONS
+            .into_iter()
+            .find(|known| *known == name.as_ref())
+        else {
             diagnostics.push(Diagnostic::note(
                 place,
                 format!("the extension `{name}` is unknown and has no effect"),
             ));
             continue;
         };
-        let Some(value) = document.node(*span).value() else { continue };
+        let Some(value) = document.node(*span).value() else {
+            continue;
+        };
         let mut problems: Vec<OverrideProblem> = Vec::new();
         let field = |key: &str, value| serde_json::json!({ key: value });
         let said = match (extension, value.as_bool()) {
@@ -79,14 +100,18 @@ fn read_extensions(document: &Document, extensions: &[(Box<str>, Span)], place: 
                 said.read_annotations(&value, &mut problems);
                 said
             }
-            ("x-mcp-name" | "x-mcp-title" | "x-mcp-description", _) => {
-                Override::read(&field(extension.trim_start_matches("x-mcp-"), value), &mut problems)
-            }
+            ("x-mcp-name" | "x-mcp-title" | "x-mcp-description", _) => Override::read(
+                &field(extension.trim_start_matches("x-mcp-"), value),
+                &mut problems,
+            ),
             ("x-speakeasy-mcp", _) => Override::read(&speakeasy(value), &mut problems),
             _ => Override::read(&value, &mut problems),
         };
         // The key is a part of the extension's name if it is not written out.
-        let is_named = matches!(extension, "x-mcp-name" | "x-mcp-title" | "x-mcp-description");
+        let is_named = matches!(
+            extension,
+            "x-mcp-name" | "x-mcp-title" | "x-mcp-description"
+        );
         for problem in problems {
             let mut place = place.to_owned();
             pointer::push(&mut place, extension);
@@ -101,15 +126,17 @@ fn read_extensions(document: &Document, extensions: &[(Box<str>, Span)], place: 
     authored
 }
 
-/// `x-speakeasy-mcp` in the form of `x-mcp`: it has `disabled` instead of `enabled`, hints beside the other members, and
-/// `scopes`, which do not concern a tool.
+/// `x-speakeasy-mcp` in the form of `x-mcp`: it has `disabled` instead of `enabled`, hints beside
+/// the other members, and `scopes`, which do not concern a tool.
 fn speakeasy(value: serde_json::Value) -> serde_json::Value {
     let serde_json::Value::Object(mut members) = value else {
         return value;
     };
     members.remove("scopes");
     if let Some(disabled) = members.remove("disabled") {
-        let enabled = disabled.as_bool().map_or(disabled, |disabled| (!disabled).into());
+        let enabled = disabled
+            .as_bool()
+            .map_or(disabled, |disabled| (!disabled).into());
         members.insert("enabled".into(), enabled);
     }
     let mut hints = serde_json::Map::new();

@@ -60,15 +60,24 @@ impl Files {
     fn schema_of_text_or_file(self) -> Map<String, Value> {
         let mut schema = self.schema();
         let description = match self {
-            Self::Inline => "A text as it is, or a file: an object with `data` (base64), `filename` and `mediaType`",
-            Self::Paths => "A text as it is, or a file: an object with `path` or `data` (base64), `filename` and `mediaType`",
+            Self::Inline => {
+                "A text as it is, or a file: an object with `data` (base64), `filename` and `mediaType`"
+            }
+            Self::Paths => {
+                "A text as it is, or a file: an object with `path` or `data` (base64), `filename` and `mediaType`"
+            }
         };
         schema.insert("description".into(), Value::from(description));
         schema
     }
 
     /// Describes how to give the files of a form.
-    pub(crate) fn describe(self, root: &mut Map<String, Value>, wire: Option<&Map<String, Value>>, body: &RequestBody) {
+    pub(crate) fn describe(
+        self,
+        root: &mut Map<String, Value>,
+        wire: Option<&Map<String, Value>>,
+        body: &RequestBody,
+    ) {
         for (index, media_type) in body.media_types().enumerate() {
             if media_type.kind == MediaKind::Multipart {
                 let branch = (!body.alternatives.is_empty()).then_some(index);
@@ -88,7 +97,10 @@ fn body_of(root: &Map<String, Value>, branch: Option<usize>) -> Option<&Map<Stri
 }
 
 /// Returns the body like [`body_of`], mutable.
-pub(super) fn body_mut(root: &mut Map<String, Value>, branch: Option<usize>) -> Option<&mut Map<String, Value>> {
+pub(super) fn body_mut(
+    root: &mut Map<String, Value>,
+    branch: Option<usize>,
+) -> Option<&mut Map<String, Value>> {
     let body = root.get_mut("properties")?.get_mut(BODY)?;
     match branch {
         None => body.as_object_mut(),
@@ -108,7 +120,9 @@ fn describe_of(
         Some(name) => wire.get("$defs")?.get(name)?.as_object(),
         None => body_of(wire, branch),
     });
-    let names = noted.zip(wire).and_then(|(noted, wire)| wire_names(noted, wire));
+    let names = noted
+        .zip(wire)
+        .and_then(|(noted, wire)| wire_names(noted, wire));
     let schema = match definition {
         Some(name) => root
             .get_mut("$defs")
@@ -128,10 +142,16 @@ fn describe_of(
     for (name, encoding) in &media_type.encoding {
         let renamed = names.into_iter().flatten().find(|(_, wire)| *wire == name);
         let key = renamed.map_or(name, |(key, _)| key);
-        let Some(Value::Object(property)) = properties.get_mut(key).filter(|_| encoding.binary || encoding.may_be_file) else {
+        let Some(Value::Object(property)) = properties
+            .get_mut(key)
+            .filter(|_| encoding.binary || encoding.may_be_file)
+        else {
             continue;
         };
-        let said = property.get("description").and_then(Value::as_str).map(str::to_owned);
+        let said = property
+            .get("description")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
         let may_be_list = ["anyOf", "oneOf", "allOf"]
             .into_iter()
             .filter_map(|key| property.get(key)?.as_array())

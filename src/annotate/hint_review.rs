@@ -1,4 +1,5 @@
-//! Advice for the operator on the hints of a tool: contradictions between its name and them, and among them.
+//! Advice for the operator on the hints of a tool: contradictions between its name and them, and
+//! among them.
 
 use http::Method;
 
@@ -36,11 +37,20 @@ impl HintAdvice {
 
 /// Advice on the hints of a tool that are served, beside what is enforced of it.
 #[must_use]
-pub(crate) fn review_hints(operation: &Operation, served: &Hints, enforcement: &Enforcement) -> Vec<HintAdvice> {
+pub(crate) fn review_hints(
+    operation: &Operation,
+    served: &Hints,
+    enforcement: &Enforcement,
+) -> Vec<HintAdvice> {
     let mut advice = Vec::new();
     let label = operation.label();
     if served.is_contradiction() {
-        let by = |hint| served.get(hint).map(|sourced| sourced.reason.to_string()).unwrap_or_default();
+        let by = |hint| {
+            served
+                .get(hint)
+                .map(|sourced| sourced.reason.to_string())
+                .unwrap_or_default()
+        };
         advice.push(HintAdvice::warning(format!(
                 "`{label}` is called read-only ({}) and destructive ({}) at once; it counts as destructive until one of both is corrected, by a rule in `overrides`: - {} if it only reads, or - {} if it does not",
                 by(Hint::ReadOnly),
@@ -83,7 +93,10 @@ pub(crate) fn review_hints(operation: &Operation, served: &Hints, enforcement: &
             is_understated: true,
             word: reason.word(),
         });
-    } else if let Some(Sourced { reason, .. }) = served.get(Hint::Destructive).filter(|_| is_by_words(served)) {
+    } else if let Some(Sourced { reason, .. }) = served
+        .get(Hint::Destructive)
+        .filter(|_| is_by_words(served))
+    {
         let loosened = method_hints(served, &method);
         advice.push(HintAdvice {
             severity: Severity::Note,
@@ -97,12 +110,18 @@ pub(crate) fn review_hints(operation: &Operation, served: &Hints, enforcement: &
             word: reason.word(),
         });
     } else if let Some((hint, word)) = enforcement.guess()
-        && !served.get(hint).is_some_and(|sourced| sourced.reason.is_operator())
+        && !served
+            .get(hint)
+            .is_some_and(|sourced| sourced.reason.is_operator())
     {
         let (looks, implied) = match hint {
             Hint::ReadOnly => (
                 "read-only",
-                &[(Hint::ReadOnly, true), (Hint::Destructive, false), (Hint::Idempotent, true)][..],
+                &[
+                    (Hint::ReadOnly, true),
+                    (Hint::Destructive, false),
+                    (Hint::Idempotent, true),
+                ][..],
             ),
             _ => ("idempotent", &[(Hint::Idempotent, true)][..]),
         };
@@ -127,9 +146,12 @@ pub(crate) fn review_hints(operation: &Operation, served: &Hints, enforcement: &
     advice
 }
 
-/// Counts the changes by words of published hints and of enforcement; `None` if they change nothing.
+/// Counts the changes by words of published hints and of enforcement; `None` if they change
+/// nothing.
 #[must_use]
-pub(crate) fn summarize_words<'h>(tools: impl Iterator<Item = (&'h Hints, &'h Enforcement, &'h Method)>) -> Option<String> {
+pub(crate) fn summarize_words<'h>(
+    tools: impl Iterator<Item = (&'h Hints, &'h Enforcement, &'h Method)>,
+) -> Option<String> {
     let (mut acting, mut harming, mut enforced) = (0, 0, 0);
     for (served, enforcement, method) in tools {
         let reads = Hints::of_method(method).is_read_only();
@@ -151,13 +173,20 @@ pub(crate) fn summarize_words<'h>(tools: impl Iterator<Item = (&'h Hints, &'h En
     .filter(|(count, _)| *count > 0)
     .map(|(count, what)| format!("{count} {what}"))
     .collect();
-    (!clauses.is_empty()).then(|| format!("because of their words, {} (`openapi-mcp check` names them)", clauses.join("; ")))
+    (!clauses.is_empty()).then(|| {
+        format!(
+            "because of their words, {} (`openapi-mcp check` names them)",
+            clauses.join("; ")
+        )
+    })
 }
 
 /// Returns true if only words made a tool look more dangerous.
 pub(super) fn is_by_words(served: &Hints) -> bool {
     let destructive = served.get(Hint::Destructive);
-    destructive.is_some_and(|sourced| sourced.value && matches!(sourced.reason, Reason::Word(_) | Reason::NoWord))
+    destructive.is_some_and(|sourced| {
+        sourced.value && matches!(sourced.reason, Reason::Word(_) | Reason::NoWord)
+    })
 }
 
 /// Returns the hints of the method that differ.
@@ -165,17 +194,23 @@ fn method_hints(served: &Hints, method: &Hints) -> Vec<(Hint, bool)> {
     let both = [Hint::ReadOnly, Hint::Destructive]
         .into_iter()
         .map(|hint| (hint, method.effective(hint)));
-    both.filter(|(hint, value)| served.effective(*hint) != *value).collect()
+    both.filter(|(hint, value)| served.effective(*hint) != *value)
+        .collect()
 }
 
 fn hint_list(hints: impl Iterator<Item = (Hint, bool)>) -> String {
-    let hints: Vec<String> = hints.map(|(hint, value)| format!("{}={value}", hint.word())).collect();
+    let hints: Vec<String> = hints
+        .map(|(hint, value)| format!("{}={value}", hint.word()))
+        .collect();
     hints.join(", ")
 }
 
 /// A rule of `overrides` that sets the hints.
 fn rule_text(operation: &Operation, hints: impl IntoIterator<Item = (Hint, bool)>) -> String {
-    let hints: Vec<String> = hints.into_iter().map(|(hint, value)| format!("{}: {value}", hint.key())).collect();
+    let hints: Vec<String> = hints
+        .into_iter()
+        .map(|(hint, value)| format!("{}: {value}", hint.key()))
+        .collect();
     let quoted = |text: &str| serde_json::Value::String(literal_path(text)).to_string();
     format!(
         "{{match: {{method: {}, path: {}}}, annotations: {{{}}}}}",

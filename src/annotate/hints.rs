@@ -1,4 +1,5 @@
-//! The verb table: what an HTTP method says about a tool. The whole mapping lives here and knows nothing of tools.
+//! The verb table: what an HTTP method says about a tool. The whole mapping lives here and knows
+//! nothing of tools.
 
 use http::Method;
 
@@ -18,8 +19,8 @@ pub(crate) struct Row {
     pub because: &'static str,
 }
 
-/// The hints for a method, or `None` for a method that says nothing (TRACE and any unknown one): then MCP's defaults apply,
-/// which are the careful ones.
+/// The hints for a method, or `None` for a method that says nothing (TRACE and any unknown one):
+/// then MCP's defaults apply, which are the careful ones.
 ///
 /// | method | readOnly | destructive | idempotent | openWorld |
 /// |---|---|---|---|---|
@@ -32,21 +33,41 @@ pub(crate) struct Row {
 /// The method compares without case.
 #[must_use]
 pub(crate) fn for_method(method: &Method) -> Option<Row> {
-    let (read_only, destructive, idempotent, because) = match method.as_str().to_ascii_uppercase().as_str() {
-        // RFC 9110 section 9.2.1 calls these safe, 9.2.2 makes every safe method idempotent. QUERY is both by its draft.
-        "GET" | "QUERY" => (true, false, true, "a safe, idempotent read"),
-        "HEAD" => (true, false, true, "a read without a body"),
-        "OPTIONS" => (true, false, true, "asks what is possible"),
-        // Creates: a repeat creates again, and what exists stays as it is.
-        "POST" => (false, false, false, "creates; what exists stays as it is, a repeat creates again"),
-        // Replaces what was there; the same request leaves the same state (RFC 9110 section 9.3.4).
-        "PUT" => (false, true, true, "replaces what was there; a repeat leaves the same state"),
-        // Changes what was there; RFC 5789 section 2 does not promise that a repeat changes nothing more.
-        "PATCH" => (false, true, false, "changes what was there; a repeat may change it again"),
-        // Removes; that a second answer says 404 does not change the state again (RFC 9110 section 9.3.5).
-        "DELETE" => (false, true, true, "removes; a repeat removes nothing more"),
-        _ => return None,
-    };
+    let (read_only, destructive, idempotent, because) =
+        match method.as_str().to_ascii_uppercase().as_str() {
+            // RFC 9110 section 9.2.1 calls these safe, 9.2.2 makes every safe method idempotent.
+            // QUERY is both by its draft.
+            "GET" | "QUERY" => (true, false, true, "a safe, idempotent read"),
+            "HEAD" => (true, false, true, "a read without a body"),
+            "OPTIONS" => (true, false, true, "asks what is possible"),
+            // Creates: a repeat creates again, and what exists stays as it is.
+            "POST" => (
+                false,
+                false,
+                false,
+                "creates; what exists stays as it is, a repeat creates again",
+            ),
+            // Replaces what was there; the same request leaves the same state (RFC 9110 section
+            // 9.3.4).
+            "PUT" => (
+                false,
+                true,
+                true,
+                "replaces what was there; a repeat leaves the same state",
+            ),
+            // Changes what was there; RFC 5789 section 2 does not promise that a repeat changes
+            // nothing more.
+            "PATCH" => (
+                false,
+                true,
+                false,
+                "changes what was there; a repeat may change it again",
+            ),
+            // Removes; that a second answer says 404 does not change the state again (RFC 9110
+            // section 9.3.5).
+            "DELETE" => (false, true, true, "removes; a repeat removes nothing more"),
+            _ => return None,
+        };
     Some(Row {
         read_only,
         destructive,
@@ -64,7 +85,12 @@ mod tests {
     fn row(method: &str) -> Option<[bool; 4]> {
         let row = for_method(&Method::from_bytes(method.as_bytes()).unwrap())?;
         assert!(!row.because.is_empty());
-        Some([row.read_only, row.destructive, row.idempotent, row.open_world])
+        Some([
+            row.read_only,
+            row.destructive,
+            row.idempotent,
+            row.open_world,
+        ])
     }
 
     const READ: Option<[bool; 4]> = Some([true, false, true, true]);
@@ -91,7 +117,10 @@ mod tests {
     }
     #[test]
     fn a6_head_options_and_query_read() {
-        assert_eq!((row("HEAD"), row("OPTIONS"), row("QUERY")), (READ, READ, READ));
+        assert_eq!(
+            (row("HEAD"), row("OPTIONS"), row("QUERY")),
+            (READ, READ, READ)
+        );
     }
     #[test]
     fn a7_an_unknown_method_says_nothing() {

@@ -1,4 +1,5 @@
-//! Input schemas: parameters as flat properties of one plain root object, the request body as the property `body`.
+//! Input schemas: parameters as flat properties of one plain root object, the request body as the
+//! property `body`.
 
 use serde_json::{Map, Value, json};
 
@@ -11,8 +12,9 @@ use crate::spec::schema::{Completed, SchemaOptions, Schemas};
 use crate::spec::{MediaKind, MediaType, Operation, Parameter, RequestBody, Span};
 use crate::text::{MAX_DESCRIPTION_BYTES, clean, truncate};
 
-/// The input schema of an operation: a self-contained 2020-12 object schema, closed at the root, without combinators
-/// there, since several clients refuse those. Remarks on what had to be read loosely go to `warnings`.
+/// The input schema of an operation: a self-contained 2020-12 object schema, closed at the root,
+/// without combinators there, since several clients refuse those. Remarks on what had to be read
+/// loosely go to `warnings`.
 pub(crate) fn input_schema(
     operation: &Operation,
     schemas: &mut Schemas<'_>,
@@ -24,13 +26,19 @@ pub(crate) fn input_schema(
     let mut required = Vec::new();
     let fixed = operation.rules.fixed.iter().map(|fixed| &fixed.parameter);
     for parameter in operation.parameters.iter().chain(fixed) {
-        properties.insert(parameter.key.clone(), Value::Object(parameter_schema(parameter, schemas, warnings)));
+        properties.insert(
+            parameter.key.clone(),
+            Value::Object(parameter_schema(parameter, schemas, warnings)),
+        );
         if parameter.required && parameter.default.is_none() {
             required.push(Value::String(parameter.key.clone()));
         }
     }
     if let Some(body) = &operation.body {
-        properties.insert(BODY.into(), Value::Object(body_schema(body, files, schemas, warnings)));
+        properties.insert(
+            BODY.into(),
+            Value::Object(body_schema(body, files, schemas, warnings)),
+        );
         if !body.choice.is_empty() {
             properties.insert(body.choice.clone(), choice_schema(body));
         }
@@ -81,8 +89,14 @@ fn add_property(completed: &mut Completed, key: &str, property: &Value) {
     }
 }
 
-fn parameter_schema(parameter: &Parameter, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Map<String, Value> {
-    let translated = parameter.schema.map(|span| schemas.translate_shared(span, warnings));
+fn parameter_schema(
+    parameter: &Parameter,
+    schemas: &mut Schemas<'_>,
+    warnings: &mut Vec<String>,
+) -> Map<String, Value> {
+    let translated = parameter
+        .schema
+        .map(|span| schemas.translate_shared(span, warnings));
     let mut schema = match translated {
         Some(Value::Object(schema)) => schema,
         _ => Map::from_iter([("type".to_owned(), Value::from("string"))]),
@@ -99,7 +113,10 @@ fn parameter_schema(parameter: &Parameter, schemas: &mut Schemas<'_>, warnings: 
             .as_deref()
             .or_else(|| schema.get("description").and_then(Value::as_str))
             .unwrap_or_default();
-        text = Some(format!("{}. May hold slashes between path segments", said.trim_end_matches('.')));
+        text = Some(format!(
+            "{}. May hold slashes between path segments",
+            said.trim_end_matches('.')
+        ));
     }
     if let Some(text) = text {
         schema.insert("description".into(), Value::String(text));
@@ -119,9 +136,19 @@ fn accept_empty(schema: &mut Map<String, Value>) {
         .iter()
         .all(|key| !schema.contains_key(*key));
     let any_text = schema.get("type").and_then(Value::as_str) == Some("string")
-        && ["enum", "const", "pattern", "minLength", "format", "$ref", "allOf", "anyOf", "not"]
-            .iter()
-            .all(|key| !schema.contains_key(*key));
+        && [
+            "enum",
+            "const",
+            "pattern",
+            "minLength",
+            "format",
+            "$ref",
+            "allOf",
+            "anyOf",
+            "not",
+        ]
+        .iter()
+        .all(|key| !schema.contains_key(*key));
     if anything || any_text {
         return;
     }
@@ -139,26 +166,55 @@ fn accept_empty(schema: &mut Map<String, Value>) {
 }
 
 /// The body as any of its media types takes it.
-fn body_schema(body: &RequestBody, files: Files, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Map<String, Value> {
-    let own = body.description.as_deref().map(clean).filter(|text| !text.is_empty());
+fn body_schema(
+    body: &RequestBody,
+    files: Files,
+    schemas: &mut Schemas<'_>,
+    warnings: &mut Vec<String>,
+) -> Map<String, Value> {
+    let own = body
+        .description
+        .as_deref()
+        .map(clean)
+        .filter(|text| !text.is_empty());
     if body.alternatives.is_empty() {
-        return media_type_schema(&body.media_type, (own, "The request body"), files, schemas, warnings);
+        return media_type_schema(
+            &body.media_type,
+            (own, "The request body"),
+            files,
+            schemas,
+            warnings,
+        );
     }
     let branches: Vec<Value> = body
         .media_types()
-        .map(|media_type| Value::Object(media_type_schema(media_type, (None, "The body"), files, schemas, warnings)))
+        .map(|media_type| {
+            Value::Object(media_type_schema(
+                media_type,
+                (None, "The body"),
+                files,
+                schemas,
+                warnings,
+            ))
+        })
         .collect();
     let text = own.unwrap_or_else(|| "The request body".into());
     let text = format!("{}, by its `{}`", text.trim_end_matches('.'), body.choice);
     Map::from_iter([
         ("anyOf".to_owned(), Value::Array(branches)),
-        ("description".to_owned(), Value::String(truncate(&text, MAX_DESCRIPTION_BYTES))),
+        (
+            "description".to_owned(),
+            Value::String(truncate(&text, MAX_DESCRIPTION_BYTES)),
+        ),
     ])
 }
 
 /// The argument that says which media type the body is.
 fn choice_schema(body: &RequestBody) -> Value {
-    let names: Vec<&str> = body.media_types().map(|media_type| media_type.name.as_str()).collect();
+    let names: Vec<&str> = body
+        .media_types()
+        .map(|media_type| media_type.name.as_str())
+        .collect();
     let list = body
         .for_lists
         .as_ref()
@@ -202,22 +258,33 @@ fn media_type_schema(
         (MediaKind::Text | MediaKind::Xml, translated) => {
             let text = Map::from_iter([("type".to_owned(), Value::from("string"))]);
             match translated {
-                Some(Value::Object(schema)) if schema.get("type") == Some(&Value::from("string")) => schema,
+                Some(Value::Object(schema))
+                    if schema.get("type") == Some(&Value::from("string")) =>
+                {
+                    schema
+                }
                 _ => text,
             }
         }
         (_, Some(Value::Object(schema))) => schema,
-        (MediaKind::Lines | MediaKind::Sequence, _) => {
-            Map::from_iter([("type".to_owned(), "array".into()), ("items".to_owned(), json!({}))])
-        }
+        (MediaKind::Lines | MediaKind::Sequence, _) => Map::from_iter([
+            ("type".to_owned(), "array".into()),
+            ("items".to_owned(), json!({})),
+        ]),
         _ => Map::new(),
     };
-    let said = schema.get("description").and_then(Value::as_str).map(str::to_owned);
+    let said = schema
+        .get("description")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
     let mut text = own.or(said).unwrap_or_else(|| otherwise.into());
     if media_type.kind != MediaKind::Json || otherwise != "The request body" {
         text = format!("{} ({})", text.trim_end_matches('.'), media_type.name);
     }
-    schema.insert("description".into(), Value::String(truncate(&text, MAX_DESCRIPTION_BYTES)));
+    schema.insert(
+        "description".into(),
+        Value::String(truncate(&text, MAX_DESCRIPTION_BYTES)),
+    );
     schema
 }
 
@@ -226,9 +293,14 @@ fn xml_schema(mut schema: Map<String, Value>) -> Map<String, Value> {
     if schema.is_empty() || schema.get("type") == Some(&Value::from("string")) {
         return schema;
     }
-    let said = schema.remove("description").map(|said| ("description".to_owned(), said));
+    let said = schema
+        .remove("description")
+        .map(|said| ("description".to_owned(), said));
     let text = json!({ "type": "string", "description": "The XML itself" });
-    let either = ("anyOf".to_owned(), Value::Array(vec![Value::Object(schema), text]));
+    let either = (
+        "anyOf".to_owned(),
+        Value::Array(vec![Value::Object(schema), text]),
+    );
     said.into_iter().chain([either]).collect()
 }
 
@@ -250,7 +322,12 @@ fn json_patch_schema() -> Value {
 }
 
 /// A list of which each item is described (3.2 `itemSchema`), and perhaps the whole as well.
-fn list_schema(item: Span, whole: Option<Span>, schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Value {
+fn list_schema(
+    item: Span,
+    whole: Option<Span>,
+    schemas: &mut Schemas<'_>,
+    warnings: &mut Vec<String>,
+) -> Value {
     let item = schemas.translate(item, warnings);
     let mut schema = match whole.map(|whole| schemas.translate(whole, warnings)) {
         Some(Value::Object(schema)) => schema,
@@ -268,7 +345,11 @@ fn list_schema(item: Span, whole: Option<Span>, schemas: &mut Schemas<'_>, warni
 }
 
 /// The `formData` parameters of 2.0 as one object.
-fn form_schema(fields: &[FormField], schemas: &mut Schemas<'_>, warnings: &mut Vec<String>) -> Value {
+fn form_schema(
+    fields: &[FormField],
+    schemas: &mut Schemas<'_>,
+    warnings: &mut Vec<String>,
+) -> Value {
     let fields = fields
         .iter()
         .map(|field| {
@@ -288,7 +369,8 @@ mod tests {
     use crate::spec::{Document, operations};
 
     fn schema(operation: &str) -> Value {
-        let text = format!(r#"{{"openapi":"3.1.0","paths":{{"/a/{{id}}":{{"post":{operation}}}}}}}"#);
+        let text =
+            format!(r#"{{"openapi":"3.1.0","paths":{{"/a/{{id}}":{{"post":{operation}}}}}}}"#);
         let document = Document::parse(text.into_bytes(), None).unwrap();
         let (operations, _) = operations(&document);
         Value::Object(
@@ -356,20 +438,31 @@ mod tests {
             r#""text/csv":{{"schema":{{"type":"string"}}}},"application/json":{object}"#
         ));
         let properties = &choice["properties"];
-        assert_eq!(properties["contentType"]["enum"], json!(["application/json", "text/csv"]));
-        assert_eq!(properties["body"]["description"], "What to draw, by its `contentType`");
+        assert_eq!(
+            properties["contentType"]["enum"],
+            json!(["application/json", "text/csv"])
+        );
+        assert_eq!(
+            properties["body"]["description"],
+            "What to draw, by its `contentType`"
+        );
         let described: Vec<_> = properties["body"]["anyOf"]
             .as_array()
             .unwrap()
             .iter()
             .map(|branch| &branch["description"])
             .collect();
-        assert_eq!(described, ["The body (application/json)", "The body (text/csv)"]);
+        assert_eq!(
+            described,
+            ["The body (application/json)", "The body (text/csv)"]
+        );
         for same in [
             format!(
                 r#""application/json":{object},"application/xml":{object},"application/x-www-form-urlencoded":{object},"text/plain":{object}"#
             ),
-            format!(r#""application/json":{object},"application/xml":{{}},"application/*+json":{object}"#),
+            format!(
+                r#""application/json":{object},"application/xml":{{}},"application/*+json":{object}"#
+            ),
         ] {
             let properties = &body(&same)["properties"];
             assert_eq!(properties.get("contentType"), None, "{same}");

@@ -1,5 +1,6 @@
-//! The sources of what a tool says about itself, weakest first: the policy, the document as far as it is trusted, the rules of
-//! the configuration file, the command line. They are merged field by field.
+//! The sources of what a tool says about itself, weakest first: the policy, the document as far as
+//! it is trusted, the rules of the configuration file, the command line. They are merged field by
+//! field.
 
 use std::sync::Arc;
 
@@ -14,10 +15,12 @@ use crate::spec::{Diagnostic, Document, Operation};
 /// Policy by which hints are derived from an operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// From the HTTP method, and from words that say that the operation removes, ends or moves something, or that a GET acts.
+    /// From the HTTP method, and from words that say that the operation removes, ends or moves
+    /// something, or that a GET acts.
     #[default]
     Careful,
-    /// Also from words that say that it changes something. A POST is destructive unless a word says that it adds, starts or reads.
+    /// Also from words that say that it changes something. A POST is destructive unless a word says
+    /// that it adds, starts or reads.
     Strict,
     /// From the HTTP method alone.
     Method,
@@ -85,14 +88,23 @@ pub(crate) struct Decision {
 
 impl<S> Rule<S> {
     pub(crate) fn matches(&self, names: [&str; 2], operation: &Operation) -> bool {
-        let any = |group: &Vec<Pattern>| group.iter().any(|pattern| pattern.matches(names, operation));
+        let any = |group: &Vec<Pattern>| {
+            group
+                .iter()
+                .any(|pattern| pattern.matches(names, operation))
+        };
         self.matches.iter().all(any)
     }
 }
 
 impl Layers {
     /// Decides on each operation by the policy and the document.
-    pub(crate) fn author(&self, document: &Document, operations: &[Box<Operation>], diagnostics: &mut Vec<Diagnostic>) -> Vec<Decision> {
+    pub(crate) fn author(
+        &self,
+        document: &Document,
+        operations: &[Box<Operation>],
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Vec<Decision> {
         let root = if self.trust == HintTrust::Ignore {
             Vec::new()
         } else {
@@ -109,7 +121,12 @@ impl Layers {
             if self.trust != HintTrust::Ignore {
                 let own = extension::of_operation(document, operation, diagnostics);
                 if !root.is_empty() || !own.is_empty() {
-                    self.take(&mut decision, root.iter().chain(&own), operation, diagnostics);
+                    self.take(
+                        &mut decision,
+                        root.iter().chain(&own),
+                        operation,
+                        diagnostics,
+                    );
                 }
             }
             decision
@@ -117,11 +134,23 @@ impl Layers {
         operations.iter().map(Box::as_ref).map(decide).collect()
     }
 
-    /// Applies the rules of the operator. A rule knows an operation by its `own` name, and by the name that the document has
-    /// `given` it.
-    pub(crate) fn operate(&self, decisions: &mut [Decision], own: &[String], given: &[String], operations: &[Box<Operation>]) {
-        for (((decision, own), given), operation) in decisions.iter_mut().zip(own).zip(given).zip(operations) {
-            let numbered = self.rules.iter().enumerate().map(|(index, rule)| (rule, Reason::Rule(index + 1)));
+    /// Applies the rules of the operator. A rule knows an operation by its `own` name, and by the
+    /// name that the document has `given` it.
+    pub(crate) fn operate(
+        &self,
+        decisions: &mut [Decision],
+        own: &[String],
+        given: &[String],
+        operations: &[Box<Operation>],
+    ) {
+        for (((decision, own), given), operation) in
+            decisions.iter_mut().zip(own).zip(given).zip(operations)
+        {
+            let numbered = self
+                .rules
+                .iter()
+                .enumerate()
+                .map(|(index, rule)| (rule, Reason::Rule(index + 1)));
             let all = numbered.chain(self.commands.iter().map(|rule| (rule, Reason::CommandLine)));
             for (rule, reason) in all {
                 if rule.matches([own, given], operation) {
@@ -155,11 +184,18 @@ impl Layers {
         hints
     }
 
-    /// The hints that are enforced beside those that are `served`, under every policy. What would not change the enforcement of these
-    /// may be missing.
-    pub(crate) fn enforced_hints(&self, wording: Wording, operation: &Operation, document: &Document, served: &Hints) -> Hints {
+    /// The hints that are enforced beside those that are `served`, under every policy. What would
+    /// not change the enforcement of these may be missing.
+    pub(crate) fn enforced_hints(
+        &self,
+        wording: Wording,
+        operation: &Operation,
+        document: &Document,
+        served: &Hints,
+    ) -> Hints {
         let mut hints = Hints::of_method(&operation.method);
-        // Evidence speaks of idempotency alone, and only its end is enforced. To find it, schemas of bodies are opened.
+        // Evidence speaks of idempotency alone, and only its end is enforced. To find it, schemas
+        // of bodies are opened.
         if served.effective(Hint::Idempotent) {
             apply_evidence(&mut hints, operation, document);
         }
@@ -177,7 +213,8 @@ impl Layers {
         operation: &Operation,
         diagnostics: &mut Vec<Diagnostic>,
     ) {
-        // Everything is collected before it is judged, because a more specific object corrects a more general one.
+        // Everything is collected before it is judged, because a more specific object corrects a
+        // more general one.
         let mut hints: Vec<(Hint, bool, &'static str)> = Vec::new();
         for Authored { extension, said } in authored {
             for (hint, value) in &said.hints {

@@ -1,4 +1,5 @@
-//! The names of the meta-tools. They are reserved in every mode, so that a change of mode renames nothing.
+//! The names of the meta-tools. They are reserved in every mode, so that a change of mode renames
+//! nothing.
 
 use super::enforcement::Effect;
 
@@ -57,5 +58,7 @@ impl MetaToolKind {
 /// Returns the meta-tool of a name without prefix.
 #[must_use]
 pub(crate) fn kind_of(name: &str) -> Option<MetaToolKind> {
-    MetaToolKind::ALL.into_iter().find(|kind| kind.name() == name)
+    MetaToolKind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == name)
 }

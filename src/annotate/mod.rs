@@ -1,4 +1,5 @@
-//! Makes tools of operations: name, title, description, schemas and hints. It knows the document and nothing of calls.
+//! Makes tools of operations: name, title, description, schemas and hints. It knows the document
+//! and nothing of calls.
 //!
 //! # Adding a hint
 //!
@@ -68,7 +69,8 @@ const WHOLE_SCHEMA_BYTES: usize = 4 << 20;
 
 /// A tool and its operation.
 ///
-/// Its schemas are kept as JSON text: as trees, those of a large API take many times the memory, and few of them are used.
+/// Its schemas are kept as JSON text: as trees, those of a large API take many times the memory,
+/// and few of them are used.
 pub struct Annotated {
     /// The tool without what is long: schemas and description.
     pub tool: ToolSummary,
@@ -88,7 +90,8 @@ pub struct Annotated {
     pub(crate) access: Vec<usize>,
     /// True if the tool has an output schema.
     pub has_output: bool,
-    /// The input schema with the names on the wire noted in it, if property names had to be changed.
+    /// The input schema with the names on the wire noted in it, if property names had to be
+    /// changed.
     pub wire: Option<Box<WireSchema>>,
     /// The document's input schema with all arguments, if rules set something for arguments.
     pub(crate) unruled: Option<Arc<Map<String, Value>>>,
@@ -109,9 +112,11 @@ pub struct AnnotatedTools {
     pub(crate) restrictions: Vec<Restriction>,
     /// The names of the tools that are left out, each with the reason.
     pub(crate) left_out: Vec<(String, LeftOut)>,
-    /// Least number of bytes of the list if it is too long, in which case input schemas are made on first use.
+    /// Least number of bytes of the list if it is too long, in which case input schemas are made on
+    /// first use.
     pub(crate) too_long: Option<usize>,
-    /// A sentence for each pattern of the settings that had to match an operation, and matches none.
+    /// A sentence for each pattern of the settings that had to match an operation, and matches
+    /// none.
     pub(crate) unmatched: Vec<String>,
     /// Remarks, such as those on schemas that had to be read loosely.
     pub diagnostics: Vec<Diagnostic>,
@@ -119,7 +124,11 @@ pub struct AnnotatedTools {
 
 /// Makes one tool per selected operation, each with its operation.
 #[must_use]
-pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &AnnotateOptions) -> AnnotatedTools {
+pub fn annotate(
+    document: &Document,
+    operations: Vec<Box<Operation>>,
+    options: &AnnotateOptions,
+) -> AnnotatedTools {
     let Candidates {
         all: candidates,
         unmatched,
@@ -139,18 +148,28 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
             continue;
         }
         let enforcement = candidate.enforcement(document, options);
-        annotated.restrictions.extend(candidate.restriction(&enforcement, options));
-        if let Some(why) = options.selection.leaves_out(candidate.names(), &candidate.operation, &enforcement) {
+        annotated
+            .restrictions
+            .extend(candidate.restriction(&enforcement, options));
+        if let Some(why) =
+            options
+                .selection
+                .leaves_out(candidate.names(), &candidate.operation, &enforcement)
+        {
             annotated.left_out.push((candidate.name, why));
             continue;
         }
         offered.push((candidate, enforcement));
     }
     let replacements = replacements(&offered, options);
-    annotated.diagnostics.extend(offer_pages(document, &mut offered, options));
+    annotated
+        .diagnostics
+        .extend(offer_pages(document, &mut offered, options));
     for ((candidate, enforcement), replacement) in offered.into_iter().zip(replacements) {
         let description = candidate.description(document, replacement.as_deref(), options);
-        annotated.tools.push(Annotated::new(candidate, enforcement, description, options));
+        annotated
+            .tools
+            .push(Annotated::new(candidate, enforcement, description, options));
     }
     annotated.describe_inputs(document, options, &mut rule_findings);
     annotated.unmatched.extend(rule_findings.into_problems());
@@ -160,14 +179,21 @@ pub fn annotate(document: &Document, operations: Vec<Box<Operation>>, options: &
 
 impl AnnotatedTools {
     /// Gives the tools their input schemas, except those that get one on first use.
-    fn describe_inputs(&mut self, document: &Document, options: &AnnotateOptions, findings: &mut RuleFindings) {
+    fn describe_inputs(
+        &mut self,
+        document: &Document,
+        options: &AnnotateOptions,
+        findings: &mut RuleFindings,
+    ) {
         let mut times = InputTimes::new(options, self.tools.iter().map(Annotated::bytes).sum());
         let mut schemas = Schemas::new(document);
         let mut remarks = Vec::new();
         for tool in &mut self.tools {
             let before = tool.bytes();
             match times.of(&tool.tool.name, &tool.operation) {
-                InputTime::AtStart => remarks.extend(tool.describe_input(options, &mut schemas, findings)),
+                InputTime::AtStart => {
+                    remarks.extend(tool.describe_input(options, &mut schemas, findings));
+                }
                 InputTime::OnUse => tool.is_finished_on_use = true,
             }
             times.add(tool.bytes() - before);
@@ -188,8 +214,16 @@ impl AnnotatedTools {
 
 impl Annotated {
     /// A tool without its schemas.
-    fn new(candidate: Candidate, enforcement: Enforcement, description: String, options: &AnnotateOptions) -> Self {
-        let must_confirm = options.confirm.asks(candidate.names(), &candidate.operation, &enforcement);
+    fn new(
+        candidate: Candidate,
+        enforcement: Enforcement,
+        description: String,
+        options: &AnnotateOptions,
+    ) -> Self {
+        let must_confirm =
+            options
+                .confirm
+                .asks(candidate.names(), &candidate.operation, &enforcement);
         let Candidate {
             name,
             title,
@@ -199,7 +233,8 @@ impl Annotated {
             ..
         } = candidate;
         let said = Arc::unwrap_or_clone(said);
-        let in_a_line = |text: String| text::truncate(&text::one_line(&text), descriptions::MAX_TITLE_BYTES);
+        let in_a_line =
+            |text: String| text::truncate(&text::one_line(&text), descriptions::MAX_TITLE_BYTES);
         let title = said.title.map_or(title, in_a_line);
         let tool = ToolSummary {
             name: name.into(),
@@ -208,14 +243,17 @@ impl Annotated {
             max_result_chars: options.max_result_chars,
         };
         operation.rules.takes_any_body = said.takes_any_body == Some(true);
-        operation.rules.response = (said.response != ResponseRule::default()).then_some(said.response);
+        operation.rules.response =
+            (said.response != ResponseRule::default()).then_some(said.response);
         // Said in the tool now; a call needs neither.
         (operation.summary, operation.description) = (None, None);
         clean_tags(&mut operation.tags);
         let category = said.category.or_else(|| operation.tags.first().cloned());
         Self {
             tool,
-            category: category.map(in_a_line).filter(|category| !category.is_empty()),
+            category: category
+                .map(in_a_line)
+                .filter(|category| !category.is_empty()),
             keywords: said.keywords.unwrap_or_default(),
             access,
             operation,
@@ -255,7 +293,11 @@ impl Annotated {
     pub(crate) fn bytes(&self) -> usize {
         /// The hints and the keys around the members.
         const FRAME: usize = 220;
-        let own_title = self.tool.annotations.as_ref().and_then(|annotations| annotations.title.as_ref());
+        let own_title = self
+            .tool
+            .annotations
+            .as_ref()
+            .and_then(|annotations| annotations.title.as_ref());
         let titles = own_title
             .into_iter()
             .chain(&self.tool.title)
@@ -292,7 +334,8 @@ impl Annotated {
                     budget: WHOLE_SCHEMA_BYTES,
                     ..limits.clone()
                 };
-                completed = complete_input(&self.operation, schemas, &whole, shape, &mut Vec::new());
+                completed =
+                    complete_input(&self.operation, schemas, &whole, shape, &mut Vec::new());
                 ruled = rule_schema(&self.operation, &completed);
             }
             rule_findings.note_properties(&ruled);
@@ -301,7 +344,9 @@ impl Annotated {
             self.ruled_properties = ruled.properties;
             self.unruled = Some(Arc::new(completed.schema));
         }
-        self.wire = completed.wire.map(|schema| Box::new(WireSchema::new(schema)));
+        self.wire = completed
+            .wire
+            .map(|schema| Box::new(WireSchema::new(schema)));
         let remark = |warning| Diagnostic::warning(self.operation.pointer.clone(), warning);
         warnings.into_iter().map(remark).collect()
     }

@@ -1,9 +1,11 @@
-//! Tool names: legal for every client, unique, readable, and independent of the order of operations.
+//! Tool names: legal for every client, unique, readable, and independent of the order of
+//! operations.
 //!
 //! # Changing how names are made unique and short
 //!
 //! - `name_operations` and `shorten_name` in `annotate/names.rs`, for tools.
-//! - `shorten_with_hash` in `spec/argument_names.rs`, which it calls, also shortens the names of arguments.
+//! - `shorten_with_hash` in `spec/argument_names.rs`, which it calls, also shortens the names of
+//!   arguments.
 
 use foldhash::{HashMap, HashSet};
 
@@ -35,16 +37,23 @@ impl Default for NameOptions {
     }
 }
 
-/// Returns one name per operation, in their order. It is the requested name, else the operationId without the path and the method that a
-/// framework added to it ([`function_names`]), with illegal characters replaced, else method and path. If two operations would share a
-/// name, compared without case, each is named by method and path; if that is not unique, or the name was requested, it gets a hash of both.
+/// Returns one name per operation, in their order. It is the requested name, else the operationId
+/// without the path and the method that a framework added to it ([`function_names`]), with illegal
+/// characters replaced, else method and path. If two operations would share a name, compared
+/// without case, each is named by method and path; if that is not unique, or the name was
+/// requested, it gets a hash of both.
 #[must_use]
 pub(crate) fn names(operations: &[Box<Operation>], options: &NameOptions) -> Vec<String> {
     name_operations(operations, |_| None, options)
 }
 
-/// [`names`], with the name that the document or the operator `wished` for the operation of that index.
-fn name_operations<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) -> Option<&'w str>, options: &NameOptions) -> Vec<String> {
+/// [`names`], with the name that the document or the operator `wished` for the operation of that
+/// index.
+fn name_operations<'w>(
+    operations: &[Box<Operation>],
+    wished: impl Fn(usize) -> Option<&'w str>,
+    options: &NameOptions,
+) -> Vec<String> {
     let mut functions = function_names(operations).into_iter();
     let wish = |(index, operation)| {
         let function = functions.next().flatten();
@@ -52,31 +61,56 @@ fn name_operations<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) -> 
         let wish = wished.or(function).unwrap_or_else(|| wish(operation));
         shorten_name(&options.prefix, wish, operation, options.max_bytes)
     };
-    let wanted: Vec<String> = operations.iter().map(Box::as_ref).enumerate().map(wish).collect();
-    let keys: Vec<String> = wanted.iter().map(|name| name.to_ascii_lowercase()).collect();
+    let wanted: Vec<String> = operations
+        .iter()
+        .map(Box::as_ref)
+        .enumerate()
+        .map(wish)
+        .collect();
+    let keys: Vec<String> = wanted
+        .iter()
+        .map(|name| name.to_ascii_lowercase())
+        .collect();
     let count = count_names(keys.iter());
     // Meta-tools have the prefix of the only API, and none if there are several.
     let prefixes = [options.prefix.as_str(), ""];
-    let reserved = MetaToolKind::ALL.map(|kind| prefixes.map(|prefix| format!("{prefix}{}", kind.name()).to_ascii_lowercase()));
+    let reserved = MetaToolKind::ALL
+        .map(|kind| prefixes.map(|prefix| format!("{prefix}{}", kind.name()).to_ascii_lowercase()));
     let reserved = reserved.as_flattened();
-    if count.len() == keys.len() && !reserved.iter().any(|name| count.contains_key(name.as_str())) {
+    if count.len() == keys.len()
+        && !reserved
+            .iter()
+            .any(|name| count.contains_key(name.as_str()))
+    {
         return wanted;
     }
     let is_alone = |key: &String| count.get(key.as_str()) == Some(&1);
     let by_path = |((index, operation), key): ((usize, &Operation), &String)| {
         let is_named = !is_alone(key) && wished(index).is_none();
-        is_named.then(|| shorten_name(&options.prefix, path_name(operation), operation, options.max_bytes))
+        is_named.then(|| {
+            shorten_name(
+                &options.prefix,
+                path_name(operation),
+                operation,
+                options.max_bytes,
+            )
+        })
     };
     let numbered = operations.iter().map(Box::as_ref).enumerate();
     let by_path: Vec<Option<String>> = numbered.zip(&keys).map(by_path).collect();
-    let keys_by_path: Vec<String> = by_path.iter().flatten().map(|name| name.to_ascii_lowercase()).collect();
+    let keys_by_path: Vec<String> = by_path
+        .iter()
+        .flatten()
+        .map(|name| name.to_ascii_lowercase())
+        .collect();
     let count_by_path = count_names(keys_by_path.iter());
     let is_free = |name: &String| {
         let name = name.to_ascii_lowercase();
         count_by_path.get(name.as_str()) == Some(&1) && !count.contains_key(name.as_str())
     };
     let mut names = Vec::with_capacity(wanted.len());
-    for (((name, key), by_path), operation) in wanted.iter().zip(&keys).zip(by_path).zip(operations) {
+    for (((name, key), by_path), operation) in wanted.iter().zip(&keys).zip(by_path).zip(operations)
+    {
         let max_bytes = options.max_bytes.min(name.len() + 7);
         names.push(if is_alone(key) {
             name.clone()
@@ -86,21 +120,29 @@ fn name_operations<'w>(operations: &[Box<Operation>], wished: impl Fn(usize) -> 
             argument_names::shorten_with_hash(name, &operation.label(), max_bytes)
         });
     }
-    // The names of the meta-tools are reserved. A name with a hash may still be the name of another operation.
+    // The names of the meta-tools are reserved. A name with a hash may still be the name of another
+    // operation.
     let mut taken: HashSet<String> = reserved.iter().cloned().collect();
     for (name, operation) in names.iter_mut().zip(operations) {
         let mut round = 0;
         while !taken.insert(name.to_ascii_lowercase()) {
             round += 1;
-            *name = argument_names::shorten_with_hash(name, &format!("{} {round}", operation.label()), options.max_bytes);
+            *name = argument_names::shorten_with_hash(
+                name,
+                &format!("{} {round}", operation.label()),
+                options.max_bytes,
+            );
         }
     }
     names
 }
 
-/// The name most like one that no tool has. A name that says that something is removed or ended is not suggested for one that does not say
-/// so, nor the reverse.
-pub(crate) fn nearest_name<'c, I: Iterator<Item = &'c str>>(name: &str, candidates: impl Fn() -> I) -> Option<&'c str> {
+/// The name most like one that no tool has. A name that says that something is removed or ended is
+/// not suggested for one that does not say so, nor the reverse.
+pub(crate) fn nearest_name<'c, I: Iterator<Item = &'c str>>(
+    name: &str,
+    candidates: impl Fn() -> I,
+) -> Option<&'c str> {
     /// Smallest similarity at which a name is suggested.
     const LEAST: f64 = 0.8;
     let near = text::nearest(name, candidates(), LEAST)?;
@@ -108,7 +150,11 @@ pub(crate) fn nearest_name<'c, I: Iterator<Item = &'c str>>(name: &str, candidat
     if names_removal(near) == removes {
         return Some(near);
     }
-    text::nearest(name, candidates().filter(|other| names_removal(other) == removes), LEAST)
+    text::nearest(
+        name,
+        candidates().filter(|other| names_removal(other) == removes),
+        LEAST,
+    )
 }
 
 /// Returns true if a requested name has any character that a tool name may have.
@@ -119,19 +165,33 @@ pub(crate) fn is_sayable(wish: &str) -> bool {
 
 /// The name before it is shortened: from the operationId, else from method and path.
 fn wish(operation: &Operation) -> String {
-    let id = operation.id.as_deref().map(legal).filter(|name| !name.is_empty());
+    let id = operation
+        .id
+        .as_deref()
+        .map(legal)
+        .filter(|name| !name.is_empty());
     id.unwrap_or_else(|| path_name(operation))
 }
 
-/// The names of the functions whose operationIds consist of the function, the path and the method, as `FastAPI` makes them: `count_flows` for
-/// `count_flows_flows_count_post`. An operation has none if it would share that name with the operationId or the function of another.
+/// The names of the functions whose operationIds consist of the function, the path and the method,
+/// as `FastAPI` makes them: `count_flows` for `count_flows_flows_count_post`. An operation has none
+/// if it would share that name with the operationId or the function of another.
 fn function_names(operations: &[Box<Operation>]) -> Vec<Option<String>> {
     let function = |operation: &Operation| {
-        let name = legal(function_name(operation.id.as_deref()?, &operation.method, &operation.path)?);
-        let is_reserved = MetaToolKind::ALL.iter().any(|kind| kind.name().eq_ignore_ascii_case(&name));
+        let name = legal(function_name(
+            operation.id.as_deref()?,
+            &operation.method,
+            &operation.path,
+        )?);
+        let is_reserved = MetaToolKind::ALL
+            .iter()
+            .any(|kind| kind.name().eq_ignore_ascii_case(&name));
         Some(name).filter(|name| !name.is_empty() && !is_reserved)
     };
-    let mut functions: Vec<Option<String>> = operations.iter().map(|operation| function(operation)).collect();
+    let mut functions: Vec<Option<String>> = operations
+        .iter()
+        .map(|operation| function(operation))
+        .collect();
     if functions.iter().all(Option::is_none) {
         return functions;
     }
@@ -149,11 +209,19 @@ fn function_names(operations: &[Box<Operation>]) -> Vec<Option<String>> {
     functions
 }
 
-/// A note on the operations whose `names` have neither the path nor the method that their operationIds end with.
-pub(crate) fn function_names_note(operations: &[Box<Operation>], names: &[String]) -> Option<Diagnostic> {
+/// A note on the operations whose `names` have neither the path nor the method that their
+/// operationIds end with.
+pub(crate) fn function_names_note(
+    operations: &[Box<Operation>],
+    names: &[String],
+) -> Option<Diagnostic> {
     let functions = function_names(operations);
     let named = functions.iter().zip(operations).zip(names);
-    let mut named = named.filter(|((function, _), name)| function.as_ref().is_some_and(|function| name.ends_with(function.as_str())));
+    let mut named = named.filter(|((function, _), name)| {
+        function
+            .as_ref()
+            .is_some_and(|function| name.ends_with(function.as_str()))
+    });
     let ((_, operation), name) = named.next()?;
     let message = format!(
         "{} without the path and the method that a framework added to the operationId: `{name}` for `{}`; `overrides` in the configuration file set other names",
@@ -170,7 +238,11 @@ pub(crate) fn function_names_note(operations: &[Box<Operation>], names: &[String
 fn path_name(operation: &Operation) -> String {
     let path = legal(&operation.path);
     let method = operation.method.as_str().to_ascii_lowercase();
-    if path.is_empty() { method } else { format!("{method}_{path}") }
+    if path.is_empty() {
+        method
+    } else {
+        format!("{method}_{path}")
+    }
 }
 
 /// Counts the occurrences of each name.
@@ -184,7 +256,9 @@ fn count_names<'n>(names: impl Iterator<Item = &'n String>) -> HashMap<&'n str, 
 
 /// Runs of characters outside `[A-Za-z0-9_-]` become one underscore; none at the ends.
 fn legal(text: &str) -> String {
-    let words = text.split(|character: char| !(character.is_ascii_alphanumeric() || matches!(character, '_' | '-')));
+    let words = text.split(|character: char| {
+        !(character.is_ascii_alphanumeric() || matches!(character, '_' | '-'))
+    });
     words
         .filter(|word| !word.is_empty())
         .collect::<Vec<_>>()
@@ -208,8 +282,8 @@ pub(crate) fn without_prefix(names: &[String], prefix: &str) -> Vec<String> {
     names.iter().map(bare).collect()
 }
 
-/// Replaces the names by those that the document or the operator asked for. One without any character that a name may have is
-/// reported and ignored.
+/// Replaces the names by those that the document or the operator asked for. One without any
+/// character that a name may have is reported and ignored.
 pub(crate) fn apply_wished_names(
     names: &mut Vec<String>,
     operations: &[Box<Operation>],
@@ -217,13 +291,27 @@ pub(crate) fn apply_wished_names(
     options: &NameOptions,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    if decisions.iter().all(|decision| decision.said.name.is_none()) {
+    if decisions
+        .iter()
+        .all(|decision| decision.said.name.is_none())
+    {
         return;
     }
-    let wished = |index: usize| decisions.get(index).and_then(|decision| decision.said.name.as_deref());
+    let wished = |index: usize| {
+        decisions
+            .get(index)
+            .and_then(|decision| decision.said.name.as_deref())
+    };
     for (decision, operation) in decisions.iter().zip(operations) {
-        if let Some(name) = decision.said.name.as_deref().filter(|name| !is_sayable(name)) {
-            let message = format!("the name `{name}` has no letter or digit that a tool name may have, and is ignored");
+        if let Some(name) = decision
+            .said
+            .name
+            .as_deref()
+            .filter(|name| !is_sayable(name))
+        {
+            let message = format!(
+                "the name `{name}` has no letter or digit that a tool name may have, and is ignored"
+            );
             let diagnostic = Diagnostic::warning(operation.pointer.clone(), message);
             if !diagnostics.contains(&diagnostic) {
                 diagnostics.push(diagnostic);
@@ -315,13 +403,19 @@ mod tests {
     #[test]
     fn no_name_with_the_opposite_verb_is_suggested() {
         let nearest = |name, names: &[&'static str]| nearest_name(name, || names.iter().copied());
-        assert_eq!(nearest("dns_deleteZone", &["dns_createZone", "dns_getZone"]), None);
+        assert_eq!(
+            nearest("dns_deleteZone", &["dns_createZone", "dns_getZone"]),
+            None
+        );
         assert_eq!(nearest("dns_createZone", &["dns_deleteZone"]), None);
         assert_eq!(
             nearest("dns_deleteZon", &["dns_createZone", "dns_deleteZone"]),
             Some("dns_deleteZone")
         );
-        assert_eq!(nearest("get_pets", &["get_pet", "remove_pet"]), Some("get_pet"));
+        assert_eq!(
+            nearest("get_pets", &["get_pet", "remove_pet"]),
+            Some("get_pet")
+        );
     }
 
     #[test]
@@ -335,7 +429,10 @@ mod tests {
     #[test]
     fn a_name_from_method_and_path_that_is_taken_gets_a_hash() {
         let names = names_of(&[("/a/b", "x"), ("/a_b", "x"), ("/c", "x"), ("/d", "get_c")]);
-        assert!(names.iter().take(3).all(|name| name.starts_with("x_")), "{names:?}");
+        assert!(
+            names.iter().take(3).all(|name| name.starts_with("x_")),
+            "{names:?}"
+        );
         assert_eq!(names[3], "get_c");
     }
 
@@ -343,12 +440,20 @@ mod tests {
     fn a_name_with_a_hash_may_be_taken_too() {
         let first = names_of(&[("/a/b", "x"), ("/a_b", "x")])[0].clone();
         let names = names_of(&[("/a/b", "x"), ("/a_b", "x"), ("/c", &first)]);
-        assert_eq!(names.iter().collect::<std::collections::HashSet<_>>().len(), 3, "{names:?}");
+        assert_eq!(
+            names.iter().collect::<std::collections::HashSet<_>>().len(),
+            3,
+            "{names:?}"
+        );
     }
 
     #[test]
     fn the_names_of_meta_tools_are_reserved() {
-        let names = names_of(&[("/a", "call_read"), ("/b", "Search_Operations"), ("/c", "call_reader")]);
+        let names = names_of(&[
+            ("/a", "call_read"),
+            ("/b", "Search_Operations"),
+            ("/c", "call_reader"),
+        ]);
         assert!(
             names[0].starts_with("call_read_") && names[1].starts_with("Search_Operations_"),
             "{names:?}"

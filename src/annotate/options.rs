@@ -28,7 +28,8 @@ pub struct AnnotateOptions {
     pub(crate) shares: Arc<[TokenShare]>,
     /// True if tools have an argument that filters their replies.
     pub filter: bool,
-    /// Number of pages that a call may collect, unless a rule says otherwise; 0 offers no argument for it.
+    /// Number of pages that a call may collect, unless a rule says otherwise; 0 offers no argument
+    /// for it.
     pub collect_pages: usize,
     /// Detail of descriptions.
     pub describe: DescriptionDetail,
@@ -42,8 +43,8 @@ pub struct AnnotateOptions {
     pub(crate) max_result_chars: Option<usize>,
     /// Size of the list in bytes up to which `auto` offers output schemas.
     pub output_budget: usize,
-    /// The tools that are listed. The input schemas of the others are made on first use, once those made at the start take
-    /// [`AnnotateOptions::output_budget`].
+    /// The tools that are listed. The input schemas of the others are made on first use, once those
+    /// made at the start take [`AnnotateOptions::output_budget`].
     pub(crate) extent: ListExtent,
 }
 

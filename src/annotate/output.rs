@@ -1,8 +1,9 @@
 //! Output schemas: what a reply contains, described without making a good reply fail.
 //!
-//! Clients validate results against the output schema and discard those that do not match. Real APIs send nulls, extra
-//! members and types other than those that they declare. The usual form is therefore a description, which asserts only that
-//! the root is an object. In this server it always is.
+//! Clients validate results against the output schema and discard those that do not match. Real
+//! APIs send nulls, extra members and types other than those that they declare. The usual form is
+//! therefore a description, which asserts only that the root is an object. In this server it always
+//! is.
 
 use std::rc::Rc;
 
@@ -36,7 +37,8 @@ pub enum OutputSchemas {
     Off,
 }
 
-/// Writes lenient schemas for the replies of one document. Operations share schemas of replies, so that each is scanned once.
+/// Writes lenient schemas for the replies of one document. Operations share schemas of replies, so
+/// that each is scanned once.
 pub(crate) struct ReplyDescriber<'d> {
     document: &'d Document,
     scanned: HashMap<Span, Rc<ScannedSchema<'d>>>,
@@ -83,7 +85,10 @@ impl<'d> ReplyDescriber<'d> {
         self.room = MAX_SCHEMA_BYTES;
         let described = self.describe(schema, MAX_DEPTH);
         let mut root = Map::from_iter([("type".to_owned(), Value::from("object"))]);
-        match (type_name(self.document, schema, 0).as_str(), described.get("properties")) {
+        match (
+            type_name(self.document, schema, 0).as_str(),
+            described.get("properties"),
+        ) {
             ("object", Some(properties)) => {
                 root.insert("properties".into(), properties.clone());
             }
@@ -100,7 +105,9 @@ impl<'d> ReplyDescriber<'d> {
     /// Describes a value without a single assertion, and what is in it down to `depth` levels.
     fn describe(&mut self, schema: Node<'d>, depth: usize) -> Map<String, Value> {
         let mut out = Map::new();
-        let Some(scanned) = self.scan(schema) else { return out };
+        let Some(scanned) = self.scan(schema) else {
+            return out;
+        };
         if !scanned.text.is_empty() {
             self.room = self.room.saturating_sub(scanned.text.len() + 18);
             out.insert("description".into(), Value::String(scanned.text.clone()));
@@ -119,8 +126,15 @@ impl<'d> ReplyDescriber<'d> {
         out
     }
 
-    /// Adds the properties of an object and of all branches of its compositions, each described down to `depth` levels.
-    fn add_properties(&mut self, schema: &ScannedSchema<'d>, depth: usize, properties: &mut Map<String, Value>, nesting: usize) {
+    /// Adds the properties of an object and of all branches of its compositions, each described
+    /// down to `depth` levels.
+    fn add_properties(
+        &mut self,
+        schema: &ScannedSchema<'d>,
+        depth: usize,
+        properties: &mut Map<String, Value>,
+        nesting: usize,
+    ) {
         for property in &schema.properties {
             if property.is_write_only || properties.contains_key(&property.name) {
                 continue;
@@ -163,18 +177,28 @@ impl<'d> ReplyDescriber<'d> {
             (false, true) => kind,
             (false, false) => format!("{kind}: {said}"),
         };
-        let properties = object.get("properties").and_then(Node::object).unwrap_or_default();
+        let properties = object
+            .get("properties")
+            .and_then(Node::object)
+            .unwrap_or_default();
         let properties = properties.iter().map(|(name, schema)| ScannedProperty {
             name: name.to_owned(),
             schema,
             is_write_only: self.is_write_only(schema),
         });
         let combinators = ["allOf", "oneOf", "anyOf"].into_iter();
-        let branches = combinators.flat_map(|combinator| object.get(combinator).and_then(Node::array).unwrap_or_default());
+        let branches = combinators.flat_map(|combinator| {
+            object
+                .get(combinator)
+                .and_then(Node::array)
+                .unwrap_or_default()
+        });
         let scanned = Rc::new(ScannedSchema {
             text,
             properties: properties.collect(),
-            items: object.get("items").filter(|items| items.text().starts_with('{')),
+            items: object
+                .get("items")
+                .filter(|items| items.text().starts_with('{')),
             branches: branches.collect(),
         });
         self.scanned.insert(target.span(), Rc::clone(&scanned));
@@ -183,12 +207,14 @@ impl<'d> ReplyDescriber<'d> {
 
     fn is_write_only(&self, schema: Node<'d>) -> bool {
         let object = || self.document.resolve(schema).ok().and_then(Node::object);
-        schema.text().contains("writeOnly") && object().is_some_and(|schema| schema.boolean("writeOnly") == Some(true))
+        schema.text().contains("writeOnly")
+            && object().is_some_and(|schema| schema.boolean("writeOnly") == Some(true))
     }
 }
 
-/// Returns the document's own schema as the member `result`, with notes beside it, if every success is JSON. An object is wrapped too: no
-/// property can be put beside a root that is closed, composed or a map.
+/// Returns the document's own schema as the member `result`, with notes beside it, if every success
+/// is JSON. An object is wrapped too: no property can be put beside a root that is closed, composed
+/// or a map.
 #[must_use]
 pub(crate) fn strict(
     document: &Document,
@@ -198,8 +224,9 @@ pub(crate) fn strict(
     warnings: &mut Vec<String>,
 ) -> Option<Map<String, Value>> {
     let responses = successes(document, operation);
-    let only_json =
-        |media: &crate::spec::operation::response::Media<'_>| MediaKind::of(&media.name) == MediaKind::Json && media.schema.is_some();
+    let only_json = |media: &crate::spec::operation::response::Media<'_>| {
+        MediaKind::of(&media.name) == MediaKind::Json && media.schema.is_some()
+    };
     if responses.is_empty()
         || !responses
             .iter()
@@ -208,7 +235,10 @@ pub(crate) fn strict(
         return None;
     }
     let mut found: Vec<Value> = Vec::new();
-    for schema in responses.iter().filter_map(|response| response.media.first()?.schema) {
+    for schema in responses
+        .iter()
+        .filter_map(|response| response.media.first()?.schema)
+    {
         let translated = schemas.translate(schema.span(), warnings);
         if !found.contains(&translated) {
             found.push(translated);
@@ -220,7 +250,8 @@ pub(crate) fn strict(
         json!({ "anyOf": found })
     };
     let notes = json!({"type": "array", "items": {"type": "string"}, "description": "Notes of the server about this result"});
-    match json!({ "type": "object", "properties": { RESULT_KEY: one, NOTES_KEY: notes }, "required": [RESULT_KEY] }) {
+    match json!({ "type": "object", "properties": { RESULT_KEY: one, NOTES_KEY: notes }, "required": [RESULT_KEY] })
+    {
         Value::Object(root) => {
             let completed = schemas.complete(root, options, warnings);
             warnings.extend(completed.fit.warning(options.budget));
@@ -255,7 +286,10 @@ fn type_name(document: &Document, schema: Node<'_>, nesting: usize) -> String {
     }
     if nesting < MAX_DEPTH {
         for combinator in ["allOf", "oneOf", "anyOf"] {
-            let branches = object.get(combinator).and_then(Node::array).unwrap_or_default();
+            let branches = object
+                .get(combinator)
+                .and_then(Node::array)
+                .unwrap_or_default();
             let mut kinds: Vec<String> = branches
                 .into_iter()
                 .map(|branch| type_name(document, branch, nesting + 1))
@@ -286,8 +320,7 @@ mod tests {
     }
 
     const PET: &str = r##"{"200":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Pet"}}}}}"##;
-    const PETS: &str =
-        r##"{"200":{"content":{"application/json":{"schema":{"type":"array","items":{"$ref":"#/components/schemas/Pet"}}}}}}"##;
+    const PETS: &str = r##"{"200":{"content":{"application/json":{"schema":{"type":"array","items":{"$ref":"#/components/schemas/Pet"}}}}}}"##;
 
     #[test]
     fn a_lenient_schema_describes_and_refuses_no_object() {
@@ -303,17 +336,25 @@ mod tests {
             ),
             (
                 PETS,
-                vec![json!({"result": [{"id": "x"}]}), json!({"result": null}), json!({"error": 1})],
+                vec![
+                    json!({"result": [{"id": "x"}]}),
+                    json!({"result": null}),
+                    json!({"error": 1}),
+                ],
             ),
         ] {
             let (document, operation) = read(responses);
             let schema = Value::Object(ReplyDescriber::new(&document).lenient(&operation).unwrap());
             assert!(
-                schema.to_string().contains("integer: Its number") && !schema.to_string().contains("secret"),
+                schema.to_string().contains("integer: Its number")
+                    && !schema.to_string().contains("secret"),
                 "{schema}"
             );
             for reply in replies {
-                assert!(jsonschema::is_valid(&schema, &reply), "{schema} refuses {reply}");
+                assert!(
+                    jsonschema::is_valid(&schema, &reply),
+                    "{schema} refuses {reply}"
+                );
             }
         }
     }
@@ -335,8 +376,14 @@ mod tests {
             )
             .unwrap(),
         );
-        assert!(jsonschema::is_valid(&schema, &json!({"result": [{"id": 1}]})));
-        assert!(!jsonschema::is_valid(&schema, &json!({"result": [{"id": "x"}]})));
+        assert!(jsonschema::is_valid(
+            &schema,
+            &json!({"result": [{"id": 1}]})
+        ));
+        assert!(!jsonschema::is_valid(
+            &schema,
+            &json!({"result": [{"id": "x"}]})
+        ));
         let (document, operation) = read(r#"{"204":{}}"#);
         assert!(
             strict(

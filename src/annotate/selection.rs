@@ -1,4 +1,5 @@
-//! The selection of operations: `--tool-include`, `--tool-exclude`, `--read-only` and `--no-destructive`.
+//! The selection of operations: `--tool-include`, `--tool-exclude`, `--read-only` and
+//! `--no-destructive`.
 
 use std::fmt;
 
@@ -21,9 +22,10 @@ pub enum PatternField {
     Path,
 }
 
-/// `operation:list_*`, `tag:pets`, `method:GET`, `path:/pets/**`; a pattern without a field looks at the operation, that
-/// is at its tool name and its operationId. `*` stays within a path segment, `**` does not, and a final `/**` matches the
-/// folder itself as well. `{a,b}` matches either. A leading `?` marks a pattern that may match no operation.
+/// `operation:list_*`, `tag:pets`, `method:GET`, `path:/pets/**`; a pattern without a field looks
+/// at the operation, that is at its tool name and its operationId. `*` stays within a path segment,
+/// `**` does not, and a final `/**` matches the folder itself as well. `{a,b}` matches either. A
+/// leading `?` marks a pattern that may match no operation.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     /// The pattern as it is written, without the mark.
@@ -80,10 +82,20 @@ pub(crate) struct TokenShare {
 }
 
 impl TokenShare {
-    /// Returns true if the tool belongs to the share. Patterns know it with and without the prefix of its API.
-    pub(crate) fn has(&self, tool: &str, prefix: &str, operation: &Operation, enforcement: &Enforcement) -> bool {
-        self.selection
-            .admits([tool, tool.strip_prefix(prefix).unwrap_or(tool)], operation, enforcement)
+    /// Returns true if the tool belongs to the share. Patterns know it with and without the prefix
+    /// of its API.
+    pub(crate) fn has(
+        &self,
+        tool: &str,
+        prefix: &str,
+        operation: &Operation,
+        enforcement: &Enforcement,
+    ) -> bool {
+        self.selection.admits(
+            [tool, tool.strip_prefix(prefix).unwrap_or(tool)],
+            operation,
+            enforcement,
+        )
     }
 
     /// Describes a pattern of it that matches no tool.
@@ -96,7 +108,9 @@ impl TokenShare {
 
     /// Returns its patterns, each with the key that has it.
     pub(crate) fn patterns(&self) -> impl Iterator<Item = (&'static str, &Pattern)> {
-        let Selection { include, exclude, .. } = &self.selection;
+        let Selection {
+            include, exclude, ..
+        } = &self.selection;
         let included = include.iter().map(|pattern| ("tool_include", pattern));
         included.chain(exclude.iter().map(|pattern| ("tool_exclude", pattern)))
     }
@@ -108,15 +122,24 @@ impl Pattern {
     /// # Errors
     /// An unknown field or a broken glob.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
-        let (text, is_optional) = text.strip_prefix('?').map_or((text, false), |text| (text, true));
+        let (text, is_optional) = text
+            .strip_prefix('?')
+            .map_or((text, false), |text| (text, true));
         let (field, glob) = match text.split_once(':') {
             Some(("operation", glob)) => (PatternField::Operation, glob),
             Some(("tag", glob)) => (PatternField::Tag, glob),
             Some(("method", glob)) => (PatternField::Method, glob),
             Some(("path", glob)) => (PatternField::Path, glob),
-            Some((field, _)) if field.chars().all(|character| character.is_ascii_lowercase()) => {
+            Some((field, _))
+                if field
+                    .chars()
+                    .all(|character| character.is_ascii_lowercase()) =>
+            {
                 let reason = format!("`{field}` is not one of operation, tag, method, path");
-                return Err(PatternError { text: text.into(), reason });
+                return Err(PatternError {
+                    text: text.into(),
+                    reason,
+                });
             }
             _ => (PatternField::Operation, text),
         };
@@ -142,14 +165,22 @@ impl Pattern {
                 .literal_separator(field == PatternField::Path)
                 .case_insensitive(field == PatternField::Method)
                 .build();
-            compiled.map(|glob| glob.compile_matcher()).map_err(|error| PatternError {
-                text: text.into(),
-                reason: error.kind().to_string(),
-            })
+            compiled
+                .map(|glob| glob.compile_matcher())
+                .map_err(|error| PatternError {
+                    text: text.into(),
+                    reason: error.kind().to_string(),
+                })
         };
         let is_path = field == PatternField::Path;
-        let glob = if is_path { with_literal_variables(glob) } else { glob.to_owned() };
-        let folder = glob.strip_suffix("/**").filter(|folder| is_path && !folder.is_empty());
+        let glob = if is_path {
+            with_literal_variables(glob)
+        } else {
+            glob.to_owned()
+        };
+        let folder = glob
+            .strip_suffix("/**")
+            .filter(|folder| is_path && !folder.is_empty());
         Ok(Self {
             text: text.into(),
             field,
@@ -166,7 +197,10 @@ impl Pattern {
 
     /// The same, but it may match nothing.
     pub(crate) fn into_optional(self) -> Self {
-        Self { is_optional: true, ..self }
+        Self {
+            is_optional: true,
+            ..self
+        }
     }
 
     /// Returns the field as it is written before the glob; empty if there is none.
@@ -178,7 +212,9 @@ impl Pattern {
     /// The glob as it is written.
     pub(crate) fn glob_text(&self) -> &str {
         let prefixes = ["operation:", "tag:", "method:", "path:"];
-        let glob = prefixes.iter().find_map(|prefix| self.text.strip_prefix(prefix));
+        let glob = prefixes
+            .iter()
+            .find_map(|prefix| self.text.strip_prefix(prefix));
         glob.unwrap_or(&self.text)
     }
 
@@ -186,19 +222,27 @@ impl Pattern {
     pub(crate) fn matches(&self, names: [&str; 2], operation: &Operation) -> bool {
         match self.field {
             PatternField::Operation => {
-                names.iter().any(|name| self.glob.is_match(name)) || operation.id.as_deref().is_some_and(|id| self.glob.is_match(id))
+                names.iter().any(|name| self.glob.is_match(name))
+                    || operation
+                        .id
+                        .as_deref()
+                        .is_some_and(|id| self.glob.is_match(id))
             }
             PatternField::Tag => operation.tags.iter().any(|tag| self.glob.is_match(tag)),
             PatternField::Method => self.glob.is_match(operation.method.as_str()),
             PatternField::Path => {
-                self.glob.is_match(&operation.path) || self.folder.as_ref().is_some_and(|folder| folder.is_match(&operation.path))
+                self.glob.is_match(&operation.path)
+                    || self
+                        .folder
+                        .as_ref()
+                        .is_some_and(|folder| folder.is_match(&operation.path))
             }
         }
     }
 }
 
-/// A glob on path templates in which the braces of variables are literal: `{petId}`. Braces around commas are alternatives, as
-/// in any glob: `{customers/{id},refunds}`.
+/// A glob on path templates in which the braces of variables are literal: `{petId}`. Braces around
+/// commas are alternatives, as in any glob: `{customers/{id},refunds}`.
 fn with_literal_variables(glob: &str) -> String {
     // For each open brace, its position, and true if a comma was met in it.
     let mut open: Vec<(usize, bool)> = Vec::new();
@@ -227,7 +271,9 @@ fn with_literal_variables(glob: &str) -> String {
     let mut class = false;
     for (index, character) in glob.char_indices() {
         match character {
-            '{' | '}' if !class && !alternatives.contains(&index) => out.extend(['[', character, ']']),
+            '{' | '}' if !class && !alternatives.contains(&index) => {
+                out.extend(['[', character, ']']);
+            }
             _ => out.push(character),
         }
         class = (class || character == '[') && character != ']';
@@ -235,7 +281,8 @@ fn with_literal_variables(glob: &str) -> String {
     out
 }
 
-/// A glob that matches one path template and nothing else. The braces of variables are literal there, unless they hold a comma.
+/// A glob that matches one path template and nothing else. The braces of variables are literal
+/// there, unless they hold a comma.
 #[must_use]
 pub(crate) fn literal_path(path: &str) -> String {
     let glob = literal(path);
@@ -279,14 +326,24 @@ impl fmt::Display for Pattern {
 impl Selection {
     /// Returns true if the operation is offered (see [`Self::leaves_out`]).
     #[must_use]
-    pub(crate) fn admits(&self, names: [&str; 2], operation: &Operation, enforcement: &Enforcement) -> bool {
+    pub(crate) fn admits(
+        &self,
+        names: [&str; 2],
+        operation: &Operation,
+        enforcement: &Enforcement,
+    ) -> bool {
         self.leaves_out(names, operation, enforcement).is_none()
     }
 
-    /// Returns the reason for which the operation is not offered, by its tool name (the generated or the requested one) and its
-    /// enforcement; `None` if it is offered.
+    /// Returns the reason for which the operation is not offered, by its tool name (the generated
+    /// or the requested one) and its enforcement; `None` if it is offered.
     #[must_use]
-    pub(crate) fn leaves_out(&self, names: [&str; 2], operation: &Operation, enforcement: &Enforcement) -> Option<LeftOut> {
+    pub(crate) fn leaves_out(
+        &self,
+        names: [&str; 2],
+        operation: &Operation,
+        enforcement: &Enforcement,
+    ) -> Option<LeftOut> {
         if self.read_only && !enforcement.is_read_only() {
             return Some(LeftOut::Writes);
         }
@@ -297,18 +354,30 @@ impl Selection {
         if !self.include.is_empty() && !included.any(|pattern| pattern.matches(names, operation)) {
             return Some(LeftOut::NotIncluded);
         }
-        let excluded = self.exclude.iter().find(|pattern| pattern.matches(names, operation));
+        let excluded = self
+            .exclude
+            .iter()
+            .find(|pattern| pattern.matches(names, operation));
         excluded.map(|pattern| LeftOut::Excluded(pattern.to_string()))
     }
 
     /// The patterns that match no operation, which is most likely a mistake.
     #[must_use]
-    pub fn idle<'s>(&'s self, own: &[String], given: &[String], operations: &[Box<Operation>]) -> Vec<&'s Pattern> {
+    pub fn idle<'s>(
+        &'s self,
+        own: &[String],
+        given: &[String],
+        operations: &[Box<Operation>],
+    ) -> Vec<&'s Pattern> {
         let matches = |pattern: &&Pattern| {
             let mut all = own.iter().zip(given).zip(operations);
             !all.any(|((own, given), operation)| pattern.matches([own, given], operation))
         };
-        self.include.iter().filter(|pattern| !pattern.is_optional).filter(matches).collect()
+        self.include
+            .iter()
+            .filter(|pattern| !pattern.is_optional)
+            .filter(matches)
+            .collect()
     }
 }
 
@@ -324,7 +393,12 @@ mod tests {
     fn selected(include: &[&str], exclude: &[&str]) -> Vec<String> {
         let text = format!(r#"{{"openapi":"3.1.0","paths":{PATHS}}}"#);
         let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
-        let parse = |patterns: &[&str]| patterns.iter().map(|pattern| Pattern::parse(pattern).unwrap()).collect();
+        let parse = |patterns: &[&str]| {
+            patterns
+                .iter()
+                .map(|pattern| Pattern::parse(pattern).unwrap())
+                .collect()
+        };
         let selection = Selection {
             include: parse(include),
             exclude: parse(exclude),
@@ -332,7 +406,13 @@ mod tests {
         };
         operations
             .iter()
-            .filter(|operation| selection.admits(["tool_name", "given"], operation, &Enforcement::of_hints(&Hints::default())))
+            .filter(|operation| {
+                selection.admits(
+                    ["tool_name", "given"],
+                    operation,
+                    &Enforcement::of_hints(&Hints::default()),
+                )
+            })
             .map(|operation| operation.label())
             .collect()
     }
@@ -343,12 +423,21 @@ mod tests {
             (
                 vec![],
                 vec![],
-                vec!["GET /pets", "POST /pets", "GET /pets/{id}/photos", "DELETE /users"],
+                vec![
+                    "GET /pets",
+                    "POST /pets",
+                    "GET /pets/{id}/photos",
+                    "DELETE /users",
+                ],
             ),
             (vec!["pets/*"], vec![], vec!["GET /pets", "POST /pets"]),
             (vec!["operation:dropUsers"], vec![], vec!["DELETE /users"]),
             (vec!["tag:pets"], vec!["tag:admin"], vec!["GET /pets"]),
-            (vec!["method:get"], vec![], vec!["GET /pets", "GET /pets/{id}/photos"]),
+            (
+                vec!["method:get"],
+                vec![],
+                vec!["GET /pets", "GET /pets/{id}/photos"],
+            ),
             (
                 vec!["path:/pets/**"],
                 vec![],
@@ -371,17 +460,38 @@ mod tests {
                 vec!["GET /pets", "DELETE /users"],
             ),
             (vec!["path:/pets/*"], vec![], vec![]),
-            (vec!["path:/pets/{id}/photos"], vec![], vec!["GET /pets/{id}/photos"]),
-            (vec![], vec!["path:/pets*"], vec!["GET /pets/{id}/photos", "DELETE /users"]),
+            (
+                vec!["path:/pets/{id}/photos"],
+                vec![],
+                vec!["GET /pets/{id}/photos"],
+            ),
+            (
+                vec![],
+                vec!["path:/pets*"],
+                vec!["GET /pets/{id}/photos", "DELETE /users"],
+            ),
         ] {
-            assert_eq!(selected(&include, &exclude), expected, "{include:?} {exclude:?}");
+            assert_eq!(
+                selected(&include, &exclude),
+                expected,
+                "{include:?} {exclude:?}"
+            );
         }
     }
 
     #[test]
     fn a_literal_glob_matches_itself_alone() {
-        for path in ["/a/*/b", "/m[e]/{id}", "/x?", "/v1/{a}.{b}", "/v1/{a,b}", "/v1/{a,b}/**"] {
-            let glob = Pattern::of(PatternField::Path, &literal_path(path), path).unwrap().glob;
+        for path in [
+            "/a/*/b",
+            "/m[e]/{id}",
+            "/x?",
+            "/v1/{a}.{b}",
+            "/v1/{a,b}",
+            "/v1/{a,b}/**",
+        ] {
+            let glob = Pattern::of(PatternField::Path, &literal_path(path), path)
+                .unwrap()
+                .glob;
             assert!(glob.is_match(path), "{path}");
             assert!(
                 !glob.is_match("/a/c/b") && !glob.is_match("/me/{id}") && !glob.is_match("/xy"),

@@ -9,7 +9,10 @@ use super::tool_texts::ToolText;
 use crate::annotate::list::unfinished_tool::UnfinishedTool;
 use crate::annotate::{Enforcement, Hints, ToolSummary};
 use crate::observe::record::CalledOperation;
-use crate::proxy::{ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyArgument, OutputContract, with_schema_names};
+use crate::proxy::{
+    ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyArgument, OutputContract,
+    with_schema_names,
+};
 use crate::spec::Operation;
 
 /// A tool as it is offered.
@@ -72,7 +75,8 @@ impl BoundTool {
         }
     }
 
-    /// Checks the arguments, and repairs them if that makes them valid. `finished` is the tool if it was made on first use.
+    /// Checks the arguments, and repairs them if that makes them valid. `finished` is the tool if
+    /// it was made on first use.
     ///
     /// # Errors
     /// All that is wrong with them.
@@ -89,17 +93,31 @@ impl BoundTool {
             EmptyArgument::Dropped
         };
         let checks = match finished {
-            Some(finished) => finished.checks.get_or_init(|| ArgumentChecks::of_tool(&tool.name, &finished.json)),
-            None => self.checks.get_or_init(|| ArgumentChecks::of_tool(&tool.name, self.json.as_str())),
+            Some(finished) => finished
+                .checks
+                .get_or_init(|| ArgumentChecks::of_tool(&tool.name, &finished.json)),
+            None => self
+                .checks
+                .get_or_init(|| ArgumentChecks::of_tool(&tool.name, self.json.as_str())),
         };
         let wire = match finished {
             Some(finished) => finished.wire.as_ref(),
             None => self.target.wire(),
         };
         let arguments = with_schema_names(arguments, wire)?;
-        let lenient = self.target.rules.as_ref().map(|rules| rules.lenient_places());
+        let lenient = self
+            .target
+            .rules
+            .as_ref()
+            .map(|rules| rules.lenient_places());
         match checks {
-            Some(checks) => checks.check(&tool.name, Some(&self.target.operation), arguments, empty, lenient),
+            Some(checks) => checks.check(
+                &tool.name,
+                Some(&self.target.operation),
+                arguments,
+                empty,
+                lenient,
+            ),
             None => Ok(CheckedArguments::unchecked(arguments)),
         }
     }

@@ -19,7 +19,8 @@ pub(super) struct BoundTools {
     pub(super) problems: Vec<String>,
 }
 
-/// Returns the problem of an operation whose replies become files, in which its rules could not remove anything.
+/// Returns the problem of an operation whose replies become files, in which its rules could not
+/// remove anything.
 fn refuse_shaped_files(operation: &Operation) -> Option<String> {
     let rule = operation.rules.response.as_ref()?;
     (rule.file == Some(true) && rule.withholds()).then(|| {
@@ -30,14 +31,19 @@ fn refuse_shaped_files(operation: &Operation) -> Option<String> {
     })
 }
 
-/// Returns true if results are replies as the document declares them: not reshaped, collected or of another operation in the end.
+/// Returns true if results are replies as the document declares them: not reshaped, collected or of
+/// another operation in the end.
 fn replies_as_declared(operation: &Operation) -> bool {
     operation.rules.response.is_none() && operation.rules.max_pages == 0 && !operation.may_wait()
 }
 
-/// Binds each tool to the calls of its operation. A tool whose operation has no usable server is left out; the first such
-/// error is returned as well.
-pub(super) fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, output: OutputSchemas) -> BoundTools {
+/// Binds each tool to the calls of its operation. A tool whose operation has no usable server is
+/// left out; the first such error is returned as well.
+pub(super) fn bind_tools(
+    annotated: Vec<Annotated>,
+    binder: &mut Binder<'_>,
+    output: OutputSchemas,
+) -> BoundTools {
     let mut tools = Vec::with_capacity(annotated.len());
     let mut bound = Vec::with_capacity(annotated.len());
     // In the place of each text until the list is complete.
@@ -60,9 +66,9 @@ pub(super) fn bind_tools(annotated: Vec<Annotated>, binder: &mut Binder<'_>, out
             ),
         };
         problems.extend(refuse_shaped_files(&annotated.operation));
-        let ruled = annotated
-            .unruled
-            .map(|schema| ArgumentRules::new(&annotated.operation, schema, annotated.ruled_properties));
+        let ruled = annotated.unruled.map(|schema| {
+            ArgumentRules::new(&annotated.operation, schema, annotated.ruled_properties)
+        });
         let ruled = ruled.transpose().unwrap_or_else(|wrong| {
             problems.extend(wrong);
             None

@@ -10,7 +10,8 @@ use crate::observe::call::note_outcome;
 use crate::observe::outcome::CallOutcome;
 use crate::proxy::{CallError, ToolResult, render_error};
 
-/// Makes a result of the end of a call of that tool. A panic is a bug of ours; it must not take down the calls of others.
+/// Makes a result of the end of a call of that tool. A panic is a bug of ours; it must not take
+/// down the calls of others.
 pub(super) async fn end_call(
     (tool, bound): (&ToolSummary, &BoundTool),
     call: impl Future<Output = Result<ToolResult, CallError>>,

@@ -10,7 +10,9 @@ use crate::observe::record::CalledOperation;
 impl Api {
     /// The name that the operator gave it, else the title of its document.
     pub(crate) fn label(&self) -> &str {
-        self.name.as_ref().map_or_else(|| self.document().title(), ApiName::as_str)
+        self.name
+            .as_ref()
+            .map_or_else(|| self.document().title(), ApiName::as_str)
     }
 
     /// Its label in metrics.

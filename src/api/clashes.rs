@@ -8,7 +8,8 @@ use crate::text;
 /// More than this are counted.
 const MAX_SHOWN: usize = 10;
 
-/// Returns a sentence for each name of `new` that one of the others has already, compared without case, with the location of both.
+/// Returns a sentence for each name of `new` that one of the others has already, compared without
+/// case, with the location of both.
 #[must_use]
 pub(crate) fn clashes_with<'a>(new: &Api, others: impl Iterator<Item = &'a Api>) -> Vec<String> {
     let mut names: Option<HashMap<String, usize>> = None;
@@ -37,7 +38,8 @@ pub(crate) fn clashes_with<'a>(new: &Api, others: impl Iterator<Item = &'a Api>)
     found
 }
 
-/// Names that begin with different prefixes differ, unless one prefix is the beginning of the other.
+/// Names that begin with different prefixes differ, unless one prefix is the beginning of the
+/// other.
 fn may_clash(one: &str, other: &str) -> bool {
     let shorter = one.len().min(other.len());
     let begin = |prefix: &str| prefix.get(..shorter).map(str::to_ascii_lowercase);
@@ -46,7 +48,9 @@ fn may_clash(one: &str, other: &str) -> bool {
 
 fn lower_case_names(api: &Api) -> HashMap<String, usize> {
     let names = api.tools().iter().enumerate();
-    names.map(|(index, tool)| (tool.name.to_ascii_lowercase(), index)).collect()
+    names
+        .map(|(index, tool)| (tool.name.to_ascii_lowercase(), index))
+        .collect()
 }
 
 fn shown_name(api: &Api) -> &str {

@@ -11,14 +11,22 @@ use crate::spec::node::{Node, Object};
 use crate::spec::{Document, PathTemplate, pointer};
 
 /// The methods of operations in a path item (OpenAPI 3.2 section 4.9.1).
-const METHODS: [&str; 9] = ["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
+const METHODS: [&str; 9] = [
+    "get", "put", "post", "delete", "options", "head", "patch", "trace", "query",
+];
 
 /// Reads the paths of all operations of the document. It opens each path item.
 pub(super) fn closed_paths(document: &Document, tools: &[BoundTool]) -> ClosedPaths {
-    let offered: HashSet<&str> = tools.iter().map(|tool| tool.target.operation.pointer.as_str()).collect();
+    let offered: HashSet<&str> = tools
+        .iter()
+        .map(|tool| tool.target.operation.pointer.as_str())
+        .collect();
     let with_tool = tools.iter().enumerate().map(|(place, tool)| {
         let operation = &tool.target.operation;
-        let spanning = operation.parameters.iter().filter(|parameter| parameter.slashes);
+        let spanning = operation
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.slashes);
         DeclaredOperation {
             method: operation.method.clone(),
             template: &operation.template,
@@ -32,7 +40,9 @@ pub(super) fn closed_paths(document: &Document, tools: &[BoundTool]) -> ClosedPa
         }
     });
     let declared = declared_operations(document);
-    let others = declared.iter().filter(|(pointer, ..)| !offered.contains(pointer.as_str()));
+    let others = declared
+        .iter()
+        .filter(|(pointer, ..)| !offered.contains(pointer.as_str()));
     let without_tool = others.map(|(_, method, template, has_own_base)| DeclaredOperation {
         method: method.clone(),
         template,
@@ -47,7 +57,10 @@ pub(super) fn closed_paths(document: &Document, tools: &[BoundTool]) -> ClosedPa
 /// they have servers of their own.
 fn declared_operations(document: &Document) -> Vec<(String, Method, PathTemplate, bool)> {
     let mut all = Vec::new();
-    let paths = document.member("paths").and_then(Node::object).unwrap_or_default();
+    let paths = document
+        .member("paths")
+        .and_then(Node::object)
+        .unwrap_or_default();
     for (path, item) in paths.iter() {
         let (Ok(template), Some(item)) = (PathTemplate::parse(path), item.object()) else {
             continue;
@@ -63,12 +76,17 @@ fn declared_operations(document: &Document) -> Vec<(String, Method, PathTemplate
                 "additionalOperations" => node.object().unwrap_or_default(),
                 _ => Object::default(),
             };
-            let own = METHODS.contains(&key).then(|| (vec![key], key.to_ascii_uppercase(), node));
-            let more = more.iter().map(|(method, node)| (vec![key, method], method.to_owned(), node));
+            let own = METHODS
+                .contains(&key)
+                .then(|| (vec![key], key.to_ascii_uppercase(), node));
+            let more = more
+                .iter()
+                .map(|(method, node)| (vec![key, method], method.to_owned(), node));
             for (keys, method, node) in own.into_iter().chain(more) {
                 if let Ok(method) = Method::from_bytes(method.as_bytes()) {
                     let pointer = pointer::fragment(["paths", path].into_iter().chain(keys));
-                    let has_own_base = item_has_servers || node.object().as_ref().is_some_and(has_servers);
+                    let has_own_base =
+                        item_has_servers || node.object().as_ref().is_some_and(has_servers);
                     all.push((pointer, method, template.clone(), has_own_base));
                 }
             }

@@ -20,14 +20,16 @@ impl Api {
         let first = self.proxy.send(call).await?;
         match request.filter(|_| first.response.status.is_success()) {
             Some(request) => {
-                let (reply, report) = Box::pin(self.collect_pages(index, request, call, caller, first)).await;
+                let (reply, report) =
+                    Box::pin(self.collect_pages(index, request, call, caller, first)).await;
                 Ok((reply, Some(report)))
             }
             None => Ok((first, None)),
         }
     }
 
-    /// Collects the pages after the first one, each by a call of its own: its arguments are checked as those of a model are.
+    /// Collects the pages after the first one, each by a call of its own: its arguments are checked
+    /// as those of a model are.
     async fn collect_pages(
         self: &Arc<Self>,
         index: ToolIndex,
@@ -37,11 +39,19 @@ impl Api {
         mut first: Reply,
     ) -> (Reply, PageReport) {
         let next = self.proxy.read_page(call, &mut first.response).await;
-        let mut pages = request.begin(caller, first, next, self.proxy.max_page_bytes(call), &self.proxy.options.memory);
+        let mut pages = request.begin(
+            caller,
+            first,
+            next,
+            self.proxy.max_page_bytes(call),
+            &self.proxy.options.memory,
+        );
         while let Some((arguments, max_bytes)) = pages.next_call() {
             let page = async {
                 let checked = self.checked_arguments(index, arguments).await?;
-                let call = self.proxy.prepare_page(call, checked.arguments, max_bytes)?;
+                let call = self
+                    .proxy
+                    .prepare_page(call, checked.arguments, max_bytes)?;
                 let mut reply = self.proxy.send(&call).await?;
                 let next = self.proxy.read_page(&call, &mut reply.response).await;
                 Ok::<_, CallError>((reply, next))

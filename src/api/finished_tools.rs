@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::proxy::ArgumentChecks;
 use crate::spec::schema::WireSchema;
 
-/// Number of tools that are kept, and of bytes that their JSON may take. Compiled validators take a multiple.
+/// Number of tools that are kept, and of bytes that their JSON may take. Compiled validators take a
+/// multiple.
 const MAX_TOOLS: usize = 256;
 const MAX_BYTES: usize = 4 << 20;
 
@@ -16,7 +17,8 @@ pub(crate) struct FinishedTool {
     pub(crate) json: String,
     /// Compiled when it is called.
     pub(super) checks: OnceLock<Option<ArgumentChecks>>,
-    /// The input schema with the names on the wire noted in it, if property names had to be changed.
+    /// The input schema with the names on the wire noted in it, if property names had to be
+    /// changed.
     pub(super) wire: Option<WireSchema>,
 }
 
@@ -75,7 +77,9 @@ mod tests {
         }
         assert!(tools.find(0).is_some());
         tools.keep(MAX_TOOLS, &tool(1));
-        assert!(tools.find(0).is_some() && tools.find(1).is_none() && tools.find(MAX_TOOLS).is_some());
+        assert!(
+            tools.find(0).is_some() && tools.find(1).is_none() && tools.find(MAX_TOOLS).is_some()
+        );
         // One that is larger than all may be stays alone.
         tools.keep(7, &tool(MAX_BYTES + 1));
         assert!(tools.find(7).is_some() && tools.find(0).is_none());

@@ -1,8 +1,9 @@
 //! The whole product without a transport: an API as a list of tools that can be called.
 //!
-//! The document and the list of tools never change once the API is built, and a call allocates nothing in proportion to the document.
-//! The state of an API is in its parts: limits, circuit breakers, access tokens, kept replies, and what is made on first use: validators,
-//! the search index, and in search mode input schemas, of which the most recently used are kept.
+//! The document and the list of tools never change once the API is built, and a call allocates
+//! nothing in proportion to the document. The state of an API is in its parts: limits, circuit
+//! breakers, access tokens, kept replies, and what is made on first use: validators, the search
+//! index, and in search mode input schemas, of which the most recently used are kept.
 
 pub(crate) mod bound_tool;
 mod bound_tools;
@@ -46,7 +47,10 @@ use crate::observe::call::note_outcome;
 use crate::outbound::Clients;
 use crate::proxy::caller::shown_tools::ShownTools;
 use crate::proxy::request::closed_paths::{ClosedPaths, PathGuard};
-use crate::proxy::{ApiProxy, Binder, CallError, NoteKind, ReplyCache, RequestedPages, ShownTool, Tenant, link_etags, render_error};
+use crate::proxy::{
+    ApiProxy, Binder, CallError, NoteKind, ReplyCache, RequestedPages, ShownTool, Tenant,
+    link_etags, render_error,
+};
 use crate::search::SearchIndex;
 use crate::spec::operation::rules::AccessDemand;
 use crate::spec::operation::security;
@@ -65,7 +69,9 @@ pub(crate) use crate::proxy::auth::values::CredentialPlace;
 pub(crate) use crate::proxy::caller::wait_place::WaitPlace;
 pub use crate::proxy::response::tool_result::ToolResult;
 pub(crate) use crate::proxy::waiting::handle::seal_handles_with;
-pub use crate::proxy::{Caller, Destination, OnMissingCredential, TenantEntry, TenantOptions, TenantSource};
+pub use crate::proxy::{
+    Caller, Destination, OnMissingCredential, TenantEntry, TenantOptions, TenantSource,
+};
 pub(crate) use crate::proxy::{Payload, Request, filter};
 
 /// Reason for which a document does not become an API.
@@ -137,7 +143,9 @@ impl Api {
         let (schemes, remarks) = security::schemes(&document);
         diagnostics.extend(remarks);
         let mut binding = options.binding();
-        binding.secrets.extend(options.annotate.layers.rules.iter().flat_map(rule_secrets));
+        binding
+            .secrets
+            .extend(options.annotate.layers.rules.iter().flat_map(rule_secrets));
         let credentials = options.credentials.clone().unwrap_or_default();
         let mut binder = Binder::new(&document, &schemes, &binding, &credentials, clients.into());
         let mut wrong = binder.wrong_credentials(options.tenants.as_ref());
@@ -156,7 +164,9 @@ impl Api {
             problems,
         } = bind_tools(annotated.tools, &mut binder, options.annotate.output);
         let tenants = options.tenants.as_ref();
-        let (tenants, of_tenants) = tenants.map(|tenants| binder.bind_tenants(tenants, options.cache)).unzip();
+        let (tenants, of_tenants) = tenants
+            .map(|tenants| binder.bind_tenants(tenants, options.cache))
+            .unzip();
         link_etags(bound.iter_mut().map(|tool| &mut tool.target));
         let found = binder.finish();
         diagnostics.extend(found.diagnostics);
@@ -190,7 +200,12 @@ impl Api {
             restrictions: annotated.restrictions,
             too_long: annotated.too_long,
             left_out: annotated.left_out,
-            access: options.annotate.access.into_iter().map(|rule| rule.says).collect(),
+            access: options
+                .annotate
+                .access
+                .into_iter()
+                .map(|rule| rule.says)
+                .collect(),
             name: options.name,
             prefix: options.annotate.names.prefix,
             credential_place: options
@@ -207,7 +222,9 @@ impl Api {
                 cache: options
                     .cache
                     .filter(|_| tenants.is_none())
-                    .and_then(|cache| ReplyCache::new(cache, label, options.upstream.shared.as_ref())),
+                    .and_then(|cache| {
+                        ReplyCache::new(cache, label, options.upstream.shared.as_ref())
+                    }),
                 tenants,
             },
             search_index: OnceLock::new(),
@@ -246,12 +263,14 @@ impl Api {
         &self.credential_place
     }
 
-    /// Returns each security scheme of OAuth, with the login that gives its tokens, or the reason for which there is none.
+    /// Returns each security scheme of OAuth, with the login that gives its tokens, or the reason
+    /// for which there is none.
     pub(crate) fn logins(&self) -> &[(String, Result<Arc<Login>, String>)] {
         &self.logins
     }
 
-    /// Returns warnings for the operator, in sentences: restrictions because of names, and missing or misnamed credentials.
+    /// Returns warnings for the operator, in sentences: restrictions because of names, and missing
+    /// or misnamed credentials.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -263,13 +282,15 @@ impl Api {
         &self.restrictions
     }
 
-    /// Returns the least number of bytes of the list of its tools if it is too long, in which case most have no input schema yet.
+    /// Returns the least number of bytes of the list of its tools if it is too long, in which case
+    /// most have no input schema yet.
     #[must_use]
     pub(crate) fn too_long(&self) -> Option<usize> {
         self.too_long
     }
 
-    /// Returns the reason for which the settings leave out the tool of that name; `None` if they do not.
+    /// Returns the reason for which the settings leave out the tool of that name; `None` if they do
+    /// not.
     #[must_use]
     pub(crate) fn why_left_out(&self, name: &str) -> Option<&LeftOut> {
         let found = self.left_out.iter().find(|(tool, _)| tool == name);
@@ -282,8 +303,8 @@ impl Api {
         &self.tools
     }
 
-    /// All tools as clients get them, in the order of the document, each as JSON; an empty text for one whose input schema is made when
-    /// it is used.
+    /// All tools as clients get them, in the order of the document, each as JSON; an empty text for
+    /// one whose input schema is made when it is used.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.bound.iter().map(|entry| entry.json.as_str())
     }
@@ -295,7 +316,10 @@ impl Api {
 
     /// Each tool with everything that is known of it, in the order of the document.
     pub fn iter(&self) -> impl Iterator<Item = OfferedTool<'_>> {
-        self.tools.iter().zip(&self.bound).map(|(tool, entry)| entry.offered(tool))
+        self.tools
+            .iter()
+            .zip(&self.bound)
+            .map(|(tool, entry)| entry.offered(tool))
     }
 
     /// The tool of that name.
@@ -311,7 +335,9 @@ impl Api {
 
     /// Returns true if a rule makes files of the replies of one of its operations.
     pub(crate) fn has_files_by_rule(&self) -> bool {
-        let mut rules = self.iter().filter_map(|offered| offered.operation.rules.response.as_ref());
+        let mut rules = self
+            .iter()
+            .filter_map(|offered| offered.operation.rules.response.as_ref());
         rules.any(|rule| rule.file == Some(true))
     }
 
@@ -330,9 +356,15 @@ impl Api {
     }
 
     /// Returns those of [`Self::access_demands`] that concern the tool at that index.
-    pub(crate) fn demands_of(&self, index: ToolIndex) -> impl Iterator<Item = (usize, &AccessDemand)> {
+    pub(crate) fn demands_of(
+        &self,
+        index: ToolIndex,
+    ) -> impl Iterator<Item = (usize, &AccessDemand)> {
         let (_, bound) = self.at(index);
-        bound.access.iter().filter_map(|place| Some((*place, self.access.get(*place)?)))
+        bound
+            .access
+            .iter()
+            .filter_map(|place| Some((*place, self.access.get(*place)?)))
     }
 
     /// A tool of this API.
@@ -341,7 +373,10 @@ impl Api {
         bound.offered(tool)
     }
 
-    #[expect(clippy::indexing_slicing, reason = "an index is made for this API, whose tools never change")]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "an index is made for this API, whose tools never change"
+    )]
     fn at(&self, index: ToolIndex) -> (&ToolSummary, &BoundTool) {
         (&self.tools[index.0], &self.bound[index.0])
     }
@@ -352,22 +387,31 @@ impl Api {
         nearest_name(name, || self.tools.iter().map(|tool| tool.name.as_ref()))
     }
 
-    /// The value that identifies the tenant of a caller, if there are tenants and the caller belongs to one.
+    /// The value that identifies the tenant of a caller, if there are tenants and the caller
+    /// belongs to one.
     pub(crate) fn tenant(&self, caller: &Caller) -> Option<&str> {
         let tenants = self.proxy.tenants.as_ref()?;
         tenants.of(caller).ok().map(Tenant::value)
     }
 
-    /// Calls a tool. Every failure, here or at the API, is a result with `isError`; `None` means that there is no such tool. Dropping the
-    /// future ends the request.
-    pub async fn call(self: &Arc<Self>, name: &str, arguments: Option<JsonObject>, caller: Caller) -> Option<ToolResult> {
+    /// Calls a tool. Every failure, here or at the API, is a result with `isError`; `None` means
+    /// that there is no such tool. Dropping the future ends the request.
+    pub async fn call(
+        self: &Arc<Self>,
+        name: &str,
+        arguments: Option<JsonObject>,
+        caller: Caller,
+    ) -> Option<ToolResult> {
         Some(
-            self.call_at(self.find(name)?, arguments, caller, &|name| Some(name.to_owned()))
-                .await,
+            self.call_at(self.find(name)?, arguments, caller, &|name| {
+                Some(name.to_owned())
+            })
+            .await,
         )
     }
 
-    /// Calls the tool at that place, like [`Api::call`]. The result names no tool that the caller may not list.
+    /// Calls the tool at that place, like [`Api::call`]. The result names no tool that the caller
+    /// may not list.
     pub(crate) async fn call_at(
         self: &Arc<Self>,
         index: ToolIndex,
@@ -375,11 +419,16 @@ impl Api {
         caller: Caller,
         shown_tool: ShownTool<'_>,
     ) -> ToolResult {
-        end_call(self.at(index), self.run(index, arguments, caller, shown_tool)).await
+        end_call(
+            self.at(index),
+            self.run(index, arguments, caller, shown_tool),
+        )
+        .await
     }
 
-    /// Returns the request that a call of that client would make, with `***` for the operator's credentials; or the result with `isError`
-    /// that it would end in before anything is sent. `None` means that there is no such tool.
+    /// Returns the request that a call of that client would make, with `***` for the operator's
+    /// credentials; or the result with `isError` that it would end in before anything is sent.
+    /// `None` means that there is no such tool.
     #[must_use]
     pub fn preview(
         &self,
@@ -388,7 +437,13 @@ impl Api {
         on_missing: OnMissingCredential,
         caller: &Caller,
     ) -> Option<Result<Request, Box<ToolResult>>> {
-        Some(self.preview_at(self.find(name)?, arguments, on_missing, caller, &ShownTools::default()))
+        Some(self.preview_at(
+            self.find(name)?,
+            arguments,
+            on_missing,
+            caller,
+            &ShownTools::default(),
+        ))
     }
 
     /// The request of the tool at that place, like [`Api::preview`].
@@ -408,7 +463,8 @@ impl Api {
             }
             let checked = self.wire_arguments(index, arguments.unwrap_or_default())?;
             let guard = self.paths_of(bound).map(|paths| PathGuard { paths, shown });
-            self.proxy.preview(route, &bound.target, checked.arguments, on_missing, guard)
+            self.proxy
+                .preview(route, &bound.target, checked.arguments, on_missing, guard)
         };
         try_preview()
             .inspect_err(|error| note_outcome(error.outcome()))
@@ -417,7 +473,8 @@ impl Api {
 
     /// The paths of all operations of the document.
     fn closed_paths(&self) -> &ClosedPaths {
-        self.closed_paths.get_or_init(|| closed_paths(&self.proxy.document, &self.bound))
+        self.closed_paths
+            .get_or_init(|| closed_paths(&self.proxy.document, &self.bound))
     }
 
     /// The same for a tool whose values are part of its path.
@@ -436,13 +493,27 @@ impl Api {
         let (_, bound) = self.at(index);
         let route = self.proxy.route(&bound.target, &caller)?;
         route.credential()?;
-        let mut checked = self.checked_arguments(index, arguments.unwrap_or_default()).await?;
-        let pages = RequestedPages::take(&bound.target.operation, &mut checked.arguments, &mut caller);
+        let mut checked = self
+            .checked_arguments(index, arguments.unwrap_or_default())
+            .await?;
+        let pages =
+            RequestedPages::take(&bound.target.operation, &mut checked.arguments, &mut caller);
         let paths = self.paths_of(bound);
-        let mut call = self.proxy.prepare(route, &bound.target, checked.arguments, true, &caller, paths)?;
-        // On the heap: they are most of what a call holds, and what waits for a call is moved from place to place.
+        let mut call = self.proxy.prepare(
+            route,
+            &bound.target,
+            checked.arguments,
+            true,
+            &caller,
+            paths,
+        )?;
+        // On the heap: they are most of what a call holds, and what waits for a call is moved from
+        // place to place.
         let (reply, pages) = Box::pin(self.reply(index, &call, &caller, pages)).await?;
-        let is_refused = matches!(reply.response.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
+        let is_refused = matches!(
+            reply.response.status,
+            StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY
+        );
         // Pages are replies of an operation that reads.
         let mut result = if pages.is_some() || !call.is_awaited(&reply) {
             Box::pin(self.proxy.finish(&call, reply, pages, shown_tool)).await

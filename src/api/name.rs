@@ -20,8 +20,12 @@ impl ApiName {
     /// # Errors
     /// A sentence on what a name may be.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let is_legal = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
-        let begins_with_letter = text.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
+        let is_legal =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
+        let begins_with_letter = text
+            .bytes()
+            .next()
+            .is_some_and(|byte| byte.is_ascii_lowercase());
         if !begins_with_letter || text.len() > MAX_CHARACTERS || !text.bytes().all(is_legal) {
             return Err(format!(
                 "`{}` is not a name for an API; a name has at most {MAX_CHARACTERS} lower-case letters, digits, `_` and `-`, and begins with a letter",
@@ -53,7 +57,8 @@ impl ApiName {
         ApiLabel::new(name.map(Self::as_str))
     }
 
-    /// Returns true if two names are the same in variables: names that differ only in `-` and `_` are.
+    /// Returns true if two names are the same in variables: names that differ only in `-` and `_`
+    /// are.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         self.in_variables() == other.in_variables()
@@ -72,7 +77,14 @@ mod tests {
 
     #[test]
     fn a_name_is_fit_for_urls_and_variables() {
-        for name in ["a", "pets", "pets-v2", "a_b", "readonly2", "a23456789_123456789_123456789_12"] {
+        for name in [
+            "a",
+            "pets",
+            "pets-v2",
+            "a_b",
+            "readonly2",
+            "a23456789_123456789_123456789_12",
+        ] {
             assert_eq!(ApiName::parse(name).unwrap().as_str(), name);
         }
         for name in [

@@ -7,7 +7,8 @@ use super::name::ApiName;
 use crate::annotate::AnnotateOptions;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::proxy::{
-    BindingOptions, CacheOptions, CallOptions, Credentials, Destination, Forwarding, Sandbox, TenantOptions, UpstreamOptions,
+    BindingOptions, CacheOptions, CallOptions, Credentials, Destination, Forwarding, Sandbox,
+    TenantOptions, UpstreamOptions,
 };
 
 /// The operator's settings for an API.
@@ -17,10 +18,12 @@ pub struct ApiOptions {
     pub annotate: AnnotateOptions,
     /// Destination of requests.
     pub destination: Destination,
-    /// Headers that every request carries; no argument can replace them. Values that are marked sensitive are secrets, which are
-    /// taken out of replies; so are those of `Authorization`, `Cookie` and other names that say so.
+    /// Headers that every request carries; no argument can replace them. Values that are marked
+    /// sensitive are secrets, which are taken out of replies; so are those of `Authorization`,
+    /// `Cookie` and other names that say so.
     pub headers: HeaderMap,
-    /// Credentials for the document's security schemes. Without any, nothing is asked for: a mock wants none.
+    /// Credentials for the document's security schemes. Without any, nothing is asked for: a mock
+    /// wants none.
     pub credentials: Option<Credentials>,
     /// Headers of clients that go upstream.
     pub forward: Forwarding,
@@ -38,7 +41,8 @@ pub struct ApiOptions {
     pub name: Option<ApiName>,
     /// Secrets of all APIs of a server, which must not come back in a reply of this one either.
     pub secrets_of_all: Vec<SecretString>,
-    /// The tenants to which calls go; then nothing goes to [`ApiOptions::destination`], and each has credentials of its own.
+    /// The tenants to which calls go; then nothing goes to [`ApiOptions::destination`], and each
+    /// has credentials of its own.
     pub tenants: Option<TenantOptions>,
 }
 

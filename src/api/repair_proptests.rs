@@ -1,4 +1,5 @@
-//! Repairs never change what was valid, never lose a value, and never let a call out that would have been refused.
+//! Repairs never change what was valid, never lose a value, and never let a call out that would
+//! have been refused.
 
 use std::sync::LazyLock;
 
@@ -44,7 +45,9 @@ fn build_api() -> Api {
         tls: false,
         ..OutboundOptions::default()
     };
-    Api::build(document, options, http_client(&plain).unwrap()).unwrap().0
+    Api::build(document, options, http_client(&plain).unwrap())
+        .unwrap()
+        .0
 }
 
 /// Returns the URL and headers of the request, or `None` if nothing would be sent.
@@ -86,13 +89,16 @@ fn sorted_markers(value: &Value) -> Vec<String> {
 
 fn hostile_text() -> impl Strategy<Value = String> {
     let parts = [
-        "..", ".", "/", "\\", "%2e", "%2E%2e", "%252e", "a", "", "\r\n", "\0", "é", "?", "#", "{petId}", " ",
+        "..", ".", "/", "\\", "%2e", "%2E%2e", "%252e", "a", "", "\r\n", "\0", "é", "?", "#",
+        "{petId}", " ",
     ];
-    proptest::collection::vec(proptest::sample::select(parts.to_vec()), 0..5).prop_map(|parts| parts.concat())
+    proptest::collection::vec(proptest::sample::select(parts.to_vec()), 0..5)
+        .prop_map(|parts| parts.concat())
 }
 
 fn any_argument() -> impl Strategy<Value = Value> {
-    let marker = proptest::collection::vec(0..9_u8, 1..4).prop_map(|digits| json!(format!("m{digits:?}")));
+    let marker =
+        proptest::collection::vec(0..9_u8, 1..4).prop_map(|digits| json!(format!("m{digits:?}")));
     let leaf = prop_oneof![
         4 => marker,
         1 => Just(json!("a,b")),

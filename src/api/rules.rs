@@ -8,14 +8,20 @@ use crate::spec::{Diagnostic, Severity};
 
 /// Returns the values of a rule that only the API may read.
 pub(super) fn rule_secrets(rule: &Rule) -> impl Iterator<Item = SecretString> {
-    rule.says.arguments.iter().filter_map(|argument| match &argument.value {
-        Some(ValueSource::Secret { value, .. }) => Some(value.clone()),
-        _ => None,
-    })
+    rule.says
+        .arguments
+        .iter()
+        .filter_map(|argument| match &argument.value {
+            Some(ValueSource::Secret { value, .. }) => Some(value.clone()),
+            _ => None,
+        })
 }
 
 /// Rules cannot match operations that cannot be read.
-pub(super) fn explain_unmatched(mut unmatched: Vec<String>, diagnostics: &[Diagnostic]) -> Vec<String> {
+pub(super) fn explain_unmatched(
+    mut unmatched: Vec<String>,
+    diagnostics: &[Diagnostic],
+) -> Vec<String> {
     let lost = diagnostics
         .iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)

@@ -1,4 +1,5 @@
-//! Fields of a security scheme that a user fills in, and the variables in which the server reads them.
+//! Fields of a security scheme that a user fills in, and the variables in which the server reads
+//! them.
 
 use crate::proxy::auth::values::{CredentialPlace, RESERVED_SUFFIXES, takes_pair};
 use crate::proxy::{CredentialPart, Credentials};
@@ -15,9 +16,13 @@ pub(crate) struct SchemeField {
     pub(crate) is_secret: bool,
 }
 
-/// Returns the fields of a scheme of an API whose credentials are set at that place; none if a variable cannot give them (a client
-/// certificate, a scheme under the name of a setting, tenants).
-pub(crate) fn scheme_fields(place: &CredentialPlace, name: &str, scheme: Option<&SecurityScheme>) -> Vec<SchemeField> {
+/// Returns the fields of a scheme of an API whose credentials are set at that place; none if a
+/// variable cannot give them (a client certificate, a scheme under the name of a setting, tenants).
+pub(crate) fn scheme_fields(
+    place: &CredentialPlace,
+    name: &str,
+    scheme: Option<&SecurityScheme>,
+) -> Vec<SchemeField> {
     let CredentialPlace::Variables(prefix) = place else {
         return Vec::new();
     };
@@ -26,15 +31,19 @@ pub(crate) fn scheme_fields(place: &CredentialPlace, name: &str, scheme: Option<
         return Vec::new();
     }
     let parts: &[(CredentialPart, &'static str)] = match scheme {
-        Some(SecurityScheme::Http(kind)) if takes_pair(kind) => {
-            &[(CredentialPart::Username, "user name"), (CredentialPart::Password, "password")]
-        }
+        Some(SecurityScheme::Http(kind)) if takes_pair(kind) => &[
+            (CredentialPart::Username, "user name"),
+            (CredentialPart::Password, "password"),
+        ],
         Some(SecurityScheme::OAuth2 { flow, .. }) => match flow {
             OAuthFlow::ClientCredentials => &[
                 (CredentialPart::ClientId, "client id"),
                 (CredentialPart::ClientSecret, "client secret"),
             ],
-            OAuthFlow::Password => &[(CredentialPart::Username, "user name"), (CredentialPart::Password, "password")],
+            OAuthFlow::Password => &[
+                (CredentialPart::Username, "user name"),
+                (CredentialPart::Password, "password"),
+            ],
             OAuthFlow::Consent => &[
                 (CredentialPart::ClientId, "client id"),
                 (CredentialPart::RefreshToken, "refresh token"),

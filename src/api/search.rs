@@ -1,4 +1,5 @@
-//! Search among the tools of an API. The index is built on the first search, once however many ask at the same time.
+//! Search among the tools of an API. The index is built on the first search, once however many ask
+//! at the same time.
 
 use std::time::Instant;
 
@@ -23,8 +24,9 @@ impl Api {
         (0..self.tools.len()).map(ToolIndex)
     }
 
-    /// The tools among the `admitted` that answer a question, best first. A tool whose name, operationId, path, or method and path
-    /// the question is to the letter comes first. Words count as if the API had only the tools that are `listed`; `None` means all.
+    /// The tools among the `admitted` that answer a question, best first. A tool whose name,
+    /// operationId, path, or method and path the question is to the letter comes first. Words count
+    /// as if the API had only the tools that are `listed`; `None` means all.
     pub(crate) fn search(
         &self,
         question: &str,
@@ -36,8 +38,12 @@ impl Api {
         let exact: Vec<ToolIndex> = self
             .indexes()
             .filter(|index| {
-                let OfferedTool { tool, operation, .. } = self.offered(*index);
-                let Operation { id, method, path, .. } = operation;
+                let OfferedTool {
+                    tool, operation, ..
+                } = self.offered(*index);
+                let Operation {
+                    id, method, path, ..
+                } = operation;
                 names_exactly(question, &tool.name, id.as_deref(), method, path) && admitted(*index)
             })
             .collect();
@@ -46,10 +52,15 @@ impl Api {
             is_known,
             has_words,
             fit,
-        } = index.rank(question, listed.is_some().then_some(&is_listed as _), &|operation| {
-            admitted(ToolIndex(operation))
-        });
-        let others = hits.into_iter().map(ToolIndex).filter(|hit| !exact.contains(hit));
+        } = index.rank(
+            question,
+            listed.is_some().then_some(&is_listed as _),
+            &|operation| admitted(ToolIndex(operation)),
+        );
+        let others = hits
+            .into_iter()
+            .map(ToolIndex)
+            .filter(|hit| !exact.contains(hit));
         let mut others: Vec<ToolIndex> = others.collect();
         let nearest = others.len().min(NEAREST);
         if let Some(nearest) = others.get_mut(..nearest) {
@@ -66,12 +77,15 @@ impl Api {
     /// Returns the sources of the values that a tool needs, best source first.
     pub(crate) fn needed_values(&self, index: ToolIndex) -> impl Iterator<Item = NeededValue<'_>> {
         let parameters = &self.offered(index).operation.parameters;
-        self.search_index().needs(index.0).iter().filter_map(|need| {
-            Some(NeededValue {
-                argument: &parameters.get(usize::from(need.parameter))?.key,
-                source: ToolIndex(need.operation as usize),
+        self.search_index()
+            .needs(index.0)
+            .iter()
+            .filter_map(|need| {
+                Some(NeededValue {
+                    argument: &parameters.get(usize::from(need.parameter))?.key,
+                    source: ToolIndex(need.operation as usize),
+                })
             })
-        })
     }
 
     /// Returns the number of bytes that a result may take.

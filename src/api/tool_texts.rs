@@ -1,5 +1,5 @@
-//! The tools as clients get them: one text for all of them, of which each tool's is a slice. The list is sent to every client without
-//! a copy.
+//! The tools as clients get them: one text for all of them, of which each tool's is a slice. The
+//! list is sent to every client without a copy.
 
 use std::ops::Range;
 use std::sync::Arc;

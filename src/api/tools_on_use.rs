@@ -8,7 +8,8 @@ use super::{Api, ToolIndex};
 use crate::annotate::list::unfinished_tool::{FinishedParts, UnfinishedTool};
 
 impl Api {
-    /// Returns the tool at that index, made now if it does not exist; `None` if it was made at the start.
+    /// Returns the tool at that index, made now if it does not exist; `None` if it was made at the
+    /// start.
     pub(super) fn finished(&self, index: ToolIndex) -> Option<Arc<FinishedTool>> {
         let (_, bound) = self.at(index);
         bound.unfinished.as_ref()?;
@@ -30,16 +31,24 @@ impl Api {
     #[must_use]
     pub(crate) fn tool_json(&self, index: ToolIndex) -> String {
         let (_, bound) = self.at(index);
-        self.finished(index)
-            .map_or_else(|| bound.json.as_str().to_owned(), |finished| finished.json.clone())
+        self.finished(index).map_or_else(
+            || bound.json.as_str().to_owned(),
+            |finished| finished.json.clone(),
+        )
     }
 
     fn finish(&self, index: ToolIndex, bound: &BoundTool) -> FinishedTool {
         let (tool, _) = self.at(index);
         let operation = &bound.target.operation;
         let category = bound.category.as_deref();
-        let finish = |unfinished: &UnfinishedTool| unfinished.finish(tool, operation, category, self.document(), &self.inputs);
-        let FinishedParts { json, wire, warnings } = bound.unfinished.as_deref().map(finish).unwrap_or_default();
+        let finish = |unfinished: &UnfinishedTool| {
+            unfinished.finish(tool, operation, category, self.document(), &self.inputs)
+        };
+        let FinishedParts {
+            json,
+            wire,
+            warnings,
+        } = bound.unfinished.as_deref().map(finish).unwrap_or_default();
         for warning in warnings {
             tracing::warn!(tool = %tool.name, "{}: {warning}", operation.pointer);
         }

@@ -11,10 +11,13 @@ use crate::proxy::{CallError, Caller, ShownTool, ToolResult};
 impl Api {
     /// Returns true if a call of one of its operations may be done only after the first reply.
     pub(crate) fn may_wait(&self) -> bool {
-        self.bound.iter().any(|bound| bound.target.operation.may_wait())
+        self.bound
+            .iter()
+            .any(|bound| bound.target.operation.may_wait())
     }
 
-    /// Goes on waiting for the operation of a call of the tool at that place. With `is_look`, asks for its status once.
+    /// Goes on waiting for the operation of a call of the tool at that place. With `is_look`, asks
+    /// for its status once.
     pub(crate) async fn resume_at(
         self: &Arc<Self>,
         index: ToolIndex,
@@ -23,7 +26,11 @@ impl Api {
         caller: Caller,
         shown_tool: ShownTool<'_>,
     ) -> ToolResult {
-        end_call(self.at(index), self.resume(index, state, is_look, caller, shown_tool)).await
+        end_call(
+            self.at(index),
+            self.resume(index, state, is_look, caller, shown_tool),
+        )
+        .await
     }
 
     async fn resume(
@@ -37,9 +44,14 @@ impl Api {
         let (_, bound) = self.at(index);
         let route = self.proxy.route(&bound.target, &caller)?;
         let paths = Some(self.closed_paths());
-        let call = self
-            .proxy
-            .prepare(route, &bound.target, state.arguments.clone(), false, &caller, paths)?;
+        let call = self.proxy.prepare(
+            route,
+            &bound.target,
+            state.arguments.clone(),
+            false,
+            &caller,
+            paths,
+        )?;
         record_begin().await.map_err(|_| CallError::NotRecorded)?;
         let awaited = Box::pin(self.proxy.resume(&call, state, is_look)).await;
         Ok(Box::pin(self.proxy.finish_awaited(&call, awaited, shown_tool)).await)

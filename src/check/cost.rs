@@ -90,9 +90,18 @@ pub(crate) struct ClientCost {
 #[must_use]
 pub(crate) fn client_costs(tools: usize, tokens: usize) -> Vec<ClientCost> {
     let clients = [
-        (KnownClient::Claude, "--tools all (it searches among listed tools itself)"),
-        (KnownClient::ClaudeDesktop, "--tools all (it searches among listed tools itself)"),
-        (KnownClient::Codex, "--tools all (it searches among listed tools itself)"),
+        (
+            KnownClient::Claude,
+            "--tools all (it searches among listed tools itself)",
+        ),
+        (
+            KnownClient::ClaudeDesktop,
+            "--tools all (it searches among listed tools itself)",
+        ),
+        (
+            KnownClient::Codex,
+            "--tools all (it searches among listed tools itself)",
+        ),
         (
             KnownClient::OpenAi,
             "--tools all in ChatGPT, which searches itself; else --client openai",
@@ -144,7 +153,12 @@ pub(crate) fn largest_tools(api: &Api) -> Vec<ToolCost> {
 pub(crate) fn by_tag(api: &Api) -> Vec<TagCost> {
     let mut costs: HashMap<Option<&str>, (usize, usize)> = HashMap::new();
     for offered in api.iter() {
-        let mut tags: Vec<Option<&str>> = offered.operation.tags.iter().map(|tag| Some(tag.as_str())).collect();
+        let mut tags: Vec<Option<&str>> = offered
+            .operation
+            .tags
+            .iter()
+            .map(|tag| Some(tag.as_str()))
+            .collect();
         if tags.is_empty() {
             tags.push(None);
         }
@@ -170,7 +184,11 @@ pub(crate) fn by_tag(api: &Api) -> Vec<TagCost> {
 /// The cost of a tag in words, for people: `12 tools, about 3400 tokens`.
 #[must_use]
 pub(crate) fn tag_cost_text(cost: &TagCost) -> String {
-    format!("{}, about {}", counted(cost.tools, "tool"), counted(cost.tokens, "token"))
+    format!(
+        "{}, about {}",
+        counted(cost.tools, "tool"),
+        counted(cost.tokens, "token")
+    )
 }
 /// Cost of a richer kind of description.
 #[derive(Debug, Serialize)]
@@ -187,7 +205,10 @@ pub(crate) fn description_costs(api: &Api) -> Vec<DescriptionCost> {
     let mut added = [0; 2];
     for offered in api.iter() {
         let lengths = addition_lengths(api.document(), offered.operation, &mut replies);
-        added.iter_mut().zip(lengths).for_each(|(sum, length)| *sum += length);
+        added
+            .iter_mut()
+            .zip(lengths)
+            .for_each(|(sum, length)| *sum += length);
     }
     let costs = ["brief", "full"].into_iter().zip(added);
     let cost = |(describe, added): (&'static str, usize)| DescriptionCost {

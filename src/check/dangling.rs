@@ -1,4 +1,5 @@
-//! References without a target in all parts of a document: those in replies are not reported by other checks.
+//! References without a target in all parts of a document: those in replies are not reported by
+//! other checks.
 
 use std::collections::HashSet;
 
@@ -15,14 +16,18 @@ pub(super) struct DanglingReferences<'d> {
     /// Those that other diagnostics report are left out.
     others: &'d [Diagnostic],
     seen: HashSet<String>,
-    /// The references that were looked up, if the same text means the same everywhere: no schema has a base of its own.
+    /// The references that were looked up, if the same text means the same everywhere: no schema
+    /// has a base of its own.
     looked_up: Option<HashSet<String>>,
     pub(super) found: Vec<Diagnostic>,
 }
 
 impl<'d> DanglingReferences<'d> {
     pub(super) fn new(document: &'d Document, others: &'d [Diagnostic]) -> Self {
-        let has_ids = document.files().iter().any(|file| file.text().contains("\"$id\""));
+        let has_ids = document
+            .files()
+            .iter()
+            .any(|file| file.text().contains("\"$id\""));
         Self {
             document,
             others,
@@ -50,7 +55,10 @@ impl<'d> DanglingReferences<'d> {
             && !self.others.iter().any(|other| other.message.contains(&why))
         {
             let place = object.place_of("$ref");
-            let mut diagnostic = Diagnostic::warning(place, format!("{why}; its target is not described to clients"));
+            let mut diagnostic = Diagnostic::warning(
+                place,
+                format!("{why}; its target is not described to clients"),
+            );
             diagnostic.span = object.get("$ref").map(Node::span);
             self.found.push(diagnostic);
         }

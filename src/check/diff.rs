@@ -60,19 +60,35 @@ pub(crate) fn facts_of(api: &Api) -> Vec<ToolFacts> {
 /// All changes, what breaks first.
 pub(crate) fn compare(old: &[ToolFacts], new: &[ToolFacts]) -> Vec<ToolChange> {
     let mut changes = Vec::new();
-    let by_operation = |tools: &[ToolFacts], wanted: &ToolFacts| tools.iter().find(|tool| tool.operation == wanted.operation).cloned();
-    let by_name = |tools: &[ToolFacts], wanted: &ToolFacts| tools.iter().find(|tool| tool.name == wanted.name).cloned();
+    let by_operation = |tools: &[ToolFacts], wanted: &ToolFacts| {
+        tools
+            .iter()
+            .find(|tool| tool.operation == wanted.operation)
+            .cloned()
+    };
+    let by_name = |tools: &[ToolFacts], wanted: &ToolFacts| {
+        tools.iter().find(|tool| tool.name == wanted.name).cloned()
+    };
     for before in old {
         match (by_name(new, before), by_operation(new, before)) {
             (Some(after), _) => {
                 if after.operation != before.operation {
-                    let moved = format!("calls {} instead of {}", one_line(&after.operation), one_line(&before.operation));
+                    let moved = format!(
+                        "calls {} instead of {}",
+                        one_line(&after.operation),
+                        one_line(&before.operation)
+                    );
                     push(&mut changes, Impact::Risk, &after.name, moved);
                 }
                 compare_tool(before, &after, &mut changes);
             }
             (None, Some(after)) => {
-                push(&mut changes, Impact::Breaking, &after.name, format!("was called {}", before.name));
+                push(
+                    &mut changes,
+                    Impact::Breaking,
+                    &after.name,
+                    format!("was called {}", before.name),
+                );
                 compare_tool(before, &after, &mut changes);
             }
             (None, None) => push(
@@ -86,7 +102,11 @@ pub(crate) fn compare(old: &[ToolFacts], new: &[ToolFacts]) -> Vec<ToolChange> {
     for after in new {
         if by_name(old, after).is_none() && by_operation(old, after).is_none() {
             let [read_only, ..] = after.hints;
-            let impact = if read_only { Impact::Compatible } else { Impact::Risk };
+            let impact = if read_only {
+                Impact::Compatible
+            } else {
+                Impact::Risk
+            };
             let kind = if read_only { "read-only" } else { "it writes" };
             push(
                 &mut changes,
@@ -113,7 +133,12 @@ fn compare_tool(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolCha
     compare_hints(before, after, changes);
     compare_input(before, after, changes);
     if before.description != after.description {
-        push(changes, Impact::Compatible, &after.name, "its description changed".into());
+        push(
+            changes,
+            Impact::Compatible,
+            &after.name,
+            "its description changed".into(),
+        );
     }
 }
 
@@ -135,7 +160,8 @@ fn compare_input(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolCh
     }
 }
 
-/// Clients have lists of tools that run without a question: a hint that became more careful takes a tool off such a list.
+/// Clients have lists of tools that run without a question: a hint that became more careful takes a
+/// tool off such a list.
 fn compare_hints(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolChange>) {
     for ((was, is), hint) in before.hints.into_iter().zip(after.hints).zip(Hint::ALL) {
         if was == is {
@@ -148,7 +174,12 @@ fn compare_hints(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolCh
                 push(changes, Impact::Risk, &after.name, "it writes now".into());
             }
         } else {
-            push(changes, Impact::Risk, &after.name, format!("{said}, which is less careful"));
+            push(
+                changes,
+                Impact::Risk,
+                &after.name,
+                format!("{said}, which is less careful"),
+            );
         }
     }
 }
@@ -176,16 +207,24 @@ mod tests {
             name: "b".into(),
             ..before.clone()
         };
-        let [change] = compare(std::slice::from_ref(&before), &[renamed]).try_into().unwrap();
-        assert_eq!((change.impact, change.change.as_str()), (Impact::Breaking, "was called a"));
+        let [change] = compare(std::slice::from_ref(&before), &[renamed])
+            .try_into()
+            .unwrap();
+        assert_eq!(
+            (change.impact, change.change.as_str()),
+            (Impact::Breaking, "was called a")
+        );
         let writing = ToolFacts {
             hints: [false, true, true, true],
             ..before.clone()
         };
-        let impacts: Vec<Impact> = compare(std::slice::from_ref(&before), std::slice::from_ref(&writing))
-            .iter()
-            .map(|change| change.impact)
-            .collect();
+        let impacts: Vec<Impact> = compare(
+            std::slice::from_ref(&before),
+            std::slice::from_ref(&writing),
+        )
+        .iter()
+        .map(|change| change.impact)
+        .collect();
         assert_eq!(impacts, [Impact::Breaking, Impact::Breaking, Impact::Risk]);
         let impacts: Vec<Impact> = compare(&[writing], std::slice::from_ref(&before))
             .iter()

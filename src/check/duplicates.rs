@@ -16,13 +16,21 @@ pub(super) fn add_duplicate_keys(object: &WalkedObject<'_, '_>, found: &mut Vec<
         return;
     }
     let mut add = |member: &WalkedMember<'_>| {
-        let mut diagnostic = Diagnostic::warning(object.place_of(&member.key), "this key is written twice; the last one counts");
+        let mut diagnostic = Diagnostic::warning(
+            object.place_of(&member.key),
+            "this key is written twice; the last one counts",
+        );
         diagnostic.span = Some(object.value(member).span());
         found.push(diagnostic);
     };
     if object.members.len() <= MAX_COMPARED_MEMBERS {
         for (index, member) in object.members.iter().enumerate() {
-            if object.members.iter().take(index).any(|other| other.key == member.key) {
+            if object
+                .members
+                .iter()
+                .take(index)
+                .any(|other| other.key == member.key)
+            {
                 add(member);
             }
         }

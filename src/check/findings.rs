@@ -83,10 +83,15 @@ impl UnplacedFinding {
     }
 }
 
-/// Returns findings about the document: values that were read differently from how they are written, repeated and misspelled keys,
-/// references without a target, and schemas that are checked more loosely.
+/// Returns findings about the document: values that were read differently from how they are
+/// written, repeated and misspelled keys, references without a target, and schemas that are checked
+/// more loosely.
 pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Vec<UnplacedFinding> {
-    let (mut twice, mut misspelled, mut dangling) = (Vec::new(), Vec::new(), DanglingReferences::new(document, diagnostics));
+    let (mut twice, mut misspelled, mut dangling) = (
+        Vec::new(),
+        Vec::new(),
+        DanglingReferences::new(document, diagnostics),
+    );
     let mut loosened = LoosenedChoices::default();
     let version = document.version();
     for (number, file) in (0..).zip(document.files()) {
@@ -106,11 +111,15 @@ pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Ve
         .cloned()
         .chain(found.into_iter().flatten())
         .chain(loosened.diagnostic());
-    all.map(|diagnostic| UnplacedFinding::new("document", diagnostic)).collect()
+    all.map(|diagnostic| UnplacedFinding::new("document", diagnostic))
+        .collect()
 }
 
 /// Returns findings about a tool for the client.
-pub(super) fn of_client(offered: &OfferedTool<'_>, profile: &ClientProfile) -> Vec<UnplacedFinding> {
+pub(super) fn of_client(
+    offered: &OfferedTool<'_>,
+    profile: &ClientProfile,
+) -> Vec<UnplacedFinding> {
     let mut messages = Vec::new();
     let name = &offered.tool.name;
     if name.len() > profile.max_name_bytes {
@@ -128,7 +137,8 @@ pub(super) fn of_client(offered: &OfferedTool<'_>, profile: &ClientProfile) -> V
         ));
     }
     let place = &offered.operation.pointer;
-    let finding = |message| UnplacedFinding::new("client", Diagnostic::warning(place.clone(), message));
+    let finding =
+        |message| UnplacedFinding::new("client", Diagnostic::warning(place.clone(), message));
     messages.into_iter().map(finding).collect()
 }
 
@@ -175,7 +185,11 @@ pub(super) fn of_missing_tools(api: &Api) -> Option<UnplacedFinding> {
 }
 
 /// Returns findings about the whole list for the client.
-pub(super) fn of_list(tools: usize, tokens: usize, profile: &ClientProfile) -> impl Iterator<Item = UnplacedFinding> {
+pub(super) fn of_list(
+    tools: usize,
+    tokens: usize,
+    profile: &ClientProfile,
+) -> impl Iterator<Item = UnplacedFinding> {
     let warnings = list_warnings(tools, tokens, profile).into_iter();
     warnings.map(|message| UnplacedFinding::new("client", Diagnostic::warning("#", message)))
 }
@@ -187,20 +201,32 @@ pub(super) fn placed(mut found: Vec<UnplacedFinding>, api: &Api) -> Vec<Finding>
         .filter_map(|offered| Some((offered.operation.pointer.as_str(), offered.operation.span?)))
         .collect();
     for UnplacedFinding { diagnostic, .. } in &mut found {
-        diagnostic.span = diagnostic.span.or_else(|| spans.get(diagnostic.pointer.as_str()).copied());
+        diagnostic.span = diagnostic
+            .span
+            .or_else(|| spans.get(diagnostic.pointer.as_str()).copied());
     }
-    let places = api
-        .document()
-        .places_of(&found.iter().map(|found| &found.diagnostic).collect::<Vec<_>>());
+    let places = api.document().places_of(
+        &found
+            .iter()
+            .map(|found| &found.diagnostic)
+            .collect::<Vec<_>>(),
+    );
     let places: Vec<Option<(String, usize, usize)>> = places
         .into_iter()
         .map(|place| place.map(|(file, line, column)| (file.to_owned(), line, column)))
         .collect();
-    found.into_iter().zip(places).map(|(found, place)| finding(found, place)).collect()
+    found
+        .into_iter()
+        .zip(places)
+        .map(|(found, place)| finding(found, place))
+        .collect()
 }
 
 fn finding(found: UnplacedFinding, place: Option<(String, usize, usize)>) -> Finding {
-    let (line, column) = (place.as_ref().map(|(_, line, _)| *line), place.as_ref().map(|(.., column)| *column));
+    let (line, column) = (
+        place.as_ref().map(|(_, line, _)| *line),
+        place.as_ref().map(|(.., column)| *column),
+    );
     Finding {
         level: found.diagnostic.severity,
         rule: found.rule,

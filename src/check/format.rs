@@ -25,11 +25,18 @@ pub(crate) fn report_as_text(report: &Report) -> String {
     push_findings(&mut out, report);
     push_costs(&mut out, report);
     push_credentials(&mut out, report);
-    report.tenants.iter().for_each(|line| out.push_str(&format!("{line}\n")));
+    report
+        .tenants
+        .iter()
+        .for_each(|line| out.push_str(&format!("{line}\n")));
     match suggested_rules(report).count() {
         0 => {}
         rules => {
-            let _ = writeln!(out, "{} for these hints: --format rules prints them", counted(rules, "rule"));
+            let _ = writeln!(
+                out,
+                "{} for these hints: --format rules prints them",
+                counted(rules, "rule")
+            );
         }
     }
     let _ = writeln!(
@@ -46,35 +53,61 @@ pub(crate) fn report_as_text(report: &Report) -> String {
 fn push_findings(out: &mut String, report: &Report) {
     let kinds = kinds_of(&report.findings);
     for kind in kinds.iter().take(MAX_KINDS) {
-        let Some((first, others)) = kind.split_first() else { continue };
+        let Some((first, others)) = kind.split_first() else {
+            continue;
+        };
         let place = finding_place(report, first);
-        let _ = write!(out, "{}: {place}: {}", severity_word(first.level), one_line(&first.message));
+        let _ = write!(
+            out,
+            "{}: {place}: {}",
+            severity_word(first.level),
+            one_line(&first.message)
+        );
         if !others.is_empty() {
             let places: Vec<String> = others
                 .iter()
                 .take(MAX_PLACES)
                 .map(|finding| finding_place(report, finding))
                 .collect();
-            let more = if others.len() > MAX_PLACES { ", …" } else { "" };
-            let _ = write!(out, " (and {} more like this: {}{more})", others.len(), places.join(", "));
+            let more = if others.len() > MAX_PLACES {
+                ", …"
+            } else {
+                ""
+            };
+            let _ = write!(
+                out,
+                " (and {} more like this: {}{more})",
+                others.len(),
+                places.join(", ")
+            );
         }
         out.push('\n');
     }
     if kinds.len() > MAX_KINDS {
         let hidden: usize = kinds.iter().skip(MAX_KINDS).map(Vec::len).sum();
-        let _ = writeln!(out, "and {} more; --format json shows all", counted(hidden, "finding"));
+        let _ = writeln!(
+            out,
+            "and {} more; --format json shows all",
+            counted(hidden, "finding")
+        );
     }
     if !kinds.is_empty() {
         out.push('\n');
     }
 }
 
-/// The findings by kind, in their order: messages that differ only in names, numbers and paths are of one kind.
+/// The findings by kind, in their order: messages that differ only in names, numbers and paths are
+/// of one kind.
 fn kinds_of(findings: &[Finding]) -> Vec<Vec<&Finding>> {
     let mut kinds: Vec<Vec<&Finding>> = Vec::new();
     let mut known: HashMap<(Severity, &str, Option<&str>, String), usize> = HashMap::new();
     for finding in findings {
-        let key = (finding.level, finding.rule, finding.word, message_pattern(&finding.message));
+        let key = (
+            finding.level,
+            finding.rule,
+            finding.word,
+            message_pattern(&finding.message),
+        );
         let index = *known.entry(key).or_insert(kinds.len());
         match kinds.get_mut(index) {
             Some(kind) => kind.push(finding),
@@ -84,7 +117,8 @@ fn kinds_of(findings: &[Finding]) -> Vec<Vec<&Finding>> {
     kinds
 }
 
-/// A message without what is quoted or in brackets, and without words that are methods, paths or numbers.
+/// A message without what is quoted or in brackets, and without words that are methods, paths or
+/// numbers.
 fn message_pattern(message: &str) -> String {
     let is_fixed = |word: &&str| {
         let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
@@ -92,7 +126,12 @@ fn message_pattern(message: &str) -> String {
         !has_digit && !is_method && !word.starts_with(['/', '#', '(', '\''])
     };
     let unquoted: Vec<&str> = message.split('`').step_by(2).collect();
-    unquoted.join(" ").split_whitespace().filter(is_fixed).collect::<Vec<_>>().join(" ")
+    unquoted
+        .join(" ")
+        .split_whitespace()
+        .filter(is_fixed)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn push_costs(out: &mut String, report: &Report) {
@@ -103,14 +142,23 @@ fn push_costs(out: &mut String, report: &Report) {
         counted(report.tools, "tool"),
         report.read_only
     );
-    let (bytes, tokens) = (counted(report.bytes, "byte"), counted(report.tokens, "token"));
+    let (bytes, tokens) = (
+        counted(report.bytes, "byte"),
+        counted(report.tokens, "token"),
+    );
     let _ = writeln!(out, "tools/list takes {bytes}, about {tokens}");
     if let Some(client) = &report.client {
         let _ = writeln!(out, "{client}");
     }
     let costs = report.descriptions.iter().filter(|cost| cost.tokens > 0);
     let costs: Vec<String> = costs
-        .map(|cost| format!("`--describe {}` about {}", cost.describe, counted(cost.tokens, "token")))
+        .map(|cost| {
+            format!(
+                "`--describe {}` about {}",
+                cost.describe,
+                counted(cost.tokens, "token")
+            )
+        })
         .collect();
     if !costs.is_empty() {
         let _ = writeln!(out, "richer descriptions add: {}", costs.join(", "));
@@ -125,7 +173,10 @@ fn push_costs(out: &mut String, report: &Report) {
         out.push_str("by tag, with the flag that offers one of them:\n");
         for cost in report.by_tag.iter().take(MAX_TAGS) {
             let flag = match &cost.include {
-                Some(pattern) => format!("--tool-include '{}'", one_line(pattern).replace('\'', "'\\''")),
+                Some(pattern) => format!(
+                    "--tool-include '{}'",
+                    one_line(pattern).replace('\'', "'\\''")
+                ),
                 None => "(no tag)".to_owned(),
             };
             let _ = writeln!(out, "  {flag}: {}", tag_cost_text(cost));
@@ -150,7 +201,13 @@ fn push_credentials(out: &mut String, report: &Report) {
     if !report.credentials.is_empty() {
         out.push_str("the API asks for credentials:\n");
         for need in &report.credentials {
-            let _ = writeln!(out, "  `{}`, of {}: {}", need.scheme, counted(need.tools, "tool"), need.setting);
+            let _ = writeln!(
+                out,
+                "  `{}`, of {}: {}",
+                need.scheme,
+                counted(need.tools, "tool"),
+                need.setting
+            );
         }
     }
     if !report.as_user.is_empty() {
@@ -165,7 +222,10 @@ fn push_credentials(out: &mut String, report: &Report) {
 }
 
 fn suggested_rules(report: &Report) -> impl Iterator<Item = &str> {
-    report.findings.iter().filter_map(|finding| finding.suggestion.as_deref())
+    report
+        .findings
+        .iter()
+        .filter_map(|finding| finding.suggestion.as_deref())
 }
 
 /// Writes all suggested rules, as the configuration file has them.
@@ -208,12 +268,24 @@ pub(crate) fn github(report: &Report) -> String {
                 .replace(':', "%3A")
                 .replace(',', "%2C")
         };
-        let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
-        let _ = write!(out, "::{word} file={}", property(finding.file.as_deref().unwrap_or(&report.source)));
+        let data = |text: &str| {
+            text.replace('%', "%25")
+                .replace('\r', "%0D")
+                .replace('\n', "%0A")
+        };
+        let _ = write!(
+            out,
+            "::{word} file={}",
+            property(finding.file.as_deref().unwrap_or(&report.source))
+        );
         if let (Some(line), Some(column)) = (finding.line, finding.column) {
             let _ = write!(out, ",line={line},col={column}");
         }
-        let _ = writeln!(out, "::{}", data(&format!("{}: {}", finding.pointer, finding.whole_message())));
+        let _ = writeln!(
+            out,
+            "::{}",
+            data(&format!("{}: {}", finding.pointer, finding.whole_message()))
+        );
     }
     out
 }
@@ -223,8 +295,13 @@ pub(crate) fn github(report: &Report) -> String {
 pub(crate) fn sarif(report: &Report) -> String {
     let result = |finding: &Finding| {
         let mut location = json!({ "artifactLocation": { "uri": uri(finding.file.as_deref().unwrap_or(&report.source)) } });
-        if let (Some(line), Some(column), Value::Object(location)) = (finding.line, finding.column, &mut location) {
-            location.insert("region".into(), json!({ "startLine": line, "startColumn": column }));
+        if let (Some(line), Some(column), Value::Object(location)) =
+            (finding.line, finding.column, &mut location)
+        {
+            location.insert(
+                "region".into(),
+                json!({ "startLine": line, "startColumn": column }),
+            );
         }
         json!({
             "ruleId": finding.rule,
@@ -235,7 +312,10 @@ pub(crate) fn sarif(report: &Report) -> String {
     };
     let rule = |(id, text): (&str, &str)| json!({ "id": id, "shortDescription": { "text": text } });
     let rules = [
-        ("document", "What the document says cannot be served as it is"),
+        (
+            "document",
+            "What the document says cannot be served as it is",
+        ),
         ("client", "What a client would hide or refuse"),
         ("annotation", "A name that contradicts its method"),
     ];
@@ -252,7 +332,12 @@ pub(crate) fn sarif(report: &Report) -> String {
 
 /// A path as a URI reference (SARIF 2.1.0 section 3.4.3); a URL stays one.
 fn uri(source: &str) -> String {
-    const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    const KEPT: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'/')
+        .remove(b'-')
+        .remove(b'.')
+        .remove(b'_')
+        .remove(b'~');
     if source.starts_with("http://") || source.starts_with("https://") {
         source.to_owned()
     } else {

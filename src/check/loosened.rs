@@ -14,14 +14,20 @@ pub(super) struct LoosenedChoices {
 
 impl LoosenedChoices {
     pub(super) fn add(&mut self, object: &WalkedObject<'_, '_>) {
-        let choice = object.get("oneOf").filter(|choice| choice.text().starts_with('['));
+        let choice = object
+            .get("oneOf")
+            .filter(|choice| choice.text().starts_with('['));
         let Some(choice) = choice.filter(|_| object.kind == Some(ObjectKind::SCHEMA)) else {
             return;
         };
         self.count += 1;
         let span = choice.span();
         let is_first = |first: Span| (span.file, span.start) < (first.file, first.start);
-        if self.first.as_ref().is_none_or(|(first, _)| is_first(*first)) {
+        if self
+            .first
+            .as_ref()
+            .is_none_or(|(first, _)| is_first(*first))
+        {
             self.first = Some((span, object.place_of("oneOf")));
         }
     }

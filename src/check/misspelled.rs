@@ -1,5 +1,5 @@
-//! Keys of a document that are not read although they look as if they were: misspelled ones, such as `pots` for `post`, and those
-//! of another version. Nothing else speaks of them.
+//! Keys of a document that are not read although they look as if they were: misspelled ones, such
+//! as `pots` for `post`, and those of another version. Nothing else speaks of them.
 
 use super::object_kind::{ObjectKind, is_extension};
 use super::walk::WalkedObject;
@@ -9,8 +9,13 @@ use crate::spec::document::Version;
 /// More of them say nothing new.
 const MAX_MISSPELLED_KEYS: usize = 100;
 
-/// Adds the keys of an object that are misspelled, each with the key that was meant, and those of another version.
-pub(super) fn add_misspelled_keys(object: &WalkedObject<'_, '_>, version: Version, found: &mut Vec<Diagnostic>) {
+/// Adds the keys of an object that are misspelled, each with the key that was meant, and those of
+/// another version.
+pub(super) fn add_misspelled_keys(
+    object: &WalkedObject<'_, '_>,
+    version: Version,
+    found: &mut Vec<Diagnostic>,
+) {
     let Some(kind) = object.kind.filter(|_| found.len() < MAX_MISSPELLED_KEYS) else {
         return;
     };
@@ -28,11 +33,20 @@ pub(super) fn add_misspelled_keys(object: &WalkedObject<'_, '_>, version: Versio
 }
 
 /// Explains an unknown key by the known one that it is similar to; `None` if there is none.
-fn explain_unknown_key(key: &str, kind: ObjectKind, object: &WalkedObject<'_, '_>, version: Version) -> Option<String> {
+fn explain_unknown_key(
+    key: &str,
+    kind: ObjectKind,
+    object: &WalkedObject<'_, '_>,
+    version: Version,
+) -> Option<String> {
     if let Some(version) = version_of_key(key, kind) {
-        return Some(format!("`{key}` is a key of {} in {version} and is ignored here", kind.name()));
+        return Some(format!(
+            "`{key}` is a key of {} in {version} and is ignored here",
+            kind.name()
+        ));
     }
-    let meant = nearest_key(key, kind.known_keys(version)).filter(|meant| object.get(meant).is_none())?;
+    let meant =
+        nearest_key(key, kind.known_keys(version)).filter(|meant| object.get(meant).is_none())?;
     Some(format!(
         "`{key}` is not a key of {} and is ignored; did you mean `{meant}`?",
         kind.name()
@@ -57,6 +71,12 @@ fn nearest_key(key: &str, known: impl Iterator<Item = &'static str>) -> Option<&
     let distance = |known: &&str| strsim::osa_distance(&written, &plain(known));
     let nearest = known.map(|known| (distance(&known), known)).min();
     nearest
-        .filter(|(distance, _)| *distance * 4 <= written.chars().count().max(4 * usize::from(written.len() > 2)))
+        .filter(|(distance, _)| {
+            *distance * 4
+                <= written
+                    .chars()
+                    .count()
+                    .max(4 * usize::from(written.len() > 2))
+        })
         .map(|(_, known)| known)
 }

@@ -2,8 +2,10 @@
 //!
 //! # Adding a finding
 //!
-//! - What `serve` reports as well is a `Diagnostic` of the code that reads the document; `check` shows all of them.
-//! - Other findings are made by `of_document`, `of_client`, `of_hints` or `of_list` in `check/findings.rs`.
+//! - What `serve` reports as well is a `Diagnostic` of the code that reads the document; `check`
+//!   shows all of them.
+//! - Other findings are made by `of_document`, `of_client`, `of_hints` or `of_list` in
+//!   `check/findings.rs`.
 //! - A new field of `Finding` is written in `check/format.rs`.
 //! - A test in `tests/it/documents/check_findings.rs`.
 
@@ -69,7 +71,8 @@ pub(crate) struct Report {
     pub as_user: Vec<String>,
     /// Warnings of `serve` at its start.
     pub warnings: Vec<String>,
-    /// Errors first, then warnings, then notes; in each, first what looks more dangerous than it is served as.
+    /// Errors first, then warnings, then notes; in each, first what looks more dangerous than it is
+    /// served as.
     pub findings: Vec<Finding>,
 }
 
@@ -88,14 +91,23 @@ impl Report {
     /// Returns the number of findings of that severity.
     #[must_use]
     pub(crate) fn count(&self, severity: Severity) -> usize {
-        self.findings.iter().filter(|finding| finding.level == severity).count()
+        self.findings
+            .iter()
+            .filter(|finding| finding.level == severity)
+            .count()
     }
 }
 
-/// Looks at an API and at what was found while it was built, with the eyes of a client. The length of the list is judged if the tools are
-/// listed, and not if the server `searches`.
+/// Looks at an API and at what was found while it was built, with the eyes of a client. The length
+/// of the list is judged if the tools are listed, and not if the server `searches`.
 #[must_use]
-pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profile: &ClientProfile, searches: bool) -> Report {
+pub(crate) fn check(
+    source: String,
+    api: &Api,
+    diagnostics: &[Diagnostic],
+    profile: &ClientProfile,
+    searches: bool,
+) -> Report {
     let tokens = cost::list_tokens(api);
     let mut findings = findings::of_document(api.document(), diagnostics);
     for offered in api.iter() {
@@ -113,7 +125,10 @@ pub(crate) fn check(source: String, api: &Api, diagnostics: &[Diagnostic], profi
         source,
         title: one_line(api.document().title()),
         tools: api.tools().len(),
-        read_only: api.iter().filter(|offered| offered.hints.is_read_only()).count(),
+        read_only: api
+            .iter()
+            .filter(|offered| offered.hints.is_read_only())
+            .count(),
         bytes: cost::list_bytes(api),
         tokens,
         descriptions: cost::description_costs(api),
@@ -143,7 +158,12 @@ pub(crate) struct SchemeUse {
 }
 
 /// The schemes of the document, and how tools use them, by name.
-pub(crate) fn used_schemes(api: &Api) -> (BTreeMap<String, SecurityScheme>, BTreeMap<String, SchemeUse>) {
+pub(crate) fn used_schemes(
+    api: &Api,
+) -> (
+    BTreeMap<String, SecurityScheme>,
+    BTreeMap<String, SchemeUse>,
+) {
     // Their faults were reported when the API was built.
     let (schemes, mut told) = security::schemes(api.document());
     let mut requirements = Requirements::new(api.document(), &schemes, &mut told);
@@ -156,7 +176,9 @@ pub(crate) fn used_schemes(api: &Api) -> (BTreeMap<String, SecurityScheme>, BTre
         names.dedup();
         for name in names {
             used.entry(name.clone()).or_default().tools += 1;
-            let is_in_all = needs.iter().all(|alternative| alternative.iter().any(|(other, _)| other == name));
+            let is_in_all = needs
+                .iter()
+                .all(|alternative| alternative.iter().any(|(other, _)| other == name));
             *always.entry(name.clone()).or_default() += usize::from(is_in_all);
         }
     }
@@ -175,9 +197,14 @@ fn called_as_user(api: &Api) -> Vec<String> {
     let line = |((scheme, scopes), count): ((&str, Option<&str>), usize)| {
         let scopes = match scopes {
             Some(scopes) => format!("the scopes `{}`", one_line(scopes)),
-            None => "no scopes: what the user's token then allows, the token endpoint decides".to_owned(),
+            None => "no scopes: what the user's token then allows, the token endpoint decides"
+                .to_owned(),
         };
-        format!("`{}`, of {} asks for {scopes}", one_line(scheme), counted(count, "tool"))
+        format!(
+            "`{}`, of {} asks for {scopes}",
+            one_line(scheme),
+            counted(count, "tool")
+        )
     };
     counts.into_iter().map(line).collect()
 }

@@ -38,12 +38,17 @@ static KEYS: LazyLock<Vec<KnownKeys>> = LazyLock::new(|| {
     let mut keys = vec![KnownKeys::default(); NAMES.len()];
     for line in OBJECT_KEYS.lines().filter(|line| !line.starts_with('#')) {
         let mut words = line.split(' ');
-        let (Some(kind), Some(versions)) = (words.next().and_then(ObjectKind::named), words.next()) else {
+        let (Some(kind), Some(versions)) = (words.next().and_then(ObjectKind::named), words.next())
+        else {
             continue;
         };
-        let Some(keys) = keys.get_mut(kind.0) else { continue };
+        let Some(keys) = keys.get_mut(kind.0) else {
+            continue;
+        };
         for word in words {
-            let (key, below) = word.split_once(':').map_or((word, None), |(key, below)| (key, Some(below)));
+            let (key, below) = word
+                .split_once(':')
+                .map_or((word, None), |(key, below)| (key, Some(below)));
             let below = below.and_then(|below| {
                 let kind = below.trim_start_matches('*');
                 Some((ObjectKind::named(kind)?, below.len() - kind.len()))
@@ -68,7 +73,8 @@ impl ObjectKind {
         NAMES.get(self.0).map_or("", |(_, name)| name)
     }
 
-    /// Returns the kind of the objects below a key; `None` if the object has no such key in that version.
+    /// Returns the kind of the objects below a key; `None` if the object has no such key in that
+    /// version.
     pub(super) fn below(self, key: &str, version: Version) -> Option<ObjectsBelow> {
         let (versions, below) = KEYS.get(self.0)?.get(key).copied().unwrap_or_default();
         if has_version(versions, version) {
@@ -76,7 +82,10 @@ impl ObjectKind {
         }
         // A parameter of 2.0 is its own schema.
         let is_schema = self == Self::PARAMETER && version == Version::V2_0;
-        match is_schema.then(|| Self::SCHEMA.below(key, version)).flatten() {
+        match is_schema
+            .then(|| Self::SCHEMA.below(key, version))
+            .flatten()
+        {
             None if KEYS_OF_ALL.contains(&key) => Some(None),
             below => below,
         }
@@ -89,7 +98,11 @@ impl ObjectKind {
 
     /// The keys that the object may have in that version.
     pub(super) fn known_keys(self, version: Version) -> impl Iterator<Item = &'static str> {
-        let own = KEYS.get(self.0).into_iter().chain(KEYS.get(Self::SCHEMA.0)).flatten();
+        let own = KEYS
+            .get(self.0)
+            .into_iter()
+            .chain(KEYS.get(Self::SCHEMA.0))
+            .flatten();
         let keys = own.map(|(key, _)| *key).chain(KEYS_OF_ALL);
         keys.filter(move |key| self.has_key(key, version))
     }
@@ -126,7 +139,10 @@ mod tests {
                 "{line}"
             );
             for word in words.filter_map(|word| word.split_once(':')) {
-                assert!(ObjectKind::named(word.1.trim_start_matches('*')).is_some(), "{line}");
+                assert!(
+                    ObjectKind::named(word.1.trim_start_matches('*')).is_some(),
+                    "{line}"
+                );
             }
         }
     }

@@ -1,5 +1,5 @@
-//! The arguments that an old version of a tool accepted, and a new one does not: those that are gone, required now, or take fewer types
-//! or listed values. Other keywords are not compared.
+//! The arguments that an old version of a tool accepted, and a new one does not: those that are
+//! gone, required now, or take fewer types or listed values. Other keywords are not compared.
 
 use std::collections::BTreeSet;
 
@@ -32,29 +32,44 @@ pub(super) fn narrowed_arguments(old: &Value, new: &Value) -> Vec<String> {
 impl<'s> SchemaComparison<'s> {
     fn compare(&mut self, old: &'s Value, new: &'s Value, path: &str, depth: usize) {
         let (old, new) = (resolve(self.roots.0, old), resolve(self.roots.1, new));
-        let is_new = self.compared.insert((std::ptr::from_ref(old), std::ptr::from_ref(new)));
+        let is_new = self
+            .compared
+            .insert((std::ptr::from_ref(old), std::ptr::from_ref(new)));
         if !is_new || old == new || depth > MAX_DEPTH {
             return;
         }
-        let is_accepted =
-            |kind: &&str| types_of(new).is_none_or(|after| after.contains(kind) || (*kind == "integer" && after.contains(&"number")));
+        let is_accepted = |kind: &&str| {
+            types_of(new).is_none_or(|after| {
+                after.contains(kind) || (*kind == "integer" && after.contains(&"number"))
+            })
+        };
         if types_of(old).is_some_and(|before| !before.iter().all(is_accepted)) {
-            self.narrowed.push(format!("`{}` takes fewer types", one_line(path)));
+            self.narrowed
+                .push(format!("`{}` takes fewer types", one_line(path)));
         }
-        let is_listed = |after: &[Value]| values_of(old).is_some_and(|before| before.iter().all(|value| after.contains(value)));
+        let is_listed = |after: &[Value]| {
+            values_of(old).is_some_and(|before| before.iter().all(|value| after.contains(value)))
+        };
         if values_of(new).is_some_and(|after| !is_listed(after)) {
-            self.narrowed.push(format!("`{}` takes fewer values", one_line(path)));
+            self.narrowed
+                .push(format!("`{}` takes fewer values", one_line(path)));
         }
         for name in required_of(new).difference(&required_of(old)) {
-            self.narrowed.push(format!("`{}` is required now", one_line(&inside(path, name))));
+            self.narrowed.push(format!(
+                "`{}` is required now",
+                one_line(&inside(path, name))
+            ));
         }
         let members = |schema: &'s Value| schema.get("properties").and_then(Value::as_object);
         for (name, before) in members(old).into_iter().flatten() {
             let inner = inside(path, name);
             match members(new).and_then(|after| after.get(name)) {
                 Some(after) => self.compare(before, after, &inner, depth + 1),
-                // Arguments that the tool does not name are refused; other objects without properties take any.
-                None if path.is_empty() || members(new).is_some() => self.narrowed.push(format!("`{}` is gone", one_line(&inner))),
+                // Arguments that the tool does not name are refused; other objects without
+                // properties take any.
+                None if path.is_empty() || members(new).is_some() => self
+                    .narrowed
+                    .push(format!("`{}` is gone", one_line(&inner))),
                 None => {}
             }
         }
@@ -87,7 +102,11 @@ fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
 
 /// The properties that a schema requires.
 fn required_of(schema: &Value) -> BTreeSet<&str> {
-    let names = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let names = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     names.filter_map(Value::as_str).collect()
 }
 

@@ -1,5 +1,5 @@
-//! One pass over the text of a file that shows each of its objects, with the kind of those that are known. Opening a document level by
-//! level reads each text as often as it is deep.
+//! One pass over the text of a file that shows each of its objects, with the kind of those that are
+//! known. Opening a document level by level reads each text as often as it is deep.
 
 use std::borrow::Cow;
 
@@ -60,7 +60,8 @@ struct Walk<'t> {
     members: Vec<WalkedMember<'t>>,
 }
 
-/// Calls `visit` with each object of the text of a file, the inner ones first. The kind of its root is given if it is known.
+/// Calls `visit` with each object of the text of a file, the inner ones first. The kind of its root
+/// is given if it is known.
 pub(super) fn each_object<'t>(
     (text, file): (&'t str, u32),
     root: Option<ObjectKind>,
@@ -79,7 +80,11 @@ pub(super) fn each_object<'t>(
 }
 
 impl<'t> Walk<'t> {
-    fn run(mut self, root: Option<ObjectKind>, visit: &mut impl FnMut(&WalkedObject<'_, 't>)) -> Option<()> {
+    fn run(
+        mut self,
+        root: Option<ObjectKind>,
+        visit: &mut impl FnMut(&WalkedObject<'_, 't>),
+    ) -> Option<()> {
         let bytes = self.text.as_bytes();
         let (mut at, mut awaits_key) = (0, false);
         while let Some(byte) = bytes.get(at) {
@@ -114,7 +119,11 @@ impl<'t> Walk<'t> {
                     let end = string_end(bytes, at)?;
                     if awaits_key {
                         let key = key(self.text.get(at..end)?)?;
-                        self.members.push(WalkedMember { key, start: end, end });
+                        self.members.push(WalkedMember {
+                            key,
+                            start: end,
+                            end,
+                        });
                         awaits_key = false;
                     } else {
                         self.begin_value(at);
@@ -140,7 +149,9 @@ impl<'t> Walk<'t> {
             (Some(around), Some(member)) if around.is_object => match around.contents {
                 Contents::Anything => None,
                 Contents::Members(kind) => kind.below(&member.key, self.version).flatten(),
-                Contents::Objects(kind, levels) => (!is_extension(&member.key)).then_some((kind, levels)),
+                Contents::Objects(kind, levels) => {
+                    (!is_extension(&member.key)).then_some((kind, levels))
+                }
             },
             (Some(around), _) => match around.contents {
                 Contents::Objects(kind, levels) => Some((kind, levels)),
@@ -156,13 +167,25 @@ impl<'t> Walk<'t> {
     }
 
     fn begin_value(&mut self, at: usize) {
-        if let (Some(Open { is_object: true, .. }), Some(member)) = (self.open.last(), self.members.last_mut()) {
+        if let (
+            Some(Open {
+                is_object: true, ..
+            }),
+            Some(member),
+        ) = (self.open.last(), self.members.last_mut())
+        {
             member.start = at;
         }
     }
 
     fn end_value(&mut self, at: usize) {
-        if let (Some(Open { is_object: true, .. }), Some(member)) = (self.open.last(), self.members.last_mut()) {
+        if let (
+            Some(Open {
+                is_object: true, ..
+            }),
+            Some(member),
+        ) = (self.open.last(), self.members.last_mut())
+        {
             member.end = at;
         }
     }
@@ -193,7 +216,10 @@ impl<'t> Walk<'t> {
     fn place(&self) -> String {
         let mut place = "#".to_owned();
         for (open, inner) in self.open.iter().zip(self.open.iter().skip(1)) {
-            let member = inner.outer_members.checked_sub(1).and_then(|index| self.members.get(index));
+            let member = inner
+                .outer_members
+                .checked_sub(1)
+                .and_then(|index| self.members.get(index));
             match member.filter(|_| open.is_object) {
                 Some(member) => pointer::push(&mut place, &member.key),
                 None => pointer::push_index(&mut place, open.item),
@@ -259,18 +285,43 @@ mod tests {
         let text = r#"{"info": {"a\"b": [[], {"x": 1}]}, "paths": {"/a": {"get": {"parameters": [{"schema": {"type": "string"}}], "responses": {"x-y": {}, "200": {}}}}},
             "components": {"schemas": {"A": {"items": [{"type": 1}]}}}}"#;
         let mut seen = Vec::new();
-        each_object((text, 0), Some(ObjectKind::ROOT), Version::V3_1, &mut |object| {
-            seen.push(format!("{} {}", object.place(), object.kind.map_or("-", ObjectKind::name)));
-            let keys: Vec<&str> = object.members.iter().map(|member| member.key.as_ref()).collect();
-            let opened: Vec<String> = object.node().object().unwrap().iter().map(|(key, _)| key.to_owned()).collect();
-            assert_eq!(keys, opened);
-            for member in object.members {
-                assert_eq!(
-                    object.value(member).text(),
-                    object.node().object().unwrap().get(&member.key).unwrap().text()
-                );
-            }
-        });
+        each_object(
+            (text, 0),
+            Some(ObjectKind::ROOT),
+            Version::V3_1,
+            &mut |object| {
+                seen.push(format!(
+                    "{} {}",
+                    object.place(),
+                    object.kind.map_or("-", ObjectKind::name)
+                ));
+                let keys: Vec<&str> = object
+                    .members
+                    .iter()
+                    .map(|member| member.key.as_ref())
+                    .collect();
+                let opened: Vec<String> = object
+                    .node()
+                    .object()
+                    .unwrap()
+                    .iter()
+                    .map(|(key, _)| key.to_owned())
+                    .collect();
+                assert_eq!(keys, opened);
+                for member in object.members {
+                    assert_eq!(
+                        object.value(member).text(),
+                        object
+                            .node()
+                            .object()
+                            .unwrap()
+                            .get(&member.key)
+                            .unwrap()
+                            .text()
+                    );
+                }
+            },
+        );
         let expected = [
             "#/info/a\"b/1 -",
             "#/info -",

@@ -51,8 +51,13 @@ pub(crate) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
     let spinner = Spinner::start("reading and checking the document");
     let LoadedApis { apis, is_complete } = load_each(config.apis, LoadPurpose::Inspect).await?;
     // Of several APIs, one that is served in search mode is enough for all.
-    let searches = apis.iter().any(|(config, _)| config.list.mode == ListMode::Search);
-    let reports: Vec<ApiReport> = apis.into_iter().map(|(config, loaded)| report(&config, loaded, searches)).collect();
+    let searches = apis
+        .iter()
+        .any(|(config, _)| config.list.mode == ListMode::Search);
+    let reports: Vec<ApiReport> = apis
+        .into_iter()
+        .map(|(config, loaded)| report(&config, loaded, searches))
+        .collect();
     drop(spinner);
     output::print_result(&written(&reports, command.format))?;
     let is_bad = |report: &ApiReport| {
@@ -74,11 +79,18 @@ struct ApiReport {
 }
 
 fn report(config: &ApiConfig, loaded: Loaded, searches: bool) -> ApiReport {
-    let Loaded { api, mut diagnostics, .. } = loaded;
+    let Loaded {
+        api,
+        mut diagnostics,
+        ..
+    } = loaded;
     // This command makes no calls; `serve` would report this at once.
-    diagnostics.extend(
-        missing_server(config, &api).map(|error| Diagnostic::warning("#/servers", format!("`serve` does not start, because {error}"))),
-    );
+    diagnostics.extend(missing_server(config, &api).map(|error| {
+        Diagnostic::warning(
+            "#/servers",
+            format!("`serve` does not start, because {error}"),
+        )
+    }));
     let source = match &config.document.source {
         Source::Path(path) => path.display().to_string(),
         Source::Url(url) => crate::spec::document::source::redacted(url),
@@ -92,8 +104,13 @@ fn report(config: &ApiConfig, loaded: Loaded, searches: bool) -> ApiReport {
         .filter(|_| !config.mock)
         .map(describe_tenants)
         .unwrap_or_default();
-    for finding in report.findings.iter_mut().filter(|finding| finding.file.is_none()) {
-        // A value of an overlay has no line in the file, and a diagnostic about the whole document has no line.
+    for finding in report
+        .findings
+        .iter_mut()
+        .filter(|finding| finding.file.is_none())
+    {
+        // A value of an overlay has no line in the file, and a diagnostic about the whole document
+        // has no line.
         if !config.document.overlays.is_empty() || finding.pointer == "#" {
             (finding.line, finding.column) = (None, None);
         }
@@ -105,29 +122,47 @@ fn report(config: &ApiConfig, loaded: Loaded, searches: bool) -> ApiReport {
     }
 }
 
-/// Returns the reason for which operations have no server; `None` if all have one, or if the settings name it.
+/// Returns the reason for which operations have no server; `None` if all have one, or if the
+/// settings name it.
 pub(crate) fn missing_server(config: &ApiConfig, api: &Api) -> Option<ServerError> {
     if config.base_url.is_some() || config.options.tenants.is_some() || config.mock {
         return None;
     }
     let document = api.document();
-    let root = server::root_url(&server::declared_servers(document), document.url.as_ref(), &config.server);
-    root.err()
-        .filter(|_| api.iter().any(|offered| offered.operation.servers.is_empty()))
+    let root = server::root_url(
+        &server::declared_servers(document),
+        document.url.as_ref(),
+        &config.server,
+    );
+    root.err().filter(|_| {
+        api.iter()
+            .any(|offered| offered.operation.servers.is_empty())
+    })
 }
 
-/// Refuses a document of which `serve` could call no operation. What some operations miss is returned.
+/// Refuses a document of which `serve` could call no operation. What some operations miss is
+/// returned.
 ///
 /// # Errors
 /// [`Failure::Server`], as from `serve`.
-pub(crate) fn require_server(config: &ApiConfig, api: &Api) -> Result<Option<ServerError>, Failure> {
+pub(crate) fn require_server(
+    config: &ApiConfig,
+    api: &Api,
+) -> Result<Option<ServerError>, Failure> {
     match missing_server(config, api) {
-        Some(error) if api.iter().all(|offered| offered.operation.servers.is_empty()) => Err(Failure::Server(error)),
+        Some(error)
+            if api
+                .iter()
+                .all(|offered| offered.operation.servers.is_empty()) =>
+        {
+            Err(Failure::Server(error))
+        }
         found => Ok(found),
     }
 }
 
-/// The reports as one text: of several APIs, those for people one after the other, those for programs in one document.
+/// The reports as one text: of several APIs, those for people one after the other, those for
+/// programs in one document.
 fn written(reports: &[ApiReport], format: CheckFormat) -> String {
     let write = |report: &Report| match format {
         CheckFormat::Text => format::report_as_text(report),
@@ -136,26 +171,42 @@ fn written(reports: &[ApiReport], format: CheckFormat) -> String {
         CheckFormat::Github => format::github(report),
         CheckFormat::Rules => format::rules(report),
     };
-    if let [ApiReport { name: None, report, .. }] = reports {
+    if let [
+        ApiReport {
+            name: None, report, ..
+        },
+    ] = reports
+    {
         return write(report);
     }
-    let texts = reports
-        .iter()
-        .map(|report| (report.name.as_ref().map_or("", ApiName::as_str), write(&report.report)));
+    let texts = reports.iter().map(|report| {
+        (
+            report.name.as_ref().map_or("", ApiName::as_str),
+            write(&report.report),
+        )
+    });
     match format {
-        CheckFormat::Rules => texts.map(|(name, text)| format!("# API {name}\n{text}")).collect(),
+        CheckFormat::Rules => texts
+            .map(|(name, text)| format!("# API {name}\n{text}"))
+            .collect(),
         CheckFormat::Text => texts
             .map(|(name, text)| format!("API {name}\n\n{text}"))
             .collect::<Vec<_>>()
             .join("\n"),
         CheckFormat::Github => texts.map(|(_, text)| text).collect(),
         CheckFormat::Json => {
-            let read = |(name, text): (&str, String)| (name.to_owned(), serde_json::from_str(&text).unwrap_or_default());
+            let read = |(name, text): (&str, String)| {
+                (
+                    name.to_owned(),
+                    serde_json::from_str(&text).unwrap_or_default(),
+                )
+            };
             let all: serde_json::Map<String, Value> = texts.map(read).collect();
             format!("{:#}\n", json!({ "apis": all }))
         }
         CheckFormat::Sarif => {
-            let mut logs = texts.map(|(_, text)| serde_json::from_str::<Value>(&text).unwrap_or_default());
+            let mut logs =
+                texts.map(|(_, text)| serde_json::from_str::<Value>(&text).unwrap_or_default());
             let mut first = logs.next().unwrap_or_default();
             if let Some(runs) = first.get_mut("runs").and_then(Value::as_array_mut) {
                 for mut log in logs {

@@ -1,4 +1,5 @@
-//! `openapi-mcp diff OLD NEW`: which tools a new version of a document changes, and what of it breaks a client.
+//! `openapi-mcp diff OLD NEW`: which tools a new version of a document changes, and what of it
+//! breaks a client.
 
 use std::process::ExitCode;
 
@@ -16,7 +17,9 @@ use crate::error::Failure;
 use crate::text::counted;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit codes: 0 nothing breaks, 1 something does, 2 wrong settings, 3 a document cannot be read.")]
+#[command(
+    after_help = "Exit codes: 0 nothing breaks, 1 something does, 2 wrong settings, 3 a document cannot be read."
+)]
 pub(crate) struct DiffCommand {
     /// The document before: a file or an http(s) URL
     old: String,
@@ -51,7 +54,12 @@ pub(crate) async fn run(command: &DiffCommand) -> Result<ExitCode, Failure> {
     let new = tools_of(command, &command.new).await?;
     drop(spinner);
     let changes = compare(&old, &new);
-    let count = |impact| changes.iter().filter(|change| change.impact == impact).count();
+    let count = |impact| {
+        changes
+            .iter()
+            .filter(|change| change.impact == impact)
+            .count()
+    };
     let (breaking, risks) = (count(Impact::Breaking), count(Impact::Risk));
     let summary = format!(
         "{} before, {} after: {}, {}, {} in all",
@@ -70,7 +78,11 @@ pub(crate) async fn run(command: &DiffCommand) -> Result<ExitCode, Failure> {
         }
     };
     output::print_result(&text)?;
-    Ok(if breaking > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if breaking > 0 {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 /// The tools of one document, under the same settings as the other's.
@@ -85,7 +97,8 @@ async fn tools_of(command: &DiffCommand, document: &str) -> Result<Vec<ToolFacts
     );
     layered.forget_server();
     let (_, mut config) = load::resolve_one_api(layered, LogLevel::Error)?;
-    // The usual output schemas describe replies and promise nothing; what the document promises is compared.
+    // The usual output schemas describe replies and promise nothing; what the document promises is
+    // compared.
     if config.options.annotate.output != OutputSchemas::Off {
         config.options.annotate.output = OutputSchemas::Strict;
     }
@@ -102,8 +115,19 @@ fn word(impact: Impact) -> &'static str {
 }
 
 fn as_text(changes: &[ToolChange], summary: &str) -> String {
-    let widest = changes.iter().map(|change| change.tool.len()).max().unwrap_or_default();
-    let line = |change: &ToolChange| format!("{:<9} {:<widest$}  {}\n", word(change.impact), change.tool, change.change);
+    let widest = changes
+        .iter()
+        .map(|change| change.tool.len())
+        .max()
+        .unwrap_or_default();
+    let line = |change: &ToolChange| {
+        format!(
+            "{:<9} {:<widest$}  {}\n",
+            word(change.impact),
+            change.tool,
+            change.change
+        )
+    };
     let lines: String = changes.iter().map(line).collect();
     let gap = if changes.is_empty() { "" } else { "\n" };
     format!("{lines}{gap}{summary}\n")
@@ -116,7 +140,11 @@ fn as_markdown(changes: &[ToolChange], summary: &str) -> String {
     }
     for change in changes {
         let change_text = change.change.replace('|', "\\|").replace('<', "&lt;");
-        text.push_str(&format!("| {} | `{}` | {change_text} |\n", word(change.impact), change.tool));
+        text.push_str(&format!(
+            "| {} | `{}` | {change_text} |\n",
+            word(change.impact),
+            change.tool
+        ));
     }
     text
 }

@@ -27,14 +27,22 @@ pub(crate) struct LoadedApis {
 /// Loads all APIs at once. One of several that cannot be loaded is reported and left out.
 ///
 /// # Errors
-/// The failure of a single API; of several, wrong settings, names that clash, and that none can be loaded.
-pub(crate) async fn load_each(configs: Vec<ApiConfig>, purpose: LoadPurpose) -> Result<LoadedApis, Failure> {
+/// The failure of a single API; of several, wrong settings, names that clash, and that none can be
+/// loaded.
+pub(crate) async fn load_each(
+    configs: Vec<ApiConfig>,
+    purpose: LoadPurpose,
+) -> Result<LoadedApis, Failure> {
     let is_single = configs.iter().any(|config| config.options.name.is_none());
     let loading: Vec<_> = configs
         .into_iter()
         .map(|config| {
             let (config, span) = (Arc::new(config), tracing::Span::none());
-            let span = if is_single { span } else { load::span_of(&config) };
+            let span = if is_single {
+                span
+            } else {
+                load::span_of(&config)
+            };
             let own = Arc::clone(&config);
             let load = async move { load::load_api(&own, purpose).await };
             (config, tokio::spawn(load.instrument(span)))
@@ -48,7 +56,9 @@ pub(crate) async fn load_each(configs: Vec<ApiConfig>, purpose: LoadPurpose) -> 
         });
         match loaded {
             Ok(loaded) => {
-                let others = apis.iter().map(|(_, other): &(_, Loaded)| other.api.as_ref());
+                let others = apis
+                    .iter()
+                    .map(|(_, other): &(_, Loaded)| other.api.as_ref());
                 clashes.extend(clashes_with(&loaded.api, others));
                 apis.push((config, loaded));
             }
@@ -69,7 +79,9 @@ fn tell_failures(failures: Vec<(Arc<ApiConfig>, Failure)>, is_all: bool) -> Resu
     let mut last = None;
     for (config, failure) in failures {
         match (failure, &config.options.name) {
-            (Failure::Settings(ConfigError(own)), Some(name)) => problems.extend(ConfigError::under(name, own)),
+            (Failure::Settings(ConfigError(own)), Some(name)) => {
+                problems.extend(ConfigError::under(name, own));
+            }
             (failure, None) => return Err(failure),
             (failure, Some(name)) => {
                 let why = text::error_in_a_line(&failure);
@@ -91,20 +103,34 @@ fn tell_failures(failures: Vec<(Arc<ApiConfig>, Failure)>, is_all: bool) -> Resu
 ///
 /// # Errors
 /// Names of tools clash.
-pub(crate) fn catalog_of(apis: &[(Arc<ApiConfig>, Loaded)]) -> Result<Option<Arc<Catalog>>, Failure> {
-    let served = ServedApis::new(apis.iter().map(|(config, _)| start::slot_of(config)).collect(), None);
+pub(crate) fn catalog_of(
+    apis: &[(Arc<ApiConfig>, Loaded)],
+) -> Result<Option<Arc<Catalog>>, Failure> {
+    let served = ServedApis::new(
+        apis.iter()
+            .map(|(config, _)| start::slot_of(config))
+            .collect(),
+        None,
+    );
     for (index, (_, loaded)) in apis.iter().enumerate() {
         let clashes = |clashes| Failure::Settings(ConfigError(clashes));
-        served.serve(index, Arc::clone(&loaded.api)).map_err(clashes)?;
+        served
+            .serve(index, Arc::clone(&loaded.api))
+            .map_err(clashes)?;
     }
-    Ok(served.endpoints().at(MCP_PATH).and_then(|endpoint| endpoint.state.served()))
+    Ok(served
+        .endpoints()
+        .at(MCP_PATH)
+        .and_then(|endpoint| endpoint.state.served()))
 }
 
 /// The names of all APIs, or the title of the only one.
 pub(crate) fn title_of<'a>(mut apis: impl Iterator<Item = &'a Api> + Clone) -> String {
     let mut names = apis.clone().filter_map(Api::name).map(ApiName::as_str);
     match apis.next() {
-        Some(api) if api.name().is_none() || apis.next().is_none() => text::one_line(api.document().title()),
+        Some(api) if api.name().is_none() || apis.next().is_none() => {
+            text::one_line(api.document().title())
+        }
         _ => {
             let all: Vec<&str> = names.by_ref().collect();
             format!("{} ({})", text::counted(all.len(), "API"), all.join(", "))

@@ -1,5 +1,6 @@
-//! `openapi-mcp filter`, which no person calls: runs one jq filter over one reply, within limits, and ends. Both come over
-//! standard input: the filter in the first line, as a JSON string, then the reply.
+//! `openapi-mcp filter`, which no person calls: runs one jq filter over one reply, within limits,
+//! and ends. Both come over standard input: the filter in the first line, as a JSON string, then
+//! the reply.
 
 use std::io::Read as _;
 use std::process::ExitCode;
@@ -22,7 +23,8 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
         (rlimit::Resource::CPU, MAX_CPU_SECONDS),
         (rlimit::Resource::CORE, 0),
     ] {
-        rlimit::setrlimit(resource, limit, limit).map_err(|error| Failure::Io("the filter cannot be limited".into(), error))?;
+        rlimit::setrlimit(resource, limit, limit)
+            .map_err(|error| Failure::Io("the filter cannot be limited".into(), error))?;
     }
     let mut text = String::new();
     std::io::stdin()

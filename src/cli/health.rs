@@ -36,7 +36,9 @@ pub(crate) async fn run(command: &HealthCommand) -> Result<ExitCode, Failure> {
         ..OutboundOptions::default()
     })
     .map_err(Failure::Outbound)?;
-    let request = client.get(command.url.clone()).timeout(Duration::from_secs(5));
+    let request = client
+        .get(command.url.clone())
+        .timeout(Duration::from_secs(5));
     let answer = outbound::send(request).await;
     let ill = match answer {
         Ok(response) if response.status().is_success() => return Ok(ExitCode::SUCCESS),

@@ -1,5 +1,5 @@
-//! The help of the commands: the most needed settings with `-h`, all of them with `--help`; and what was probably meant by a command
-//! line that is wrong.
+//! The help of the commands: the most needed settings with `-h`, all of them with `--help`; and
+//! what was probably meant by a command line that is wrong.
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -8,24 +8,51 @@ use clap::{Arg, Command, ValueEnum as _};
 use crate::config::settings::ClientName;
 use crate::config::variables;
 
-/// The settings that `-h` shows: the section there, because one screen has no room for a heading per setting, the name, and words that fit
-/// into a line.
+/// The settings that `-h` shows: the section there, because one screen has no room for a heading
+/// per setting, the name, and words that fit into a line.
 const SHORT_HELP_SETTINGS: [(&str, &str, &str); 11] = [
     ("API", "spec", "The OpenAPI document"),
-    ("API", "base_url", "Where requests go [default: the document's]"),
+    (
+        "API",
+        "base_url",
+        "Where requests go [default: the document's]",
+    ),
     ("API", "header_env", "A header for the API, from a variable"),
     ("API", "mock", "Answer from the document's examples"),
     ("Tools", "read_only", "Offer only read-only tools"),
     ("Tools", "tool_include", "Offer only these, as in tag:pets"),
     ("Clients", "transport", "stdio (the default) or http"),
-    ("Clients", "bind", "Where to listen [default: 127.0.0.1:8080]"),
-    ("Clients", "allow_host", "A name of this host that clients may use"),
-    ("Clients", "auth_token_env", "A variable with the token of clients"),
-    ("Tools", "confirm", "Ask first: destructive, write or a pattern"),
+    (
+        "Clients",
+        "bind",
+        "Where to listen [default: 127.0.0.1:8080]",
+    ),
+    (
+        "Clients",
+        "allow_host",
+        "A name of this host that clients may use",
+    ),
+    (
+        "Clients",
+        "auth_token_env",
+        "A variable with the token of clients",
+    ),
+    (
+        "Tools",
+        "confirm",
+        "Ask first: destructive, write or a pattern",
+    ),
 ];
 
 /// The settings that `-h` of `install` leaves out.
-const NOT_NEEDED_TO_INSTALL: [&str; 6] = ["mock", "confirm", "transport", "bind", "allow_host", "auth_token_env"];
+const NOT_NEEDED_TO_INSTALL: [&str; 6] = [
+    "mock",
+    "confirm",
+    "transport",
+    "bind",
+    "allow_host",
+    "auth_token_env",
+];
 
 /// Text after the flags of `serve`.
 pub(crate) const SERVE_EXAMPLES: &str = "\
@@ -97,7 +124,9 @@ const SHORT_HELP_MARK: &str = "(see more with '--help')";
 /// The help that was asked for, with the settings in sections.
 pub(crate) fn arranged_help(command: &Command) -> Option<clap::Error> {
     let arranged = |arrange: fn(&str, Arg) -> Arg| {
-        let command = command.clone().mut_subcommands(|command| arranged_by(&command, arrange));
+        let command = command
+            .clone()
+            .mut_subcommands(|command| arranged_by(&command, arrange));
         command.try_get_matches().err()
     };
     let long = arranged(arrange_for_long_help)?;
@@ -115,15 +144,23 @@ pub(crate) fn with_long_help(command: &Command) -> Command {
 
 fn arranged_by(command: &Command, arrange: fn(&str, Arg) -> Arg) -> Command {
     let name = command.get_name().to_owned();
-    command.clone().mut_args(|argument| arrange(&name, argument))
+    command
+        .clone()
+        .mut_args(|argument| arrange(&name, argument))
 }
 
 /// An argument without a variable is not a setting, and stays as it is.
 fn arrange_for_long_help(command: &str, argument: Arg) -> Arg {
-    let Some(variable) = argument.get_env().map(|name| name.to_string_lossy().into_owned()) else {
+    let Some(variable) = argument
+        .get_env()
+        .map(|name| name.to_string_lossy().into_owned())
+    else {
         return argument;
     };
-    let text = argument.get_long_help().or(argument.get_help()).map(ToString::to_string);
+    let text = argument
+        .get_long_help()
+        .or(argument.get_help())
+        .map(ToString::to_string);
     let argument = argument
         .hide_env(true)
         .long_help(format!("{} [env: {variable}]", text.unwrap_or_default()));
@@ -155,9 +192,14 @@ fn arrange_for_short_help(command: &str, argument: Arg) -> Arg {
         }
     }
     if id == "config" {
-        return argument.help("A YAML file with all these settings").hide_env(true);
+        return argument
+            .help("A YAML file with all these settings")
+            .hide_env(true);
     }
-    let Some((section, _, words)) = SHORT_HELP_SETTINGS.iter().find(|(_, needed, _)| *needed == id) else {
+    let Some((section, _, words)) = SHORT_HELP_SETTINGS
+        .iter()
+        .find(|(_, needed, _)| *needed == id)
+    else {
         return argument.hide_short_help(true);
     };
     let argument = argument
@@ -186,7 +228,10 @@ const NAMES_ELSEWHERE: [(&str, &str); 29] = [
     ("include-tags", "--tool-include 'tag:NAME'"),
     ("input", "--spec FILE"),
     ("json", "--format json"),
-    ("mode", "--tools all, or --tools search; --transport http chooses the transport"),
+    (
+        "mode",
+        "--tools all, or --tools search; --transport http chooses the transport",
+    ),
     (
         "name",
         "--name only with install, uninstall and bundle; clients name a server in their own settings",
@@ -200,7 +245,10 @@ const NAMES_ELSEWHERE: [(&str, &str); 29] = [
     ("server-url", "--base-url URL"),
     ("spec-url", "--spec URL"),
     ("sse", "--transport http, which is streamable HTTP"),
-    ("stateless", "--transport http, which keeps no sessions unless --confirm needs them"),
+    (
+        "stateless",
+        "--transport http, which keeps no sessions unless --confirm needs them",
+    ),
     ("stdio", "--transport stdio, which is the default"),
     ("streamable-http", "--transport http"),
     ("swagger", "--spec FILE"),
@@ -213,11 +261,13 @@ const NAMES_ELSEWHERE: [(&str, &str); 29] = [
         "token",
         "--auth-token-env VARIABLE for the token of clients; OPENAPI_MCP_AUTH_<SCHEME> holds a credential of the API",
     ),
-    ("url", "--spec URL for the document, --base-url URL for the API"),
+    (
+        "url",
+        "--spec URL for the document, --base-url URL for the API",
+    ),
 ];
 
-const CREDENTIALS_OF_API: &str =
-    "nothing: the variable OPENAPI_MCP_AUTH_<SCHEME> holds a credential of the API, and `openapi-mcp check` names it";
+const CREDENTIALS_OF_API: &str = "nothing: the variable OPENAPI_MCP_AUTH_<SCHEME> holds a credential of the API, and `openapi-mcp check` names it";
 
 /// Names of commands of other programs, and what does the same here.
 const COMMANDS_ELSEWHERE: [(&str, &str); 14] = [
@@ -242,7 +292,10 @@ pub(crate) fn explain_usage(mut error: clap::Error, command: &Command) -> clap::
     if let Some(hint) = usage_hint(&error, command) {
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::SuggestedSubcommand);
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(hint)]));
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![StyledStr::from(hint)]),
+        );
     }
     // Usage would repeat the flag that was suggested, or show others than it.
     if [ContextKind::Suggested, ContextKind::SuggestedArg]
@@ -268,27 +321,43 @@ fn usage_hint(error: &clap::Error, command: &Command) -> Option<String> {
                     let owners = flag_owners(flag, command);
                     let elsewhere = NAMES_ELSEWHERE.iter().find(|(name, _)| *name == flag);
                     match elsewhere {
-                        _ if flag == "url" && variables::given_command().as_deref() == Some("health") => {
+                        _ if flag == "url"
+                            && variables::given_command().as_deref() == Some("health") =>
+                        {
                             Some("write openapi-mcp health URL".to_owned())
                         }
-                        Some(_) if !owners.is_empty() => Some(format!("--{flag} belongs to {}", owners.join(", "))),
-                        Some(("port", here)) => Some(format!("write {}", with_port(here, variables::given_value(given)))),
+                        Some(_) if !owners.is_empty() => {
+                            Some(format!("--{flag} belongs to {}", owners.join(", ")))
+                        }
+                        Some(("port", here)) => Some(format!(
+                            "write {}",
+                            with_port(here, variables::given_value(given))
+                        )),
                         Some((_, here)) => Some(format!("write {here}")),
-                        None if !owners.is_empty() => Some(format!("--{flag} belongs to {}", owners.join(", "))),
-                        None if variables::given_command().as_deref() == Some("call") && error.get(ContextKind::SuggestedArg).is_none() => {
+                        None if !owners.is_empty() => {
+                            Some(format!("--{flag} belongs to {}", owners.join(", ")))
+                        }
+                        None if variables::given_command().as_deref() == Some("call")
+                            && error.get(ContextKind::SuggestedArg).is_none() =>
+                        {
                             Some(format!("write {flag}=VALUE for an argument of the tool"))
                         }
                         None => None,
                     }
                 }
                 None if given.starts_with('-') => None,
-                None if ClientName::from_str(given, true).is_ok() => Some(format!("did you mean --client {given}?")),
+                None if ClientName::from_str(given, true).is_ok() => {
+                    Some(format!("did you mean --client {given}?"))
+                }
                 None => Some(format!("did you mean --spec {given}?")),
             }
         }
         ErrorKind::InvalidSubcommand => {
             let given = text(ContextKind::InvalidSubcommand)?;
-            if let Some((_, here)) = COMMANDS_ELSEWHERE.iter().find(|(name, _)| given.eq_ignore_ascii_case(name)) {
+            if let Some((_, here)) = COMMANDS_ELSEWHERE
+                .iter()
+                .find(|(name, _)| given.eq_ignore_ascii_case(name))
+            {
                 return Some(format!("write openapi-mcp {here}"));
             }
             let is_document = given.contains(['.', '/']);
@@ -314,8 +383,14 @@ fn with_port(example: &str, port: Option<String>) -> String {
 
 /// The commands that have a flag.
 fn flag_owners(flag: &str, command: &Command) -> Vec<String> {
-    let has_flag = |command: &&Command| command.get_arguments().any(|argument| argument.get_long() == Some(flag));
-    let visible = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let has_flag = |command: &&Command| {
+        command
+            .get_arguments()
+            .any(|argument| argument.get_long() == Some(flag))
+    };
+    let visible = command
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set());
     visible
         .filter(has_flag)
         .map(|owner| format!("openapi-mcp {}", owner.get_name()))

@@ -22,8 +22,15 @@ pub(crate) struct Shown<'a> {
 impl Shown<'_> {
     /// The number of tools, and how many of them only read.
     fn counted(&self) -> String {
-        let read_only = self.tools.iter().filter(|offered| offered.hints.is_read_only()).count();
-        format!("{}, {read_only} of them read-only", counted(self.tools.len(), "tool"))
+        let read_only = self
+            .tools
+            .iter()
+            .filter(|offered| offered.hints.is_read_only())
+            .count();
+        format!(
+            "{}, {read_only} of them read-only",
+            counted(self.tools.len(), "tool")
+        )
     }
 }
 
@@ -38,7 +45,11 @@ fn mark(hints: &Hints, hint: Hint) -> String {
 
 /// The page that a server shows to people, with these tools in it.
 pub(crate) fn html(shown: &Shown<'_>) -> String {
-    let tools: Value = shown.tools.iter().map(|offered| describe_tool(offered, offered.text)).collect();
+    let tools: Value = shown
+        .tools
+        .iter()
+        .map(|offered| describe_tool(offered, offered.text))
+        .collect();
     page_as_file(&shown.title, &tools)
 }
 
@@ -57,7 +68,11 @@ pub(crate) fn table(shown: &Shown<'_>, terminal_columns: Option<usize>) -> Strin
             format!("{}\n\n{}{legend}\n", long.join("\n"), shown.counted())
         }
         Some(columns) => {
-            let default = if is_silent { ";\n(in brackets) MCP's default" } else { "" };
+            let default = if is_silent {
+                ";\n(in brackets) MCP's default"
+            } else {
+                ""
+            };
             format!(
                 "{}\n\n{}\nRO read-only, DE destructive, ID idempotent, OW open-world; y yes, n no{default}\n",
                 short_lines(shown, columns).join("\n"),
@@ -97,13 +112,29 @@ fn short_lines(shown: &Shown<'_>, columns: usize) -> Vec<String> {
         let mark = mark(offered.hints, hint);
         mark.replace("yes", "y").replace("no", "n")
     };
-    let mut rows: Vec<Vec<String>> = vec![["NAME", "METHOD", "RO", "DE", "ID", "OW", "PATH"].map(str::to_owned).into()];
+    let mut rows: Vec<Vec<String>> = vec![
+        ["NAME", "METHOD", "RO", "DE", "ID", "OW", "PATH"]
+            .map(str::to_owned)
+            .into(),
+    ];
     for offered in shown.tools {
         let [name, method, path] = first_cells(offered);
-        let [read_only, destructive, idempotent, open_world] = Hint::ALL.map(|hint| short_mark(offered, hint));
-        rows.push(vec![name, method, read_only, destructive, idempotent, open_world, path]);
+        let [read_only, destructive, idempotent, open_world] =
+            Hint::ALL.map(|hint| short_mark(offered, hint));
+        rows.push(vec![
+            name,
+            method,
+            read_only,
+            destructive,
+            idempotent,
+            open_world,
+            path,
+        ]);
     }
-    aligned(&rows).into_iter().map(|line| cut_to_width(&line, columns)).collect()
+    aligned(&rows)
+        .into_iter()
+        .map(|line| cut_to_width(&line, columns))
+        .collect()
 }
 
 fn first_cells(offered: &OfferedTool<'_>) -> [String; 3] {
@@ -149,7 +180,12 @@ fn cut_to_width(line: &str, columns: usize) -> String {
 pub(crate) fn explained(shown: &Shown<'_>) -> String {
     let mut out = String::new();
     for offered in shown.tools {
-        let _ = writeln!(out, "{}  {}", offered.tool.name, one_line(&offered.operation.label()));
+        let _ = writeln!(
+            out,
+            "{}  {}",
+            offered.tool.name,
+            one_line(&offered.operation.label())
+        );
         for hint in Hint::ALL {
             let _ = writeln!(
                 out,
@@ -160,7 +196,11 @@ pub(crate) fn explained(shown: &Shown<'_>) -> String {
             );
         }
         if let Some(reason) = offered.enforcement.reason() {
-            let _ = writeln!(out, "  enforced as {} · {reason}", offered.enforcement.effect().word());
+            let _ = writeln!(
+                out,
+                "  enforced as {} · {reason}",
+                offered.enforcement.effect().word()
+            );
         }
         if let Some((scheme, scopes)) = offered.as_user {
             let scopes = scopes.unwrap_or("none");
@@ -198,13 +238,25 @@ fn explain_rules(rules: &OperationRules, out: &mut String) {
                 rule.required
                     .map(|required| if required { "required" } else { "optional" }.to_owned()),
             );
+            said.extend(rule.lenient.map(|lenient| {
+                if lenient {
+                    "checked leniently"
+                } else {
+                    "checked strictly"
+                }
+                .to_owned()
+            }));
             said.extend(
-                rule.lenient
-                    .map(|lenient| if lenient { "checked leniently" } else { "checked strictly" }.to_owned()),
+                rule.description
+                    .as_ref()
+                    .map(|_| "described anew".to_owned()),
             );
-            said.extend(rule.description.as_ref().map(|_| "described anew".to_owned()));
         }
-        let origins: Vec<&str> = rule.origins.iter().map(|(origin, _)| origin.as_str()).collect();
+        let origins: Vec<&str> = rule
+            .origins
+            .iter()
+            .map(|(origin, _)| origin.as_str())
+            .collect();
         let _ = writeln!(
             out,
             "  {} · {} · {}",
@@ -229,7 +281,11 @@ fn explain_rules(rules: &OperationRules, out: &mut String) {
             ("format", rule.format.is_some()),
             ("file", rule.file == Some(true)),
         ];
-        let keys: Vec<&str> = keys.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect();
+        let keys: Vec<&str> = keys
+            .into_iter()
+            .filter(|(_, is_set)| *is_set)
+            .map(|(key, _)| key)
+            .collect();
         let _ = writeln!(out, "  response · {}", keys.join(", "));
     }
     if let Some(rule) = &rules.wait {
@@ -249,11 +305,16 @@ fn explain_wait(rule: &WaitRule) -> String {
         ("result", settings.result.is_some()),
         ("interval", settings.interval.is_some()),
     ];
-    let keys: Vec<&str> = keys.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect();
+    let keys: Vec<&str> = keys
+        .into_iter()
+        .filter(|(_, is_set)| *is_set)
+        .map(|(key, _)| key)
+        .collect();
     keys.join(", ")
 }
 
-/// The tools as a JSON array: each as clients get it, with its operation and the source of each hint.
+/// The tools as a JSON array: each as clients get it, with its operation and the source of each
+/// hint.
 pub(crate) fn tools_as_json(shown: &Shown<'_>) -> serde_json::Result<String> {
     let tools: Vec<Value> = shown
         .tools
@@ -293,7 +354,8 @@ pub(crate) fn markdown(shown: &Shown<'_>) -> String {
     let _ = writeln!(out, "{}.\n", shown.counted());
     out.push_str("| Tool | Title | Read-only | Destructive | Idempotent | Open world | Why |\n|---|---|---|---|---|---|---|\n");
     for offered in shown.tools {
-        let [read_only, destructive, idempotent, open_world] = Hint::ALL.map(|hint| mark(offered.hints, hint));
+        let [read_only, destructive, idempotent, open_world] =
+            Hint::ALL.map(|hint| mark(offered.hints, hint));
         let why = Hint::ALL.map(|hint| {
             let because = offered.hints.because(hint, &offered.operation.method);
             format!("{}: {}", hint.word(), cell(&because))
@@ -307,7 +369,9 @@ pub(crate) fn markdown(shown: &Shown<'_>) -> String {
         );
     }
     if shown.tools.iter().any(|offered| !offered.hints.is_set()) {
-        out.push_str("\nIn brackets: MCP's default, which applies because the tool says nothing.\n");
+        out.push_str(
+            "\nIn brackets: MCP's default, which applies because the tool says nothing.\n",
+        );
     }
     out
 }

@@ -25,16 +25,26 @@ use crate::text::counted;
 /// More findings than this are counted, not shown.
 pub(crate) const MAX_LOGGED_LINES: usize = 50;
 
-/// Reads and checks the settings of a command that serves nothing, and starts logging. What a file says of the server does
-/// not count.
-pub(crate) fn api_settings(flags: &CommandSettings, file: &ConfigFile, level: LogLevel) -> Result<Config, Failure> {
-    let mut layered = LayeredSettings::read(flags, &ServerSettings::default(), &file.choice, file.config.as_deref());
+/// Reads and checks the settings of a command that serves nothing, and starts logging. What a file
+/// says of the server does not count.
+pub(crate) fn api_settings(
+    flags: &CommandSettings,
+    file: &ConfigFile,
+    level: LogLevel,
+) -> Result<Config, Failure> {
+    let mut layered = LayeredSettings::read(
+        flags,
+        &ServerSettings::default(),
+        &file.choice,
+        file.config.as_deref(),
+    );
     layered.forget_server();
     resolve(layered, level, LogDelivery::Direct)
 }
 
-/// Reads and checks the settings of a command that makes calls itself, and starts logging. With `is_client`, what a file says of the
-/// server counts as well, except for links to files, because no server is there to answer them.
+/// Reads and checks the settings of a command that makes calls itself, and starts logging. With
+/// `is_client`, what a file says of the server counts as well, except for links to files, because
+/// no server is there to answer them.
 pub(crate) fn call_settings(
     flags: &CommandSettings,
     saved: &SavedFileSettings,
@@ -55,7 +65,14 @@ pub(crate) fn call_settings(
         resolve(layered, LogLevel::Warn, LogDelivery::Direct)?
     };
     let mut problems = Vec::new();
-    let delivery = resolve_delivery(&saved, &FileStoreSettings::default(), false, None, None, &mut problems);
+    let delivery = resolve_delivery(
+        &saved,
+        &FileStoreSettings::default(),
+        false,
+        None,
+        None,
+        &mut problems,
+    );
     if !problems.is_empty() {
         return Err(Failure::Settings(ConfigError(problems)));
     }
@@ -65,26 +82,45 @@ pub(crate) fn call_settings(
     Ok(config)
 }
 
-/// Reads and checks the settings of the APIs that are chosen, with what a file says of the server, and starts logging.
-pub(crate) fn chosen_settings(flags: &CommandSettings, file: &ConfigFile, level: LogLevel) -> Result<Config, Failure> {
-    let layered = LayeredSettings::read(flags, &ServerSettings::default(), &file.choice, file.config.as_deref());
+/// Reads and checks the settings of the APIs that are chosen, with what a file says of the server,
+/// and starts logging.
+pub(crate) fn chosen_settings(
+    flags: &CommandSettings,
+    file: &ConfigFile,
+    level: LogLevel,
+) -> Result<Config, Failure> {
+    let layered = LayeredSettings::read(
+        flags,
+        &ServerSettings::default(),
+        &file.choice,
+        file.config.as_deref(),
+    );
     resolve(layered, level, LogDelivery::Direct)
 }
 
 /// Reads and checks the settings of a server, and starts logging.
-pub(crate) fn server_settings(flags: &CommandSettings, server: &ServerSettings, file: &ConfigFile) -> Result<Config, Failure> {
+pub(crate) fn server_settings(
+    flags: &CommandSettings,
+    server: &ServerSettings,
+    file: &ConfigFile,
+) -> Result<Config, Failure> {
     let layered = LayeredSettings::read(flags, server, &file.choice, file.config.as_deref());
     resolve_server(layered, LogLevel::Info, LogDelivery::Queued)
 }
 
 /// Checks the settings of a server, which are read already, and starts logging.
-pub(crate) fn resolve_server(mut layered: LayeredSettings, level: LogLevel, delivery: LogDelivery) -> Result<Config, Failure> {
+pub(crate) fn resolve_server(
+    mut layered: LayeredSettings,
+    level: LogLevel,
+    delivery: LogDelivery,
+) -> Result<Config, Failure> {
     layered.refuse_choice();
     let config = resolve(layered, level, delivery)?;
     let mut problems = Vec::new();
     for api in &config.apis {
         let transport = &config.process.transport;
-        let mut own = config::overrides::check_client_values(&api.options.annotate.layers.rules, transport);
+        let mut own =
+            config::overrides::check_client_values(&api.options.annotate.layers.rules, transport);
         own.extend(config::apis::tenants::resolve::check_tenant_source(
             api.options.tenants.as_ref().filter(|_| !api.mock),
             transport,
@@ -94,7 +130,10 @@ pub(crate) fn resolve_server(mut layered: LayeredSettings, level: LogLevel, deli
             &api.options.forward,
             transport,
         ));
-        own.extend(config::clients::access_rules::check_access(&api.options.annotate.access, transport));
+        own.extend(config::clients::access_rules::check_access(
+            &api.options.annotate.access,
+            transport,
+        ));
         match &api.options.name {
             Some(name) => problems.extend(ConfigError::under(name, own)),
             None => problems.extend(own),
@@ -107,8 +146,12 @@ pub(crate) fn resolve_server(mut layered: LayeredSettings, level: LogLevel, deli
     }
 }
 
-/// Checks settings that are read already, of a command that takes exactly one API, and starts logging.
-pub(crate) fn resolve_one_api(layered: LayeredSettings, level: LogLevel) -> Result<(ProcessConfig, ApiConfig), Failure> {
+/// Checks settings that are read already, of a command that takes exactly one API, and starts
+/// logging.
+pub(crate) fn resolve_one_api(
+    layered: LayeredSettings,
+    level: LogLevel,
+) -> Result<(ProcessConfig, ApiConfig), Failure> {
     let Config { process, apis } = resolve(layered, level, LogDelivery::Direct)?;
     let count = apis.len();
     match <[ApiConfig; 1]>::try_from(apis) {
@@ -119,16 +162,25 @@ pub(crate) fn resolve_one_api(layered: LayeredSettings, level: LogLevel) -> Resu
     }
 }
 
-fn resolve(layered: LayeredSettings, level: LogLevel, delivery: LogDelivery) -> Result<Config, Failure> {
+fn resolve(
+    layered: LayeredSettings,
+    level: LogLevel,
+    delivery: LogDelivery,
+) -> Result<Config, Failure> {
     log::start_logging(layered.log_options(), level, delivery);
     let unfilled = config::variables::unfilled_variables();
-    for warning in config::variables::unknown_variables(Cli::command).iter().chain(&unfilled) {
+    for warning in config::variables::unknown_variables(Cli::command)
+        .iter()
+        .chain(&unfilled)
+    {
         tracing::warn!("{warning}");
     }
     let config = layered.resolve().map_err(Failure::Settings)?;
     for api in &config.apis {
         let _entered = span_of(api).entered();
-        api.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        api.warnings
+            .iter()
+            .for_each(|warning| tracing::warn!("{warning}"));
     }
     Ok(config)
 }
@@ -172,7 +224,11 @@ pub(crate) fn warn_about_insecure_upstream(config: &ApiConfig) {
 pub(crate) async fn load_api(config: &ApiConfig, purpose: LoadPurpose) -> Result<Loaded, Failure> {
     let outbound = outbound_options(config, purpose);
     let client = outbound::http_client(&outbound.for_others()).map_err(Failure::Outbound)?;
-    let DocumentRead { document, unread, seen } = read_document(config, &client).await?;
+    let DocumentRead {
+        document,
+        unread,
+        seen,
+    } = read_document(config, &client).await?;
     let mock = if purpose == LoadPurpose::Serve && config.mock {
         let running = mock::start_mock(Arc::clone(&document)).await;
         Some(running.map_err(|error| Failure::Io("the mock cannot be started".into(), error))?)
@@ -184,7 +240,9 @@ pub(crate) async fn load_api(config: &ApiConfig, purpose: LoadPurpose) -> Result
     let built = run_long(|| Api::build(document, options, clients)).await;
     let (api, mut diagnostics) = built.map_err(|error| match error {
         BuildError::Server(error) => Failure::Server(error),
-        BuildError::Patterns(problems) | BuildError::CredentialSettings(problems) => Failure::Settings(ConfigError(problems)),
+        BuildError::Patterns(problems) | BuildError::CredentialSettings(problems) => {
+            Failure::Settings(ConfigError(problems))
+        }
     })?;
     diagnostics.extend(unread);
     diagnostics.extend(api.document().remarks());
@@ -200,8 +258,9 @@ pub(crate) async fn load_api(config: &ApiConfig, purpose: LoadPurpose) -> Result
     })
 }
 
-/// Runs what takes long without awaiting anything, such as the work on a large document: everything else goes on meanwhile. At most
-/// as many documents are worked on as there are processors; more would take more memory, and none would be ready earlier.
+/// Runs what takes long without awaiting anything, such as the work on a large document: everything
+/// else goes on meanwhile. At most as many documents are worked on as there are processors; more
+/// would take more memory, and none would be ready earlier.
 async fn run_long<T>(work: impl FnOnce() -> T) -> T {
     static PLACES: LazyLock<Semaphore> = LazyLock::new(|| {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -212,7 +271,8 @@ async fn run_long<T>(work: impl FnOnce() -> T) -> T {
     tokio::task::block_in_place(work)
 }
 
-/// Returns the options of connections, without TLS if a local file is only inspected, because no connection is made.
+/// Returns the options of connections, without TLS if a local file is only inspected, because no
+/// connection is made.
 fn outbound_options(config: &ApiConfig, purpose: LoadPurpose) -> OutboundOptions {
     let is_local = purpose == LoadPurpose::Inspect && !config.document.may_connect(|_| true);
     OutboundOptions {
@@ -233,18 +293,23 @@ struct DocumentRead {
 async fn read_document(config: &ApiConfig, client: &HttpClient) -> Result<DocumentRead, Failure> {
     let reader = config.document.reader(client);
     let read = reader.read(&config.document.source).await;
-    let found = found_document(config, &reader, read).await.map_err(Failure::Read)?;
+    let found = found_document(config, &reader, read)
+        .await
+        .map_err(Failure::Read)?;
     let mut seen = Vec::new();
     if config.reload.is_some() {
         // Reloads ask the address that was found.
         seen.push(Revision::new(found.source.clone(), reader.clone(), &found));
     }
     let source = found.source;
-    let (bytes, mut unread) = overlaid(config, found.bytes, &reader.without_headers(), &mut seen).await?;
+    let (bytes, mut unread) =
+        overlaid(config, found.bytes, &reader.without_headers(), &mut seen).await?;
     let parsed = run_long(|| Document::parse(bytes, source.url())).await;
     let mut document = parsed.map_err(|error| {
         if source.url().is_some() && matches!(error, LoadError::NotOpenApi(_)) {
-            tracing::warn!("give the address of the document itself, which many servers have at /openapi.json");
+            tracing::warn!(
+                "give the address of the document itself, which many servers have at /openapi.json"
+            );
         }
         Failure::Document {
             source_name: config.document.source.to_string(),
@@ -253,7 +318,13 @@ async fn read_document(config: &ApiConfig, client: &HttpClient) -> Result<Docume
     })?;
     let policy = config.document.external_references;
     unread.extend(external::complete_document(&mut document, &source, policy, &reader).await);
-    seen.extend(document.seen().iter().filter(|_| config.reload.is_some()).cloned());
+    seen.extend(
+        document
+            .seen()
+            .iter()
+            .filter(|_| config.reload.is_some())
+            .cloned(),
+    );
     Ok(DocumentRead {
         document: Arc::new(document),
         unread,
@@ -261,7 +332,8 @@ async fn read_document(config: &ApiConfig, client: &HttpClient) -> Result<Docume
     })
 }
 
-/// Returns what was read. If that is a web page, or nothing at the address of a site, returns the document that is found on its origin.
+/// Returns what was read. If that is a web page, or nothing at the address of a site, returns the
+/// document that is found on its origin.
 async fn found_document(
     config: &ApiConfig,
     reader: &SourceReader,
@@ -286,14 +358,24 @@ async fn found_document(
     }
     let Some(found) = searched.found else {
         let tried: Vec<&str> = searched.tried.iter().map(url::Url::path).collect();
-        tracing::warn!("{named} is not a document, and there is none at {}", tried.join(", "));
+        tracing::warn!(
+            "{named} is not a document, and there is none at {}",
+            tried.join(", ")
+        );
         return page.redirected_page(named).map_or(read, Err);
     };
-    tracing::warn!("{named} is not a document; the document is {}, which --spec can name", found.source);
+    tracing::warn!(
+        "{named} is not a document; the document is {}, which --spec can name",
+        found.source
+    );
     Ok(found)
 }
 
-fn api_options(config: &ApiConfig, purpose: LoadPurpose, mock: Option<&mock::Running>) -> ApiOptions {
+fn api_options(
+    config: &ApiConfig,
+    purpose: LoadPurpose,
+    mock: Option<&mock::Running>,
+) -> ApiOptions {
     let fixed = mock.map(mock::Running::url).or(config.base_url.as_ref());
     let mut options = config.options.clone();
     options.annotate.extent = list_extent(config, purpose);
@@ -316,7 +398,8 @@ fn api_options(config: &ApiConfig, purpose: LoadPurpose, mock: Option<&mock::Run
     options
 }
 
-/// Returns the tools that a server lists. Under --strict, all parts that are read loosely must be known at start.
+/// Returns the tools that a server lists. Under --strict, all parts that are read loosely must be
+/// known at start.
 fn list_extent(config: &ApiConfig, purpose: LoadPurpose) -> ListExtent {
     let list = &config.list;
     match list.mode {
@@ -328,7 +411,12 @@ fn list_extent(config: &ApiConfig, purpose: LoadPurpose) -> ListExtent {
 }
 
 /// The clients of an API, of which `client` is the one for all other purposes.
-fn api_clients(client: HttpClient, config: &ApiConfig, purpose: LoadPurpose, outbound: &OutboundOptions) -> Result<Clients, Failure> {
+fn api_clients(
+    client: HttpClient,
+    config: &ApiConfig,
+    purpose: LoadPurpose,
+    outbound: &OutboundOptions,
+) -> Result<Clients, Failure> {
     let is_real = purpose == LoadPurpose::Serve && !config.mock;
     if is_real && outbound.sets_the_api_apart() {
         return Ok(Clients {
@@ -342,14 +430,19 @@ fn api_clients(client: HttpClient, config: &ApiConfig, purpose: LoadPurpose, out
             proxy: None,
             ..outbound.for_others()
         };
-        return Ok(outbound::http_client(&direct).map_err(Failure::Outbound)?.into());
+        return Ok(outbound::http_client(&direct)
+            .map_err(Failure::Outbound)?
+            .into());
     }
     Ok(client.into())
 }
 
 /// `--strict`: every finding that is more than a note is one too many.
 fn refuse_findings(config: &ApiConfig, diagnostics: &[Diagnostic]) -> Result<(), Failure> {
-    let findings = diagnostics.iter().filter(|diagnostic| diagnostic.severity > Severity::Note).count();
+    let findings = diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity > Severity::Note)
+        .count();
     if findings == 0 {
         return Ok(());
     }
@@ -377,7 +470,8 @@ async fn overlaid(
         }
         overlays.push((source.to_string(), found.bytes));
     }
-    overlay::apply_overlays(bytes, overlays).map_err(|(source_name, error)| Failure::Overlay { source_name, error })
+    overlay::apply_overlays(bytes, overlays)
+        .map_err(|(source_name, error)| Failure::Overlay { source_name, error })
 }
 
 /// Reports what was left out: each lost operation, and how many remarks there are besides.
@@ -385,7 +479,10 @@ fn report(document: &Document, diagnostics: &[Diagnostic]) {
     let shown = |diagnostics: &[&Diagnostic]| -> Vec<String> {
         let places = document.places_of(diagnostics).into_iter();
         let line = |(diagnostic, place): (&&Diagnostic, _)| match place {
-            Some(("", line, column)) => format!("{} (line {line}, column {column}): {}", diagnostic.pointer, diagnostic.message),
+            Some(("", line, column)) => format!(
+                "{} (line {line}, column {column}): {}",
+                diagnostic.pointer, diagnostic.message
+            ),
             Some((file, line, column)) => format!(
                 "{} ({file}, line {line}, column {column}): {}",
                 diagnostic.pointer, diagnostic.message
@@ -394,21 +491,31 @@ fn report(document: &Document, diagnostics: &[Diagnostic]) {
         };
         diagnostics.iter().zip(places).map(line).collect()
     };
-    let first = |diagnostics: &[&Diagnostic]| shown(diagnostics.get(..MAX_LOGGED_LINES).unwrap_or(diagnostics));
-    for note in diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Note) {
+    let first = |diagnostics: &[&Diagnostic]| {
+        shown(diagnostics.get(..MAX_LOGGED_LINES).unwrap_or(diagnostics))
+    };
+    for note in diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Note)
+    {
         tracing::info!("{}", note.message);
     }
-    let (errors, remarks): (Vec<_>, Vec<_>) = diagnostics.iter().partition(|diagnostic| diagnostic.severity == Severity::Error);
+    let (errors, remarks): (Vec<_>, Vec<_>) = diagnostics
+        .iter()
+        .partition(|diagnostic| diagnostic.severity == Severity::Error);
     for line in first(&errors) {
         tracing::warn!("{line}");
     }
     if errors.len() > MAX_LOGGED_LINES {
-        tracing::warn!("and {} more operations are left out", errors.len() - MAX_LOGGED_LINES);
+        tracing::warn!(
+            "and {} more operations are left out",
+            errors.len() - MAX_LOGGED_LINES
+        );
     }
     // What concerns the operator's own settings has no place in the document.
-    let (said, remarks): (Vec<_>, Vec<_>) = remarks
-        .into_iter()
-        .partition(|diagnostic| diagnostic.severity == Severity::Warning && diagnostic.pointer == "#");
+    let (said, remarks): (Vec<_>, Vec<_>) = remarks.into_iter().partition(|diagnostic| {
+        diagnostic.severity == Severity::Warning && diagnostic.pointer == "#"
+    });
     for diagnostic in said {
         tracing::warn!("{}", diagnostic.message);
     }
@@ -418,6 +525,9 @@ fn report(document: &Document, diagnostics: &[Diagnostic]) {
         }
     } else if !remarks.is_empty() {
         let count = remarks.len();
-        tracing::info!("{} on the document; --log-level debug shows them", counted(count, "remark"));
+        tracing::info!(
+            "{} on the document; --log-level debug shows them",
+            counted(count, "remark")
+        );
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! # Adding a command
 //!
-//! - A file in `cli/`; in `cli/mod.rs` its module, a variant of `Command` and an arm of `run_command`.
+//! - A file in `cli/`; in `cli/mod.rs` its module, a variant of `Command` and an arm of
+//!   `run_command`.
 //! - Its examples in `cli/help.rs`.
 
 mod call;
@@ -36,7 +37,8 @@ use crate::config::settings::{CommandSettings, ServerSettings};
 use crate::config::{ApiChoice, variables};
 use crate::error::Failure;
 
-/// Turns an OpenAPI document into an MCP server: one annotated tool per operation, forwarded to the real API.
+/// Turns an OpenAPI document into an MCP server: one annotated tool per operation, forwarded to the
+/// real API.
 #[derive(Debug, Parser)]
 #[command(
     name = "openapi-mcp",
@@ -66,7 +68,8 @@ enum Command {
     Logout(Box<login::logout::LogoutCommand>),
     /// Write an entry for an MCP client: into its file, as text to paste, or as a link
     ///
-    /// The flags of the entry come first. All settings of `openapi-mcp serve` follow: the server that the client starts has them.
+    /// The flags of the entry come first. All settings of `openapi-mcp serve` follow: the server
+    /// that the client starts has them.
     Install(Box<install::InstallCommand>),
     /// Remove the entry that `install` wrote
     Uninstall(install::UninstallCommand),
@@ -123,7 +126,10 @@ pub fn run() -> ExitCode {
 /// The command line without the commands that nobody calls by hand.
 fn visible_command() -> clap::Command {
     let all = Cli::command();
-    let visible = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    let visible = all
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .cloned();
     clap::Command::new("openapi-mcp")
         .version(env!("CARGO_PKG_VERSION"))
         .about(all.get_about().cloned().unwrap_or_default())
@@ -137,11 +143,12 @@ fn print_help(error: clap::Error) -> Result<ExitCode, Failure> {
 
 fn run_command() -> Result<ExitCode, Failure> {
     let parsed = variables::without_unset(Cli::command()).try_get_matches();
-    let (cli, matches) = match parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches))) {
-        Ok(parsed) => parsed,
-        Err(error) if error.kind() == ErrorKind::DisplayHelp => return print_help(error),
-        Err(error) => return output::print_usage(&help::explain_usage(error, &Cli::command())),
-    };
+    let (cli, matches) =
+        match parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches))) {
+            Ok(parsed) => parsed,
+            Err(error) if error.kind() == ErrorKind::DisplayHelp => return print_help(error),
+            Err(error) => return output::print_usage(&help::explain_usage(error, &Cli::command())),
+        };
     match cli.command {
         // The limits of a filter leave no room for a runtime.
         Command::Filter => filter::run(),
@@ -157,7 +164,10 @@ fn run_command() -> Result<ExitCode, Failure> {
         Command::Health(command) => on_runtime(health::run(&command)),
         Command::Demo => on_runtime(manual::demo::run()),
         Command::Install(command) => {
-            let of_command = matches.subcommand().map(|(_, matches)| matches.clone()).unwrap_or_default();
+            let of_command = matches
+                .subcommand()
+                .map(|(_, matches)| matches.clone())
+                .unwrap_or_default();
             on_runtime(install::run(&command, &of_command))
         }
         Command::Bundle(command) => on_runtime(package::bundle::run(&command)),
@@ -166,12 +176,18 @@ fn run_command() -> Result<ExitCode, Failure> {
 }
 
 /// Runs a command that waits for something.
-fn on_runtime(command: impl Future<Output = Result<ExitCode, Failure>>) -> Result<ExitCode, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Io("the runtime cannot be started".into(), error))?;
+fn on_runtime(
+    command: impl Future<Output = Result<ExitCode, Failure>>,
+) -> Result<ExitCode, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    let runtime =
+        runtime.map_err(|error| Failure::Io("the runtime cannot be started".into(), error))?;
     let result = runtime.block_on(async {
         #[cfg(unix)]
-        catch_file_limit().map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
+        catch_file_limit()
+            .map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
         command.await
     });
     // Reading standard input happens on a thread that cannot be interrupted; do not wait for it.
@@ -179,7 +195,8 @@ fn on_runtime(command: impl Future<Output = Result<ExitCode, Failure>>) -> Resul
     result
 }
 
-/// Makes a write beyond the limit on the size of a file (`ulimit -f`) an error: SIGXFSZ would end the process. The handler stays for good.
+/// Makes a write beyond the limit on the size of a file (`ulimit -f`) an error: SIGXFSZ would end
+/// the process. The handler stays for good.
 #[cfg(unix)]
 fn catch_file_limit() -> std::io::Result<()> {
     tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(libc::SIGXFSZ)).map(drop)

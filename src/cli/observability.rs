@@ -15,25 +15,36 @@ use crate::observe::{self, Observers};
 use crate::outbound::OutboundOptions;
 use crate::transport::http::{self, Allowed};
 
-/// Begins to observe, and serves the page of metrics until the process ends. `outbound` says how other servers than the API are
-/// reached.
+/// Begins to observe, and serves the page of metrics until the process ends. `outbound` says how
+/// other servers than the API are reached.
 ///
 /// # Errors
-/// The shared state refuses us, the audit log cannot be opened, or, over HTTP, the address is taken. Over stdio each client starts a process of its own, and a
-/// taken address is a warning.
-pub(crate) async fn start(process: &ProcessConfig, outbound: &OutboundOptions, server: &McpServer) -> Result<(), Failure> {
+/// The shared state refuses us, the audit log cannot be opened, or, over HTTP, the address is
+/// taken. Over stdio each client starts a process of its own, and a taken address is a warning.
+pub(crate) async fn start(
+    process: &ProcessConfig,
+    outbound: &OutboundOptions,
+    server: &McpServer,
+) -> Result<(), Failure> {
     if let Some(shared) = &process.shared_state {
         shared
             .start()
             .await
             .map_err(|problem| Failure::setting(format!("--shared-state: {problem}")))?;
     }
-    if process.confirm.is_on() && process.shared_state.is_none() && matches!(process.transport, Transport::Http { .. }) {
+    if process.confirm.is_on()
+        && process.shared_state.is_none()
+        && matches!(process.transport, Transport::Http { .. })
+    {
         tracing::info!(
             "--confirm: only the replica that asked a question takes its answer; several replicas need sticky routing, or --shared-state"
         );
     }
-    let ObservabilityConfig { metrics, audit, traces } = &process.observability;
+    let ObservabilityConfig {
+        metrics,
+        audit,
+        traces,
+    } = &process.observability;
     let log = audit
         .as_ref()
         .map(|options| AuditLog::start(options, observe::count_lost_line))
@@ -43,9 +54,14 @@ pub(crate) async fn start(process: &ProcessConfig, outbound: &OutboundOptions, s
     if let Some(metrics) = metrics {
         match (http::bind(metrics.bind).await, &process.transport) {
             (Ok(bound), _) => listener = Some(bound),
-            (Err(error), Transport::Http { .. }) => return Err(Failure::Bind(metrics.bind.to_string(), error)),
+            (Err(error), Transport::Http { .. }) => {
+                return Err(Failure::Bind(metrics.bind.to_string(), error));
+            }
             (Err(error), Transport::Stdio) => {
-                tracing::warn!("--metrics-bind: cannot listen on {} ({error}); there are no metrics", metrics.bind);
+                tracing::warn!(
+                    "--metrics-bind: cannot listen on {} ({error}); there are no metrics",
+                    metrics.bind
+                );
             }
         }
     }
@@ -58,8 +74,12 @@ pub(crate) async fn start(process: &ProcessConfig, outbound: &OutboundOptions, s
         tracer: start_tracer(traces, outbound),
     });
     #[cfg(unix)]
-    if audit.as_ref().is_some_and(|audit| matches!(audit.target, AuditTarget::File(_))) {
-        reopen_on_hangup().map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
+    if audit
+        .as_ref()
+        .is_some_and(|audit| matches!(audit.target, AuditTarget::File(_)))
+    {
+        reopen_on_hangup()
+            .map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
     }
     if let Some(listener) = listener {
         serve_metrics(listener, process, server);
@@ -67,17 +87,22 @@ pub(crate) async fn start(process: &ProcessConfig, outbound: &OutboundOptions, s
     Ok(())
 }
 
-/// Starts the tracer of calls, or only the propagation of their traces. No fault ends the start, because clients pass their own variables
-/// to servers.
+/// Starts the tracer of calls, or only the propagation of their traces. No fault ends the start,
+/// because clients pass their own variables to servers.
 fn start_tracer(traces: &TracesConfig, outbound: &OutboundOptions) -> Option<Tracer> {
     if let Some(warning) = &traces.warning {
         tracing::warn!("{warning}");
     }
     let passing_on = || traces.propagates.then(Tracer::passing_on);
-    let Some(options) = &traces.export else { return passing_on() };
+    let Some(options) = &traces.export else {
+        return passing_on();
+    };
     match Tracer::start(options.clone(), outbound, observe::count_dropped_spans) {
         Ok(tracer) => {
-            tracing::info!("traces go to {}", options.endpoint.origin().ascii_serialization());
+            tracing::info!(
+                "traces go to {}",
+                options.endpoint.origin().ascii_serialization()
+            );
             Some(tracer)
         }
         Err(why) => {
@@ -103,7 +128,8 @@ fn serve_metrics(listener: TcpListener, process: &ProcessConfig, server: &McpSer
     tokio::spawn(http::serve_metrics(listener, server.clone(), allowed));
 }
 
-/// Opens the file anew at each SIGHUP, as tools that rotate logs expect. Without a file the signal keeps its meaning.
+/// Opens the file anew at each SIGHUP, as tools that rotate logs expect. Without a file the signal
+/// keeps its meaning.
 #[cfg(unix)]
 fn reopen_on_hangup() -> std::io::Result<()> {
     let mut hangup = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;

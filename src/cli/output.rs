@@ -1,4 +1,5 @@
-//! The output of a command: its result on standard output, which must arrive, and remarks on standard error, which may be lost.
+//! The output of a command: its result on standard output, which must arrive, and remarks on
+//! standard error, which may be lost.
 
 use std::io::{self, ErrorKind, Write as _};
 use std::process::ExitCode;
@@ -6,17 +7,22 @@ use std::process::ExitCode;
 use super::log::log_queue;
 use crate::error::Failure;
 
-/// Writes the result of a command to standard output. A reader that left, as `head` does, is not an error.
+/// Writes the result of a command to standard output. A reader that left, as `head` does, is not an
+/// error.
 ///
 /// # Errors
 /// An error if the text cannot be written, so that a loss does not look like success.
 pub(crate) fn print_result(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    delivered(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+    delivered(
+        stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush()),
+    )
 }
 
-/// Writes a remark that is not a part of the result to standard error, as a line. If standard error is not read, the remark is lost, but
-/// the command ends.
+/// Writes a remark that is not a part of the result to standard error, as a line. If standard error
+/// is not read, the remark is lost, but the command ends.
 pub(crate) fn print_remark(text: &str) {
     log_queue::write_and_wait(&format!("{text}\n"));
 }
@@ -34,9 +40,10 @@ pub(crate) fn print_usage(error: &clap::Error) -> Result<ExitCode, Failure> {
 
 fn delivered(written: io::Result<()>) -> Result<(), Failure> {
     match written {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::Io("the output cannot be written to standard output".into(), error))
-        }
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Io(
+            "the output cannot be written to standard output".into(),
+            error,
+        )),
         _ => Ok(()),
     }
 }

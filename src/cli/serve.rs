@@ -23,18 +23,25 @@ use crate::spec::Source;
 use crate::transport::http::{self, HttpOptions};
 use crate::transport::stdio;
 
-/// Time for which a server without a document still answers, so that requests in flight get the reason instead of a closed connection.
+/// Time for which a server without a document still answers, so that requests in flight get the
+/// reason instead of a closed connection.
 const FAILURE_GRACE: Duration = Duration::from_millis(100);
 
-/// Time for which a document is still waited for after the client has left, to report an error in it.
+/// Time for which a document is still waited for after the client has left, to report an error in
+/// it.
 const ABANDONED_LOAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
-    let Config { process, apis } = load::server_settings(&command.settings, &command.server, &command.config)?;
+    let Config { process, apis } =
+        load::server_settings(&command.settings, &command.server, &command.config)?;
     let configs: Vec<Arc<ApiConfig>> = apis.into_iter().map(Arc::new).collect();
-    let reads_stdin = configs.iter().any(|config| config.document.source == Source::Stdin);
+    let reads_stdin = configs
+        .iter()
+        .any(|config| config.document.source == Source::Stdin);
     if reads_stdin && matches!(process.transport, Transport::Stdio) {
-        let problem = "--spec - needs --transport http: over stdio, standard input belongs to the client".to_owned();
+        let problem =
+            "--spec - needs --transport http: over stdio, standard input belongs to the client"
+                .to_owned();
         return Err(Failure::setting(problem));
     }
     warn_about_confirmation(&process, &configs);
@@ -46,8 +53,12 @@ pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
         Transport::Http { options, .. } => options.drain_delay,
     };
     // Of several APIs, none decides how other servers are reached.
-    let of_one = configs.first().filter(|config| config.options.name.is_none());
-    let outbound = of_one.map(|config| config.outbound.for_others()).unwrap_or_default();
+    let of_one = configs
+        .first()
+        .filter(|config| config.options.name.is_none());
+    let outbound = of_one
+        .map(|config| config.outbound.for_others())
+        .unwrap_or_default();
     observability::start(&process, &outbound, &server).await?;
     let outcome = Box::pin(serve_apis(process, configs, server, outbound, drain_delay)).await;
     // However serving ends, what was observed is written.
@@ -64,11 +75,12 @@ async fn serve_apis(
     drain_delay: Duration,
 ) -> Result<ExitCode, Failure> {
     let stop = CancellationToken::new();
-    watch_signals(stop.clone(), server.clone(), drain_delay).map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
+    watch_signals(stop.clone(), server.clone(), drain_delay)
+        .map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
     let loading = LoadingApis::start(configs.clone(), &process, &server);
     let mut loading = Box::pin(loading.finish());
-    // A single file is read before the first answer, so that an invalid one is reported at once. A URL, or one of several documents, may be
-    // slow, and clients give up on a slow handshake.
+    // A single file is read before the first answer, so that an invalid one is reported at once. A
+    // URL, or one of several documents, may be slow, and clients give up on a slow handshake.
     let mut watched = None;
     if let [config] = configs.as_slice()
         && config.options.name.is_none()
@@ -88,7 +100,8 @@ async fn serve_apis(
         tokio::select! {
             served = &mut transport => {
                 served?;
-                // The client left before the documents were loaded. The reason of a failure is still logged.
+                // The client left before the documents were loaded. The reason of a failure is
+                // still logged.
                 let outcome = tokio::select! {
                     () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
                     outcome = tokio::time::timeout(ABANDONED_LOAD_TIMEOUT, loading) => outcome,
@@ -138,9 +151,13 @@ async fn serve_transport(
                     "waiting for an MCP client on standard input; usually a client starts this command itself, see README.md, and `openapi-mcp tools` lists the tools"
                 );
             }
-            stdio::serve(server.clone(), stop.clone()).await.map_err(serving_failed)
+            stdio::serve(server.clone(), stop.clone())
+                .await
+                .map_err(serving_failed)
         }
-        Transport::Http { bind, options } => serve_http(*bind, options, server, outbound, stop).await,
+        Transport::Http { bind, options } => {
+            serve_http(*bind, options, server, outbound, stop).await
+        }
     }
 }
 
@@ -151,14 +168,19 @@ async fn serve_http(
     outbound: OutboundOptions,
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
-    let listener = http::bind(bind).await.map_err(|error| Failure::Bind(bind.to_string(), error))?;
+    let listener = http::bind(bind)
+        .await
+        .map_err(|error| Failure::Bind(bind.to_string(), error))?;
     let address = listener.local_addr().map_err(serving_failed)?;
     tracing::info!("listening on {}://{address}/mcp", options.scheme());
     if let Some(page) = options.page_address(address) {
         tracing::info!("open {page} in a browser to see the tools and how to connect a client");
     }
     // The issuer's keys may be behind TLS even if the API is not, and the issuer is not the API.
-    let outbound = OutboundOptions { tls: true, ..outbound };
+    let outbound = OutboundOptions {
+        tls: true,
+        ..outbound
+    };
     let oauth = options.access.oauth.as_ref();
     if oauth.is_some_and(|oauth| !oauth.audiences.is_empty()) {
         tracing::info!(
@@ -183,7 +205,9 @@ async fn serve_http(
 
 /// Warns that every call of which the user must be asked will be refused, if the client cannot ask.
 fn warn_about_confirmation(process: &ProcessConfig, configs: &[Arc<ApiConfig>]) {
-    let warning = configs.iter().find_map(|config| config.profile.confirmation_warning());
+    let warning = configs
+        .iter()
+        .find_map(|config| config.profile.confirmation_warning());
     if let Some(warning) = warning.filter(|_| process.confirm.is_on()) {
         tracing::warn!("{warning}");
     }
@@ -199,7 +223,10 @@ fn disable_core_dumps() {
 
 /// A server that waits for its APIs.
 fn awaiting_server(process: &ProcessConfig, configs: &[Arc<ApiConfig>]) -> McpServer {
-    let slots = configs.iter().map(|config| start::slot_of(config)).collect();
+    let slots = configs
+        .iter()
+        .map(|config| start::slot_of(config))
+        .collect();
     let reload = configs.first().and_then(|config| config.reload);
     let server = McpServer::awaiting(slots, reload)
         .with_confirm(process.confirm.is_on())
@@ -208,11 +235,14 @@ fn awaiting_server(process: &ProcessConfig, configs: &[Arc<ApiConfig>]) -> McpSe
     server
 }
 
-/// Reports that handles end with the process, if operations may need some and replicas could not go on with them; and rules for files that
-/// have no folder.
+/// Reports that handles end with the process, if operations may need some and replicas could not go
+/// on with them; and rules for files that have no folder.
 fn report_missing_settings(server: &McpServer, process: &ProcessConfig) {
     let any = |is_it: fn(&Api) -> bool| server.apis().served().iter().any(|api| is_it(api));
-    if process.state_keys.is_none() && matches!(process.transport, Transport::Http { .. }) && any(Api::may_wait) {
+    if process.state_keys.is_none()
+        && matches!(process.transport, Transport::Http { .. })
+        && any(Api::may_wait)
+    {
         tracing::info!(
             "handles of operations that take long end with this process; --state-key-env or --state-key-file lets replicas go on with them"
         );
@@ -229,9 +259,13 @@ fn serving_failed(error: std::io::Error) -> Failure {
     Failure::Io("serving failed".into(), error)
 }
 
-/// The first SIGTERM or SIGINT asks for a clean end, the second one ends at once. After SIGTERM, which is how platforms end a
-/// process, requests are still answered for `drain_delay`.
-fn watch_signals(stop: CancellationToken, server: McpServer, drain_delay: Duration) -> std::io::Result<()> {
+/// The first SIGTERM or SIGINT asks for a clean end, the second one ends at once. After SIGTERM,
+/// which is how platforms end a process, requests are still answered for `drain_delay`.
+fn watch_signals(
+    stop: CancellationToken,
+    server: McpServer,
+    drain_delay: Duration,
+) -> std::io::Result<()> {
     let mut signals = EndSignals::listen()?;
     tokio::spawn(async move {
         for round in 0..2 {
@@ -250,7 +284,9 @@ fn watch_signals(stop: CancellationToken, server: McpServer, drain_delay: Durati
                 });
             } else if round == 0 {
                 server.begin_draining();
-                tracing::info!("stopping: calls in flight are answered first; a second signal ends at once");
+                tracing::info!(
+                    "stopping: calls in flight are answered first; a second signal ends at once"
+                );
                 stop.cancel();
             } else {
                 observe::call::finish_at_once();

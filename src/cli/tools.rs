@@ -31,7 +31,8 @@ pub(crate) struct ToolsCommand {
     /// Show the source of each hint
     #[arg(long)]
     explain: bool,
-    /// Show the tools that a user with these claims may list: a file with the claims of an access token, as JSON
+    /// Show the tools that a user with these claims may list: a file with the claims of an access
+    /// token, as JSON
     #[arg(long = "as", value_name = "FILE", hide_short_help = true)]
     claims: Option<PathBuf>,
     /// The format of the list
@@ -91,11 +92,12 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
         tools: &tools,
     };
     let text = match command.format {
-        ToolsFormat::Table if command.explain => explained_tenants(&configs) + &listing::explained(&shown),
-        ToolsFormat::Table => listing::table(&shown, terminal_columns()),
-        ToolsFormat::Json => {
-            listing::tools_as_json(&shown).map_err(|error| Failure::Io("the tools cannot be written".into(), error.into()))?
+        ToolsFormat::Table if command.explain => {
+            explained_tenants(&configs) + &listing::explained(&shown)
         }
+        ToolsFormat::Table => listing::table(&shown, terminal_columns()),
+        ToolsFormat::Json => listing::tools_as_json(&shown)
+            .map_err(|error| Failure::Io("the tools cannot be written".into(), error.into()))?,
         ToolsFormat::Markdown => listing::markdown(&shown),
         ToolsFormat::Html => listing::html(&shown),
     };
@@ -111,7 +113,9 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
             names.join(", ")
         ));
     }
-    let beside = catalog.as_ref().filter(|catalog| catalog.meta_tools().is_none());
+    let beside = catalog
+        .as_ref()
+        .filter(|catalog| catalog.meta_tools().is_none());
     if let Some(tool) = beside.and_then(|catalog| catalog.wait_tool()) {
         output::print_remark(&format!(
             "note: clients list {tool} as well, which waits for operations that take long"
@@ -129,7 +133,12 @@ fn explained_tenants(configs: &[Arc<ApiConfig>]) -> String {
     let with_tenants = configs.iter().filter(|config| !config.mock);
     let lines = with_tenants.filter_map(|config| {
         let lines = describe_tenants(config.options.tenants.as_ref()?).join("\n");
-        let name = config.options.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+        let name = config
+            .options
+            .name
+            .as_ref()
+            .map(|name| format!("{name}: "))
+            .unwrap_or_default();
         Some(format!("{name}{lines}\n\n"))
     });
     lines.collect()
@@ -153,15 +162,24 @@ fn user_of_claims(path: &Path) -> Result<Caller, Failure> {
 }
 
 impl Filter {
-    /// Returns the tools of all APIs that it admits. `is_listed` decides by the index of the API and of the tool.
-    fn apply<'a>(&self, apis: impl Iterator<Item = &'a Api>, is_listed: &dyn Fn(usize, ToolIndex) -> bool) -> Vec<OfferedTool<'a>> {
+    /// Returns the tools of all APIs that it admits. `is_listed` decides by the index of the API
+    /// and of the tool.
+    fn apply<'a>(
+        &self,
+        apis: impl Iterator<Item = &'a Api>,
+        is_listed: &dyn Fn(usize, ToolIndex) -> bool,
+    ) -> Vec<OfferedTool<'a>> {
         let found = apis.enumerate().flat_map(|(place, api)| {
-            let admits = |index: ToolIndex| is_listed(place, index) && self.admits(&api.offered(index));
+            let admits =
+                |index: ToolIndex| is_listed(place, index) && self.admits(&api.offered(index));
             let found: Vec<ToolIndex> = match &self.search {
                 Some(question) => api.search(question, None, &admits).hits,
                 None => api.indexes().filter(|index| admits(*index)).collect(),
             };
-            found.into_iter().map(|index| api.offered(index)).collect::<Vec<_>>()
+            found
+                .into_iter()
+                .map(|index| api.offered(index))
+                .collect::<Vec<_>>()
         });
         found.collect()
     }
@@ -169,7 +187,8 @@ impl Filter {
     fn admits(&self, offered: &OfferedTool<'_>) -> bool {
         let has_tag = |tag: &String| {
             let tags = &offered.operation.tags;
-            tags.iter().any(|found| found.to_lowercase() == tag.to_lowercase())
+            tags.iter()
+                .any(|found| found.to_lowercase() == tag.to_lowercase())
         };
         self.tag.is_empty() || self.tag.iter().any(has_tag)
     }

@@ -3,8 +3,8 @@
 use super::settings::{ApiSettings, ResponseFilter};
 use crate::annotate::confirm::{Confirm, ConfirmLevel};
 use crate::annotate::{
-    AnnotateOptions, ClientProfile, DescriptionDetail, Files, Hint, HintTrust, KnownClient, Layers, NameOptions, OutputSchemas, Override,
-    Pattern, Policy, Rule, Selection,
+    AnnotateOptions, ClientProfile, DescriptionDetail, Files, Hint, HintTrust, KnownClient, Layers,
+    NameOptions, OutputSchemas, Override, Pattern, Policy, Rule, Selection,
 };
 use crate::api::name::ApiName;
 use crate::mcp::meta_tools::{ListMode, ListOptions};
@@ -13,7 +13,8 @@ use crate::text::MIN_BYTES_PER_TOKEN;
 
 const MIN_NAME_LIMIT: usize = 16;
 const MAX_NAME_LIMIT: usize = 128;
-/// The longest prefix of an API among several, and the shortest name that must be possible behind it.
+/// The longest prefix of an API among several, and the shortest name that must be possible behind
+/// it.
 const MAX_PREFIX_BYTES: usize = 40;
 const MIN_NAME_AFTER_PREFIX: usize = 24;
 /// Smallest number of bytes into which a schema fits.
@@ -35,10 +36,18 @@ fn split_outside_braces(text: &str) -> Vec<&str> {
     .collect()
 }
 
-/// Reads the settings of tools. The API has a `name` if there are several. Faults are pushed to `problems`.
-pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut Vec<String>) -> AnnotateOptions {
+/// Reads the settings of tools. The API has a `name` if there are several. Faults are pushed to
+/// `problems`.
+pub(crate) fn options(
+    api: &ApiSettings,
+    name: Option<&ApiName>,
+    problems: &mut Vec<String>,
+) -> AnnotateOptions {
     let mut patterns = |flag: &str, texts: &[String]| -> Vec<Pattern> {
-        for text in texts.iter().filter(|text| split_outside_braces(text).is_empty()) {
+        for text in texts
+            .iter()
+            .filter(|text| split_outside_braces(text).is_empty())
+        {
             problems.push(format!(
                 "{flag}: `{text}` holds no pattern; leave the setting out, or write patterns such as `tag:admin`"
             ));
@@ -46,7 +55,11 @@ pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut 
         texts
             .iter()
             .flat_map(|text| split_outside_braces(text))
-            .filter_map(|text| Pattern::parse(text).map_err(|error| problems.push(format!("{flag}: {error}"))).ok())
+            .filter_map(|text| {
+                Pattern::parse(text)
+                    .map_err(|error| problems.push(format!("{flag}: {error}")))
+                    .ok()
+            })
             .collect()
     };
     let selection = Selection {
@@ -88,14 +101,23 @@ pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut 
     if profile.reads_max_result_size {
         options.max_result_chars = api.common.max_result_tokens.and_then(raised_result_size);
     }
-    options.describe = api.describe.map(DescriptionDetail::from).unwrap_or_default();
-    options.output = match api.output_schemas.map(OutputSchemas::from).unwrap_or_default() {
+    options.describe = api
+        .describe
+        .map(DescriptionDetail::from)
+        .unwrap_or_default();
+    options.output = match api
+        .output_schemas
+        .map(OutputSchemas::from)
+        .unwrap_or_default()
+    {
         // What a filter makes of a reply does not fit the document's schema.
         OutputSchemas::Strict if options.filter => OutputSchemas::Lenient,
         output => output,
     };
     match api.max_schema_bytes {
-        Some(bytes) if bytes < MIN_BUDGET => problems.push(format!("--max-schema-bytes must be at least {MIN_BUDGET}")),
+        Some(bytes) if bytes < MIN_BUDGET => {
+            problems.push(format!("--max-schema-bytes must be at least {MIN_BUDGET}"));
+        }
         Some(bytes) => options.schemas.budget = bytes,
         None => {}
     }
@@ -106,7 +128,9 @@ pub(crate) fn options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut 
 fn collected_pages(api: &ApiSettings, problems: &mut Vec<String>) -> usize {
     let pages = api.collect_pages.unwrap_or_default();
     if pages > MAX_COLLECTED_PAGES {
-        problems.push(format!("--collect-pages must be at most {MAX_COLLECTED_PAGES}"));
+        problems.push(format!(
+            "--collect-pages must be at most {MAX_COLLECTED_PAGES}"
+        ));
     }
     pages.min(MAX_COLLECTED_PAGES)
 }
@@ -118,27 +142,48 @@ const NOTES_CHARACTERS: usize = 5_000;
 /// The largest budget of a client that reads such sizes, in bytes.
 pub(super) const MAX_ANNOUNCED_BUDGET: usize = MAX_RESULT_CHARACTERS - NOTES_CHARACTERS;
 
-/// Returns the size that tools declare for a client that takes 25,000 tokens of a result, or more characters if a tool declares them; 0
-/// tokens are no limit.
+/// Returns the size that tools declare for a client that takes 25,000 tokens of a result, or more
+/// characters if a tool declares them; 0 tokens are no limit.
 fn raised_result_size(tokens: usize) -> Option<usize> {
     match tokens {
         0 => Some(MAX_RESULT_CHARACTERS),
         1..=25_000 => None,
-        _ => Some(tokens.saturating_mul(MIN_BYTES_PER_TOKEN).min(MAX_ANNOUNCED_BUDGET) + NOTES_CHARACTERS),
+        _ => Some(
+            tokens
+                .saturating_mul(MIN_BYTES_PER_TOKEN)
+                .min(MAX_ANNOUNCED_BUDGET)
+                + NOTES_CHARACTERS,
+        ),
     }
 }
 
-/// The prefix of every name. That of an API among several is its name unless another one is set, so that a second API renames
-/// nothing.
-fn resolve_prefix(api: &ApiSettings, name: Option<&ApiName>, names: &mut NameOptions, problems: &mut Vec<String>) {
-    let is_legal = |prefix: &str| prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+/// The prefix of every name. That of an API among several is its name unless another one is set, so
+/// that a second API renames nothing.
+fn resolve_prefix(
+    api: &ApiSettings,
+    name: Option<&ApiName>,
+    names: &mut NameOptions,
+    problems: &mut Vec<String>,
+) {
+    let is_legal = |prefix: &str| {
+        prefix
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
     match (name, &api.tool_prefix) {
         (None, None) => {}
-        (None, Some(prefix)) if is_legal(prefix) && prefix.len() + MIN_NAME_LIMIT / 2 <= names.max_bytes => names.prefix.clone_from(prefix),
-        (None, Some(_)) => problems.push("--tool-prefix must be short and contain only letters, digits, `_` and `-`".into()),
+        (None, Some(prefix))
+            if is_legal(prefix) && prefix.len() + MIN_NAME_LIMIT / 2 <= names.max_bytes =>
+        {
+            names.prefix.clone_from(prefix);
+        }
+        (None, Some(_)) => problems.push(
+            "--tool-prefix must be short and contain only letters, digits, `_` and `-`".into(),
+        ),
         (Some(name), prefix) => {
             let prefix = prefix.clone().unwrap_or_else(|| format!("{name}_"));
-            let has_room = prefix.len() <= MAX_PREFIX_BYTES && prefix.len() + MIN_NAME_AFTER_PREFIX <= names.max_bytes;
+            let has_room = prefix.len() <= MAX_PREFIX_BYTES
+                && prefix.len() + MIN_NAME_AFTER_PREFIX <= names.max_bytes;
             if is_legal(&prefix) && has_room {
                 names.prefix = prefix;
             } else {
@@ -153,7 +198,11 @@ fn resolve_prefix(api: &ApiSettings, name: Option<&ApiName>, names: &mut NameOpt
 }
 
 /// `--tools`, `--max-list-tokens`, `--max-list-bytes` and `--pin`: how the list of tools is made.
-pub(crate) fn list_options(api: &ApiSettings, name: Option<&ApiName>, problems: &mut Vec<String>) -> ListOptions {
+pub(crate) fn list_options(
+    api: &ApiSettings,
+    name: Option<&ApiName>,
+    problems: &mut Vec<String>,
+) -> ListOptions {
     let usual = ListOptions::default();
     let profile = client_profile(api);
     let implied = if profile.max_tools.is_some() {
@@ -168,22 +217,36 @@ pub(crate) fn list_options(api: &ApiSettings, name: Option<&ApiName>, problems: 
         max_bytes: api.max_list_bytes.unwrap_or(usual.max_bytes),
         max_tools: profile.max_tools,
         pins: pins
-            .filter_map(|text| Pattern::parse(text).map_err(|error| problems.push(format!("--pin: {error}"))).ok())
+            .filter_map(|text| {
+                Pattern::parse(text)
+                    .map_err(|error| problems.push(format!("--pin: {error}")))
+                    .ok()
+            })
             .collect(),
         // Of several APIs, one prefix does not fit all.
-        prefix: api.tool_prefix.clone().filter(|_| name.is_none()).unwrap_or_default(),
+        prefix: api
+            .tool_prefix
+            .clone()
+            .filter(|_| name.is_none())
+            .unwrap_or_default(),
     }
 }
 
 /// `--confirm`: a level, patterns, or both.
 pub(crate) fn confirm(texts: &[String], problems: &mut Vec<String>) -> Confirm {
     let mut confirm = Confirm::default();
-    for text in texts.iter().filter(|text| split_outside_braces(text).is_empty()) {
+    for text in texts
+        .iter()
+        .filter(|text| split_outside_braces(text).is_empty())
+    {
         problems.push(format!(
             "--confirm: `{text}` holds neither a level nor a pattern; write none, destructive, write or patterns"
         ));
     }
-    let all: Vec<&str> = texts.iter().flat_map(|text| split_outside_braces(text)).collect();
+    let all: Vec<&str> = texts
+        .iter()
+        .flat_map(|text| split_outside_braces(text))
+        .collect();
     for text in &all {
         let level = match *text {
             "none" if all.len() > 1 => {
@@ -206,11 +269,20 @@ pub(crate) fn confirm(texts: &[String], problems: &mut Vec<String>) -> Confirm {
     confirm
 }
 
-/// Returns the profile of the client for which tools are shaped, with the tokens of a result that the settings allow.
+/// Returns the profile of the client for which tools are shaped, with the tokens of a result that
+/// the settings allow.
 pub(super) fn client_profile(api: &ApiSettings) -> ClientProfile {
-    let profile = api.common.client.map(KnownClient::from).unwrap_or_default().profile();
+    let profile = api
+        .common
+        .client
+        .map(KnownClient::from)
+        .unwrap_or_default()
+        .profile();
     ClientProfile {
-        result_tokens: api.common.max_result_tokens.unwrap_or(profile.result_tokens),
+        result_tokens: api
+            .common
+            .max_result_tokens
+            .unwrap_or(profile.result_tokens),
         ..profile
     }
 }
@@ -221,11 +293,16 @@ fn layers(api: &ApiSettings, problems: &mut Vec<String>) -> Layers {
         local: api.local_api.unwrap_or(false),
         trust: api.document_hints.map(HintTrust::from).unwrap_or_default(),
         rules: api.rules.overrides.clone(),
-        commands: api.hint.iter().filter_map(|text| hint(text, problems)).collect(),
+        commands: api
+            .hint
+            .iter()
+            .filter_map(|text| hint(text, problems))
+            .collect(),
     }
 }
 
-/// `PATTERN HINT=BOOL …`: hints are read from the end, so that a pattern may hold spaces and commas as a tag does.
+/// `PATTERN HINT=BOOL …`: hints are read from the end, so that a pattern may hold spaces and commas
+/// as a tag does.
 fn hint(text: &str, problems: &mut Vec<String>) -> Option<Rule> {
     let mut pattern = text.trim();
     let mut hints: Vec<(Hint, bool)> = Vec::new();
@@ -283,15 +360,27 @@ mod tests {
     fn a_hint_of_the_command_line_names_a_pattern_and_values() {
         let mut problems = Vec::new();
         let read = hint("tag:pets readOnly=true,openWorldHint=false", &mut problems).unwrap();
-        assert_eq!(read.says.hints, [(Hint::ReadOnly, true), (Hint::OpenWorld, false)]);
+        assert_eq!(
+            read.says.hints,
+            [(Hint::ReadOnly, true), (Hint::OpenWorld, false)]
+        );
         let read = hint("tag:User Management, readOnly=true", &mut problems).unwrap();
         assert_eq!(
-            (read.matches[0][0].to_string().as_str(), read.says.hints.len()),
+            (
+                read.matches[0][0].to_string().as_str(),
+                read.says.hints.len()
+            ),
             ("tag:User Management", 1)
         );
         assert!(hint("{getPet,x} readOnly=false", &mut problems).is_some());
         assert_eq!(problems, Vec::<String>::new());
-        for wrong in ["", "a", "a safe=true", "a readOnly=maybe", "taq:x readOnly=true"] {
+        for wrong in [
+            "",
+            "a",
+            "a safe=true",
+            "a readOnly=maybe",
+            "taq:x readOnly=true",
+        ] {
             assert!(hint(wrong, &mut problems).is_none(), "{wrong}");
         }
         assert_eq!(problems.len(), 5);

@@ -31,7 +31,9 @@ use crate::mcp::meta_tools::ListOptions;
 use crate::outbound::OutboundOptions;
 use crate::proxy::auth::values::PREFIX;
 use crate::proxy::request::body::file_root::FileRoot;
-use crate::proxy::{CacheOptions, CallOptions, Credentials, Forwarding, Sandbox, TenantOptions, UpstreamOptions};
+use crate::proxy::{
+    CacheOptions, CallOptions, Credentials, Forwarding, Sandbox, TenantOptions, UpstreamOptions,
+};
 use crate::spec::Source;
 use crate::spec::operation::server::{Choice, Pick};
 use crate::text::MIN_BYTES_PER_TOKEN;
@@ -45,7 +47,8 @@ const MIN_RESULT_TOKENS: usize = 100;
 /// Configuration of one API.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiConfig {
-    /// Settings of its calls and tools; the destination of calls is decided when the document is loaded.
+    /// Settings of its calls and tools; the destination of calls is decided when the document is
+    /// loaded.
     pub options: ApiOptions,
     /// The document, and how it is read.
     pub document: DocumentOptions,
@@ -71,8 +74,9 @@ pub(crate) struct ApiConfig {
     pub warnings: Vec<String>,
 }
 
-/// Resolves the settings of an API; faults are pushed to `problems`. `None` if there is no document. `variables` are the credentials in
-/// variables, by what follows the fixed part of their names.
+/// Resolves the settings of an API; faults are pushed to `problems`. `None` if there is no
+/// document. `variables` are the credentials in variables, by what follows the fixed part of their
+/// names.
 pub(crate) fn resolve_api(
     settings: &NamedSettings,
     variables: VariablesOfApi,
@@ -91,11 +95,23 @@ pub(crate) fn resolve_api(
         warnings.extend(unused_variables(api, name, &variables));
     }
     let outbound = upstream::outbound(&api.upstream, problems);
-    let mut credentials = resolve_credentials(&api.credentials, variables, process.state_keys.as_ref(), problems);
-    credentials.login_store = login_store(credentials.token_store.as_ref(), &process.transport, process.state_keys.as_ref());
+    let mut credentials = resolve_credentials(
+        &api.credentials,
+        variables,
+        process.state_keys.as_ref(),
+        problems,
+    );
+    credentials.login_store = login_store(
+        credentials.token_store.as_ref(),
+        &process.transport,
+        process.state_keys.as_ref(),
+    );
     credentials.client_certificate = outbound.identity.is_some();
     credentials.api = name.map(ApiName::in_variables);
-    let shared_state = process.shared_state.as_ref().map(|state| state.of_api(name.map(ApiName::as_str)));
+    let shared_state = process
+        .shared_state
+        .as_ref()
+        .map(|state| state.of_api(name.map(ApiName::as_str)));
     credentials.shared.clone_from(&shared_state);
     let call = call_options(api, process, problems);
     let forward = match process.transport {
@@ -112,21 +128,33 @@ pub(crate) fn resolve_api(
         ..annotate::options(api, name, problems)
     };
     let list = annotate::list_options(api, name, problems);
-    let cache = resolve_cache(&server_settings.observability.cache, problems).map(|cache| divide_cache(cache, tenants.as_ref()));
+    let cache = resolve_cache(&server_settings.observability.cache, problems)
+        .map(|cache| divide_cache(cache, tenants.as_ref()));
     let upstream = UpstreamOptions {
-        propagates_trace: server_settings.observability.propagate_trace.unwrap_or(false),
+        propagates_trace: server_settings
+            .observability
+            .propagate_trace
+            .unwrap_or(false),
         shared: shared_state,
         ..upstream::upstream_limits(&api.upstream, problems)
     };
     let reload = reload_interval(server_settings, document.as_ref(), problems);
-    problems.extend(overrides::check_set_headers(&annotate.layers.rules, &headers, &forward));
+    problems.extend(overrides::check_set_headers(
+        &annotate.layers.rules,
+        &headers,
+        &forward,
+    ));
     let options = ApiOptions {
         annotate,
         destination: Destination::default(),
         headers,
         credentials: Some(credentials),
         forward,
-        secrets: outbound.proxy.iter().filter_map(|proxy| proxy.credential.clone()).collect(),
+        secrets: outbound
+            .proxy
+            .iter()
+            .filter_map(|proxy| proxy.credential.clone())
+            .collect(),
         sandbox: sandbox(api, call.max_response_bytes, Arc::clone(&process.filters)),
         call,
         upstream,
@@ -156,31 +184,46 @@ pub(crate) fn resolve_api(
 impl ApiConfig {
     /// A security scheme whose operations are called as the user.
     pub(crate) fn scheme_with_grant(&self) -> Option<&str> {
-        let tenants = self.options.tenants.iter().flat_map(|tenants| tenants.entries.values());
+        let tenants = self
+            .options
+            .tenants
+            .iter()
+            .flat_map(|tenants| tenants.entries.values());
         let of_tenants = tenants.map(|tenant| &tenant.credentials);
         of_tenants
             .chain(&self.options.credentials)
             .find_map(|credentials| scheme_with_grant(&credentials.clients))
     }
 
-    /// Returns true if any connection may need TLS: it can be left out only if every address is known to be plain HTTP.
+    /// Returns true if any connection may need TLS: it can be left out only if every address is
+    /// known to be plain HTTP.
     fn needs_tls(&self) -> bool {
         let plain = |url: &Url| url.scheme() == "http";
         let tenants_are_plain = self.options.tenants.as_ref().is_some_and(|tenants| {
             let mut tenants = tenants.entries.values();
             tenants.all(|tenant| plain(&tenant.base_url) && !tenant.credentials.wants_tls())
         });
-        let calls_are_plain = self.mock || self.base_url.as_ref().is_some_and(plain) || tenants_are_plain;
+        let calls_are_plain =
+            self.mock || self.base_url.as_ref().is_some_and(plain) || tenants_are_plain;
         self.document.may_connect(|url| !plain(url))
-            || self.options.credentials.as_ref().is_some_and(Credentials::wants_tls)
-            || self.outbound.proxy.as_ref().is_some_and(|proxy| !plain(&proxy.url))
+            || self
+                .options
+                .credentials
+                .as_ref()
+                .is_some_and(Credentials::wants_tls)
+            || self
+                .outbound
+                .proxy
+                .as_ref()
+                .is_some_and(|proxy| !plain(&proxy.url))
             || !calls_are_plain
     }
 }
 
 fn resolve_base_url(api: &ApiSettings, problems: &mut Vec<String>) -> Option<Url> {
     if api.common.mock == Some(true) && api.base_url.is_some() {
-        problems.push("--mock and --base-url exclude each other: a mocked call goes to no API".into());
+        problems
+            .push("--mock and --base-url exclude each other: a mocked call goes to no API".into());
     }
     let text = api.base_url.as_deref()?;
     upstream::read_base_url("--base-url", text)
@@ -189,7 +232,11 @@ fn resolve_base_url(api: &ApiSettings, problems: &mut Vec<String>) -> Option<Url
 }
 
 /// The headers of requests; what is most likely not meant about them is pushed to `warnings`.
-fn resolve_headers(api: &ApiSettings, warnings: &mut Vec<String>, problems: &mut Vec<String>) -> HeaderMap {
+fn resolve_headers(
+    api: &ApiSettings,
+    warnings: &mut Vec<String>,
+    problems: &mut Vec<String>,
+) -> HeaderMap {
     let flags = ["--header", "--header-env"];
     let mut headers = headers::read_headers(flags, &api.header, &api.header_env, problems);
     headers::read_files(&api.header_file, &mut headers, problems);
@@ -199,7 +246,11 @@ fn resolve_headers(api: &ApiSettings, warnings: &mut Vec<String>, problems: &mut
 
 /// Returns the sandbox of filters, which runs this program again.
 fn sandbox(api: &ApiSettings, limit: usize, places: Arc<Semaphore>) -> Option<Sandbox> {
-    let has_program = api.rules.overrides.iter().any(|rule| rule.says.response.jq.is_some());
+    let has_program = api
+        .rules
+        .overrides
+        .iter()
+        .any(|rule| rule.says.response.jq.is_some());
     (has_program || api.response_filter == Some(ResponseFilter::Jq)).then_some(())?;
     // The file may have been replaced since the start; what runs is what was started.
     let running = Path::new("/proc/self/exe");
@@ -208,17 +259,28 @@ fn sandbox(api: &ApiSettings, limit: usize, places: Arc<Semaphore>) -> Option<Sa
     } else {
         std::env::current_exe().ok()?
     };
-    Some(Sandbox { program, limit, places })
+    Some(Sandbox {
+        program,
+        limit,
+        places,
+    })
 }
 
-/// `--server` and `--server-var`. A value that is empty or a placeholder counts as not set: a bundle hands one over for each
-/// field that its user left blank.
-fn server_choice(api: &ApiSettings, problems: &mut Vec<String>, warnings: &mut Vec<String>) -> Choice {
+/// `--server` and `--server-var`. A value that is empty or a placeholder counts as not set: a
+/// bundle hands one over for each field that its user left blank.
+fn server_choice(
+    api: &ApiSettings,
+    problems: &mut Vec<String>,
+    warnings: &mut Vec<String>,
+) -> Choice {
     let pick = api.server.as_deref().map(|text| match text.trim().parse() {
         Ok(number) => Pick::Number(number),
         Err(_) => Pick::Url(text.trim().to_owned()),
     });
-    let mut choice = Choice { pick, ..Choice::default() };
+    let mut choice = Choice {
+        pick,
+        ..Choice::default()
+    };
     if choice.pick == Some(Pick::Number(0)) {
         problems.push("--server counts from 1".into());
     }
@@ -238,13 +300,23 @@ fn server_choice(api: &ApiSettings, problems: &mut Vec<String>, warnings: &mut V
 }
 
 /// Returns a sentence if variables give credentials of an API whose tenants have their own alone.
-fn unused_variables(api: &ApiSettings, name: Option<&ApiName>, variables: &BTreeMap<String, SecretString>) -> Option<String> {
-    let tenants = api.tenants.iter().flat_map(|tenants| tenants.entries.values());
+fn unused_variables(
+    api: &ApiSettings,
+    name: Option<&ApiName>,
+    variables: &BTreeMap<String, SecretString>,
+) -> Option<String> {
+    let tenants = api
+        .tenants
+        .iter()
+        .flat_map(|tenants| tenants.entries.values());
     let named: HashSet<String> = tenants
         .flat_map(|tenant| tenant.auth.values())
         .flat_map(SchemeSettings::variables)
         .collect();
-    let prefix = name.map_or_else(|| PREFIX.to_owned(), |name| format!("{PREFIX}{}_", name.in_variables()));
+    let prefix = name.map_or_else(
+        || PREFIX.to_owned(),
+        |name| format!("{PREFIX}{}_", name.in_variables()),
+    );
     let names = variables.keys().map(|suffix| format!("{prefix}{suffix}"));
     let names: Vec<String> = names.filter(|name| !named.contains(name)).collect();
     (!names.is_empty()).then(|| {
@@ -264,7 +336,11 @@ fn divide_cache(cache: CacheOptions, tenants: Option<&TenantOptions>) -> CacheOp
     }
 }
 
-fn call_options(api: &ApiSettings, process: &ProcessConfig, problems: &mut Vec<String>) -> CallOptions {
+fn call_options(
+    api: &ApiSettings,
+    process: &ProcessConfig,
+    problems: &mut Vec<String>,
+) -> CallOptions {
     let memory = &process.memory;
     let profile = annotate::client_profile(api);
     let max_result_bytes = profile.result_tokens.saturating_mul(MIN_BYTES_PER_TOKEN);
@@ -283,11 +359,15 @@ fn call_options(api: &ApiSettings, process: &ProcessConfig, problems: &mut Vec<S
         if seconds > 0.0 && seconds <= MAX_TIMEOUT_SECONDS {
             call.timeout = Duration::from_secs_f64(seconds);
         } else {
-            problems.push(format!("--timeout must be more than 0 and at most {MAX_TIMEOUT_SECONDS} seconds"));
+            problems.push(format!(
+                "--timeout must be more than 0 and at most {MAX_TIMEOUT_SECONDS} seconds"
+            ));
         }
     }
     if (1..MIN_RESULT_TOKENS).contains(&profile.result_tokens) {
-        problems.push(format!("--max-result-tokens must be 0 (no limit) or at least {MIN_RESULT_TOKENS}"));
+        problems.push(format!(
+            "--max-result-tokens must be 0 (no limit) or at least {MIN_RESULT_TOKENS}"
+        ));
     }
     if let Some(bytes) = api.max_response_bytes {
         let share = memory.share();
@@ -313,7 +393,11 @@ fn call_options(api: &ApiSettings, process: &ProcessConfig, problems: &mut Vec<S
     call
 }
 
-fn reload_interval(settings: &ServerSettings, document: Option<&DocumentOptions>, problems: &mut Vec<String>) -> Option<Duration> {
+fn reload_interval(
+    settings: &ServerSettings,
+    document: Option<&DocumentOptions>,
+    problems: &mut Vec<String>,
+) -> Option<Duration> {
     /// A day.
     const MAX_INTERVAL_SECONDS: f64 = 86_400.0;
     const MIN_INTERVAL_SECONDS: f64 = 0.1;

@@ -1,4 +1,5 @@
-//! Settings whose value is one of a few words, and what each of the words means to the rest of the program.
+//! Settings whose value is one of a few words, and what each of the words means to the rest of the
+//! program.
 //!
 //! The types of the rest know nothing of a command line, so that each has its words here.
 
@@ -31,9 +32,11 @@ pub(crate) enum ExternalRefs {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum AnnotationPolicy {
-    /// The HTTP method, and words that say that something is removed, ended or moved, or that a GET acts
+    /// The HTTP method, and words that say that something is removed, ended or moved, or that a GET
+    /// acts
     Careful,
-    /// As careful, and words that say that something is changed; a POST is destructive unless a word says that it adds or reads
+    /// As careful, and words that say that something is changed; a POST is destructive unless a
+    /// word says that it adds or reads
     Strict,
     /// The HTTP method
     Method,
@@ -143,7 +146,8 @@ pub(crate) enum OutputSchemasName {
     Auto,
     /// Schemas that describe replies and accept every reply
     Lenient,
-    /// The document's own schemas; clients refuse replies that do not match. With --response-filter, as lenient
+    /// The document's own schemas; clients refuse replies that do not match. With
+    /// --response-filter, as lenient
     Strict,
     /// None
     Off,
@@ -244,5 +248,7 @@ meaning!(ToolLabelName means ToolLabel: Auto => Auto, On => On, Off => Off);
 /// # Errors
 /// An error if the value is not a number.
 pub(crate) fn read_seconds(text: &str) -> Result<f64, &'static str> {
-    text.trim().parse().map_err(|_| "must be a number of seconds, such as 5")
+    text.trim()
+        .parse()
+        .map_err(|_| "must be a number of seconds, such as 5")
 }

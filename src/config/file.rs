@@ -1,4 +1,5 @@
-//! The configuration file: YAML with the same names as the flags. Unknown keys are errors, all of them at once.
+//! The configuration file: YAML with the same names as the flags. Unknown keys are errors, all of
+//! them at once.
 
 use std::fmt;
 
@@ -39,22 +40,36 @@ pub(crate) fn parse(text: &str, problems: &mut FileProblems<'_>) -> FileSettings
         refuse_keys_beside_apis(&map, problems);
     }
     let mut apis = None;
-    let (mut settings, rules) = read_keys::<FileSettings>(map, &["apis", FILE_ONLY_OF_PROCESS], problems, |key, value, problems| {
-        let is_known = key == "apis";
-        if is_known {
-            apis = Some(read_apis(value, problems));
-        }
-        is_known
-    });
+    let (mut settings, rules) = read_keys::<FileSettings>(
+        map,
+        &["apis", FILE_ONLY_OF_PROCESS],
+        problems,
+        |key, value, problems| {
+            let is_known = key == "apis";
+            if is_known {
+                apis = Some(read_apis(value, problems));
+            }
+            is_known
+        },
+    );
     settings.command.api.rules = rules;
     FileSettings { apis, ..settings }
 }
 
 /// Reports the keys of one API that are beside `apis`.
 fn refuse_keys_beside_apis(map: &Map<String, Value>, problems: &mut FileProblems<'_>) {
-    let (api, forward, common) = (keys::<ApiSettings>(), keys::<ForwardSettings>(), keys::<CommonSettings>());
-    let is_of_one = |key: &String| api.contains(key) || forward.contains(key) || FILE_ONLY.contains(&key.as_str());
-    for key in map.keys().filter(|key| is_of_one(key) && !common.contains(key)) {
+    let (api, forward, common) = (
+        keys::<ApiSettings>(),
+        keys::<ForwardSettings>(),
+        keys::<CommonSettings>(),
+    );
+    let is_of_one = |key: &String| {
+        api.contains(key) || forward.contains(key) || FILE_ONLY.contains(&key.as_str())
+    };
+    for key in map
+        .keys()
+        .filter(|key| is_of_one(key) && !common.contains(key))
+    {
         problems.push(format!(
             "`{key}` concerns one API and is not inherited; with `apis`, put it under the name of the API that it is for"
         ));
@@ -64,8 +79,14 @@ fn refuse_keys_beside_apis(map: &Map<String, Value>, problems: &mut FileProblems
 /// The keys of a file and their values.
 fn read_map(text: &str, problems: &mut FileProblems<'_>) -> Map<String, Value> {
     match serde_yaml::from_str::<Once>(text.trim_start_matches('\u{feff}')) {
-        Ok(Once(Value::Object(map))) if map.contains_key("paths") && ["openapi", "swagger"].iter().any(|key| map.contains_key(*key)) => {
-            problems.push("it is an OpenAPI document, not a configuration file; give it with --spec");
+        Ok(Once(Value::Object(map)))
+            if map.contains_key("paths")
+                && ["openapi", "swagger"]
+                    .iter()
+                    .any(|key| map.contains_key(*key)) =>
+        {
+            problems
+                .push("it is an OpenAPI document, not a configuration file; give it with --spec");
         }
         Ok(Once(Value::Object(map))) => return map,
         Ok(Once(Value::Null)) => {}
@@ -98,7 +119,9 @@ impl<'de> Visitor<'de> for OnceVisitor {
         while let Some(key) = access.next_key::<String>()? {
             let Once(value) = access.next_value()?;
             if map.contains_key(&key) {
-                return Err(de::Error::custom(format!("the key `{key}` is there twice; put both into one")));
+                return Err(de::Error::custom(format!(
+                    "the key `{key}` is there twice; put both into one"
+                )));
             }
             map.insert(key, value);
         }
@@ -166,10 +189,18 @@ mod tests {
     #[test]
     fn all_problems_of_a_file_are_told_at_once() {
         let mut problems = Vec::new();
-        let api = parsed("spec: a.yaml\nbse_url: x\ntimeout: soon\ntransport: tcp\nzzz: 1", &mut problems);
+        let api = parsed(
+            "spec: a.yaml\nbse_url: x\ntimeout: soon\ntransport: tcp\nzzz: 1",
+            &mut problems,
+        );
         assert_eq!(api.document.spec, Some("a.yaml".into()));
         let all = problems.join("\n");
-        for expected in ["`bse_url`; did you mean `base_url`?", "`timeout`", "`transport`", "`zzz`"] {
+        for expected in [
+            "`bse_url`; did you mean `base_url`?",
+            "`timeout`",
+            "`transport`",
+            "`zzz`",
+        ] {
             assert!(all.contains(expected), "{all}");
         }
         assert_eq!(problems.len(), 4);
@@ -178,8 +209,14 @@ mod tests {
     #[test]
     fn a_key_that_stands_twice_is_told() {
         let mut problems = Vec::new();
-        parsed("overrides: [{match: {method: GET}}]\nmock: true\noverrides: []", &mut problems);
-        assert!(problems[0].contains("`overrides` is there twice"), "{problems:?}");
+        parsed(
+            "overrides: [{match: {method: GET}}]\nmock: true\noverrides: []",
+            &mut problems,
+        );
+        assert!(
+            problems[0].contains("`overrides` is there twice"),
+            "{problems:?}"
+        );
     }
 
     #[test]
@@ -237,7 +274,11 @@ mod tests {
                     .is_some_and(|rest| rest.starts_with(':'))
             })
         };
-        let switched_on: Vec<&str> = text.lines().filter(is_key).map(|line| line.trim_start_matches("# ")).collect();
+        let switched_on: Vec<&str> = text
+            .lines()
+            .filter(is_key)
+            .map(|line| line.trim_start_matches("# "))
+            .collect();
         parsed(&switched_on.join("\n"), &mut problems);
         assert_eq!(problems, Vec::<String>::new());
         assert_eq!(

@@ -12,8 +12,14 @@ use crate::spec::operation::parameter;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct ForwardSettings {
-    /// A header of the client's HTTP request that is passed on to the API, under this name or another one (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_FORWARD_HEADER", value_delimiter = ',', value_name = "NAME[=AS]")]
+    /// A header of the client's HTTP request that is passed on to the API, under this name or
+    /// another one (repeatable)
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_FORWARD_HEADER",
+        value_delimiter = ',',
+        value_name = "NAME[=AS]"
+    )]
     #[arg(help_heading = "Credentials")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forward_header: Vec<String>,
@@ -25,7 +31,10 @@ pub(crate) struct ForwardSettings {
 }
 
 /// Resolves the headers that are forwarded; faults are pushed to `problems`.
-pub(crate) fn resolve_forwarding(settings: &ForwardSettings, problems: &mut Vec<String>) -> Forwarding {
+pub(crate) fn resolve_forwarding(
+    settings: &ForwardSettings,
+    problems: &mut Vec<String>,
+) -> Forwarding {
     let allowed = settings.forward_authorization == Some(true);
     let mut headers: Vec<(HeaderName, HeaderName)> = Vec::new();
     for text in &settings.forward_header {
@@ -55,7 +64,9 @@ pub(crate) fn resolve_forwarding(settings: &ForwardSettings, problems: &mut Vec<
     }
     for (index, (_, theirs)) in headers.iter().enumerate() {
         if headers.iter().take(index).any(|(_, other)| other == theirs) {
-            problems.push(format!("--forward-header: two headers would become `{theirs}`"));
+            problems.push(format!(
+                "--forward-header: two headers would become `{theirs}`"
+            ));
         }
     }
     Forwarding { headers }
@@ -66,8 +77,8 @@ pub(crate) fn resolve_forwarding(settings: &ForwardSettings, problems: &mut Vec<
 /// # Errors
 /// In words: it is not a name, or not a header that is passed on.
 pub(super) fn read_client_header(name: &str) -> Result<HeaderName, String> {
-    let header =
-        HeaderName::from_bytes(name.trim().as_bytes()).map_err(|_| format!("`{}` is not the name of a header", name.escape_debug()))?;
+    let header = HeaderName::from_bytes(name.trim().as_bytes())
+        .map_err(|_| format!("`{}` is not the name of a header", name.escape_debug()))?;
     if header == AUTHORIZATION || stays(&header) {
         return Err(format!(
             "the header `{header}` belongs to the connection, to the body, to MCP or to this server, and is not passed on"
@@ -76,14 +87,22 @@ pub(super) fn read_client_header(name: &str) -> Result<HeaderName, String> {
     Ok(header)
 }
 
-/// Hop-by-hop and framing headers (RFC 9110 section 7.6.1), those of the body, cookies, and MCP's own.
+/// Hop-by-hop and framing headers (RFC 9110 section 7.6.1), those of the body, cookies, and MCP's
+/// own.
 fn stays(name: &HeaderName) -> bool {
     let name = name.as_str();
-    let reserved = parameter::is_reserved_header(name) && !matches!(name, "authorization") && !name.starts_with("x-forwarded-");
+    let reserved = parameter::is_reserved_header(name)
+        && !matches!(name, "authorization")
+        && !name.starts_with("x-forwarded-");
     reserved
         || name.starts_with("mcp-")
         || matches!(
             name,
-            "content-encoding" | "accept-encoding" | "origin" | "range" | "http2-settings" | "set-cookie"
+            "content-encoding"
+                | "accept-encoding"
+                | "origin"
+                | "range"
+                | "http2-settings"
+                | "set-cookie"
         )
 }

@@ -10,20 +10,30 @@ use super::variables::read_variable;
 use crate::proxy::redact::names::carries_credential;
 use crate::spec::operation::parameter;
 
-/// The headers of two flags, one that takes values and one that takes the names of variables. What comes from a variable is
-/// marked as a secret; what is written out is one only under a name that carries credentials.
-pub(crate) fn read_headers([flag, env_flag]: [&str; 2], given: &[String], from_env: &[String], problems: &mut Vec<String>) -> HeaderMap {
+/// The headers of two flags, one that takes values and one that takes the names of variables. What
+/// comes from a variable is marked as a secret; what is written out is one only under a name that
+/// carries credentials.
+pub(crate) fn read_headers(
+    [flag, env_flag]: [&str; 2],
+    given: &[String],
+    from_env: &[String],
+    problems: &mut Vec<String>,
+) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for text in given.iter().filter(|text| !text.trim().is_empty()) {
         match text.split_once(':') {
             Some((name, value)) => add_header(&mut headers, flag, (name, value), false, problems),
             // The text may be a secret that lost its name; it is not repeated.
-            None => problems.push(format!("{flag} must be `Name: value`, with a colon between")),
+            None => problems.push(format!(
+                "{flag} must be `Name: value`, with a colon between"
+            )),
         }
     }
     for text in from_env {
         let Some((name, value)) = text.split_once('=') else {
-            problems.push(format!("{env_flag} must be `Name=VARIABLE` or `Name=Scheme VARIABLE`"));
+            problems.push(format!(
+                "{env_flag} must be `Name=VARIABLE` or `Name=Scheme VARIABLE`"
+            ));
             continue;
         };
         let (scheme, variable) = scheme_and_variable(value);
@@ -43,7 +53,11 @@ pub(crate) fn read_headers([flag, env_flag]: [&str; 2], given: &[String], from_e
 }
 
 /// Adds the headers of `--header-file`, whose values are secrets.
-pub(crate) fn read_files(files: &[HeaderFile], headers: &mut HeaderMap, problems: &mut Vec<String>) {
+pub(crate) fn read_files(
+    files: &[HeaderFile],
+    headers: &mut HeaderMap,
+    problems: &mut Vec<String>,
+) {
     const FLAG: &str = "--header-file";
     for file in files {
         let Some((name, scheme, path)) = file.parts() else {
@@ -51,13 +65,20 @@ pub(crate) fn read_files(files: &[HeaderFile], headers: &mut HeaderMap, problems
             continue;
         };
         match parse_file(path, parse_secret) {
-            Ok(value) => add_header(headers, FLAG, (name, &with_scheme(scheme, value.expose_secret())), true, problems),
+            Ok(value) => add_header(
+                headers,
+                FLAG,
+                (name, &with_scheme(scheme, value.expose_secret())),
+                true,
+                problems,
+            ),
             Err(why) => problems.push(format!("{FLAG}, for the header `{name}`: {why}")),
         }
     }
 }
 
-/// A value with an authentication scheme before it, unless there is none or the value begins with it.
+/// A value with an authentication scheme before it, unless there is none or the value begins with
+/// it.
 fn with_scheme(scheme: &str, value: &str) -> String {
     let value = value.trim();
     let prefix = format!("{scheme} ");
@@ -68,18 +89,25 @@ fn with_scheme(scheme: &str, value: &str) -> String {
     }
 }
 
-/// Returns a sentence if an Authorization header has no authentication scheme (RFC 9110 section 11.4): users often give the token alone. It
-/// is sent nevertheless, because some APIs require that.
-pub(crate) fn warn_about_missing_scheme([flag, env_flag]: [&str; 2], headers: &HeaderMap) -> Option<String> {
+/// Returns a sentence if an Authorization header has no authentication scheme (RFC 9110 section
+/// 11.4): users often give the token alone. It is sent nevertheless, because some APIs require
+/// that.
+pub(crate) fn warn_about_missing_scheme(
+    [flag, env_flag]: [&str; 2],
+    headers: &HeaderMap,
+) -> Option<String> {
     let has_scheme = |value: &HeaderValue| value.as_bytes().contains(&b' ');
-    let lacks = headers.get_all(AUTHORIZATION).iter().any(|value| !has_scheme(value));
+    let lacks = headers
+        .get_all(AUTHORIZATION)
+        .iter()
+        .any(|value| !has_scheme(value));
     lacks.then(|| {
         format!("{flag} or {env_flag}: the value of `Authorization` has no authentication scheme and is sent as it is; if the API expects one, put it in front, as in `Bearer …`")
     })
 }
 
-/// A sentence for each header, of those of requests and of those for fetching the document, whose value is written out under the name of a
-/// credential.
+/// A sentence for each header, of those of requests and of those for fetching the document, whose
+/// value is written out under the name of a credential.
 pub(crate) fn secret_headers(of_requests: &[String], of_document: &[String]) -> Vec<String> {
     let pairs = [("--header", of_requests), ("--spec-header", of_document)];
     let given = pairs
@@ -102,17 +130,27 @@ pub(crate) fn named_variables(pairs: &[String]) -> impl Iterator<Item = &str> {
     values.map(|(_, value)| scheme_and_variable(value).1)
 }
 
-/// The authentication scheme that is sent before the value of a variable, or an empty text, and the variable.
+/// The authentication scheme that is sent before the value of a variable, or an empty text, and the
+/// variable.
 fn scheme_and_variable(value: &str) -> (&str, &str) {
     let value = value.trim();
     let (scheme, variable) = value.rsplit_once(' ').unwrap_or(("", value));
     (scheme.trim_end(), variable)
 }
 
-fn add_header(headers: &mut HeaderMap, flag: &str, (name, value): (&str, &str), is_secret: bool, problems: &mut Vec<String>) {
+fn add_header(
+    headers: &mut HeaderMap,
+    flag: &str,
+    (name, value): (&str, &str),
+    is_secret: bool,
+    problems: &mut Vec<String>,
+) {
     let name = name.trim();
     let Ok(parsed) = HeaderName::from_bytes(name.as_bytes()) else {
-        problems.push(format!("{flag}: `{}` is not a header name", name.escape_debug()));
+        problems.push(format!(
+            "{flag}: `{}` is not a header name",
+            name.escape_debug()
+        ));
         return;
     };
     let framing = parameter::is_reserved_header(parsed.as_str())

@@ -7,24 +7,41 @@ use super::choices::{PageName, read_seconds};
 use super::clients::access::AccessSettings;
 use super::forward::ForwardSettings;
 
-/// Settings that only HTTP uses; over stdio each of them is reported, because it would have no effect.
+/// Settings that only HTTP uses; over stdio each of them is reported, because it would have no
+/// effect.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct HttpSettings {
-    /// The address to listen on with --transport http; port 0 takes a free port [default: 127.0.0.1:8080]
-    #[arg(long, env = "OPENAPI_MCP_BIND", value_name = "ADDRESS:PORT", help_heading = "HTTP")]
+    /// The address to listen on with --transport http; port 0 takes a free port [default:
+    /// 127.0.0.1:8080]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_BIND",
+        value_name = "ADDRESS:PORT",
+        help_heading = "HTTP"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bind: Option<String>,
 
     /// A host name, or name:port, that clients may ask for besides loopback (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_ALLOW_HOST", value_delimiter = ',', value_name = "NAME")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_ALLOW_HOST",
+        value_delimiter = ',',
+        value_name = "NAME"
+    )]
     #[arg(help_heading = "HTTP")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow_host: Vec<String>,
 
     /// A web origin besides loopback whose pages may call, as in `https://app.example` (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_ALLOW_ORIGIN", value_delimiter = ',', value_name = "ORIGIN")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_ALLOW_ORIGIN",
+        value_delimiter = ',',
+        value_name = "ORIGIN"
+    )]
     #[arg(help_heading = "HTTP")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow_origin: Vec<String>,
@@ -34,15 +51,21 @@ pub(crate) struct HttpSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_unauthenticated: Option<bool>,
 
-    /// Time for which requests are still answered after SIGTERM while /readyz answers 503, so that a balancer stops sending before the
-    /// listener closes, in seconds [default: 0]
+    /// Time for which requests are still answered after SIGTERM while /readyz answers 503, so that
+    /// a balancer stops sending before the listener closes, in seconds [default: 0]
     #[arg(long, env = "OPENAPI_MCP_DRAIN_DELAY", value_parser = read_seconds, value_name = "SECONDS", help_heading = "Operations")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_delay: Option<f64>,
 
-    /// Answer to a browser at / and /mcp: a page with the tools, one with only the steps to connect, or none [default: full on loopback if
-    /// clients need no token, else public]
-    #[arg(long, env = "OPENAPI_MCP_PAGE", value_name = "WHICH", value_enum, help_heading = "HTTP")]
+    /// Answer to a browser at / and /mcp: a page with the tools, one with only the steps to
+    /// connect, or none [default: full on loopback if clients need no token, else public]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_PAGE",
+        value_name = "WHICH",
+        value_enum,
+        help_heading = "HTTP"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<PageName>,
 

@@ -1,5 +1,5 @@
-//! Settings as maps of the keys that are given, which is how one source is put over another. A field that is not given is
-//! not serialized.
+//! Settings as maps of the keys that are given, which is how one source is put over another. A
+//! field that is not given is not serialized.
 
 use clap::{Args, Command};
 use serde::Serialize;
@@ -29,7 +29,9 @@ pub(crate) fn keys<T: Args>() -> Vec<String> {
 
 /// The flags of the settings that are given; a boolean that is false asks for nothing.
 pub(crate) fn given_flags<T: Serialize>(settings: &T) -> Vec<String> {
-    let given = to_map(settings).into_iter().filter(|(_, value)| *value != Value::Bool(false));
+    let given = to_map(settings)
+        .into_iter()
+        .filter(|(_, value)| *value != Value::Bool(false));
     let name = |key: String| match key.as_str() {
         FILE_ONLY_OF_PROCESS => format!("`{key}`"),
         _ => format!("--{}", key.replace('_', "-")),

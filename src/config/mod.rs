@@ -1,12 +1,14 @@
-//! Resolves settings for the other parts: flag over variable over file over default. All problems are reported at once. Only this part
-//! reads the environment.
+//! Resolves settings for the other parts: flag over variable over file over default. All problems
+//! are reported at once. Only this part reads the environment.
 //!
 //! # Adding a setting
 //!
-//! - A field of `ApiSettings` in `config/settings.rs` if it concerns one API, of `CommonSettings` if it may be given for all of several,
-//!   of `ProcessSettings` if every command has it, or of `ServerSettings`. Flag, variable and key of the file follow from it, and
-//!   `help_heading` is its section in `--help` and in the reference.
-//! - `resolve_api` in `config/api.rs` or `resolve_process` in `config/process.rs`, through the file of its topic.
+//! - A field of `ApiSettings` in `config/settings.rs` if it concerns one API, of `CommonSettings`
+//!   if it may be given for all of several, of `ProcessSettings` if every command has it, or of
+//!   `ServerSettings`. Flag, variable and key of the file follow from it, and `help_heading` is its
+//!   section in `--help` and in the reference.
+//! - `resolve_api` in `config/api.rs` or `resolve_process` in `config/process.rs`, through the file
+//!   of its topic.
 //! - `api_options` in `cli/load.rs` hands it to the API.
 //!
 //! The tests name the pages that lack it; `just update` writes those that are generated.
@@ -54,7 +56,10 @@ pub(crate) use self::keys::path::HeaderFile;
 use self::keys::wrong_value::FileProblems;
 use self::layer::layer;
 pub(crate) use self::process::ProcessConfig;
-use self::settings::{ApiSettings, CommandSettings, CommonSettings, LogFormat, LogLevel, ProcessSettings, ServerSettings, TransportKind};
+use self::settings::{
+    ApiSettings, CommandSettings, CommonSettings, LogFormat, LogLevel, ProcessSettings,
+    ServerSettings, TransportKind,
+};
 pub(crate) use self::transport::Transport;
 use crate::api::name::ApiName;
 
@@ -77,9 +82,14 @@ impl TooManyApis {
 
 impl ConfigError {
     /// The problems of one API among several, each with its place.
-    pub(crate) fn under(name: &ApiName, problems: Vec<String>) -> impl Iterator<Item = String> + use<> {
+    pub(crate) fn under(
+        name: &ApiName,
+        problems: Vec<String>,
+    ) -> impl Iterator<Item = String> + use<> {
         let name = name.clone();
-        problems.into_iter().map(move |problem| format!("`apis.{name}`: {problem}"))
+        problems
+            .into_iter()
+            .map(move |problem| format!("`apis.{name}`: {problem}"))
     }
 }
 
@@ -115,9 +125,16 @@ pub(crate) struct Config {
 
 impl LayeredSettings {
     /// Reads the file, if there is one, and puts the flags (and with them the variables) over it.
-    pub(crate) fn read(flags: &CommandSettings, server: &ServerSettings, choice: &ApiChoice, path: Option<&Path>) -> Self {
+    pub(crate) fn read(
+        flags: &CommandSettings,
+        server: &ServerSettings,
+        choice: &ApiChoice,
+        path: Option<&Path>,
+    ) -> Self {
         let mut problems = Vec::new();
-        let file = path.map(|path| read_file(path, &mut problems)).unwrap_or_default();
+        let file = path
+            .map(|path| read_file(path, &mut problems))
+            .unwrap_or_default();
         let mut layered = Self {
             process: layer(&flags.process, &file.command.process),
             server: layer(server, &file.server),
@@ -135,7 +152,11 @@ impl LayeredSettings {
             return layered;
         }
         if file.apis.is_none() {
-            refuse_settings_of_one_api(&file.command.api, &file.server.http.forward, &mut layered.problems);
+            refuse_settings_of_one_api(
+                &file.command.api,
+                &file.server.http.forward,
+                &mut layered.problems,
+            );
         }
         layered.apis = file.apis.unwrap_or_default();
         layered.chosen = choice.add_to(&mut layered.apis, &mut layered.problems);
@@ -161,14 +182,21 @@ impl LayeredSettings {
         }
     }
 
-    /// Makes the chosen one of several APIs the only one, without a name, and returns it, for a command that takes one API. If none is
-    /// chosen, the names are reported when the settings are resolved.
+    /// Makes the chosen one of several APIs the only one, without a name, and returns it, for a
+    /// command that takes one API. If none is chosen, the names are reported when the settings are
+    /// resolved.
     ///
     /// # Errors
     /// None of several is chosen, or more than one.
-    pub(crate) fn keep_one_without_name(&mut self) -> Result<Option<&mut ApiSettings>, TooManyApis> {
+    pub(crate) fn keep_one_without_name(
+        &mut self,
+    ) -> Result<Option<&mut ApiSettings>, TooManyApis> {
         let Self { apis, chosen, .. } = self;
-        let is_kept = |api: &NamedSettings| api.name.as_ref().is_none_or(|name| chosen.is_empty() || chosen.contains(name));
+        let is_kept = |api: &NamedSettings| {
+            api.name
+                .as_ref()
+                .is_none_or(|name| chosen.is_empty() || chosen.contains(name))
+        };
         match apis.iter().filter(|api| is_kept(api)).count() {
             0 => Ok(None),
             1 => {
@@ -178,7 +206,9 @@ impl LayeredSettings {
                     &mut only.api
                 }))
             }
-            _ => Err(TooManyApis(apis.iter().filter_map(|api| api.name.clone()).collect())),
+            _ => Err(TooManyApis(
+                apis.iter().filter_map(|api| api.name.clone()).collect(),
+            )),
         }
     }
 
@@ -191,12 +221,16 @@ impl LayeredSettings {
         }
     }
 
-    /// Gives each of several APIs its own settings: the flags of one API to the chosen one, and the settings for all to those that do not
-    /// say otherwise.
+    /// Gives each of several APIs its own settings: the flags of one API to the chosen one, and the
+    /// settings for all to those that do not say otherwise.
     fn separate(&mut self, flags: &ApiSettings, forward: &ForwardSettings, file: &CommonSettings) {
         match self.chosen.as_slice() {
             [name] => {
-                if let Some(api) = self.apis.iter_mut().find(|api| api.name.as_ref() == Some(name)) {
+                if let Some(api) = self
+                    .apis
+                    .iter_mut()
+                    .find(|api| api.name.as_ref() == Some(name))
+                {
                     api.put_over(flags);
                 }
             }
@@ -233,11 +267,16 @@ impl LayeredSettings {
             [only] if only.name.is_none() => only.api.upstream.ca_cert.as_slice(),
             _ => &[],
         };
-        let mut process = process::resolve_process(&self.process, &self.server, authorities, &mut problems);
+        let mut process =
+            process::resolve_process(&self.process, &self.server, authorities, &mut problems);
         self.check_own_files(&mut problems);
         let mut variables = BTreeMap::new();
         if self.is_several() {
-            let names: Vec<ApiName> = self.apis.iter().filter_map(|api| api.name.clone()).collect();
+            let names: Vec<ApiName> = self
+                .apis
+                .iter()
+                .filter_map(|api| api.name.clone())
+                .collect();
             // Of all, so that it does not depend on what is chosen to whom a variable belongs.
             variables = credential_variables_by_api(&names, &mut problems);
             keep_chosen(&mut self.apis, &self.chosen, &mut problems);
@@ -252,15 +291,24 @@ impl LayeredSettings {
             if settings.name.is_some() {
                 transport::refuse_forwarding(&settings.forward, &self.server, &mut problems);
             }
-            apis.extend(api::resolve_api(settings, own_variables, &self.server, &process, &mut problems));
+            apis.extend(api::resolve_api(
+                settings,
+                own_variables,
+                &self.server,
+                &process,
+                &mut problems,
+            ));
             if let Some(name) = &settings.name {
                 let own = problems.split_off(before);
-                let told = ConfigError::under(name, own).filter(|problem| !problems.contains(problem));
+                let told =
+                    ConfigError::under(name, own).filter(|problem| !problems.contains(problem));
                 problems.extend(told.collect::<Vec<_>>());
             }
         }
         if named_oauth_is_missing(&self.apis, &self.server) {
-            problems.push("`oauth_read_scope` and `oauth_write_scope` of an API need --oauth-issuer".into());
+            problems.push(
+                "`oauth_read_scope` and `oauth_write_scope` of an API need --oauth-issuer".into(),
+            );
         }
         share_secrets(&mut apis);
         if let Transport::Http { options, .. } = &mut process.transport
@@ -277,8 +325,13 @@ impl LayeredSettings {
 
     /// An audit log and a token store in one file would destroy each other.
     fn check_own_files(&self, problems: &mut Vec<String>) {
-        let Some(log) = &self.server.observability.audit_log else { return };
-        let mut stores = self.apis.iter().filter_map(|api| api.api.credentials.token_store.as_ref());
+        let Some(log) = &self.server.observability.audit_log else {
+            return;
+        };
+        let mut stores = self
+            .apis
+            .iter()
+            .filter_map(|api| api.api.credentials.token_store.as_ref());
         if stores.any(|store| store == log) {
             problems.push(format!(
                 "--audit-log and --token-store name one file, `{}`; each needs its own",
@@ -291,7 +344,9 @@ impl LayeredSettings {
 /// Returns true if an API requires scopes although no token has any.
 fn named_oauth_is_missing(apis: &[NamedSettings], server: &ServerSettings) -> bool {
     let asks = |api: &NamedSettings| api.scopes != ScopeSettings::default();
-    server.http.access.oauth_issuer.is_none() && server.transport == Some(TransportKind::Http) && apis.iter().any(asks)
+    server.http.access.oauth_issuer.is_none()
+        && server.transport == Some(TransportKind::Http)
+        && apis.iter().any(asks)
 }
 
 /// Reads the file; faults are pushed to `problems`.
@@ -299,7 +354,10 @@ fn read_file(path: &Path, problems: &mut Vec<String>) -> FileSettings {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) => {
-            problems.push(format!("the configuration file `{}` cannot be read: {error}", path.display()));
+            problems.push(format!(
+                "the configuration file `{}` cannot be read: {error}",
+                path.display()
+            ));
             return FileSettings::default();
         }
     };
@@ -325,7 +383,9 @@ mod tests {
             ..CommandSettings::default()
         };
         let layered = LayeredSettings::read(&flags, server, &ApiChoice::default(), None);
-        layered.resolve().map_or_else(|error| error.to_string(), |_| String::new())
+        layered
+            .resolve()
+            .map_or_else(|error| error.to_string(), |_| String::new())
     }
 
     #[test]
@@ -394,7 +454,11 @@ mod tests {
             ("h.example:80", &[], false, false),
             ("127.0.0.1:99999", &[], false, false),
         ] {
-            assert_eq!(problems(&api, &http(bind, host, open)).is_empty(), fine, "{bind}");
+            assert_eq!(
+                problems(&api, &http(bind, host, open)).is_empty(),
+                fine,
+                "{bind}"
+            );
         }
     }
 }

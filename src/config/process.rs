@@ -45,8 +45,8 @@ pub(crate) struct ProcessConfig {
     pub filters: Arc<Semaphore>,
 }
 
-/// The settings of the process; what is wrong with them is pushed to `problems`. The certificate of the shared state may come from
-/// `authorities` as well.
+/// The settings of the process; what is wrong with them is pushed to `problems`. The certificate of
+/// the shared state may come from `authorities` as well.
 pub(crate) fn resolve_process(
     process: &ProcessSettings,
     settings: &ServerSettings,
@@ -90,11 +90,25 @@ fn resolve_files(
     match transport {
         Transport::Http { bind, options } => {
             let listener = Some((*bind, &options.access));
-            let delivery = resolve_delivery(&settings.saved_files, &settings.file_store, is_http, listener, keys, problems);
+            let delivery = resolve_delivery(
+                &settings.saved_files,
+                &settings.file_store,
+                is_http,
+                listener,
+                keys,
+                problems,
+            );
             options.files = delivery.store().cloned();
             delivery
         }
-        Transport::Stdio => resolve_delivery(&settings.saved_files, &settings.file_store, is_http, None, keys, problems),
+        Transport::Stdio => resolve_delivery(
+            &settings.saved_files,
+            &settings.file_store,
+            is_http,
+            None,
+            keys,
+            problems,
+        ),
     }
 }
 

@@ -16,13 +16,25 @@ use crate::transport::http::AccessOptions;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct SavedFileSettings {
-    /// Over stdio, save replies that are not text and too large for a result to new files in this folder; no other user may write to it
-    #[arg(long, env = "OPENAPI_MCP_SAVE_FILES", value_name = "DIR", help_heading = "Calls")]
+    /// Over stdio, save replies that are not text and too large for a result to new files in this
+    /// folder; no other user may write to it
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_SAVE_FILES",
+        value_name = "DIR",
+        help_heading = "Calls"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub save_files: Option<ConfigPath>,
 
-    /// The maximum size of a reply that goes to a file, in bytes, instead of --max-response-bytes [default: 1073741824]
-    #[arg(long, env = "OPENAPI_MCP_MAX_FILE_BYTES", value_name = "BYTES", help_heading = "Calls")]
+    /// The maximum size of a reply that goes to a file, in bytes, instead of --max-response-bytes
+    /// [default: 1073741824]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_MAX_FILE_BYTES",
+        value_name = "BYTES",
+        help_heading = "Calls"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_file_bytes: Option<u64>,
 }
@@ -42,19 +54,31 @@ impl SavedFileSettings {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct FileStoreSettings {
-    /// Over HTTP, keep such replies in this folder for 10 minutes, and give clients links to them; no other user may write to it
-    #[arg(long, env = "OPENAPI_MCP_FILE_STORE", value_name = "DIR", help_heading = "Calls")]
+    /// Over HTTP, keep such replies in this folder for 10 minutes, and give clients links to them;
+    /// no other user may write to it
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_FILE_STORE",
+        value_name = "DIR",
+        help_heading = "Calls"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_store: Option<ConfigPath>,
 
-    /// The maximum size of all files in that folder, in bytes; a client may take half of what others leave free [default: 4294967296]
-    #[arg(long, env = "OPENAPI_MCP_FILE_STORE_BYTES", value_name = "BYTES", help_heading = "Calls")]
+    /// The maximum size of all files in that folder, in bytes; a client may take half of what
+    /// others leave free [default: 4294967296]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_FILE_STORE_BYTES",
+        value_name = "BYTES",
+        help_heading = "Calls"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_store_bytes: Option<u64>,
 }
 
-/// Resolves the destination of files; what is wrong with the settings is pushed to `problems`. `listener` is the address of an HTTP server,
-/// with the authentication of its clients.
+/// Resolves the destination of files; what is wrong with the settings is pushed to `problems`.
+/// `listener` is the address of an HTTP server, with the authentication of its clients.
 pub(crate) fn resolve_delivery(
     settings: &SavedFileSettings,
     store: &FileStoreSettings,
@@ -64,7 +88,11 @@ pub(crate) fn resolve_delivery(
     problems: &mut Vec<String>,
 ) -> FileDelivery {
     let mut delivery = FileDelivery {
-        setting: if is_http { "--file-store" } else { "--save-files" },
+        setting: if is_http {
+            "--file-store"
+        } else {
+            "--save-files"
+        },
         ..FileDelivery::default()
     };
     match settings.max_file_bytes {
@@ -100,9 +128,16 @@ pub(crate) fn resolve_delivery(
             problems.push("--file-store: there is no randomness for the keys of links".into());
         }
         let folder = open_folder("--file-store", path, problems);
-        let mut unreadable = |error| problems.push(format!("--file-store: the folder `{}` cannot be read: {error}", path.display()));
+        let mut unreadable = |error| {
+            problems.push(format!(
+                "--file-store: the folder `{}` cannot be read: {error}",
+                path.display()
+            ));
+        };
         let store = folder.zip(keys).and_then(|(folder, keys)| {
-            let store = FileStore::new(folder, keys, bytes).map_err(&mut unreadable).ok()?;
+            let store = FileStore::new(folder, keys, bytes)
+                .map_err(&mut unreadable)
+                .ok()?;
             Some(Arc::new(store))
         });
         if let Some(store) = &store {

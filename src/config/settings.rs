@@ -1,5 +1,5 @@
-//! The groups of settings: the flag, the variable and the key of each setting in the configuration file have the same name. What only the
-//! file can hold is in `apis`, `clients` and `overrides`.
+//! The groups of settings: the flag, the variable and the key of each setting in the configuration
+//! file have the same name. What only the file can hold is in `apis`, `clients` and `overrides`.
 
 use clap::Args;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -44,15 +44,29 @@ pub(crate) struct ApiSettings {
     pub document: DocumentSettings,
 
     /// The URL that requests go to, instead of the servers that the document names
-    #[arg(long, env = "OPENAPI_MCP_BASE_URL", hide_env_values = true, value_name = "URL")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_BASE_URL",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
     #[arg(help_heading = "Upstream")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
 
-    /// The document's server that is called: its number from 1, or its URL as the document writes it [default: 1]
-    #[arg(long, env = "OPENAPI_MCP_SERVER", hide_env_values = true, value_name = "NUMBER|URL")]
+    /// The document's server that is called: its number from 1, or its URL as the document writes
+    /// it [default: 1]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_SERVER",
+        hide_env_values = true,
+        value_name = "NUMBER|URL"
+    )]
     #[arg(help_heading = "Upstream")]
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "text_or_number")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "text_or_number"
+    )]
     pub server: Option<String>,
 
     /// A value for a variable in the URL of a server (repeatable)
@@ -80,13 +94,23 @@ pub(crate) struct ApiSettings {
     pub header: Vec<String>,
 
     /// A header of every request to the API, with its value in an environment variable (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_HEADER_ENV", value_delimiter = ',', value_name = "NAME=VARIABLE")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_HEADER_ENV",
+        value_delimiter = ',',
+        value_name = "NAME=VARIABLE"
+    )]
     #[arg(help_heading = "Credentials")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub header_env: Vec<String>,
 
     /// A header of every request to the API, with its value in a file (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_HEADER_FILE", value_delimiter = ',', value_name = "NAME=PATH")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_HEADER_FILE",
+        value_delimiter = ',',
+        value_name = "NAME=PATH"
+    )]
     #[arg(help_heading = "Credentials")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub header_file: Vec<HeaderFile>,
@@ -112,25 +136,41 @@ pub(crate) struct ApiSettings {
     pub no_destructive: Option<bool>,
 
     /// Basis of the hints of tools, before overrides [default: careful]
-    #[arg(long, env = "OPENAPI_MCP_ANNOTATION_POLICY", value_name = "POLICY", value_enum)]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_ANNOTATION_POLICY",
+        value_name = "POLICY",
+        value_enum
+    )]
     #[arg(help_heading = "Tools")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotation_policy: Option<AnnotationPolicy>,
 
-    /// The API has no effect outside its own system: --annotation-policy infer may mark tools of memory, session, config or
-    /// local things as closed-world
+    /// The API has no effect outside its own system: --annotation-policy infer may mark tools of
+    /// memory, session, config or local things as closed-world
     #[arg(long, env = "OPENAPI_MCP_LOCAL_API", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Tools")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_api: Option<bool>,
 
     /// Trust in the document's own hints (x-mcp and the like) [default: tighten]
-    #[arg(long, env = "OPENAPI_MCP_DOCUMENT_HINTS", value_name = "TRUST", value_enum, help_heading = "Tools")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_DOCUMENT_HINTS",
+        value_name = "TRUST",
+        value_enum,
+        help_heading = "Tools"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub document_hints: Option<DocumentHints>,
 
-    /// Set hints of the tools that match: `PATTERN HINT=BOOL ...`, as in "searchPets readOnly=true"; stronger than all other
-    /// sources (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_HINT", value_delimiter = '\n', value_name = "PATTERN HINT=BOOL")]
+    /// Set hints of the tools that match: `PATTERN HINT=BOOL ...`, as in "searchPets
+    /// readOnly=true"; stronger than all other sources (repeatable)
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_HINT",
+        value_delimiter = '\n',
+        value_name = "PATTERN HINT=BOOL"
+    )]
     #[arg(help_heading = "Tools")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hint: Vec<String>,
@@ -146,22 +186,42 @@ pub(crate) struct ApiSettings {
     pub tenants: Option<TenantSettings>,
 
     /// Offer only operations that match: [operation:|tag:|method:|path:]GLOB (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_TOOL_INCLUDE", value_name = "PATTERN", help_heading = "Tools")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_TOOL_INCLUDE",
+        value_name = "PATTERN",
+        help_heading = "Tools"
+    )]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_include: Vec<String>,
 
     /// Leave out operations that match, even if --tool-include matches them (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_TOOL_EXCLUDE", value_name = "PATTERN", help_heading = "Tools")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_TOOL_EXCLUDE",
+        value_name = "PATTERN",
+        help_heading = "Tools"
+    )]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_exclude: Vec<String>,
 
     /// A prefix of every tool name
-    #[arg(long, env = "OPENAPI_MCP_TOOL_PREFIX", value_name = "TEXT", help_heading = "Tools")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_TOOL_PREFIX",
+        value_name = "TEXT",
+        help_heading = "Tools"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_prefix: Option<String>,
 
     /// The maximum length of a tool name, in characters [default: 64]
-    #[arg(long, env = "OPENAPI_MCP_MAX_TOOL_NAME_LENGTH", value_name = "NUMBER", help_heading = "Tools")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_MAX_TOOL_NAME_LENGTH",
+        value_name = "NUMBER",
+        help_heading = "Tools"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tool_name_length: Option<usize>,
 
@@ -170,29 +230,58 @@ pub(crate) struct ApiSettings {
     #[serde(flatten)]
     pub common: CommonSettings,
 
-    /// List operations that match as tools in search mode as well: a pattern as in --tool-include (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_PIN", value_name = "PATTERN", help_heading = "Tools")]
+    /// List operations that match as tools in search mode as well: a pattern as in --tool-include
+    /// (repeatable)
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_PIN",
+        value_name = "PATTERN",
+        help_heading = "Tools"
+    )]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pin: Vec<String>,
 
     /// Output schemas that are offered [default: auto]
-    #[arg(long, env = "OPENAPI_MCP_OUTPUT_SCHEMAS", value_name = "WHICH", value_enum, help_heading = "Tools")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_OUTPUT_SCHEMAS",
+        value_name = "WHICH",
+        value_enum,
+        help_heading = "Tools"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schemas: Option<OutputSchemasName>,
 
     /// Detail of the descriptions of tools besides the document's own words [default: plain]
-    #[arg(long, env = "OPENAPI_MCP_DESCRIBE", value_name = "DETAIL", value_enum, help_heading = "Tools")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_DESCRIBE",
+        value_name = "DETAIL",
+        value_enum,
+        help_heading = "Tools"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub describe: Option<DescribeName>,
 
-    /// The maximum size of one tool's input schema, in bytes; deeper levels are left out [default: 65536]
-    #[arg(long, env = "OPENAPI_MCP_MAX_SCHEMA_BYTES", value_name = "BYTES", help_heading = "Tools")]
+    /// The maximum size of one tool's input schema, in bytes; deeper levels are left out [default:
+    /// 65536]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_MAX_SCHEMA_BYTES",
+        value_name = "BYTES",
+        help_heading = "Tools"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_schema_bytes: Option<usize>,
 
-    /// The longest list of tools that clients get if --tools is not set, in bytes: a longer one is served as by --tools search [default:
-    /// 6291456]
-    #[arg(long, env = "OPENAPI_MCP_MAX_LIST_BYTES", value_name = "BYTES", help_heading = "Tools")]
+    /// The longest list of tools that clients get if --tools is not set, in bytes: a longer one is
+    /// served as by --tools search [default: 6291456]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_MAX_LIST_BYTES",
+        value_name = "BYTES",
+        help_heading = "Tools"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_list_bytes: Option<usize>,
 
@@ -207,23 +296,44 @@ pub(crate) struct ApiSettings {
     pub timeout: Option<f64>,
 
     /// The maximum size of a reply, in bytes after decompression [default: 10485760]
-    #[arg(long, env = "OPENAPI_MCP_MAX_RESPONSE_BYTES", value_name = "BYTES", help_heading = "Calls")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_MAX_RESPONSE_BYTES",
+        value_name = "BYTES",
+        help_heading = "Calls"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_response_bytes: Option<usize>,
 
     /// A folder with files that calls may send by naming their `path`, instead of giving base64
-    #[arg(long, env = "OPENAPI_MCP_ALLOW_FILE_ARGS", value_name = "DIR", help_heading = "Calls")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_ALLOW_FILE_ARGS",
+        value_name = "DIR",
+        help_heading = "Calls"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_file_args: Option<ConfigPath>,
 
     /// Offer an argument with which the model selects parts of a JSON reply [default: off]
-    #[arg(long, env = "OPENAPI_MCP_RESPONSE_FILTER", value_name = "LANGUAGE", value_enum)]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_RESPONSE_FILTER",
+        value_name = "LANGUAGE",
+        value_enum
+    )]
     #[arg(help_heading = "Calls")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_filter: Option<ResponseFilter>,
 
-    /// Offer an argument with which a call collects up to so many pages of a list, at most 100; 0 offers none [default: 0]
-    #[arg(long, env = "OPENAPI_MCP_COLLECT_PAGES", value_name = "PAGES", hide_short_help = true)]
+    /// Offer an argument with which a call collects up to so many pages of a list, at most 100; 0
+    /// offers none [default: 0]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_COLLECT_PAGES",
+        value_name = "PAGES",
+        hide_short_help = true
+    )]
     #[arg(help_heading = "Calls")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collect_pages: Option<usize>,
@@ -241,25 +351,49 @@ pub(crate) struct FileRules {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct CommonSettings {
-    /// Adapt the tools to a known client: length of names, references in schemas, number of tools [default: generic]
-    #[arg(long, env = "OPENAPI_MCP_CLIENT", value_name = "CLIENT", value_enum, help_heading = "Clients")]
+    /// Adapt the tools to a known client: length of names, references in schemas, number of tools
+    /// [default: generic]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_CLIENT",
+        value_name = "CLIENT",
+        value_enum,
+        help_heading = "Clients"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientName>,
 
-    /// Tools that clients list: every operation, or a few tools that search, describe and call the operations [default: all, or search
-    /// above --max-list-bytes; auto with --client vscode, cursor, windsurf or openai]
-    #[arg(long, env = "OPENAPI_MCP_TOOLS", value_name = "MODE", value_enum, help_heading = "Tools")]
+    /// Tools that clients list: every operation, or a few tools that search, describe and call the
+    /// operations [default: all, or search above --max-list-bytes; auto with --client vscode,
+    /// cursor, windsurf or openai]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_TOOLS",
+        value_name = "MODE",
+        value_enum,
+        help_heading = "Tools"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolsMode>,
 
     /// Number of tokens of the list above which --tools auto means search [default: 20000]
-    #[arg(long, env = "OPENAPI_MCP_MAX_LIST_TOKENS", value_name = "TOKENS", help_heading = "Tools")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_MAX_LIST_TOKENS",
+        value_name = "TOKENS",
+        help_heading = "Tools"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_list_tokens: Option<usize>,
 
-    /// The approximate maximum length of a result, in tokens; a longer one is shortened, stays valid JSON and states what is
-    /// missing; 0 means no limit [default: 20000]
-    #[arg(long, env = "OPENAPI_MCP_MAX_RESULT_TOKENS", value_name = "TOKENS", help_heading = "Calls")]
+    /// The approximate maximum length of a result, in tokens; a longer one is shortened, stays
+    /// valid JSON and states what is missing; 0 means no limit [default: 20000]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_MAX_RESULT_TOKENS",
+        value_name = "TOKENS",
+        help_heading = "Calls"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_result_tokens: Option<usize>,
 
@@ -279,35 +413,62 @@ pub(crate) struct ProcessSettings {
     #[serde(flatten)]
     pub shared_state: SharedStateSettings,
 
-    /// Level of the log on standard error [default: info for serve, warn for tools and call, else error]
-    #[arg(long, env = "OPENAPI_MCP_LOG_LEVEL", value_name = "LEVEL", value_enum, help_heading = "Log")]
+    /// Level of the log on standard error [default: info for serve, warn for tools and call, else
+    /// error]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_LOG_LEVEL",
+        value_name = "LEVEL",
+        value_enum,
+        help_heading = "Log"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_level: Option<LogLevel>,
 
     /// The format of the log [default: text]
-    #[arg(long, env = "OPENAPI_MCP_LOG_FORMAT", value_name = "FORMAT", value_enum, help_heading = "Log")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_LOG_FORMAT",
+        value_name = "FORMAT",
+        value_enum,
+        help_heading = "Log"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_format: Option<LogFormat>,
 }
 
 /// Settings of `serve`: how clients reach the server.
-// No `deny_unknown_fields`: serde cannot have it beside `flatten`, and the file's reader knows all keys.
+// No `deny_unknown_fields`: serde cannot have it beside `flatten`, and the file's reader knows all
+// keys.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct ServerSettings {
     /// Transport by which clients reach the server [default: stdio]
-    #[arg(long, env = "OPENAPI_MCP_TRANSPORT", value_name = "TRANSPORT", value_enum)]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_TRANSPORT",
+        value_name = "TRANSPORT",
+        value_enum
+    )]
     #[arg(help_heading = "Clients")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<TransportKind>,
 
-    /// Ask the user, through the client, before calls are made: of destructive tools, of all that write, or of those that
-    /// match a pattern as in --tool-include, where `?PATTERN` may match none (repeatable) [default: none]
-    #[arg(long, env = "OPENAPI_MCP_CONFIRM", value_name = "none|destructive|write|PATTERN")]
+    /// Ask the user, through the client, before calls are made: of destructive tools, of all that
+    /// write, or of those that match a pattern as in --tool-include, where `?PATTERN` may match
+    /// none (repeatable) [default: none]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_CONFIRM",
+        value_name = "none|destructive|write|PATTERN"
+    )]
     #[arg(help_heading = "Calls")]
     #[cfg_attr(test, schemars(with = "super::overrides::Globs"))]
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "one_or_several"
+    )]
     pub confirm: Vec<String>,
 
     /// Settings of HTTP alone.
@@ -335,9 +496,14 @@ pub(crate) struct ServerSettings {
     #[serde(flatten)]
     pub observability: ObservabilitySettings,
 
-    /// Memory for requests of clients and replies of APIs that are in flight, in bytes; a client may take half of what others leave free
-    /// [default: 268435456]
-    #[arg(long, env = "OPENAPI_MCP_MAX_MEMORY", value_name = "BYTES", help_heading = "Operations")]
+    /// Memory for requests of clients and replies of APIs that are in flight, in bytes; a client
+    /// may take half of what others leave free [default: 268435456]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_MAX_MEMORY",
+        value_name = "BYTES",
+        help_heading = "Operations"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_memory: Option<usize>,
 
@@ -349,10 +515,12 @@ pub(crate) struct ServerSettings {
 
 /// A text, or a number as its text: `server: 2`.
 fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    Ok(match Option::<serde_json::Value>::deserialize(deserializer)? {
-        None | Some(serde_json::Value::Null) => None,
-        Some(serde_json::Value::String(text)) => Some(text),
-        Some(serde_json::Value::Number(number)) => Some(number.to_string()),
-        Some(_) => return Err(serde::de::Error::custom("expected a number or a text")),
-    })
+    Ok(
+        match Option::<serde_json::Value>::deserialize(deserializer)? {
+            None | Some(serde_json::Value::Null) => None,
+            Some(serde_json::Value::String(text)) => Some(text),
+            Some(serde_json::Value::Number(number)) => Some(number.to_string()),
+            Some(_) => return Err(serde::de::Error::custom("expected a number or a text")),
+        },
+    )
 }

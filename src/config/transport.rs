@@ -31,20 +31,31 @@ pub(crate) enum Transport {
 }
 
 /// Resolves the transport; faults of the settings are pushed to `problems`.
-pub(crate) fn resolve_transport(settings: &ServerSettings, problems: &mut Vec<String>) -> Transport {
+pub(crate) fn resolve_transport(
+    settings: &ServerSettings,
+    problems: &mut Vec<String>,
+) -> Transport {
     match settings.transport {
         Some(TransportKind::Http) => resolve_http(&settings.http, problems),
-        // Chosen explicitly, perhaps over a file that serves HTTP otherwise: not an error, but not silent either.
+        // Chosen explicitly, perhaps over a file that serves HTTP otherwise: not an error, but not
+        // silent either.
         Some(TransportKind::Stdio) => {
             let flags = given_flags(&settings.http);
             if !flags.is_empty() {
-                tracing::warn!("over stdio, these settings have no effect: {}", flags.join(", "));
+                tracing::warn!(
+                    "over stdio, these settings have no effect: {}",
+                    flags.join(", ")
+                );
             }
             Transport::Stdio
         }
         None => {
             let flags = given_flags(&settings.http);
-            problems.extend(flags.iter().map(|flag| format!("{flag} needs --transport http")));
+            problems.extend(
+                flags
+                    .iter()
+                    .map(|flag| format!("{flag} needs --transport http")),
+            );
             Transport::Stdio
         }
     }
@@ -58,10 +69,15 @@ fn resolve_http(settings: &HttpSettings, problems: &mut Vec<String>) -> Transpor
     let is_local = bind.is_none_or(|bind| bind.ip().is_loopback());
     let access = access::access(&settings.access, is_local, problems);
     // Clients may ask for the name that they use.
-    let public = access.public_url.as_ref().and_then(|url| Some((url.host_str()?, url.port())));
-    allowed
-        .hosts
-        .extend(public.map(|(name, port)| port.map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"))));
+    let public = access
+        .public_url
+        .as_ref()
+        .and_then(|url| Some((url.host_str()?, url.port())));
+    allowed.hosts.extend(
+        public.map(|(name, port)| {
+            port.map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"))
+        }),
+    );
     if settings.forward.forward_authorization == Some(true) && !settings.access.is_open() {
         problems.push(TOKEN_PASSTHROUGH.into());
     }
@@ -75,7 +91,9 @@ fn resolve_http(settings: &HttpSettings, problems: &mut Vec<String>) -> Transpor
         kind: settings.page.map_or(usual, PageKind::from),
         ..PageOptions::default()
     };
-    let Some(bind) = bind else { return Transport::Stdio };
+    let Some(bind) = bind else {
+        return Transport::Stdio;
+    };
     if !is_local {
         check_exposure(bind, settings, &allowed, problems);
     }
@@ -98,20 +116,33 @@ fn resolve_drain_delay(seconds: Option<f64>, problems: &mut Vec<String>) -> Dura
     const MAX_DELAY_SECONDS: f64 = 600.0;
     let seconds = seconds.unwrap_or(0.0);
     if !(0.0..=MAX_DELAY_SECONDS).contains(&seconds) {
-        problems.push(format!("--drain-delay must be between 0 and {MAX_DELAY_SECONDS} seconds"));
+        problems.push(format!(
+            "--drain-delay must be between 0 and {MAX_DELAY_SECONDS} seconds"
+        ));
         return Duration::ZERO;
     }
     Duration::from_secs_f64(seconds)
 }
 
-/// Refuses headers that an API among several cannot forward: any over stdio, and an Authorization that authenticates at this server.
-pub(crate) fn refuse_forwarding(forward: &ForwardSettings, server: &ServerSettings, problems: &mut Vec<String>) {
+/// Refuses headers that an API among several cannot forward: any over stdio, and an Authorization
+/// that authenticates at this server.
+pub(crate) fn refuse_forwarding(
+    forward: &ForwardSettings,
+    server: &ServerSettings,
+    problems: &mut Vec<String>,
+) {
     match server.transport {
-        Some(TransportKind::Http) if forward.forward_authorization == Some(true) && !server.http.access.is_open() => {
+        Some(TransportKind::Http)
+            if forward.forward_authorization == Some(true) && !server.http.access.is_open() =>
+        {
             problems.push(TOKEN_PASSTHROUGH.into());
         }
         Some(TransportKind::Http | TransportKind::Stdio) => {}
-        None => problems.extend(given_flags(forward).iter().map(|flag| format!("{flag} needs --transport http"))),
+        None => problems.extend(
+            given_flags(forward)
+                .iter()
+                .map(|flag| format!("{flag} needs --transport http")),
+        ),
     }
 }
 
@@ -127,7 +158,9 @@ fn resolve_allowed(settings: &HttpSettings, problems: &mut Vec<String>) -> Allow
         ));
     }
     let is_origin = |text: &&String| {
-        Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.path() == "/" && url.query().is_none())
+        Url::parse(text).is_ok_and(|url| {
+            matches!(url.scheme(), "http" | "https") && url.path() == "/" && url.query().is_none()
+        })
     };
     for origin in allowed.origins.iter().filter(|origin| !is_origin(origin)) {
         problems.push(format!(
@@ -141,13 +174,20 @@ fn resolve_address(bind: Option<&str>, problems: &mut Vec<String>) -> Option<Soc
     let text = bind.unwrap_or("127.0.0.1:8080");
     let address = text.replace("localhost:", "127.0.0.1:").parse().ok();
     if address.is_none() {
-        problems.push(format!("--bind: `{text}` is not an address with a port, as in 127.0.0.1:8080"));
+        problems.push(format!(
+            "--bind: `{text}` is not an address with a port, as in 127.0.0.1:8080"
+        ));
     }
     address
 }
 
 /// Checks the settings that an address needs if other machines can reach it.
-fn check_exposure(bind: SocketAddr, settings: &HttpSettings, allowed: &Allowed, problems: &mut Vec<String>) {
+fn check_exposure(
+    bind: SocketAddr,
+    settings: &HttpSettings,
+    allowed: &Allowed,
+    problems: &mut Vec<String>,
+) {
     if allowed.hosts.is_empty() {
         problems.push(format!(
             "--bind {bind} can be reached by others; name the hosts that clients ask for with --allow-host NAME, or --public-url URL"
@@ -169,8 +209,13 @@ mod tests {
         let command = || HttpSettings::augment_args(Command::new("serve"));
         for argument in command().get_arguments() {
             let flag = format!("--{}", argument.get_long().unwrap());
-            let takes_none = argument.get_num_args().is_some_and(|number| number.min_values() == 0);
-            let choice = argument.get_possible_values().first().map(|value| value.get_name().to_owned());
+            let takes_none = argument
+                .get_num_args()
+                .is_some_and(|number| number.min_values() == 0);
+            let choice = argument
+                .get_possible_values()
+                .first()
+                .map(|value| value.get_name().to_owned());
             let value = (!takes_none).then(|| choice.unwrap_or_else(|| "1".into()));
             let words = ["serve", &flag].into_iter().chain(value.as_deref());
             let matches = command().try_get_matches_from(words).unwrap();

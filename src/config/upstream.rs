@@ -23,59 +23,114 @@ use crate::spec::operation::server;
 #[serde(default)]
 pub(crate) struct UpstreamSettings {
     /// A PEM file of authorities to trust besides those of the system (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_CA_CERT", value_delimiter = ',', value_name = "FILE")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_CA_CERT",
+        value_delimiter = ',',
+        value_name = "FILE"
+    )]
     #[arg(help_heading = "Upstream")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ca_cert: Vec<ConfigPath>,
 
     /// A PEM file with the client certificate for the API, and its chain
-    #[arg(long, env = "OPENAPI_MCP_CLIENT_CERT", value_name = "FILE", help_heading = "Upstream")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_CLIENT_CERT",
+        value_name = "FILE",
+        help_heading = "Upstream"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_cert: Option<ConfigPath>,
 
     /// A PEM file with the key of that certificate [default: the file of the certificate]
-    #[arg(long, env = "OPENAPI_MCP_CLIENT_KEY", value_name = "FILE", help_heading = "Upstream")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_CLIENT_KEY",
+        value_name = "FILE",
+        help_heading = "Upstream"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_key: Option<ConfigPath>,
 
-    /// Do not check the API's certificate: an attacker on the network can then read and change every call
+    /// Do not check the API's certificate: an attacker on the network can then read and change
+    /// every call
     #[arg(long, env = "OPENAPI_MCP_INSECURE_UPSTREAM", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Upstream")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub insecure_upstream: Option<bool>,
 
-    /// An HTTP proxy for all outgoing connections; the proxy variables of the environment are ignored
-    #[arg(long, env = "OPENAPI_MCP_PROXY", value_name = "URL", hide_env_values = true)]
+    /// An HTTP proxy for all outgoing connections; the proxy variables of the environment are
+    /// ignored
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_PROXY",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     #[arg(help_heading = "Upstream")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
 
     /// An environment variable with `user:password` for the proxy
-    #[arg(long, env = "OPENAPI_MCP_PROXY_AUTH_ENV", value_name = "VARIABLE", help_heading = "Upstream")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_PROXY_AUTH_ENV",
+        value_name = "VARIABLE",
+        help_heading = "Upstream"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy_auth_env: Option<String>,
 
     /// The maximum number of calls in flight to one upstream; further calls wait [default: 256]
-    #[arg(long, env = "OPENAPI_MCP_MAX_CONCURRENCY", value_name = "NUMBER", help_heading = "Upstream")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_MAX_CONCURRENCY",
+        value_name = "NUMBER",
+        help_heading = "Upstream"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<usize>,
 
     /// The maximum number of calls that wait; further calls are refused at once [default: 1024]
-    #[arg(long, env = "OPENAPI_MCP_MAX_QUEUE", value_name = "NUMBER", help_heading = "Upstream")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_MAX_QUEUE",
+        value_name = "NUMBER",
+        help_heading = "Upstream"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_queue: Option<usize>,
 
-    /// The maximum number of requests per second to one upstream; further requests wait [default: no limit]
-    #[arg(long, env = "OPENAPI_MCP_RATE_LIMIT", value_name = "NUMBER", help_heading = "Upstream")]
+    /// The maximum number of requests per second to one upstream; further requests wait [default:
+    /// no limit]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_RATE_LIMIT",
+        value_name = "NUMBER",
+        help_heading = "Upstream"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<f64>,
 
-    /// Number of times that a request of an idempotent tool is repeated if the API is busy or cannot be reached, 0 to 3 [default: 2]
-    #[arg(long, env = "OPENAPI_MCP_RETRIES", value_name = "NUMBER", help_heading = "Upstream")]
+    /// Number of times that a request of an idempotent tool is repeated if the API is busy or
+    /// cannot be reached, 0 to 3 [default: 2]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_RETRIES",
+        value_name = "NUMBER",
+        help_heading = "Upstream"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
 
-    /// After this many failures in a row, calls to that upstream are refused for a while; 0 means never [default: 20]
-    #[arg(long, env = "OPENAPI_MCP_BREAKER_FAILURES", value_name = "NUMBER", help_heading = "Upstream")]
+    /// After this many failures in a row, calls to that upstream are refused for a while; 0 means
+    /// never [default: 20]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_BREAKER_FAILURES",
+        value_name = "NUMBER",
+        help_heading = "Upstream"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breaker_failures: Option<u32>,
 
@@ -96,10 +151,18 @@ pub(crate) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) 
         }
         (Some(certificate), key) => {
             let key = key.as_ref().unwrap_or(certificate);
-            read_identity(["--client-cert", "--client-key"], certificate, key, problems)
+            read_identity(
+                ["--client-cert", "--client-key"],
+                certificate,
+                key,
+                problems,
+            )
         }
     };
-    let proxy = settings.proxy.as_deref().and_then(|text| proxy(text, settings, problems));
+    let proxy = settings
+        .proxy
+        .as_deref()
+        .and_then(|text| proxy(text, settings, problems));
     if settings.proxy.is_none() && settings.proxy_auth_env.is_some() {
         problems.push("--proxy-auth-env needs --proxy".into());
     }
@@ -112,9 +175,14 @@ pub(crate) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) 
     }
 }
 
-/// A client certificate with its chain and its key; what is wrong with the files is pushed to `problems`, after the names of the
-/// settings that name them.
-pub(crate) fn read_identity(names: [&str; 2], certificate: &Path, key: &Path, problems: &mut Vec<String>) -> Option<Arc<Identity>> {
+/// A client certificate with its chain and its key; what is wrong with the files is pushed to
+/// `problems`, after the names of the settings that name them.
+pub(crate) fn read_identity(
+    names: [&str; 2],
+    certificate: &Path,
+    key: &Path,
+    problems: &mut Vec<String>,
+) -> Option<Arc<Identity>> {
     let [of_certificate, of_key] = names;
     let chain = certificates(certificate)
         .map_err(|why| problems.push(format!("{of_certificate}: {why}")))
@@ -122,17 +190,26 @@ pub(crate) fn read_identity(names: [&str; 2], certificate: &Path, key: &Path, pr
     let key = PrivateKeyDer::from_pem_file(key)
         .map_err(|error| problems.push(format!("{of_key}: {}", describe_pem_error(key, &error))))
         .ok();
-    chain.zip(key).map(|(chain, key)| Arc::new(Identity { chain, key }))
+    chain
+        .zip(key)
+        .map(|(chain, key)| Arc::new(Identity { chain, key }))
 }
 
 /// The limits of an upstream; what is wrong is pushed to `problems`.
-pub(crate) fn upstream_limits(settings: &UpstreamSettings, problems: &mut Vec<String>) -> UpstreamOptions {
+pub(crate) fn upstream_limits(
+    settings: &UpstreamSettings,
+    problems: &mut Vec<String>,
+) -> UpstreamOptions {
     const MAX_RETRIES: u32 = 3;
     const MAX_PAUSE_SECONDS: f64 = 3600.0;
     let mut options = UpstreamOptions {
-        queue: settings.max_queue.unwrap_or(UpstreamOptions::default().queue),
+        queue: settings
+            .max_queue
+            .unwrap_or(UpstreamOptions::default().queue),
         rate: settings.rate_limit,
-        breaker_failures: settings.breaker_failures.unwrap_or(UpstreamOptions::default().breaker_failures),
+        breaker_failures: settings
+            .breaker_failures
+            .unwrap_or(UpstreamOptions::default().breaker_failures),
         ..UpstreamOptions::default()
     };
     match settings.max_concurrency {
@@ -140,16 +217,23 @@ pub(crate) fn upstream_limits(settings: &UpstreamSettings, problems: &mut Vec<St
         Some(number) => options.concurrency = number,
         None => {}
     }
-    if settings.rate_limit.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
+    if settings
+        .rate_limit
+        .is_some_and(|rate| !(rate > 0.0 && rate.is_finite()))
+    {
         problems.push("--rate-limit must be more than 0 requests a second".into());
     }
     match settings.retries {
-        Some(number) if number > MAX_RETRIES => problems.push(format!("--retries must be at most {MAX_RETRIES}")),
+        Some(number) if number > MAX_RETRIES => {
+            problems.push(format!("--retries must be at most {MAX_RETRIES}"));
+        }
         Some(number) => options.retries = number,
         None => {}
     }
     match settings.breaker_pause {
-        Some(seconds) if seconds > 0.0 && seconds <= MAX_PAUSE_SECONDS => options.breaker_pause = Duration::from_secs_f64(seconds),
+        Some(seconds) if seconds > 0.0 && seconds <= MAX_PAUSE_SECONDS => {
+            options.breaker_pause = Duration::from_secs_f64(seconds);
+        }
         Some(_) => problems.push(format!(
             "--breaker-pause must be more than 0 and at most {MAX_PAUSE_SECONDS} seconds"
         )),
@@ -163,7 +247,9 @@ fn proxy(text: &str, settings: &UpstreamSettings, problems: &mut Vec<String>) ->
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let Some(url) = url else {
-        problems.push("--proxy must be the URL of an HTTP proxy, as in http://proxy.example:3128".into());
+        problems.push(
+            "--proxy must be the URL of an HTTP proxy, as in http://proxy.example:3128".into(),
+        );
         return None;
     };
     if !url.username().is_empty() || url.password().is_some() {
@@ -180,8 +266,13 @@ fn proxy(text: &str, settings: &UpstreamSettings, problems: &mut Vec<String>) ->
     Some(Proxy { url, credential })
 }
 
-/// The certificates of authorities; what is wrong with a file is pushed to `problems`, after the name of the setting that names it.
-pub(crate) fn read_authorities(name: &str, paths: &[impl AsRef<Path>], problems: &mut Vec<String>) -> Vec<CertificateDer<'static>> {
+/// The certificates of authorities; what is wrong with a file is pushed to `problems`, after the
+/// name of the setting that names it.
+pub(crate) fn read_authorities(
+    name: &str,
+    paths: &[impl AsRef<Path>],
+    problems: &mut Vec<String>,
+) -> Vec<CertificateDer<'static>> {
     let mut authorities = Vec::new();
     for path in paths {
         match certificates(path.as_ref()) {
@@ -193,9 +284,13 @@ pub(crate) fn read_authorities(name: &str, paths: &[impl AsRef<Path>], problems:
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let read: Result<Vec<_>, PemError> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    let read: Result<Vec<_>, PemError> =
+        CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     match read {
-        Ok(read) if read.is_empty() => Err(format!("the file `{}` contains no certificate in PEM form", path.display())),
+        Ok(read) if read.is_empty() => Err(format!(
+            "the file `{}` contains no certificate in PEM form",
+            path.display()
+        )),
         Ok(read) => Ok(read),
         Err(error) => Err(describe_pem_error(path, &error)),
     }

@@ -9,27 +9,32 @@ use crate::text;
 
 const PREFIX: &str = "OPENAPI_MCP_";
 
-/// Returns the value of a variable; `None` if it is not valid UTF-8, empty, or a placeholder that a client did not fill.
+/// Returns the value of a variable; `None` if it is not valid UTF-8, empty, or a placeholder that a
+/// client did not fill.
 pub(crate) fn read_variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !counts_as_unset(value))
+    std::env::var(name)
+        .ok()
+        .filter(|value| !counts_as_unset(value))
 }
 
-/// Returns true if colours and progress may be written to a stream: to a terminal that is not `dumb`, unless `NO_COLOR` is set
-/// (<https://no-color.org>).
+/// Returns true if colours and progress may be written to a stream: to a terminal that is not
+/// `dumb`, unless `NO_COLOR` is set (<https://no-color.org>).
 pub(crate) fn allows_decoration(is_terminal: bool) -> bool {
     is_terminal
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|value| value != "dumb")
 }
 
-/// Returns true if the user has a browser on this machine: not over SSH, and in a graphical session.
+/// Returns true if the user has a browser on this machine: not over SSH, and in a graphical
+/// session.
 pub(crate) fn has_browser() -> bool {
     let is_set = |names: &[&str]| {
         names
             .iter()
             .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
     };
-    let is_graphical = cfg!(any(windows, target_os = "macos")) || is_set(&["DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"]);
+    let is_graphical = cfg!(any(windows, target_os = "macos"))
+        || is_set(&["DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"]);
     is_graphical && !is_set(&["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"])
 }
 
@@ -38,7 +43,8 @@ pub(crate) fn has_browser() -> bool {
 /// # Errors
 /// A sentence if the system does not report it.
 pub(crate) fn running_program() -> Result<PathBuf, String> {
-    std::env::current_exe().map_err(|error| format!("the system does not say where this program is: {error}"))
+    std::env::current_exe()
+        .map_err(|error| format!("the system does not say where this program is: {error}"))
 }
 
 /// The current folder.
@@ -57,31 +63,42 @@ pub(crate) fn temporary_folder() -> PathBuf {
 /// The first file of that name in an absolute folder of PATH, as PATH has it.
 pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    let suffixes: &[&str] = if cfg!(windows) { &[".exe", ".cmd", ".bat"] } else { &[""] };
+    let suffixes: &[&str] = if cfg!(windows) {
+        &[".exe", ".cmd", ".bat"]
+    } else {
+        &[""]
+    };
     let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
-    let mut files = folders.flat_map(|folder| suffixes.iter().map(move |suffix| folder.join(format!("{program}{suffix}"))));
+    let mut files = folders.flat_map(|folder| {
+        suffixes
+            .iter()
+            .map(move |suffix| folder.join(format!("{program}{suffix}")))
+    });
     files.find(|file| file.is_file())
 }
 
-/// The command line without what only an entry or a bundle is made of: their settings come from flags and files alone, because the
-/// surroundings of the one who installs are not those of the server.
+/// The command line without what only an entry or a bundle is made of: their settings come from
+/// flags and files alone, because the surroundings of the one who installs are not those of the
+/// server.
 fn without_variables(command: Command) -> Command {
     command.mut_args(|argument| argument.env(clap::builder::Resettable::Reset))
 }
 
-/// Returns true if a variable with this value counts as one that is not set. Compose files and unit files leave variables empty. Several
-/// clients pass the placeholder itself if its variable is not set or a field was left blank.
+/// Returns true if a variable with this value counts as one that is not set. Compose files and unit
+/// files leave variables empty. Several clients pass the placeholder itself if its variable is not
+/// set or a field was left blank.
 pub(crate) fn counts_as_unset(value: &str) -> bool {
     value.is_empty() || is_placeholder(value)
 }
 
-/// Returns true if a text is exactly one placeholder of a client's configuration: `$X`, `${X}`, `${X:-default}`, `${env:X}`, `{env:X}`,
-/// `${input:x}`, `${user_config.x}` or `${{ secrets.X }}`.
+/// Returns true if a text is exactly one placeholder of a client's configuration: `$X`, `${X}`,
+/// `${X:-default}`, `${env:X}`, `{env:X}`, `${input:x}`, `${user_config.x}` or `${{ secrets.X }}`.
 pub(crate) fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
     let is_key = |name: &str| {
         let name = name.trim();
-        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+        let is_allowed =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
         !name.is_empty() && name.bytes().all(is_allowed)
     };
     let is_name = |name: &str| {
@@ -90,7 +107,10 @@ pub(crate) fn is_placeholder(text: &str) -> bool {
     };
     // Names of questions and of the environment are free text.
     let is_free = |name: &str| !name.trim().is_empty() && !name.contains(['{', '}']);
-    let within = |start: &str, end: &str| text.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));
+    let within = |start: &str, end: &str| {
+        text.strip_prefix(start)
+            .and_then(|rest| rest.strip_suffix(end))
+    };
     if let Some(name) = within("${{", "}}") {
         return is_key(name);
     }
@@ -128,7 +148,8 @@ pub(crate) fn unfilled_variables() -> Vec<String> {
 #[must_use]
 pub(crate) fn without_unset(command: Command) -> Command {
     // Commands have hundreds of arguments, and most environments have nothing to take out of them.
-    let has_unset = std::env::vars_os().any(|(_, value)| value.to_str().is_some_and(counts_as_unset));
+    let has_unset =
+        std::env::vars_os().any(|(_, value)| value.to_str().is_some_and(counts_as_unset));
     command.mut_subcommands(|command| match command.get_name() {
         "install" | "uninstall" | "bundle" => without_variables(command),
         _ if has_unset => command.mut_args(without_unset_variable),
@@ -137,9 +158,9 @@ pub(crate) fn without_unset(command: Command) -> Command {
 }
 
 fn without_unset_variable(argument: Arg) -> Arg {
-    let is_unset = argument
-        .get_env()
-        .is_some_and(|name| std::env::var_os(name).is_some_and(|value| value.to_str().is_some_and(counts_as_unset)));
+    let is_unset = argument.get_env().is_some_and(|name| {
+        std::env::var_os(name).is_some_and(|value| value.to_str().is_some_and(counts_as_unset))
+    });
     if is_unset {
         argument.env(clap::builder::Resettable::Reset)
     } else {
@@ -153,15 +174,21 @@ pub(crate) fn is_variable_name(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(is_allowed)
 }
 
-/// A sentence for each text that is given as the name of a variable and is none. It is not repeated, because it may be a secret.
+/// A sentence for each text that is given as the name of a variable and is none. It is not
+/// repeated, because it may be a secret.
 pub(crate) fn not_variable_names<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
     let wrong = names.filter(|name| !is_variable_name(name)).count();
     let sentence = "a setting that takes the name of a variable got what looks like a value, which would be written into the file; \
          give the name of a variable (upper-case letters, digits and `_`), and set that variable to the value";
-    if wrong == 0 { Vec::new() } else { vec![sentence.to_owned()] }
+    if wrong == 0 {
+        Vec::new()
+    } else {
+        vec![sentence.to_owned()]
+    }
 }
 
-/// Returns the name of a variable for an error. Users sometimes give the value (`$TOKEN`) in place of the name; a value is not repeated.
+/// Returns the name of a variable for an error. Users sometimes give the value (`$TOKEN`) in place
+/// of the name; a value is not repeated.
 #[must_use]
 pub(crate) fn called(name: &str) -> String {
     if is_variable_name(name) {
@@ -189,16 +216,19 @@ pub(crate) fn given_value(flag: &str) -> Option<String> {
 /// The command of this process's command line.
 #[must_use]
 pub(crate) fn given_command() -> Option<String> {
-    std::env::args_os().nth(1).map(|argument| argument.to_string_lossy().into_owned())
+    std::env::args_os()
+        .nth(1)
+        .map(|argument| argument.to_string_lossy().into_owned())
 }
 
-/// The settings that variables of this shell hold and that an entry does not carry: names without values. Credentials are not among
-/// them, because their names go into the entry.
+/// The settings that variables of this shell hold and that an entry does not carry: names without
+/// values. Credentials are not among them, because their names go into the entry.
 #[must_use]
 pub(crate) fn settings_of_shell(command: &Command) -> Vec<String> {
     let mut known = BTreeSet::new();
     gather_variables(command, &mut known);
-    let is_set = |name: &String| read_variable(name).is_some() && !name.starts_with("OPENAPI_MCP_AUTH_");
+    let is_set =
+        |name: &String| read_variable(name).is_some() && !name.starts_with("OPENAPI_MCP_AUTH_");
     known.into_iter().filter(is_set).collect()
 }
 
@@ -206,7 +236,12 @@ pub(crate) fn settings_of_shell(command: &Command) -> Vec<String> {
 #[must_use]
 pub(crate) fn unknown_variables(command: impl FnOnce() -> Command) -> Vec<String> {
     let set: BTreeSet<String> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().unwrap_or_default())))
+        .filter_map(|(name, value)| {
+            Some((
+                name.into_string().ok()?,
+                value.into_string().unwrap_or_default(),
+            ))
+        })
         .filter(|(name, value)| name.starts_with(PREFIX) && !is_of_others(name, value))
         .map(|(name, _)| name)
         .collect();
@@ -219,7 +254,8 @@ pub(crate) fn unknown_variables(command: impl FnOnce() -> Command) -> Vec<String
         .map(|name| {
             let nearest = |least| text::nearest(name, known.iter().map(String::as_str), least);
             let is_credential = CREDENTIAL_WORDS.iter().any(|word| name.contains(word));
-            // A misspelled setting is very like one; less likeness is chance if the name says what it is for.
+            // A misspelled setting is very like one; less likeness is chance if the name says what
+            // it is for.
             let hint = match nearest(if is_credential { 0.97 } else { 0.9 }) {
                 Some(nearest) => format!("; did you mean `{nearest}`?"),
                 None if is_credential => {
@@ -233,9 +269,12 @@ pub(crate) fn unknown_variables(command: impl FnOnce() -> Command) -> Vec<String
 }
 
 /// Words in names of variables that hold credentials.
-const CREDENTIAL_WORDS: [&str; 7] = ["API_KEY", "APIKEY", "AUTH", "BEARER", "PASSWORD", "SECRET", "TOKEN"];
+const CREDENTIAL_WORDS: [&str; 7] = [
+    "API_KEY", "APIKEY", "AUTH", "BEARER", "PASSWORD", "SECRET", "TOKEN",
+];
 
-/// Credentials have names of the operator's choice. Kubernetes names the ports of a Service `openapi-mcp` in this way.
+/// Credentials have names of the operator's choice. Kubernetes names the ports of a Service
+/// `openapi-mcp` in this way.
 fn is_of_others(name: &str, value: &str) -> bool {
     let rest = name.strip_prefix(PREFIX).unwrap_or_default();
     rest.starts_with("AUTH_")
@@ -244,9 +283,13 @@ fn is_of_others(name: &str, value: &str) -> bool {
 }
 
 fn gather_variables(command: &Command, known: &mut BTreeSet<String>) {
-    let names = command.get_arguments().filter_map(|argument| argument.get_env()?.to_str());
+    let names = command
+        .get_arguments()
+        .filter_map(|argument| argument.get_env()?.to_str());
     known.extend(names.map(str::to_owned));
-    command.get_subcommands().for_each(|command| gather_variables(command, known));
+    command
+        .get_subcommands()
+        .for_each(|command| gather_variables(command, known));
 }
 
 #[cfg(test)]

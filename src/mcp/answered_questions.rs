@@ -30,12 +30,19 @@ impl AnsweredQuestions {
         }
     }
 
-    /// Returns true if this is the first answer to the question and there is room to remember it. An answer that cannot be remembered does
-    /// not count, because it could be repeated.
-    pub(crate) fn take_first_answer(&mut self, question: Vec<u8>, client: ClientKey, now: Instant) -> bool {
+    /// Returns true if this is the first answer to the question and there is room to remember it.
+    /// An answer that cannot be remembered does not count, because it could be repeated.
+    pub(crate) fn take_first_answer(
+        &mut self,
+        question: Vec<u8>,
+        client: ClientKey,
+        now: Instant,
+    ) -> bool {
         self.forget_old(now);
         let own = self.held.get(&client).copied().unwrap_or_default();
-        if self.questions.contains(&question) || !may_take_place(own, self.questions.len(), MAX_ANSWERS) {
+        if self.questions.contains(&question)
+            || !may_take_place(own, self.questions.len(), MAX_ANSWERS)
+        {
             return false;
         }
         self.by_age.push_back((now, question.clone(), client));
@@ -70,15 +77,26 @@ mod tests {
         let mut answered = AnsweredQuestions::new(Duration::from_mins(5));
         let (one, other) = (ClientKey::named("t", b"1"), ClientKey::named("t", b"2"));
         let now = Instant::now();
-        let taken = (0..20_000_u32).filter(|number| answered.take_first_answer(number.to_be_bytes().to_vec(), one, now));
+        let taken = (0..20_000_u32)
+            .filter(|number| answered.take_first_answer(number.to_be_bytes().to_vec(), one, now));
         assert_eq!(taken.count(), MAX_ANSWERS / 2);
         assert!(answered.take_first_answer(b"other".to_vec(), other, now));
-        assert!(!answered.take_first_answer(b"other".to_vec(), other, now), "it counts once");
+        assert!(
+            !answered.take_first_answer(b"other".to_vec(), other, now),
+            "it counts once"
+        );
         let later = now + Duration::from_mins(6);
         assert!(
             answered.take_first_answer(b"again".to_vec(), one, later),
             "what is old is forgotten"
         );
-        assert_eq!((answered.questions.len(), answered.by_age.len(), answered.held.len()), (1, 1, 1));
+        assert_eq!(
+            (
+                answered.questions.len(),
+                answered.by_age.len(),
+                answered.held.len()
+            ),
+            (1, 1, 1)
+        );
     }
 }

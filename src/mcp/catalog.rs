@@ -1,4 +1,5 @@
-//! The catalog of one endpoint: tools of one API or of several, under the names by which clients call them.
+//! The catalog of one endpoint: tools of one API or of several, under the names by which clients
+//! call them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::{Api, ToolIndex};
 use crate::proxy::caller::client_grant::ClientGrant;
 
-/// The tools of an endpoint, and how its server introduces itself. It never changes: a changed document makes another one.
+/// The tools of an endpoint, and how its server introduces itself. It never changes: a changed
+/// document makes another one.
 pub(crate) struct Catalog {
     apis: Vec<CatalogApi>,
     pub(super) view: View,
@@ -25,7 +27,12 @@ pub(crate) struct Catalog {
 
 impl Catalog {
     /// The tools of these APIs, as the endpoint shows them.
-    pub(crate) fn new(apis: Vec<CatalogApi>, view: View, awaited: Vec<String>, config: ServerConfig) -> Self {
+    pub(crate) fn new(
+        apis: Vec<CatalogApi>,
+        view: View,
+        awaited: Vec<String>,
+        config: ServerConfig,
+    ) -> Self {
         Self {
             apis,
             view,
@@ -63,7 +70,9 @@ impl Catalog {
 
     /// Returns the meta-tools, in search mode.
     pub(crate) fn meta_tools(&self) -> Option<&MetaTools> {
-        self.meta_tools.as_deref().filter(|meta_tools| meta_tools.searches())
+        self.meta_tools
+            .as_deref()
+            .filter(|meta_tools| meta_tools.searches())
     }
 
     /// Returns the meta-tool of that name, if the endpoint has it, with all of them.
@@ -74,7 +83,9 @@ impl Catalog {
 
     /// Returns the name of the meta-tool that waits, if the endpoint has it.
     pub(crate) fn wait_tool(&self) -> Option<String> {
-        self.meta_tools.as_ref().and_then(|meta_tools| meta_tools.wait_tool())
+        self.meta_tools
+            .as_ref()
+            .and_then(|meta_tools| meta_tools.wait_tool())
     }
 
     /// Returns the introduction of the server.
@@ -89,7 +100,11 @@ impl Catalog {
 
     /// Returns true if an API that is not loaded yet may have a tool of that name.
     pub(crate) fn awaits(&self, name: &str) -> bool {
-        !self.awaited.is_empty() && self.apis.is_empty() || self.awaited.iter().any(|prefix| name.starts_with(prefix.as_str()))
+        !self.awaited.is_empty() && self.apis.is_empty()
+            || self
+                .awaited
+                .iter()
+                .any(|prefix| name.starts_with(prefix.as_str()))
     }
 
     /// Returns true if an operation exists for the caller under that name.
@@ -97,9 +112,13 @@ impl Catalog {
         self.find(name, Some(granted)).is_some()
     }
 
-    /// Returns the meta-tools and the pinned tools that a client with these rights may list, as JSON.
+    /// Returns the meta-tools and the pinned tools that a client with these rights may list, as
+    /// JSON.
     pub(crate) fn meta_tool_texts<'c>(&'c self, rights: &'c CallerRights) -> Vec<Cow<'c, str>> {
-        let texts = self.meta_tools.iter().map(|meta_tools| meta_tools.texts(&self.visible(rights)));
+        let texts = self
+            .meta_tools
+            .iter()
+            .map(|meta_tools| meta_tools.texts(&self.visible(rights)));
         texts.flatten().collect()
     }
 
@@ -108,7 +127,9 @@ impl Catalog {
         let seen = self.visible(&ALL_RIGHTS);
         let operations = seen.operations().filter(|_| self.meta_tools().is_none());
         let operations = operations.map(|(_, _, offered)| offered.text.into());
-        operations.chain(self.meta_tool_texts(&ALL_RIGHTS)).collect()
+        operations
+            .chain(self.meta_tool_texts(&ALL_RIGHTS))
+            .collect()
     }
 
     /// The names of all tools that are listed for a client that sees all.
@@ -116,7 +137,10 @@ impl Catalog {
         let seen = self.visible(&ALL_RIGHTS);
         let operations = seen.operations().filter(|_| self.meta_tools().is_none());
         let operations = operations.map(|(api, index, _)| api.name_of(index).to_owned());
-        let others = self.meta_tools.iter().flat_map(|meta_tools| meta_tools.listed_names(&seen));
+        let others = self
+            .meta_tools
+            .iter()
+            .flat_map(|meta_tools| meta_tools.listed_names(&seen));
         operations.chain(others).collect()
     }
 
@@ -125,26 +149,47 @@ impl Catalog {
         self.apis.iter().any(|api| api.access.is_some())
     }
 
-    /// Finds the operation of that name, if it exists for the caller. A call looks at one API after the other, without a list of all. The
-    /// rights come first, so that a name that is hidden from the caller takes as long as one that no operation has.
-    pub(super) fn find(&self, name: &str, granted: Option<&ClientGrant>) -> Option<(&CatalogApi, Option<Arc<Rights>>, ToolIndex)> {
-        let mut apis = self.apis.iter().enumerate().filter(|(_, of)| of.may_have(name));
+    /// Finds the operation of that name, if it exists for the caller. A call looks at one API after
+    /// the other, without a list of all. The rights come first, so that a name that is hidden from
+    /// the caller takes as long as one that no operation has.
+    pub(super) fn find(
+        &self,
+        name: &str,
+        granted: Option<&ClientGrant>,
+    ) -> Option<(&CatalogApi, Option<Arc<Rights>>, ToolIndex)> {
+        let mut apis = self
+            .apis
+            .iter()
+            .enumerate()
+            .filter(|(_, of)| of.may_have(name));
         apis.find_map(|(place, of)| {
-            let rights = of.access.as_ref().zip(granted).and_then(|(access, granted)| access.rights(granted));
+            let rights = of
+                .access
+                .as_ref()
+                .zip(granted)
+                .and_then(|(access, granted)| access.rights(granted));
             let tool = VisibleApi::new(of, place, &self.view, rights.as_deref()).find(name)?;
             Some((of, rights, tool))
         })
     }
 
     /// Returns a suggestion for a client with these rights, for a name that no tool has.
-    pub(crate) fn suggestion<'c>(&'c self, name: &str, rights: &'c CallerRights) -> Option<Suggestion<'c>> {
+    pub(crate) fn suggestion<'c>(
+        &'c self,
+        name: &str,
+        rights: &'c CallerRights,
+    ) -> Option<Suggestion<'c>> {
         self.visible(rights).suggestion(name)
     }
 }
 
 /// Returns the APIs of an endpoint and the tools that a caller with these rights may list.
 #[must_use]
-pub(crate) fn visible<'c>(apis: &'c [CatalogApi], view: &View, rights: &'c CallerRights) -> VisibleApis<'c> {
+pub(crate) fn visible<'c>(
+    apis: &'c [CatalogApi],
+    view: &View,
+    rights: &'c CallerRights,
+) -> VisibleApis<'c> {
     let api = |(place, of)| VisibleApi::new(of, place, view, rights.of_api(place));
     VisibleApis {
         apis: apis.iter().enumerate().map(api).collect(),

@@ -1,18 +1,20 @@
-//! Asks the user for consent before a call, through the client: with an elicitation request in protocol versions up to 2025-11-25, which
-//! have sessions, and with an `input_required` result in 2026-07-28, which has none.
+//! Asks the user for consent before a call, through the client: with an elicitation request in
+//! protocol versions up to 2025-11-25, which have sessions, and with an `input_required` result in
+//! 2026-07-28, which has none.
 //!
 //! # Changing which calls are confirmed
 //!
 //! - `Confirm` in `annotate/confirm.rs` decides which.
-//! - `question_text` in `mcp/confirm.rs` writes the question, and `call_digest` there binds the answer to the call.
+//! - `question_text` in `mcp/confirm.rs` writes the question, and `call_digest` there binds the
+//!   answer to the call.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rmcp::model::{
-    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, InputRequiredResult,
-    RequestStateCodec, SealOptions,
+    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
+    InputRequest, InputRequiredResult, RequestStateCodec, SealOptions,
 };
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -41,8 +43,9 @@ const MAX_SHOWN_API: usize = 100;
 
 /// The keys that seal questions, and the questions that were answered.
 pub(crate) struct Confirmation {
-    /// Seal the `requestState` that a client returns: the first seals, and all open. Without shared state, each process has its own
-    /// random key: after a restart, or at another replica, the person is asked again.
+    /// Seal the `requestState` that a client returns: the first seals, and all open. Without shared
+    /// state, each process has its own random key: after a restart, or at another replica, the
+    /// person is asked again.
     seals: Vec<RequestStateCodec>,
     answered: Mutex<AnsweredQuestions>,
     /// State that lets an answer count once for all replicas.
@@ -51,9 +54,14 @@ pub(crate) struct Confirmation {
 
 impl Confirmation {
     pub(crate) fn new(shared: Option<Arc<SharedState>>) -> Self {
-        let keys = shared.as_ref().map_or_else(random_keys, |shared| shared.derived_keys("questions"));
+        let keys = shared
+            .as_ref()
+            .map_or_else(random_keys, |shared| shared.derived_keys("questions"));
         Self {
-            seals: keys.into_iter().filter_map(|key| RequestStateCodec::try_new(key).ok()).collect(),
+            seals: keys
+                .into_iter()
+                .filter_map(|key| RequestStateCodec::try_new(key).ok())
+                .collect(),
             answered: Mutex::new(AnsweredQuestions::new(ANSWER_TIMEOUT)),
             shared,
         }
@@ -61,11 +69,13 @@ impl Confirmation {
 
     /// Returns the question that a client sends back, if it is about this call.
     fn question(&self, state: &str, digest: &[u8]) -> Option<Vec<u8>> {
-        self.seals.iter().find_map(|seal| seal.open_with(state, digest).ok())
+        self.seals
+            .iter()
+            .find_map(|seal| seal.open_with(state, digest).ok())
     }
 
-    /// Accepts a client's answer to a question, once. If it is unknown whether another replica has accepted it, it does not count, and the
-    /// person is asked again.
+    /// Accepts a client's answer to a question, once. If it is unknown whether another replica has
+    /// accepted it, it does not count, and the person is asked again.
     async fn first_answer(&self, question: &[u8], client: ClientKey) -> bool {
         let is_first_here = {
             let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
@@ -77,7 +87,8 @@ impl Confirmation {
         shared.accept_answer(question).await.unwrap_or(false)
     }
 
-    /// Keeps a question for the replica that gets its answer. If it cannot be kept, no answer counts, and the user is asked again.
+    /// Keeps a question for the replica that gets its answer. If it cannot be kept, no answer
+    /// counts, and the user is asked again.
     async fn keep_question(&self, question: &[u8]) {
         if let Some(shared) = &self.shared {
             let _ = shared.keep_question(question, ANSWER_TIMEOUT).await;
@@ -87,7 +98,10 @@ impl Confirmation {
 
 fn random_keys() -> Vec<[u8; 32]> {
     let mut key = [0; 32];
-    getrandom::fill(&mut key).map(|()| key).into_iter().collect()
+    getrandom::fill(&mut key)
+        .map(|()| key)
+        .into_iter()
+        .collect()
 }
 
 /// The outcome of a question.
@@ -113,7 +127,8 @@ pub(crate) async fn ask(
     let digest = call_digest(prepared, call.tenant(&origin.caller), call, client);
     let given = |name: &str| parameters.rest.get(name);
     if version.asks_by_result()
-        && let (Some(Value::String(state)), Some(answers)) = (given("requestState"), given("inputResponses"))
+        && let (Some(Value::String(state)), Some(answers)) =
+            (given("requestState"), given("inputResponses"))
     {
         let answer = answers
             .get(QUESTION)
@@ -143,7 +158,10 @@ pub(crate) async fn ask(
     };
     if version.asks_by_result() {
         let mut question_id = [0; 16];
-        let (Some(seal), Ok(())) = (confirmation.seals.first(), getrandom::fill(&mut question_id)) else {
+        let (Some(seal), Ok(())) = (
+            confirmation.seals.first(),
+            getrandom::fill(&mut question_id),
+        ) else {
             return refuse(format!(
                 "{} was not called: the user cannot be asked. Nothing was sent.",
                 tool_and_operation(call)
@@ -151,10 +169,18 @@ pub(crate) async fn ask(
         };
         note_question(&question_id);
         confirmation.keep_question(&question_id).await;
-        let state = seal.seal_with(&question_id, &SealOptions::new().associated_data(&digest).ttl(ANSWER_TIMEOUT));
+        let state = seal.seal_with(
+            &question_id,
+            &SealOptions::new()
+                .associated_data(&digest)
+                .ttl(ANSWER_TIMEOUT),
+        );
         let question = InputRequest::Elicitation(ElicitRequest::new(question));
         let questions = BTreeMap::from([(QUESTION.to_owned(), question)]);
-        return Verdict::Ask(Box::new(InputRequiredResult::new(Some(questions), Some(state))));
+        return Verdict::Ask(Box::new(InputRequiredResult::new(
+            Some(questions),
+            Some(state),
+        )));
     }
     match origin.ask(question, ANSWER_TIMEOUT).await {
         Asked::Answered(answer) => judge(call, &answer.action),
@@ -168,9 +194,14 @@ pub(crate) async fn ask(
     }
 }
 
-/// Returns the hash of all values that an answer is bound to: the client and its tenant, the meta-tool and the tool, its arguments, and the
-/// method and URL of the request.
-fn call_digest(prepared: &Request, tenant: Option<&str>, call: &ResolvedCall, client: ClientKey) -> Vec<u8> {
+/// Returns the hash of all values that an answer is bound to: the client and its tenant, the
+/// meta-tool and the tool, its arguments, and the method and URL of the request.
+fn call_digest(
+    prepared: &Request,
+    tenant: Option<&str>,
+    call: &ResolvedCall,
+    client: ClientKey,
+) -> Vec<u8> {
     let mut digest = Sha256::new();
     digest.update(format!("{client:?}\n{tenant:?}\n{:?}\n", call.meta_tool()));
     digest.update(format!("{} {}\n", prepared.method, prepared.url));
@@ -190,7 +221,10 @@ fn judge(call: &ResolvedCall, action: &ElicitationAction) -> Verdict {
         }
         ElicitationAction::Decline => refuse_as(
             CallOutcome::Declined,
-            format!("{} was not called: the user declined. Nothing was sent.", tool_and_operation(call)),
+            format!(
+                "{} was not called: the user declined. Nothing was sent.",
+                tool_and_operation(call)
+            ),
         ),
         _ => refuse_as(
             CallOutcome::Unanswered,
@@ -220,16 +254,25 @@ fn refuse(text: String) -> Verdict {
 
 /// The first line of the request, without host.
 fn request_line(prepared: &Request) -> String {
-    let query = prepared.url.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let query = prepared
+        .url
+        .query()
+        .map(|query| format!("?{query}"))
+        .unwrap_or_default();
     format!("{} {}{query}", prepared.method, prepared.url.path())
 }
 
 fn tool_and_operation(call: &ResolvedCall) -> String {
-    format!("{} ({})", call.tool_name(), text::one_line(&call.offered().operation.label()))
+    format!(
+        "{} ({})",
+        call.tool_name(),
+        text::one_line(&call.offered().operation.label())
+    )
 }
 
-/// Returns the question: the operation, its API, the request line and every argument as it will be sent, and then the title from the
-/// document, marked as such. It does not contain the name of a meta-tool, which says nothing about the operation.
+/// Returns the question: the operation, its API, the request line and every argument as it will be
+/// sent, and then the title from the document, marked as such. It does not contain the name of a
+/// meta-tool, which says nothing about the operation.
 fn question_text(call: &ResolvedCall, request_line: &str) -> String {
     let offered = call.offered();
     let api = text::truncate(&text::one_line(call.api_label()), MAX_SHOWN_API);
@@ -242,14 +285,20 @@ fn question_text(call: &ResolvedCall, request_line: &str) -> String {
     };
     let arguments = call.repaired_arguments().into_iter().map(|(name, value)| {
         let whole = visible(&value.to_string());
-        let shown = whole.get(..whole.floor_char_boundary(MAX_SHOWN_ARGUMENT)).unwrap_or_default();
+        let shown = whole
+            .get(..whole.floor_char_boundary(MAX_SHOWN_ARGUMENT))
+            .unwrap_or_default();
         let more = match whole.len() - shown.len() {
             0 => String::new(),
             more => format!("… and {more} bytes more, which are not shown"),
         };
         format!("\n- {}: {shown}{more}", visible(&name))
     });
-    let title = offered.tool.title.as_deref().unwrap_or_else(|| call.tool_name());
+    let title = offered
+        .tool
+        .title
+        .as_deref()
+        .unwrap_or_else(|| call.tool_name());
     format!(
         "Allow {} of \u{201c}{}\u{201d}: {}? {weight}{}\n\nThe API calls it \u{201c}{}\u{201d}.",
         visible(call.tool_label()),

@@ -1,4 +1,5 @@
-//! Every request of every transport: its protocol version, the function that answers it, and its observation.
+//! Every request of every transport: its protocol version, the function that answers it, and its
+//! observation.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
@@ -8,7 +9,9 @@ use futures_util::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{ClientRequest, ErrorData, RequestId};
-use rmcp::service::{Peer, RequestContext, RxJsonRpcMessage, Service, TxJsonRpcMessage, serve_directly};
+use rmcp::service::{
+    Peer, RequestContext, RxJsonRpcMessage, Service, TxJsonRpcMessage, serve_directly,
+};
 use rmcp::transport::Transport;
 use serde_json::json;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -59,7 +62,8 @@ impl Answered {
         }
     }
 
-    /// The answer as a message. A client that lacks scopes gets an error, if its transport has no other way to say so.
+    /// The answer as a message. A client that lacks scopes gets an error, if its transport has no
+    /// other way to say so.
     pub(crate) fn into_frame(self) -> (Frame, Option<TaskTrackerToken>) {
         let frame = match self.outcome {
             Ok(answer) => Frame::of_answer(&self.id, self.version, answer),
@@ -73,9 +77,16 @@ impl McpServer {
     /// Answers a request. Dropping the future cancels it.
     pub(crate) async fn answer(&self, request: McpRequest, mut origin: RequestOrigin) -> Answered {
         let named = version_of(&request, &origin);
-        let version = named.as_ref().copied().unwrap_or(ProtocolVersion::UNNAMED_OVER_HTTP);
+        let version = named
+            .as_ref()
+            .copied()
+            .unwrap_or(ProtocolVersion::UNNAMED_OVER_HTTP);
         let observation = observe(&request, &origin);
-        let McpRequest { id, method, parameters } = request;
+        let McpRequest {
+            id,
+            method,
+            parameters,
+        } = request;
         let is_call = method == Method::CallTool;
         let answering = async {
             if parameters.is_malformed {
@@ -84,10 +95,19 @@ impl McpServer {
             }
             named.inspect_err(|_| note_invalid(is_call))?;
             match method {
-                Method::CallTool => Box::pin(self.call_tool(parameters, version, &mut origin)).await,
-                Method::ListTools => Box::pin(self.list_tools_of(&parameters, &origin)).await.map(McpAnswer::Tools),
-                Method::Listen => Box::pin(self.listen_for_changes(&id, parameters, version, &origin)).await,
-                _ => self.answer_by_rmcp(id.clone(), &method, parameters, &origin).await,
+                Method::CallTool => {
+                    Box::pin(self.call_tool(parameters, version, &mut origin)).await
+                }
+                Method::ListTools => Box::pin(self.list_tools_of(&parameters, &origin))
+                    .await
+                    .map(McpAnswer::Tools),
+                Method::Listen => {
+                    Box::pin(self.listen_for_changes(&id, parameters, version, &origin)).await
+                }
+                _ => {
+                    self.answer_by_rmcp(id.clone(), &method, parameters, &origin)
+                        .await
+                }
             }
         };
         // A panic is a bug of ours, and ends nothing but its request.
@@ -109,7 +129,8 @@ impl McpServer {
         }
     }
 
-    /// Answers what this server leaves to rmcp, which knows which version has which method, and what its result looks like.
+    /// Answers what this server leaves to rmcp, which knows which version has which method, and
+    /// what its result looks like.
     fn answer_by_rmcp<'a>(
         &'a self,
         id: RequestId,
@@ -120,12 +141,16 @@ impl McpServer {
         let mut context = RequestContext::new(id, SILENT_PEER.clone());
         context.meta = std::mem::take(&mut parameters.meta);
         context.extensions.insert(origin.caller.clone());
-        context.extensions.insert(DispatchedConnection(origin.connection.clone()));
+        context
+            .extensions
+            .insert(DispatchedConnection(origin.connection.clone()));
         let request = json!({ "method": method.name(), "params": parameters.into_value() });
-        // A method with other parameters than it has is a custom request, and every method can be one.
-        // It is read from text, because numbers of any length cannot be read from a tree.
-        let request = serde_json::from_str::<ClientRequest>(&request.to_string())
-            .map_err(|error| ErrorData::invalid_request(format!("the request cannot be read: {error}"), None));
+        // A method with other parameters than it has is a custom request, and every method can be
+        // one. It is read from text, because numbers of any length cannot be read from a tree.
+        let request =
+            serde_json::from_str::<ClientRequest>(&request.to_string()).map_err(|error| {
+                ErrorData::invalid_request(format!("the request cannot be read: {error}"), None)
+            });
         Box::pin(async move {
             let result = Box::pin(Service::handle_request(self, request?, context)).await?;
             Ok(McpAnswer::Result(Box::new(result)))
@@ -146,18 +171,27 @@ pub(super) struct DispatchedConnection(pub(super) Option<Arc<Connection>>);
 /// The protocol version of a request.
 ///
 /// # Errors
-/// It is not known here (-32022), or the request does not say of its client what this version needs (-32602).
+/// It is not known here (-32022), or the request does not say of its client what this version needs
+/// (-32602).
 fn version_of(request: &McpRequest, origin: &RequestOrigin) -> Result<ProtocolVersion, ErrorData> {
-    let McpRequest { method, parameters, .. } = request;
-    let named = parameters.meta.protocol_version().filter(|_| *method != Method::Initialize);
+    let McpRequest {
+        method, parameters, ..
+    } = request;
+    let named = parameters
+        .meta
+        .protocol_version()
+        .filter(|_| *method != Method::Initialize);
     let Some(named) = named else {
         if *method == Method::Discover {
             parameters.require_keys()?;
         }
-        return Ok(origin.version().unwrap_or(ProtocolVersion::UNNAMED_OVER_HTTP));
+        return Ok(origin
+            .version()
+            .unwrap_or(ProtocolVersion::UNNAMED_OVER_HTTP));
     };
-    let version = ProtocolVersion::parse(named.as_str())
-        .ok_or_else(|| ErrorData::unsupported_protocol_version(named, &super::protocol::version::named_versions()))?;
+    let version = ProtocolVersion::parse(named.as_str()).ok_or_else(|| {
+        ErrorData::unsupported_protocol_version(named, &super::protocol::version::named_versions())
+    })?;
     if !version.has_handshake() || *method == Method::Discover {
         parameters.require_keys()?;
     }
@@ -177,7 +211,10 @@ fn observe(request: &McpRequest, origin: &RequestOrigin) -> Option<CallObservati
 /// The name of a method in metrics.
 fn label(method: &Method) -> &'static str {
     match method {
-        Method::Other(name) => OTHER_METHODS.into_iter().find(|known| **known == **name).unwrap_or(OTHER),
+        Method::Other(name) => OTHER_METHODS
+            .into_iter()
+            .find(|known| **known == **name)
+            .unwrap_or(OTHER),
         method => method.known_name().unwrap_or(OTHER),
     }
 }
@@ -189,7 +226,8 @@ pub(super) fn note_invalid(is_call: bool) {
     }
 }
 
-/// Placeholder for the client of a request that is passed to rmcp. Nothing reaches a client through it, because it belongs to all.
+/// Placeholder for the client of a request that is passed to rmcp. Nothing reaches a client through
+/// it, because it belongs to all.
 static SILENT_PEER: LazyLock<Peer<RoleServer>> = LazyLock::new(|| {
     let service = serve_directly(SilentServer, SilentTransport, None);
     let peer = service.peer().clone();
@@ -206,7 +244,10 @@ struct SilentTransport;
 impl Transport<RoleServer> for SilentTransport {
     type Error = std::io::Error;
 
-    fn send(&mut self, _: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = std::io::Result<()>> + Send + 'static {
+    fn send(
+        &mut self,
+        _: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = std::io::Result<()>> + Send + 'static {
         std::future::ready(Ok(()))
     }
 

@@ -1,5 +1,6 @@
-//! The server as rmcp sees it. Every request of our own transports that this server leaves to rmcp comes here; and a program that uses
-//! this library can serve an [`McpServer`] over any transport of rmcp.
+//! The server as rmcp sees it. Every request of our own transports that this server leaves to rmcp
+//! comes here; and a program that uses this library can serve an [`McpServer`] over any transport
+//! of rmcp.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,10 +9,11 @@ use std::time::Duration;
 use rmcp::RoleServer;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ConstString as _, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
-    ErrorData, InitializeRequestParams, InitializeResult, InitializeResultMethod, ListToolsResult, MetaObject, PaginatedRequestParams,
-    ProgressNotificationParam, ProtocolVersion as NamedVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
-    ServerResult, SubscriptionFilter,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ConstString as _, CustomRequest,
+    CustomResult, DiscoverResult, ErrorCode, ErrorData, InitializeRequestParams, InitializeResult,
+    InitializeResultMethod, ListToolsResult, MetaObject, PaginatedRequestParams,
+    ProgressNotificationParam, ProtocolVersion as NamedVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ServerConfig, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use serde_json::json;
@@ -29,10 +31,11 @@ use crate::api::Caller;
 use crate::observe::metrics::TOOLS_CALL;
 use crate::proxy::caller::client_grant::NO_TOKEN;
 
-/// Time for which `initialize` and `server/discover` wait for a document from a URL, which contains the title and the instructions. Clients
-/// time out after ten seconds or more.
+/// Time for which `initialize` and `server/discover` wait for a document from a URL, which contains
+/// the title and the instructions. Clients time out after ten seconds or more.
 const INTRODUCTION_TIMEOUT: Duration = Duration::from_secs(5);
-/// The same with several APIs. The slowest of them must not hold up a handshake: what is missing then is a line of the instructions.
+/// The same with several APIs. The slowest of them must not hold up a handshake: what is missing
+/// then is a line of the instructions.
 const INTRODUCTION_TIMEOUT_OF_SEVERAL: Duration = Duration::from_millis(500);
 /// A client of rmcp that does not take a notification for this long gets no more of them.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(1);
@@ -63,7 +66,10 @@ impl ServerHandler for McpServer {
             return Ok(result);
         };
         if let Some(connection) = connection {
-            connection.shake_hands(request, ProtocolVersion::parse(result.protocol_version.as_str()));
+            connection.shake_hands(
+                request,
+                ProtocolVersion::parse(result.protocol_version.as_str()),
+            );
         } else if let Some(tools) = &mut result.capabilities.tools {
             // Without a session, a client of these protocol versions cannot be notified.
             tools.list_changed = None;
@@ -105,17 +111,26 @@ impl ServerHandler for McpServer {
             parameters.rest.insert("cursor".into(), cursor.into());
         }
         let meta = result_meta(&context);
-        match self.answer_peer(Method::ListTools, parameters, context).await? {
+        match self
+            .answer_peer(Method::ListTools, parameters, context)
+            .await?
+        {
             McpAnswer::Tools(list) => {
                 let mut result = list.into_result()?;
                 result.meta = meta;
                 Ok(result)
             }
-            McpAnswer::Tool(_) | McpAnswer::Result(_) => Err(ErrorData::internal_error("there is no list", None)),
+            McpAnswer::Tool(_) | McpAnswer::Result(_) => {
+                Err(ErrorData::internal_error("there is no list", None))
+            }
         }
     }
 
-    async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
         let mut parameters = RequestParameters {
             name: Some(request.name.into()),
             arguments: request.arguments.map_or(Arguments::None, Arguments::Object),
@@ -125,15 +140,22 @@ impl ServerHandler for McpServer {
             parameters.rest.insert("requestState".into(), state.into());
         }
         if let Some(responses) = request.input_responses {
-            parameters.rest.insert("inputResponses".into(), json!(responses));
+            parameters
+                .rest
+                .insert("inputResponses".into(), json!(responses));
         }
         let meta = result_meta(&context);
-        match self.answer_peer(Method::CallTool, parameters, context).await? {
+        match self
+            .answer_peer(Method::CallTool, parameters, context)
+            .await?
+        {
             McpAnswer::Tool(result) => {
                 let mut json = Vec::with_capacity(result.estimated_bytes());
                 result.write_json(meta.is_some(), None, &mut json);
                 let read = serde_json::from_slice::<CallToolResult>(&json);
-                let mut result = read.map_err(|error| ErrorData::internal_error(format!("the result cannot be read: {error}"), None))?;
+                let mut result = read.map_err(|error| {
+                    ErrorData::internal_error(format!("the result cannot be read: {error}"), None)
+                })?;
                 if let Some(meta) = meta {
                     result.meta.get_or_insert_default().extend(meta);
                 }
@@ -153,11 +175,17 @@ impl ServerHandler for McpServer {
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let why = "there are no resources here";
-        Err(ErrorData::invalid_params(why, Some(json!({ "uri": request.uri }))))
+        Err(ErrorData::invalid_params(
+            why,
+            Some(json!({ "uri": request.uri })),
+        ))
     }
 
     /// 2026-07-28: clients subscribe to the changes that they want to be notified of.
-    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
         self.state.tells_changes.then(|| requested.clone())
     }
 
@@ -177,24 +205,39 @@ impl ServerHandler for McpServer {
         }
     }
 
-    /// Answers the requests of the page. rmcp treats a request with malformed parameters as one with an unknown method.
-    async fn on_custom_request(&self, request: CustomRequest, context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
+    /// Answers the requests of the page. rmcp treats a request with malformed parameters as one
+    /// with an unknown method.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
         if let Some(asked) = PageRequest::read(&request.method, request.params.as_ref()) {
             let catalog = self.state.catalog_to_list().await?;
-            let granted = context.extensions.get::<Caller>().map_or(&NO_TOKEN, Caller::granted);
+            let granted = context
+                .extensions
+                .get::<Caller>()
+                .map_or(&NO_TOKEN, Caller::granted);
             return asked?.answer(catalog, granted).await;
         }
-        // A request that names its version for itself comes from a client of a version without a handshake.
-        let is_handshake = request.method == InitializeResultMethod::VALUE && context.meta.protocol_version().is_none();
+        // A request that names its version for itself comes from a client of a version without a
+        // handshake.
+        let is_handshake = request.method == InitializeResultMethod::VALUE
+            && context.meta.protocol_version().is_none();
         if is_handshake || [TOOLS_CALL, "tools/list"].contains(&request.method.as_str()) {
             return Err(invalid_parameters(&request.method));
         }
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
+        Err(ErrorData::new(
+            ErrorCode::METHOD_NOT_FOUND,
+            request.method,
+            None,
+        ))
     }
 }
 
 impl McpServer {
-    /// Waits a while for the documents: without them, an introduction lacks the title and the instructions, which no client needs.
+    /// Waits a while for the documents: without them, an introduction lacks the title and the
+    /// instructions, which no client needs.
     async fn wait_for_introduction(&self) {
         let timeout = if self.apis.is_single() {
             INTRODUCTION_TIMEOUT
@@ -214,7 +257,9 @@ impl McpServer {
         mut parameters: RequestParameters,
         context: RequestContext<RoleServer>,
     ) -> Result<McpAnswer, ErrorData> {
-        let RequestContext { ct, id, meta, peer, .. } = context;
+        let RequestContext {
+            ct, id, meta, peer, ..
+        } = context;
         parameters.meta = meta;
         let (outbox, messages) = Outbox::new();
         let origin = RequestOrigin {
@@ -223,9 +268,14 @@ impl McpServer {
             in_flight: Some(self.calls.token()),
             ..RequestOrigin::default()
         };
-        let request = McpRequest { id, method, parameters };
+        let request = McpRequest {
+            id,
+            method,
+            parameters,
+        };
         let answer = forward_progress(messages, &peer, self.answer(request, origin));
-        // rmcp does not stop the handler of a cancelled request; dropping the call closes the upstream request.
+        // rmcp does not stop the handler of a cancelled request; dropping the call closes the
+        // upstream request.
         tokio::select! {
             () = ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
             answered = answer => answered.outcome.map_err(ErrorData::from),
@@ -234,7 +284,11 @@ impl McpServer {
 }
 
 /// Waits for an answer, and sends the progress of its call meanwhile.
-async fn forward_progress<T>(mut messages: OutMessages, peer: &Peer<RoleServer>, answer: impl Future<Output = T>) -> T {
+async fn forward_progress<T>(
+    mut messages: OutMessages,
+    peer: &Peer<RoleServer>,
+    answer: impl Future<Output = T>,
+) -> T {
     let mut answer = std::pin::pin!(answer);
     loop {
         tokio::select! {
@@ -257,9 +311,16 @@ async fn forward_progress<T>(mut messages: OutMessages, peer: &Peer<RoleServer>,
 
 /// Returns whether the client takes notifications.
 async fn notify(peer: &Peer<RoleServer>, message: OutMessage) -> bool {
-    let OutMessage::Progress(newest) = message else { return true };
-    let Some((token, done, total)) = newest.take() else { return true };
-    #[expect(clippy::cast_precision_loss, reason = "bytes of one reply stay far below 2^53")]
+    let OutMessage::Progress(newest) = message else {
+        return true;
+    };
+    let Some((token, done, total)) = newest.take() else {
+        return true;
+    };
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "bytes of one reply stay far below 2^53"
+    )]
     let (done, total) = (done as f64, total.map(|total| total as f64));
     let mut progress = ProgressNotificationParam::new(token, done);
     progress.total = total;

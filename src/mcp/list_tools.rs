@@ -16,10 +16,20 @@ const LIST_TTL: Duration = Duration::from_mins(5);
 
 impl McpServer {
     /// Lists the tools that the client may call.
-    pub(super) async fn list_tools_of(&self, parameters: &RequestParameters, origin: &RequestOrigin) -> Result<ToolList, McpRefusal> {
+    pub(super) async fn list_tools_of(
+        &self,
+        parameters: &RequestParameters,
+        origin: &RequestOrigin,
+    ) -> Result<ToolList, McpRefusal> {
         match parameters.rest.get("cursor") {
             None | Some(Value::Null) => {}
-            Some(Value::String(_)) => return Err(ErrorData::invalid_params("unknown cursor: the list has one page", None).into()),
+            Some(Value::String(_)) => {
+                return Err(ErrorData::invalid_params(
+                    "unknown cursor: the list has one page",
+                    None,
+                )
+                .into());
+            }
             _ => return Err(invalid_parameters("tools/list").into()),
         }
         let catalog = self.state.catalog_to_list().await?;
@@ -51,8 +61,9 @@ impl ToolList {
         let mut text = b"[".to_vec();
         self.tools.for_each(|piece| text.extend_from_slice(&piece));
         text.push(b']');
-        let tools: Vec<Tool> = serde_json::from_slice(&text)
-            .map_err(|error| ErrorData::internal_error(format!("the list of tools cannot be read: {error}"), None))?;
+        let tools: Vec<Tool> = serde_json::from_slice(&text).map_err(|error| {
+            ErrorData::internal_error(format!("the list of tools cannot be read: {error}"), None)
+        })?;
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX))
             .with_cache_scope(self.cache_scope))

@@ -1,9 +1,10 @@
-//! The MCP server: lists and calls tools over stdio and streamable HTTP, in all supported protocol versions.
+//! The MCP server: lists and calls tools over stdio and streamable HTTP, in all supported protocol
+//! versions.
 //!
 //! # Adding a limit of calls
 //!
-//! - The room that holds what is limited applies it: `proxy/upstream/limit.rs` for requests, `proxy/memory_budget.rs` for memory,
-//!   `proxy/waiting/` for waiting calls.
+//! - The room that holds what is limited applies it: `proxy/upstream/limit.rs` for requests,
+//!   `proxy/memory_budget.rs` for memory, `proxy/waiting/` for waiting calls.
 //! - A variant of `CallError` in `proxy/error.rs`, whose text the result has.
 //! - A variant of `CallOutcome` in `observe/outcome.rs`, which metrics and the audit log report.
 
@@ -52,8 +53,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// An MCP server, and the handler of one client or request: clones share their state.
 ///
-/// The API may still be loading when the first client connects: the handshake is answered at once, and requests that need the
-/// tools wait. With a reload interval, the API may be replaced later.
+/// The API may still be loading when the first client connects: the handshake is answered at once,
+/// and requests that need the tools wait. With a reload interval, the API may be replaced later.
 #[derive(Clone)]
 pub struct McpServer {
     /// State of the endpoint of this client.
@@ -69,11 +70,14 @@ pub struct McpServer {
     scope_check: Option<ScopeCheck>,
 }
 
-/// Returns the scopes that a client needs for a call; none if it lacks none. The last argument lists those that the API misses.
-pub(crate) type ScopeCheck = Arc<dyn Fn(&Caller, &ResolvedCall, &[&str]) -> Vec<String> + Send + Sync>;
+/// Returns the scopes that a client needs for a call; none if it lacks none. The last argument
+/// lists those that the API misses.
+pub(crate) type ScopeCheck =
+    Arc<dyn Fn(&Caller, &ResolvedCall, &[&str]) -> Vec<String> + Send + Sync>;
 
 impl McpServer {
-    /// A server that waits for its API. `reload` is the interval at which the API may be replaced; `None` means never.
+    /// A server that waits for its API. `reload` is the interval at which the API may be replaced;
+    /// `None` means never.
     #[must_use]
     pub fn pending(reload: Option<Duration>) -> Self {
         Self::awaiting(vec![ApiSlot::default()], reload)
@@ -85,7 +89,10 @@ impl McpServer {
         let apis = Arc::new(ServedApis::new(slots, reload));
         let whole = apis.endpoints().iter().next();
         Self {
-            state: whole.map_or_else(|| Arc::new(EndpointState::pending(reload)), |whole| Arc::clone(&whole.state)),
+            state: whole.map_or_else(
+                || Arc::new(EndpointState::pending(reload)),
+                |whole| Arc::clone(&whole.state),
+            ),
             apis,
             calls: TaskTracker::new(),
             readiness: Arc::default(),
@@ -102,7 +109,8 @@ impl McpServer {
         self
     }
 
-    /// The same as one of the replicas that share this state: an answer to a question counts at each of them.
+    /// The same as one of the replicas that share this state: an answer to a question counts at
+    /// each of them.
     #[must_use]
     pub(crate) fn sharing(mut self, shared: Option<&Arc<SharedState>>) -> Self {
         if let (Some(confirmation), Some(shared)) = (&mut self.confirmation, shared) {
@@ -123,17 +131,24 @@ impl McpServer {
         server
     }
 
-    /// A server for the tools of several APIs, each with a [name](crate::ApiOptions::name) of its own.
+    /// A server for the tools of several APIs, each with a [name](crate::ApiOptions::name) of its
+    /// own.
     ///
     /// # Errors
     /// A sentence for each API without such a name, or for each tool name that two APIs have.
     pub fn of_several(apis: Vec<Arc<Api>>) -> Result<Self, Vec<String>> {
         let mut names = HashSet::new();
-        let unnamed = apis
-            .iter()
-            .filter(|api| !api.name().is_some_and(|name| names.insert(name.in_variables())));
+        let unnamed = apis.iter().filter(|api| {
+            !api.name()
+                .is_some_and(|name| names.insert(name.in_variables()))
+        });
         let unnamed: Vec<String> = unnamed
-            .map(|api| format!("the API `{}` needs a name that no other API has", text::one_line(api.label())))
+            .map(|api| {
+                format!(
+                    "the API `{}` needs a name that no other API has",
+                    text::one_line(api.label())
+                )
+            })
             .collect();
         if !unnamed.is_empty() {
             return Err(unnamed);
@@ -150,8 +165,8 @@ impl McpServer {
         Ok(server)
     }
 
-    /// Sets or replaces the API; calls in flight continue with the one that they began with. Clients are notified if the list of
-    /// tools changed.
+    /// Sets or replaces the API; calls in flight continue with the one that they began with.
+    /// Clients are notified if the list of tools changed.
     pub fn ready(&self, api: Arc<Api>) {
         // A single API clashes with none.
         let _ = self.serve_api(0, api);
@@ -167,7 +182,8 @@ impl McpServer {
             let served = self.apis.served();
             let tools = served.iter().flat_map(|api| {
                 let label = api.metrics_label();
-                api.iter().map(move |offered| (label.clone(), offered.enforcement.effect().word()))
+                api.iter()
+                    .map(move |offered| (label.clone(), offered.enforcement.effect().word()))
             });
             metrics.tools_served(tools);
         }
@@ -179,12 +195,14 @@ impl McpServer {
         self.apis.searches()
     }
 
-    /// Reports to a pending server that loading failed: waiting and later requests are answered with `why`, a sentence for a model.
+    /// Reports to a pending server that loading failed: waiting and later requests are answered
+    /// with `why`, a sentence for a model.
     pub fn fail(&self, why: &str) {
         self.apis.fail_all(why);
     }
 
-    /// Returns true if the API is loaded; of several, if each is loaded or has failed, and one is served.
+    /// Returns true if the API is loaded; of several, if each is loaded or has failed, and one is
+    /// served.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let counts = self.apis.counts();
@@ -200,12 +218,17 @@ impl McpServer {
     pub(crate) fn note_reload(&self, index: usize, is_served: bool) {
         self.apis.note_reload(index, is_served);
         if let Some(metrics) = observe::metrics() {
-            let name = self.apis.slots().get(index).and_then(|slot| slot.name.as_ref());
+            let name = self
+                .apis
+                .slots()
+                .get(index)
+                .and_then(|slot| slot.name.as_ref());
             metrics.reloaded(ApiName::metrics_label(name), is_served);
         }
     }
 
-    /// Makes `/readyz` report that no more requests should be sent; those that arrive are still answered.
+    /// Makes `/readyz` report that no more requests should be sent; those that arrive are still
+    /// answered.
     pub fn begin_draining(&self) {
         self.readiness.draining.cancel();
     }
@@ -231,7 +254,10 @@ impl McpServer {
 
     /// Returns the same server with a check of scopes for calls.
     pub(crate) fn demanding(self, scope_check: Option<ScopeCheck>) -> Self {
-        Self { scope_check, ..self }
+        Self {
+            scope_check,
+            ..self
+        }
     }
 
     /// Returns the state of the endpoint of this client; over HTTP, of the one with all APIs.
@@ -253,7 +279,13 @@ impl McpServer {
 /// Waits for the calls in flight, once no more can come.
 pub(crate) async fn drain_calls(calls: &TaskTracker) {
     calls.close();
-    if tokio::time::timeout(DRAIN_TIMEOUT, calls.wait()).await.is_err() {
-        tracing::warn!("gave up on calls that were still in flight after {} s", DRAIN_TIMEOUT.as_secs());
+    if tokio::time::timeout(DRAIN_TIMEOUT, calls.wait())
+        .await
+        .is_err()
+    {
+        tracing::warn!(
+            "gave up on calls that were still in flight after {} s",
+            DRAIN_TIMEOUT.as_secs()
+        );
     }
 }

@@ -15,8 +15,8 @@ use crate::observe::record::Arrival;
 use crate::observe::traces::ArrivedContexts;
 use crate::observe::traces::context::TraceContext;
 
-/// Records the arrival of a request; `None` in place of one that cannot be read. Parts for the audit log or traces only are left out if
-/// there are none.
+/// Records the arrival of a request; `None` in place of one that cannot be read. Parts for the
+/// audit log or traces only are left out if there are none.
 pub(crate) fn arrival(origin: &RequestOrigin, request: Option<&McpRequest>) -> Arrival {
     let parameters = request.map(|request| &request.parameters);
     let named = request.and_then(|request| match request.method {
@@ -25,7 +25,10 @@ pub(crate) fn arrival(origin: &RequestOrigin, request: Option<&McpRequest>) -> A
     });
     let protocol_version = match named {
         Some(name) => ProtocolVersion::label(name),
-        None => origin.version().map(ProtocolVersion::name).unwrap_or_default(),
+        None => origin
+            .version()
+            .map(ProtocolVersion::name)
+            .unwrap_or_default(),
     };
     let mut arrival = Arrival {
         transport: if origin.http.is_some() { "tcp" } else { "pipe" },
@@ -46,18 +49,24 @@ pub(crate) fn arrival(origin: &RequestOrigin, request: Option<&McpRequest>) -> A
     }
     if observe::names_traces() {
         let meta = parameters.map(|parameters| &parameters.meta);
-        let message = meta.and_then(|meta| TraceContext::read(meta.get_traceparent()?, meta.get_tracestate()));
+        let message = meta
+            .and_then(|meta| TraceContext::read(meta.get_traceparent()?, meta.get_tracestate()));
         arrival.contexts = arrived_contexts(message, origin);
     }
     arrival
 }
 
-/// The contexts of a message and of its HTTP request. Over stdio the client is the one that started this process.
+/// The contexts of a message and of its HTTP request. Over stdio the client is the one that started
+/// this process.
 fn arrived_contexts(message: Option<TraceContext>, origin: &RequestOrigin) -> ArrivedContexts {
     let headers = &origin.caller.headers;
     // Several lines are one list (RFC 9110 section 5.3); several parents name none.
     let read = |parent| {
-        let states: Vec<&str> = headers.get_all("tracestate").iter().filter_map(|line| line.to_str().ok()).collect();
+        let states: Vec<&str> = headers
+            .get_all("tracestate")
+            .iter()
+            .filter_map(|line| line.to_str().ok())
+            .collect();
         TraceContext::read(parent, Some(&states.join(",")))
     };
     ArrivedContexts {
@@ -84,8 +93,17 @@ fn http_version(version: Version) -> Option<&'static str> {
 
 /// Returns the authenticated name of the client, else its address.
 fn client_name(origin: &RequestOrigin) -> Option<String> {
-    let proved = origin.caller.client.as_ref().and_then(|client| client.name.as_deref());
-    let address = || origin.caller.address.map(|address| format!("address:{}", address.to_canonical()));
+    let proved = origin
+        .caller
+        .client
+        .as_ref()
+        .and_then(|client| client.name.as_deref());
+    let address = || {
+        origin
+            .caller
+            .address
+            .map(|address| format!("address:{}", address.to_canonical()))
+    };
     proved.map(str::to_owned).or_else(address)
 }
 
@@ -93,7 +111,11 @@ fn client_name(origin: &RequestOrigin) -> Option<String> {
 pub(crate) fn judge(outcome: &Result<McpAnswer, McpRefusal>) -> CallOutcome {
     match outcome {
         Ok(McpAnswer::Tool(result)) if result.is_error() => CallOutcome::ApiError,
-        Ok(McpAnswer::Result(result)) if matches!(**result, ServerResult::InputRequiredResult(_)) => CallOutcome::Asked,
+        Ok(McpAnswer::Result(result))
+            if matches!(**result, ServerResult::InputRequiredResult(_)) =>
+        {
+            CallOutcome::Asked
+        }
         Ok(_) => CallOutcome::Ok,
         Err(McpRefusal::MissingScopes(_)) => CallOutcome::ScopeMissing,
         Err(McpRefusal::Error(ErrorData { code, .. })) => match *code {
@@ -104,7 +126,8 @@ pub(crate) fn judge(outcome: &Result<McpAnswer, McpRefusal>) -> CallOutcome {
     }
 }
 
-/// Records a call that is refused before it is looked at; `None` in place of one that cannot be read.
+/// Records a call that is refused before it is looked at; `None` in place of one that cannot be
+/// read.
 pub(crate) fn observe_refused_call(origin: &RequestOrigin, request: Option<&McpRequest>) {
     CallObservation::begin(|| arrival(origin, request)).end(CallOutcome::InvalidMessage, |_| {});
 }

@@ -1,5 +1,6 @@
-//! The tools as the page for people shows them: a ranked list, and one tool in detail. The page requests both by methods that are not MCP's,
-//! so that `tools/list` does not get longer for clients.
+//! The tools as the page for people shows them: a ranked list, and one tool in detail. The page
+//! requests both by methods that are not MCP's, so that `tools/list` does not get longer for
+//! clients.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -59,9 +60,16 @@ impl PageRequest {
     ///
     /// # Errors
     /// The parameters are not valid.
-    pub(super) fn read(method: &str, parameters: Option<&Value>) -> Option<Result<Self, ErrorData>> {
+    pub(super) fn read(
+        method: &str,
+        parameters: Option<&Value>,
+    ) -> Option<Result<Self, ErrorData>> {
         match method {
-            LIST => Some(read_parameters(parameters).and_then(ListRequest::checked).map(Self::List)),
+            LIST => Some(
+                read_parameters(parameters)
+                    .and_then(ListRequest::checked)
+                    .map(Self::List),
+            ),
             DETAIL => Some(read_parameters(parameters).map(Self::Detail)),
             _ => None,
         }
@@ -71,7 +79,11 @@ impl PageRequest {
     ///
     /// # Errors
     /// There is no such tool.
-    pub(super) async fn answer(self, catalog: Arc<Catalog>, granted: &ClientGrant) -> Result<CustomResult, ErrorData> {
+    pub(super) async fn answer(
+        self,
+        catalog: Arc<Catalog>,
+        granted: &ClientGrant,
+    ) -> Result<CustomResult, ErrorData> {
         let rights = catalog.rights(granted);
         // The first search of an API builds its index, which takes long for a large one.
         let answering = tokio::task::spawn_blocking(move || {
@@ -81,17 +93,25 @@ impl PageRequest {
                 Self::Detail(request) => request.describe(&catalog, &seen),
             }
         });
-        let answer = answering
-            .await
-            .map_err(|_| ErrorData::internal_error("the request failed because of an error inside this server", None))?;
-        let answer = answer.ok_or_else(|| ErrorData::invalid_params("`tool` must be the name of a tool that is listed", None))?;
+        let answer = answering.await.map_err(|_| {
+            ErrorData::internal_error(
+                "the request failed because of an error inside this server",
+                None,
+            )
+        })?;
+        let answer = answer.ok_or_else(|| {
+            ErrorData::invalid_params("`tool` must be the name of a tool that is listed", None)
+        })?;
         Ok(CustomResult::new(answer))
     }
 }
 
 fn read_parameters<T: DeserializeOwned>(parameters: Option<&Value>) -> Result<T, ErrorData> {
-    let parameters = parameters.cloned().unwrap_or_else(|| Value::Object(Map::new()));
-    serde_json::from_value(parameters).map_err(|error| ErrorData::invalid_params(error.to_string(), None))
+    let parameters = parameters
+        .cloned()
+        .unwrap_or_else(|| Value::Object(Map::new()));
+    serde_json::from_value(parameters)
+        .map_err(|error| ErrorData::invalid_params(error.to_string(), None))
 }
 
 impl ListRequest {
@@ -109,7 +129,9 @@ impl ListRequest {
     fn list(&self, catalog: &Catalog, seen: &VisibleApis<'_>) -> Value {
         let found = self.find(seen);
         let shown = found.iter().skip(self.offset).take(MAX_LISTED);
-        let shown = shown.filter_map(|(place, index)| Some(summarize_tool(&seen.apis.get(*place)?.api.offered(*index))));
+        let shown = shown.filter_map(|(place, index)| {
+            Some(summarize_tool(&seen.apis.get(*place)?.api.offered(*index)))
+        });
         let mut answer = json!({ "total": found.len(), "tools": shown.collect::<Vec<Value>>() });
         let is_whole = self.query.trim().is_empty() && self.effect.is_none() && self.tag.is_none();
         if let (true, 0, Some(members)) = (is_whole, self.offset, answer.as_object_mut()) {
@@ -118,9 +140,12 @@ impl ListRequest {
         answer
     }
 
-    /// The tools that fit: in the order of a search, and then those that have the words, or their beginnings, in name, title or path.
+    /// The tools that fit: in the order of a search, and then those that have the words, or their
+    /// beginnings, in name, title or path.
     fn find(&self, seen: &VisibleApis<'_>) -> Vec<(usize, ToolIndex)> {
-        let is_admitted = |offered: &OfferedTool<'_>| has_effect_and_tag(offered, self.effect, self.tag.as_deref());
+        let is_admitted = |offered: &OfferedTool<'_>| {
+            has_effect_and_tag(offered, self.effect, self.tag.as_deref())
+        };
         let places = seen.apis.iter().enumerate().flat_map(|(place, api)| {
             let admitted = api.operations().filter(|(_, offered)| is_admitted(offered));
             admitted.map(move |(index, offered)| ((place, index), offered))
@@ -130,11 +155,15 @@ impl ListRequest {
             return places.map(|(place, _)| place).collect();
         }
         let mut found = rank_operations(seen, &self.query, &is_admitted).places;
-        let ranked: HashSet<(usize, usize)> = found.iter().map(|(place, index)| (*place, index.place())).collect();
+        let ranked: HashSet<(usize, usize)> = found
+            .iter()
+            .map(|(place, index)| (*place, index.place()))
+            .collect();
         let words: Vec<&str> = query.split_whitespace().collect();
         let others = places.filter(|((place, index), offered)| {
             let text = search_text(offered);
-            !ranked.contains(&(*place, index.place())) && words.iter().all(|word| text.contains(word))
+            !ranked.contains(&(*place, index.place()))
+                && words.iter().all(|word| text.contains(word))
         });
         found.extend(others.map(|(place, _)| place));
         found
@@ -142,9 +171,15 @@ impl ListRequest {
 }
 
 fn search_text(offered: &OfferedTool<'_>) -> String {
-    let OfferedTool { tool, operation, .. } = offered;
+    let OfferedTool {
+        tool, operation, ..
+    } = offered;
     let title = tool.title.as_deref().unwrap_or_default();
-    let mut text = format!("{} {title} {} {}", tool.name, operation.method, operation.path).to_lowercase();
+    let mut text = format!(
+        "{} {title} {} {}",
+        tool.name, operation.method, operation.path
+    )
+    .to_lowercase();
     for tag in &operation.tags {
         text.push(' ');
         text.push_str(&tag.to_lowercase());
@@ -162,9 +197,9 @@ impl DetailRequest {
             // A rule may hide an argument.
             let shown = detail.pointer("/tool/inputSchema/properties");
             examples.retain(|argument, _| shown.and_then(|shown| shown.get(argument)).is_some());
-            let meta_tool = catalog
-                .meta_tools()
-                .map(|meta_tools| meta_tools.name_of(MetaToolKind::of_effect(offered.enforcement.effect())));
+            let meta_tool = catalog.meta_tools().map(|meta_tools| {
+                meta_tools.name_of(MetaToolKind::of_effect(offered.enforcement.effect()))
+            });
             if let Some(members) = detail.as_object_mut() {
                 members.insert("calledThrough".into(), meta_tool.into());
                 members.insert("examples".into(), examples.into());
@@ -184,7 +219,9 @@ fn introduce(catalog: &Catalog, seen: &VisibleApis<'_>) -> Value {
     let effects: Map<String, Value> = Effect::ALL
         .into_iter()
         .map(|effect| {
-            let has_effect = seen.operations().filter(|(_, _, offered)| offered.enforcement.effect() == effect);
+            let has_effect = seen
+                .operations()
+                .filter(|(_, _, offered)| offered.enforcement.effect() == effect);
             (effect.word().to_owned(), has_effect.count().into())
         })
         .collect();
@@ -240,7 +277,12 @@ pub(crate) fn describe_tool(offered: &OfferedTool<'_>, text: &str) -> Value {
         members.insert("hints".into(), hints.into());
         members.insert(
             "enforced".into(),
-            json!(offered.enforcement.reason().map(|reason| reason.to_string())),
+            json!(
+                offered
+                    .enforcement
+                    .reason()
+                    .map(|reason| reason.to_string())
+            ),
         );
         members.insert("confirmed".into(), offered.must_confirm.into());
         members.insert("tool".into(), tool);

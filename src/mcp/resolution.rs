@@ -1,5 +1,5 @@
-//! The way from the name of a tool and its arguments to a call of an operation, or to an answer without one: for clients, and for the
-//! command line.
+//! The way from the name of a tool and its arguments to a call of an operation, or to an answer
+//! without one: for clients, and for the command line.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::catalog::Catalog;
 use super::meta_tools::{
-    InnerCall, MetaTools, OpenedWait, RefusedCall, describe_operations, read_handle, read_inner_call, search_operations,
+    InnerCall, MetaTools, OpenedWait, RefusedCall, describe_operations, read_handle,
+    read_inner_call, search_operations,
 };
 use super::rights::{CallerRights, Rights};
 use super::visible::{CatalogApi, View, VisibleApi, VisibleApis};
@@ -23,19 +24,24 @@ use crate::proxy::caller::wait_place::WaitPlace;
 use crate::proxy::{NoteKind, Request, ToolResult};
 
 /// What the name of a tool and its arguments come to.
-#[expect(clippy::large_enum_variant, reason = "a box would be one more for each call")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would be one more for each call"
+)]
 pub(crate) enum Resolution {
     /// A call of an operation.
     Call(ResolvedCall),
-    /// An answer without a call: that of a meta-tool that sends nothing, or the reason for which a call is refused.
+    /// An answer without a call: that of a meta-tool that sends nothing, or the reason for which a
+    /// call is refused.
     Answer(BoxFuture<'static, Box<ToolResult>>),
 }
 
 /// Answers from the arguments of a meta-tool, which were checked, without sending anything.
 type LookUp = fn(&MetaTools, &VisibleApis<'_>, JsonObject) -> ToolResult;
 
-/// A call of one operation. The tool's name and the arguments of a message are read once, into this value; the scope check, the
-/// confirmation, the limits and the request all use it, so that no two of them can judge different calls.
+/// A call of one operation. The tool's name and the arguments of a message are read once, into this
+/// value; the scope check, the confirmation, the limits and the request all use it, so that no two
+/// of them can judge different calls.
 #[derive(Clone)]
 pub(crate) struct ResolvedCall {
     of: CatalogApi,
@@ -58,8 +64,9 @@ pub(crate) struct ResolvedCall {
 }
 
 impl Catalog {
-    /// Finds what a tool is called for; `None` if no tool of that name exists for the caller. Without `granted`, the operator asks. The
-    /// scopes of the caller are checked later. Only tools that the caller may list are suggested to it.
+    /// Finds what a tool is called for; `None` if no tool of that name exists for the caller.
+    /// Without `granted`, the operator asks. The scopes of the caller are checked later. Only tools
+    /// that the caller may list are suggested to it.
     pub(crate) fn resolve(
         self: &Arc<Self>,
         name: &str,
@@ -69,20 +76,40 @@ impl Catalog {
     ) -> Option<Resolution> {
         let Some((meta_tools, kind)) = self.meta_tool(name) else {
             let (api, rights, tool) = self.find(name, granted)?;
-            return Some(Resolution::Call(self.resolved(api, rights, tool, arguments)));
+            return Some(Resolution::Call(
+                self.resolved(api, rights, tool, arguments),
+            ));
         };
-        let rights = granted.map(|granted| self.rights(granted)).unwrap_or_default();
+        let rights = granted
+            .map(|granted| self.rights(granted))
+            .unwrap_or_default();
         let seen = self.visible(&rights);
         if !meta_tools.exists(kind, &seen) {
             return None;
         }
         let read = match kind {
-            MetaToolKind::Search => return Some(self.look_up((meta_tools, kind), search_operations, arguments, rights)),
-            MetaToolKind::Describe => return Some(self.look_up((meta_tools, kind), describe_operations, arguments, rights)),
+            MetaToolKind::Search => {
+                return Some(self.look_up(
+                    (meta_tools, kind),
+                    search_operations,
+                    arguments,
+                    rights,
+                ));
+            }
+            MetaToolKind::Describe => {
+                return Some(self.look_up(
+                    (meta_tools, kind),
+                    describe_operations,
+                    arguments,
+                    rights,
+                ));
+            }
             MetaToolKind::CallRead | MetaToolKind::CallWrite | MetaToolKind::CallDestructive => {
                 read_inner_call(meta_tools, kind, arguments, &seen)
             }
-            MetaToolKind::Wait => read_handle(meta_tools, arguments, &seen, &self.view.path, caller),
+            MetaToolKind::Wait => {
+                read_handle(meta_tools, arguments, &seen, &self.view.path, caller)
+            }
         };
         let through = |api: VisibleApi<'_>, tool, arguments| ResolvedCall {
             meta_tool: Some((kind, meta_tools.name_of(kind))),
@@ -115,8 +142,8 @@ impl Catalog {
         })
     }
 
-    /// Answers without a call, once the answer is awaited. The first search of an API builds its index, which takes long for a large one: not
-    /// on an asynchronous thread.
+    /// Answers without a call, once the answer is awaited. The first search of an API builds its
+    /// index, which takes long for a large one: not on an asynchronous thread.
     fn look_up(
         self: &Arc<Self>,
         (meta_tools, kind): (&Arc<MetaTools>, MetaToolKind),
@@ -131,13 +158,17 @@ impl Catalog {
                 Err(refused) => return refused,
             };
             let mut result = look_up(&meta_tools, &catalog.visible(&rights), checked.arguments);
-            checked.repairs.into_iter().for_each(|repair| result.note(NoteKind::Repair, repair));
+            checked
+                .repairs
+                .into_iter()
+                .for_each(|repair| result.note(NoteKind::Repair, repair));
             Box::new(result)
         };
         Resolution::Answer(Box::pin(async move {
             note(|record| record.lookup = Some(kind.name()));
             let result = tokio::task::spawn_blocking(answer).await;
-            let result = result.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+            let result =
+                result.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
             if result.is_error() {
                 note_outcome(CallOutcome::InvalidArguments);
             }
@@ -146,7 +177,13 @@ impl Catalog {
     }
 
     /// A call of that operation by its own name.
-    fn resolved(&self, of: &CatalogApi, rights: Option<Arc<Rights>>, tool: ToolIndex, arguments: Option<JsonObject>) -> ResolvedCall {
+    fn resolved(
+        &self,
+        of: &CatalogApi,
+        rights: Option<Arc<Rights>>,
+        tool: ToolIndex,
+        arguments: Option<JsonObject>,
+    ) -> ResolvedCall {
         ResolvedCall {
             of: of.clone(),
             view: self.view.clone(),
@@ -154,7 +191,9 @@ impl Catalog {
             tool,
             arguments,
             meta_tool: None,
-            meta_tool_prefix: self.meta_tools().map(|meta_tools| meta_tools.prefix().to_owned()),
+            meta_tool_prefix: self
+                .meta_tools()
+                .map(|meta_tools| meta_tools.prefix().to_owned()),
             remarks: Vec::new(),
             wait_tool: self.wait_tool(),
             wait: None,
@@ -183,7 +222,8 @@ impl ResolvedCall {
         self.of.api.tool_label(self.tool)
     }
 
-    /// Returns the scopes that the caller lacks for the operation, besides those that the whole server asks for.
+    /// Returns the scopes that the caller lacks for the operation, besides those that the whole
+    /// server asks for.
     pub(crate) fn lacking_scopes(&self, caller: &Caller) -> Vec<&str> {
         let is_lacking = self
             .rights
@@ -203,7 +243,10 @@ impl ResolvedCall {
     /// The tools of its API that the caller may list at the endpoint.
     fn shown_tools(&self) -> ShownTools {
         ShownTools {
-            permissions: self.rights.as_ref().map(|rights| Arc::clone(rights.of_tools())),
+            permissions: self
+                .rights
+                .as_ref()
+                .map(|rights| Arc::clone(rights.of_tools())),
             reads_only: self.view.reads_only,
         }
     }
@@ -231,7 +274,8 @@ impl ResolvedCall {
         }
     }
 
-    /// Returns the arguments as they are sent, after repairs; those of the client if they are not valid.
+    /// Returns the arguments as they are sent, after repairs; those of the client if they are not
+    /// valid.
     pub(crate) fn repaired_arguments(&self) -> JsonObject {
         let given = self.arguments.clone().unwrap_or_default();
         self.of.api.repaired_arguments(self.tool, given)
@@ -242,12 +286,21 @@ impl ResolvedCall {
         self.of.api.tenant(caller)
     }
 
-    /// The request that the call would make, without credentials, or the result that it would end in before anything is sent.
-    pub(crate) fn preview(&self, on_missing: OnMissingCredential, caller: &Caller) -> Result<Request, Box<ToolResult>> {
+    /// The request that the call would make, without credentials, or the result that it would end
+    /// in before anything is sent.
+    pub(crate) fn preview(
+        &self,
+        on_missing: OnMissingCredential,
+        caller: &Caller,
+    ) -> Result<Request, Box<ToolResult>> {
         let shown = self.shown_tools();
-        self.of
-            .api
-            .preview_at(self.tool, self.arguments.clone(), on_missing, caller, &shown)
+        self.of.api.preview_at(
+            self.tool,
+            self.arguments.clone(),
+            on_missing,
+            caller,
+            &shown,
+        )
     }
 
     /// Returns true if a person must confirm it. A call that goes on starts nothing.
@@ -263,8 +316,13 @@ impl ResolvedCall {
         });
     }
 
-    /// Returns the place with which a later call goes on waiting; `None` if no tool of the endpoint does so.
-    pub(crate) fn wait_place(&self, caller: &Caller, ending: CancellationToken) -> Option<WaitPlace> {
+    /// Returns the place with which a later call goes on waiting; `None` if no tool of the endpoint
+    /// does so.
+    pub(crate) fn wait_place(
+        &self,
+        caller: &Caller,
+        ending: CancellationToken,
+    ) -> Option<WaitPlace> {
         let tool = self.wait_tool.as_ref()?;
         Some(WaitPlace {
             api: self.of.api.name().map(ToString::to_string),
@@ -297,14 +355,24 @@ impl ResolvedCall {
         let mut result = match wait {
             Some(wait) => {
                 let OpenedWait { state, is_look } = *wait;
-                self.of.api.resume_at(self.tool, state, is_look, caller, &shown_tool).await
+                self.of
+                    .api
+                    .resume_at(self.tool, state, is_look, caller, &shown_tool)
+                    .await
             }
-            None => self.of.api.call_at(self.tool, arguments, caller, &shown_tool).await,
+            None => {
+                self.of
+                    .api
+                    .call_at(self.tool, arguments, caller, &shown_tool)
+                    .await
+            }
         };
         if let Some((_, tool)) = &self.meta_tool {
             result.note_called_through(tool, visible.name_of(self.tool));
         }
-        self.remarks.into_iter().for_each(|remark| result.note(NoteKind::Repair, remark));
+        self.remarks
+            .into_iter()
+            .for_each(|remark| result.note(NoteKind::Repair, remark));
         result
     }
 }

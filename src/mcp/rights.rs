@@ -1,5 +1,5 @@
-//! The operations that a caller may list and call. [`Rights::decide`] decides once for each set of rights, and lists, searches,
-//! descriptions, suggestions and calls all read that decision.
+//! The operations that a caller may list and call. [`Rights::decide`] decides once for each set of
+//! rights, and lists, searches, descriptions, suggestions and calls all read that decision.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,9 +47,16 @@ pub(crate) struct CallerRights(Vec<Option<Arc<Rights>>>);
 
 impl AccessTable {
     /// Creates the table of an API; `None` if it demands nothing.
-    pub(crate) fn new(api: &Arc<Api>, scopes: &Arc<ToolScopes>, shares: &[TokenShare]) -> Option<Self> {
-        let shares: Vec<Option<Box<[bool]>>> = shares.iter().map(|share| tools_of(share, api)).collect();
-        let demands = !scopes.is_empty() || !api.access_demands().is_empty() || shares.iter().any(Option::is_some);
+    pub(crate) fn new(
+        api: &Arc<Api>,
+        scopes: &Arc<ToolScopes>,
+        shares: &[TokenShare],
+    ) -> Option<Self> {
+        let shares: Vec<Option<Box<[bool]>>> =
+            shares.iter().map(|share| tools_of(share, api)).collect();
+        let demands = !scopes.is_empty()
+            || !api.access_demands().is_empty()
+            || shares.iter().any(Option::is_some);
         demands.then(|| Self {
             api: Arc::clone(api),
             scopes: Arc::clone(scopes),
@@ -68,7 +75,12 @@ impl AccessTable {
         let key = RightsKey {
             share: share.filter(|place| self.shares.get(*place).is_some_and(Option::is_some)),
             by_effect: [true, false].map(by_effect),
-            by_rule: self.api.access_demands().iter().map(|demand| demand.judge(granted)).collect(),
+            by_rule: self
+                .api
+                .access_demands()
+                .iter()
+                .map(|demand| demand.judge(granted))
+                .collect(),
         };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept.get(&key) {
@@ -79,7 +91,8 @@ impl AccessTable {
         rights
     }
 
-    /// Returns the scopes that a caller lacks for an operation: the first of each demand that it does not meet.
+    /// Returns the scopes that a caller lacks for an operation: the first of each demand that it
+    /// does not meet.
     pub(crate) fn lacking_scopes(&self, granted: &ClientGrant, tool: ToolIndex) -> Vec<&str> {
         let is_read_only = self.api.offered(tool).enforcement.is_read_only();
         let of_api = self.scopes.lacking(&granted.scopes, is_read_only);
@@ -96,7 +109,9 @@ impl Rights {
     /// Decides about each operation; returns `None` if the caller may do everything.
     fn decide(table: &AccessTable, key: &RightsKey) -> Option<Arc<Self>> {
         let api = &table.api;
-        let share = key.share.and_then(|place| table.shares.get(place)?.as_ref());
+        let share = key
+            .share
+            .and_then(|place| table.shares.get(place)?.as_ref());
         let may = |index: ToolIndex| {
             if share.is_some_and(|tools| tools.get(index.place()) != Some(&true)) {
                 return Permission::Denied;
@@ -107,13 +122,18 @@ impl Rights {
             } else {
                 writes
             };
-            let of_rules = api
-                .demands_of(index)
-                .map(|(place, _)| key.by_rule.get(place).copied().unwrap_or(Permission::Denied));
+            let of_rules = api.demands_of(index).map(|(place, _)| {
+                key.by_rule
+                    .get(place)
+                    .copied()
+                    .unwrap_or(Permission::Denied)
+            });
             of_rules.fold(of_effect, Permission::max)
         };
         let of_tools: Arc<[Permission]> = api.indexes().map(may).collect();
-        let is_all = of_tools.iter().all(|permission| *permission == Permission::Granted);
+        let is_all = of_tools
+            .iter()
+            .all(|permission| *permission == Permission::Granted);
         (!is_all).then(|| Arc::new(Self { of_tools }))
     }
 
@@ -124,13 +144,23 @@ impl Rights {
 
     /// Returns the permission for an operation.
     pub(crate) fn may(&self, index: ToolIndex) -> Permission {
-        self.of_tools.get(index.place()).copied().unwrap_or(Permission::Denied)
+        self.of_tools
+            .get(index.place())
+            .copied()
+            .unwrap_or(Permission::Denied)
     }
 }
 
 /// Returns for each tool whether it belongs to a share; `None` if all do.
 fn tools_of(share: &TokenShare, api: &Api) -> Option<Box<[bool]>> {
-    let has = |offered: OfferedTool<'_>| share.has(&offered.tool.name, api.prefix(), offered.operation, offered.enforcement);
+    let has = |offered: OfferedTool<'_>| {
+        share.has(
+            &offered.tool.name,
+            api.prefix(),
+            offered.operation,
+            offered.enforcement,
+        )
+    };
     let tools: Box<[bool]> = api.iter().map(has).collect();
     (!tools.iter().all(|has| *has)).then_some(tools)
 }
@@ -140,7 +170,10 @@ pub(crate) static ALL_RIGHTS: CallerRights = CallerRights(Vec::new());
 
 impl CallerRights {
     /// Returns the rights of a caller at an endpoint with these APIs.
-    pub(crate) fn new<'t>(tables: impl Iterator<Item = Option<&'t AccessTable>>, granted: &ClientGrant) -> Self {
+    pub(crate) fn new<'t>(
+        tables: impl Iterator<Item = Option<&'t AccessTable>>,
+        granted: &ClientGrant,
+    ) -> Self {
         Self(tables.map(|table| table?.rights(granted)).collect())
     }
 

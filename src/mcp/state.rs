@@ -14,7 +14,8 @@ use super::tool_list_stream::ListPieces;
 use crate::annotate::meta_tool_names;
 use crate::proxy::caller::client_grant::ClientGrant;
 
-/// Time for which a list waits for the last of several APIs. Clients give up after half a minute or more.
+/// Time for which a list waits for the last of several APIs. Clients give up after half a minute or
+/// more.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The state of an endpoint, which the handlers of its clients share.
@@ -82,7 +83,11 @@ impl EndpointState {
     }
 
     /// The state of one endpoint; `ending` is that of the whole server.
-    pub(crate) fn new(reload: Option<Duration>, tells_changes: bool, ending: CancellationToken) -> Self {
+    pub(crate) fn new(
+        reload: Option<Duration>,
+        tells_changes: bool,
+        ending: CancellationToken,
+    ) -> Self {
         Self {
             state: watch::Sender::new(ApiState::Pending),
             changes: watch::Sender::new(0),
@@ -128,16 +133,21 @@ impl EndpointState {
             return Ok(Arc::clone(served));
         }
         let mut states = self.state.subscribe();
-        let state = states.wait_for(|state| !matches!(state, ApiState::Pending)).await;
+        let state = states
+            .wait_for(|state| !matches!(state, ApiState::Pending))
+            .await;
         match state.as_deref() {
             Ok(ApiState::Ready(served)) => Ok(Arc::clone(served)),
             Ok(ApiState::Failed(why)) => Err(ErrorData::internal_error(why.clone(), None)),
             // The sender lives as long as this value.
-            Ok(ApiState::Pending) | Err(_) => Err(ErrorData::internal_error("the server is ending", None)),
+            Ok(ApiState::Pending) | Err(_) => {
+                Err(ErrorData::internal_error("the server is ending", None))
+            }
         }
     }
 
-    /// Returns the catalog to list: waits for the first API, and then for a limited time for all of them.
+    /// Returns the catalog to list: waits for the first API, and then for a limited time for all of
+    /// them.
     pub(crate) async fn catalog_to_list(&self) -> Result<Arc<Catalog>, ErrorData> {
         let catalog = self.catalog().await?;
         if catalog.is_decided() {
@@ -153,8 +163,9 @@ impl EndpointState {
         Ok(catalog)
     }
 
-    /// Returns the catalog in which a tool of that name is looked for: waits for an API that may have it, and for no other. A tool that does
-    /// not exist for the caller is in none. `arguments` may name the operation of a meta-tool.
+    /// Returns the catalog in which a tool of that name is looked for: waits for an API that may
+    /// have it, and for no other. A tool that does not exist for the caller is in none. `arguments`
+    /// may name the operation of a meta-tool.
     pub(crate) async fn catalog_for(
         &self,
         name: &str,
@@ -211,7 +222,9 @@ impl EndpointState {
 
     /// Returns a digest of the list of a client; `None` if every client has the same list.
     fn list_digest(&self, granted: &ClientGrant) -> Option<u64> {
-        let catalog = self.served().filter(|catalog| catalog.depends_on_caller())?;
+        let catalog = self
+            .served()
+            .filter(|catalog| catalog.depends_on_caller())?;
         let mut digest = foldhash::fast::FixedState::default().build_hasher();
         ListPieces::new(catalog, granted).for_each(|piece| digest.write(&piece));
         Some(digest.finish())

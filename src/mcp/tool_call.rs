@@ -30,7 +30,10 @@ impl McpServer {
     ) -> Result<McpAnswer, McpRefusal> {
         let (name, arguments) = name_and_arguments(&mut parameters)?;
         let granted = origin.caller.granted();
-        let catalog = self.state.catalog_for(&name, arguments.as_ref(), granted).await?;
+        let catalog = self
+            .state
+            .catalog_for(&name, arguments.as_ref(), granted)
+            .await?;
         // One call from here to the end: the API may be replaced meanwhile.
         let resolution = catalog.resolve(&name, arguments, Some(granted), &origin.caller);
         let call = match resolution.ok_or_else(|| unknown_tool(&catalog, &name, granted))? {
@@ -47,7 +50,8 @@ impl McpServer {
             return Err(McpRefusal::MissingScopes(missing));
         }
         if let Some(confirmation) = self.confirmation.as_deref().filter(|_| call.must_confirm()) {
-            let refused = Box::pin(confirmed(confirmation, &call, &parameters, version, origin)).await;
+            let refused =
+                Box::pin(confirmed(confirmation, &call, &parameters, version, origin)).await;
             origin.in_flight.get_or_insert_with(|| self.calls.token());
             if let Some(answer) = refused {
                 return Ok(answer);
@@ -65,8 +69,15 @@ impl McpServer {
 ///
 /// # Errors
 /// They are not what `tools/call` takes.
-fn name_and_arguments(parameters: &mut RequestParameters) -> Result<(String, Option<crate::json::JsonObject>), ErrorData> {
-    let has = |name: &str, is: fn(&Value) -> bool| parameters.rest.get(name).is_none_or(|value| value.is_null() || is(value));
+fn name_and_arguments(
+    parameters: &mut RequestParameters,
+) -> Result<(String, Option<crate::json::JsonObject>), ErrorData> {
+    let has = |name: &str, is: fn(&Value) -> bool| {
+        parameters
+            .rest
+            .get(name)
+            .is_none_or(|value| value.is_null() || is(value))
+    };
     let is_valid = has("requestState", Value::is_string) && has("inputResponses", Value::is_object);
     let arguments = match std::mem::take(&mut parameters.arguments) {
         Arguments::None => Some(None),
@@ -82,7 +93,8 @@ fn name_and_arguments(parameters: &mut RequestParameters) -> Result<(String, Opt
     }
 }
 
-/// Asks the user about a call; `None` means that the user agreed, anything else is the answer to the call.
+/// Asks the user about a call; `None` means that the user agreed, anything else is the answer to
+/// the call.
 async fn confirmed(
     confirmation: &Confirmation,
     call: &ResolvedCall,
@@ -97,7 +109,9 @@ async fn confirmed(
     };
     match confirm::ask(confirmation, call, &prepared, parameters, version, origin).await {
         Verdict::Yes => None,
-        Verdict::Ask(question) => Some(McpAnswer::Result(Box::new(ServerResult::InputRequiredResult(*question)))),
+        Verdict::Ask(question) => Some(McpAnswer::Result(Box::new(
+            ServerResult::InputRequiredResult(*question),
+        ))),
         Verdict::No(refusal) => Some(McpAnswer::Tool(refusal)),
     }
 }

@@ -1,6 +1,7 @@
-//! The list of tools in pieces that are made while they are sent: an endpoint keeps no list of its own, however many clients read it and
-//! however slowly. All pieces are made of the texts of the APIs. As trees, the list of a large API would be built, copied and written
-//! again for each client.
+//! The list of tools in pieces that are made while they are sent: an endpoint keeps no list of its
+//! own, however many clients read it and however slowly. All pieces are made of the texts of the
+//! APIs. As trees, the list of a large API would be built, copied and written again for each
+//! client.
 
 use std::sync::Arc;
 use std::vec;
@@ -12,7 +13,8 @@ use super::visible::VisibleApi;
 use crate::api::ToolIndex;
 use crate::proxy::caller::client_grant::ClientGrant;
 
-/// Number of bytes of a list that are given to the connection at once; a piece has up to one tool more.
+/// Number of bytes of a list that are given to the connection at once; a piece has up to one tool
+/// more.
 const MAX_PIECE_BYTES: usize = 64 << 10;
 
 /// The list of an endpoint for one client: tools as JSON, separated by commas.
@@ -45,7 +47,11 @@ impl ListPieces {
         let rights = catalog.rights(granted);
         let mut all = ListParts::default();
         if catalog.meta_tools().is_none() {
-            catalog.visible(&rights).apis.iter().for_each(|api| all.add_api(api));
+            catalog
+                .visible(&rights)
+                .apis
+                .iter()
+                .for_each(|api| all.add_api(api));
         }
         // Without operations, there is nothing to search either.
         let meta_tools = catalog.meta_tool_texts(&rights).join(",");
@@ -69,7 +75,9 @@ impl ListPieces {
         match part {
             ListPart::Text(text) => text,
             ListPart::Tools(place, tools) => {
-                let Some(api) = self.catalog.api(place) else { return Bytes::new() };
+                let Some(api) = self.catalog.api(place) else {
+                    return Bytes::new();
+                };
                 let texts = tools.iter().map(|tool| api.offered(*tool).text);
                 texts.collect::<Vec<_>>().join(",").into()
             }
@@ -99,7 +107,10 @@ impl ListParts {
         let (mut tools, mut length) = (Vec::new(), 0);
         for (tool, offered) in api.operations() {
             if length > MAX_PIECE_BYTES {
-                self.push(length, ListPart::Tools(api.place, std::mem::take(&mut tools)));
+                self.push(
+                    length,
+                    ListPart::Tools(api.place, std::mem::take(&mut tools)),
+                );
                 length = 0;
             }
             length += usize::from(!tools.is_empty()) + offered.text.len();
@@ -119,6 +130,9 @@ impl Iterator for ListPieces {
             let part = self.parts.next()?;
             self.current = self.write(part);
         }
-        Some(self.current.split_to(self.current.len().min(MAX_PIECE_BYTES)))
+        Some(
+            self.current
+                .split_to(self.current.len().min(MAX_PIECE_BYTES)),
+        )
     }
 }

@@ -67,8 +67,8 @@ impl CatalogApi {
         }
     }
 
-    /// Returns true if the API may have an operation of that name: names begin with its prefix, and looking at that is less work than
-    /// looking for the name.
+    /// Returns true if the API may have an operation of that name: names begin with its prefix, and
+    /// looking at that is less work than looking for the name.
     pub(crate) fn may_have(&self, name: &str) -> bool {
         name.starts_with(self.api.prefix())
     }
@@ -81,7 +81,12 @@ impl CatalogApi {
 
 impl<'c> VisibleApi<'c> {
     /// Returns the view of an API at that index for a caller with these rights.
-    pub(crate) fn new(of: &'c CatalogApi, place: usize, view: &View, rights: Option<&'c Rights>) -> Self {
+    pub(crate) fn new(
+        of: &'c CatalogApi,
+        place: usize,
+        view: &View,
+        rights: Option<&'c Rights>,
+    ) -> Self {
         Self {
             api: &of.api,
             of,
@@ -98,14 +103,16 @@ impl<'c> VisibleApi<'c> {
 
     /// Returns the permission of the caller for an operation, independent of the endpoint.
     fn may(&self, index: ToolIndex) -> Permission {
-        self.rights.map_or(Permission::Granted, |rights| rights.may(index))
+        self.rights
+            .map_or(Permission::Granted, |rights| rights.may(index))
     }
 
     fn is_at_endpoint(&self, index: ToolIndex) -> bool {
         !self.reads_only || self.api.offered(index).enforcement.is_read_only()
     }
 
-    /// Returns true if the operation exists for the caller: it may list it, or could with other scopes.
+    /// Returns true if the operation exists for the caller: it may list it, or could with other
+    /// scopes.
     pub(crate) fn has(&self, index: ToolIndex) -> bool {
         self.is_at_endpoint(index) && self.may(index) != Permission::Denied
     }
@@ -116,9 +123,14 @@ impl<'c> VisibleApi<'c> {
     }
 
     /// The operations that the caller may list.
-    pub(crate) fn operations(&self) -> impl Iterator<Item = (ToolIndex, OfferedTool<'c>)> + use<'c> {
+    pub(crate) fn operations(
+        &self,
+    ) -> impl Iterator<Item = (ToolIndex, OfferedTool<'c>)> + use<'c> {
         let seen = *self;
-        let all = seen.api.indexes().map(move |index| (index, seen.api.offered(index)));
+        let all = seen
+            .api
+            .indexes()
+            .map(move |index| (index, seen.api.offered(index)));
         all.filter(move |(index, _)| seen.shows(*index))
     }
 
@@ -143,10 +155,13 @@ impl<'c> VisibleApi<'c> {
         self.of.find(name).filter(|index| self.has(*index))
     }
 
-    /// Returns true if the document has an operation of that name, but the settings or the endpoint leave it out.
+    /// Returns true if the document has an operation of that name, but the settings or the endpoint
+    /// leave it out.
     fn leaves_out(&self, name: &str) -> bool {
-        let is_elsewhere = |index| !self.is_at_endpoint(index) && self.may(index) != Permission::Denied;
-        // A rule of `access` may hide what the settings leave out as well, so that no caller learns of it.
+        let is_elsewhere =
+            |index| !self.is_at_endpoint(index) && self.may(index) != Permission::Denied;
+        // A rule of `access` may hide what the settings leave out as well, so that no caller learns
+        // of it.
         let is_left_out = self.of.access.is_none() && self.api.why_left_out(name).is_some();
         is_left_out || self.api.find(name).is_some_and(is_elsewhere)
     }
@@ -159,10 +174,13 @@ impl<'c> VisibleApi<'c> {
 
 impl<'c> VisibleApis<'c> {
     /// All operations that the caller may list, each with its API.
-    pub(crate) fn operations(&self) -> impl Iterator<Item = (&VisibleApi<'c>, ToolIndex, OfferedTool<'c>)> {
-        self.apis
-            .iter()
-            .flat_map(|api| api.operations().map(move |(index, offered)| (api, index, offered)))
+    pub(crate) fn operations(
+        &self,
+    ) -> impl Iterator<Item = (&VisibleApi<'c>, ToolIndex, OfferedTool<'c>)> {
+        self.apis.iter().flat_map(|api| {
+            api.operations()
+                .map(move |(index, offered)| (api, index, offered))
+        })
     }
 
     /// Returns true if the caller may not list all operations of these APIs.
@@ -180,10 +198,13 @@ impl<'c> VisibleApis<'c> {
 
     /// Finds the operation of that name, if it exists for the caller.
     pub(crate) fn find(&self, name: &str) -> Option<(VisibleApi<'c>, ToolIndex)> {
-        self.apis.iter().find_map(|api| Some((*api, api.find(name)?)))
+        self.apis
+            .iter()
+            .find_map(|api| Some((*api, api.find(name)?)))
     }
 
-    /// Returns a suggestion for an unknown name: the nearest one that the caller may list, or that this server leaves the operation out.
+    /// Returns a suggestion for an unknown name: the nearest one that the caller may list, or that
+    /// this server leaves the operation out.
     pub(crate) fn suggestion(&self, name: &str) -> Option<Suggestion<'c>> {
         let is_left_out = self.apis.iter().any(|api| api.leaves_out(name));
         if is_left_out {

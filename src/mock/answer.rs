@@ -20,7 +20,8 @@ pub(crate) struct Answer {
 /// A picture of one pixel, for operations that answer with an image and give no example.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/// The first success that the operation declares, with its first example, else with a generated value.
+/// The first success that the operation declares, with its first example, else with a generated
+/// value.
 pub(crate) fn mock_answer(document: &Document, operation: &Operation) -> Answer {
     let declared = response::successes(document, operation);
     answer_of(document, operation, declared.into_iter().next())
@@ -50,10 +51,16 @@ fn is_accepted(response: &ResponseObject<'_>) -> bool {
     response.status == DeclaredStatus::Status(openapiv3::StatusCode::Code(202))
 }
 
-fn answer_of(document: &Document, operation: &Operation, first: Option<ResponseObject<'_>>) -> Answer {
+fn answer_of(
+    document: &Document,
+    operation: &Operation,
+    first: Option<ResponseObject<'_>>,
+) -> Answer {
     let status = first.as_ref().map_or(StatusCode::OK, status_code);
     let media = first.map(|response| response.media).unwrap_or_default();
-    let chosen = media.into_iter().min_by_key(|media| MediaKind::of(&media.name));
+    let chosen = media
+        .into_iter()
+        .min_by_key(|media| MediaKind::of(&media.name));
     let Some(media) = chosen else {
         return Answer {
             status,
@@ -84,8 +91,12 @@ fn answer_of(document: &Document, operation: &Operation, first: Option<ResponseO
 /// Returns the status; 200 for `2XX` and `default`.
 fn status_code(response: &ResponseObject<'_>) -> StatusCode {
     match response.status {
-        DeclaredStatus::Status(openapiv3::StatusCode::Code(code)) => StatusCode::from_u16(code).unwrap_or(StatusCode::OK),
-        DeclaredStatus::Status(openapiv3::StatusCode::Range(_)) | DeclaredStatus::Default => StatusCode::OK,
+        DeclaredStatus::Status(openapiv3::StatusCode::Code(code)) => {
+            StatusCode::from_u16(code).unwrap_or(StatusCode::OK)
+        }
+        DeclaredStatus::Status(openapiv3::StatusCode::Range(_)) | DeclaredStatus::Default => {
+            StatusCode::OK
+        }
     }
 }
 
@@ -96,10 +107,20 @@ enum Example {
 
 /// `example`, else the first of `examples`, else the schema's own.
 fn example(document: &Document, media: &Media<'_>) -> Option<Example> {
-    if let Some(value) = media.example.or_else(|| media.object.get("example")).and_then(Node::value) {
+    if let Some(value) = media
+        .example
+        .or_else(|| media.object.get("example"))
+        .and_then(Node::value)
+    {
         return Some(Example::Value(value));
     }
-    for (_, node) in media.object.get("examples").and_then(Node::object).unwrap_or_default().iter() {
+    for (_, node) in media
+        .object
+        .get("examples")
+        .and_then(Node::object)
+        .unwrap_or_default()
+        .iter()
+    {
         let Some(object) = document.resolve_object(node).ok().flatten() else {
             continue;
         };
@@ -135,24 +156,35 @@ fn bytes_of(media_type: &str, value: &Value) -> Vec<u8> {
     match (MediaKind::of(media_type), value) {
         (MediaKind::Json, value) => value.to_string().into_bytes(),
         // In a JSON document the example of a picture can only be its base64.
-        (MediaKind::Binary, Value::String(text)) => STANDARD.decode(text).unwrap_or_else(|_| text.clone().into_bytes()),
+        (MediaKind::Binary, Value::String(text)) => STANDARD
+            .decode(text)
+            .unwrap_or_else(|_| text.clone().into_bytes()),
         (_, Value::String(text)) => text.clone().into_bytes(),
         (_, value) => value.to_string().into_bytes(),
     }
 }
 
 fn without_example(document: &Document, media_type: &str, media: &Media<'_>) -> Vec<u8> {
-    let generated = || media.schema.map_or(Value::Null, |schema| generate(document, schema));
+    let generated = || {
+        media
+            .schema
+            .map_or(Value::Null, |schema| generate(document, schema))
+    };
     match MediaKind::of(media_type) {
         MediaKind::Json => generated().to_string().into_bytes(),
-        MediaKind::Binary if media_type.starts_with("image/") => STANDARD.decode(PIXEL).unwrap_or_default(),
-        MediaKind::Binary => b"bytes".to_vec(),
-        MediaKind::Text | MediaKind::Xml | MediaKind::Form | MediaKind::Multipart | MediaKind::Lines | MediaKind::Sequence => {
-            match generated() {
-                Value::String(text) => text.into_bytes(),
-                Value::Null => b"text".to_vec(),
-                other => other.to_string().into_bytes(),
-            }
+        MediaKind::Binary if media_type.starts_with("image/") => {
+            STANDARD.decode(PIXEL).unwrap_or_default()
         }
+        MediaKind::Binary => b"bytes".to_vec(),
+        MediaKind::Text
+        | MediaKind::Xml
+        | MediaKind::Form
+        | MediaKind::Multipart
+        | MediaKind::Lines
+        | MediaKind::Sequence => match generated() {
+            Value::String(text) => text.into_bytes(),
+            Value::Null => b"text".to_vec(),
+            other => other.to_string().into_bytes(),
+        },
     }
 }

@@ -38,8 +38,16 @@ impl Generator<'_> {
         if let Some(value) = given(&object) {
             return value;
         }
-        let mut parts: Vec<Node<'_>> = object.get("allOf").and_then(Node::array).unwrap_or_default();
-        let first = |key: &str| object.get(key).and_then(Node::array).and_then(|branches| branches.first().copied());
+        let mut parts: Vec<Node<'_>> = object
+            .get("allOf")
+            .and_then(Node::array)
+            .unwrap_or_default();
+        let first = |key: &str| {
+            object
+                .get(key)
+                .and_then(Node::array)
+                .and_then(|branches| branches.first().copied())
+        };
         parts.extend(["oneOf", "anyOf"].into_iter().filter_map(first));
         let own = self.own(&object, depth);
         if parts.is_empty() {
@@ -68,9 +76,17 @@ impl Generator<'_> {
     }
 
     fn members(&mut self, object: &Object<'_>, depth: usize) -> Map<String, Value> {
-        let required = object.get("required").map(Node::strings).unwrap_or_default();
+        let required = object
+            .get("required")
+            .map(Node::strings)
+            .unwrap_or_default();
         let mut members = Map::new();
-        for (name, schema) in object.get("properties").and_then(Node::object).unwrap_or_default().iter() {
+        for (name, schema) in object
+            .get("properties")
+            .and_then(Node::object)
+            .unwrap_or_default()
+            .iter()
+        {
             let is_required = required.iter().any(|other| other == name);
             let write_only = self
                 .document
@@ -83,12 +99,20 @@ impl Generator<'_> {
                 members.insert(name.to_owned(), value);
             }
         }
-        let additional = object.get("additionalProperties").filter(|schema| schema.text().starts_with('{'));
-        let least = read_count(object, "minProperties").unwrap_or(0).min(MAX_STRING_LEN);
-        let missing: Vec<String> = required.into_iter().filter(|name| !members.contains_key(name)).collect();
+        let additional = object
+            .get("additionalProperties")
+            .filter(|schema| schema.text().starts_with('{'));
+        let least = read_count(object, "minProperties")
+            .unwrap_or(0)
+            .min(MAX_STRING_LEN);
+        let missing: Vec<String> = required
+            .into_iter()
+            .filter(|name| !members.contains_key(name))
+            .collect();
         let extra = (members.len() + missing.len()..least).map(|number| format!("key{number}"));
         for name in missing.into_iter().chain(extra) {
-            let value = additional.map_or_else(|| json!("string"), |schema| self.value(schema, depth + 1));
+            let value =
+                additional.map_or_else(|| json!("string"), |schema| self.value(schema, depth + 1));
             members.insert(name, value);
         }
         members
@@ -96,22 +120,36 @@ impl Generator<'_> {
 
     fn items(&mut self, object: &Object<'_>, depth: usize) -> Value {
         let mut items: Vec<Value> = Vec::new();
-        for schema in object.get("prefixItems").and_then(Node::array).unwrap_or_default() {
+        for schema in object
+            .get("prefixItems")
+            .and_then(Node::array)
+            .unwrap_or_default()
+        {
             items.push(self.value(schema, depth + 1));
         }
         let (least, most) = (
             read_count(object, "minItems").unwrap_or(0),
             read_count(object, "maxItems").unwrap_or(usize::MAX),
         );
-        let wanted = if depth < MAX_DEPTH { least.max(1) } else { least }.min(most).min(MAX_STRING_LEN);
+        let wanted = if depth < MAX_DEPTH {
+            least.max(1)
+        } else {
+            least
+        }
+        .min(most)
+        .min(MAX_STRING_LEN);
         while items.len() < wanted {
             let value = object
                 .get("items")
                 .map_or_else(|| json!("string"), |schema| self.value(schema, depth + 1));
             // If items must differ, only numbers and texts can be varied.
             let value = match (object.boolean("uniqueItems"), value) {
-                (Some(true), Value::Number(number)) => json!(number.as_i64().unwrap_or(1) + i64::try_from(items.len()).unwrap_or(0)),
-                (Some(true), Value::String(text)) if !items.is_empty() => json!(format!("{text}{}", items.len())),
+                (Some(true), Value::Number(number)) => {
+                    json!(number.as_i64().unwrap_or(1) + i64::try_from(items.len()).unwrap_or(0))
+                }
+                (Some(true), Value::String(text)) if !items.is_empty() => {
+                    json!(format!("{text}{}", items.len()))
+                }
                 (_, value) => value,
             };
             items.push(value);
@@ -122,7 +160,9 @@ impl Generator<'_> {
 
 /// An example, a default, a constant or the first of an enumeration.
 fn given(object: &Object<'_>) -> Option<Value> {
-    let whole = ["example", "default", "const"].into_iter().find_map(|key| object.get(key)?.value());
+    let whole = ["example", "default", "const"]
+        .into_iter()
+        .find_map(|key| object.get(key)?.value());
     whole.or_else(|| {
         ["examples", "enum"]
             .into_iter()
@@ -158,16 +198,19 @@ fn schema_type(object: &Object<'_>) -> Option<String> {
             .find(|kind| kind != "null")
             .map(std::borrow::Cow::into_owned);
     }
-    declared.and_then(Node::string).map(std::borrow::Cow::into_owned).or_else(|| {
-        let implied = |keys: &[&str]| keys.iter().any(|key| object.get(key).is_some());
-        if implied(&["properties", "required", "additionalProperties"]) {
-            Some("object".into())
-        } else if implied(&["items", "prefixItems"]) {
-            Some("array".into())
-        } else {
-            None
-        }
-    })
+    declared
+        .and_then(Node::string)
+        .map(std::borrow::Cow::into_owned)
+        .or_else(|| {
+            let implied = |keys: &[&str]| keys.iter().any(|key| object.get(key).is_some());
+            if implied(&["properties", "required", "additionalProperties"]) {
+                Some("object".into())
+            } else if implied(&["items", "prefixItems"]) {
+                Some("array".into())
+            } else {
+                None
+            }
+        })
 }
 
 fn read_count(object: &Object<'_>, key: &str) -> Option<usize> {
@@ -183,8 +226,11 @@ fn generate_number(object: &Object<'_>, whole: bool) -> Value {
             .and_then(Node::scalar)
             .and_then(|text| text.parse::<f64>().ok())
     };
-    let exclusive = |key: &str, bool_key: &str| bound(key).map(|limit| (limit, object.boolean(bool_key) == Some(true)));
-    let lower = exclusive("minimum", "exclusiveMinimum").or_else(|| bound("exclusiveMinimum").map(|limit| (limit, true)));
+    let exclusive = |key: &str, bool_key: &str| {
+        bound(key).map(|limit| (limit, object.boolean(bool_key) == Some(true)))
+    };
+    let lower = exclusive("minimum", "exclusiveMinimum")
+        .or_else(|| bound("exclusiveMinimum").map(|limit| (limit, true)));
     let upper = bound("maximum").or_else(|| bound("exclusiveMaximum").map(|limit| limit - 1.0));
     let step = bound("multipleOf")
         .filter(|step| *step > 0.0)
@@ -201,8 +247,15 @@ fn generate_number(object: &Object<'_>, whole: bool) -> Value {
     if upper.is_some_and(|limit| value > limit) {
         value = upper.map_or(value, |limit| (limit / step).floor() * step);
     }
-    #[expect(clippy::cast_possible_truncation, reason = "a made-up example; large bounds saturate")]
-    if value.fract() == 0.0 { json!(value as i64) } else { json!(value) }
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a made-up example; large bounds saturate"
+    )]
+    if value.fract() == 0.0 {
+        json!(value as i64)
+    } else {
+        json!(value)
+    }
 }
 
 fn string(object: &Object<'_>) -> String {
@@ -220,8 +273,13 @@ fn string(object: &Object<'_>) -> String {
         Some("byte" | "binary") => "Ynl0ZXM=",
         _ => "string",
     };
-    let shortest = read_count(object, "minLength").unwrap_or(0).min(MAX_STRING_LEN);
-    let mut text: String = text.chars().take(read_count(object, "maxLength").unwrap_or(usize::MAX)).collect();
+    let shortest = read_count(object, "minLength")
+        .unwrap_or(0)
+        .min(MAX_STRING_LEN);
+    let mut text: String = text
+        .chars()
+        .take(read_count(object, "maxLength").unwrap_or(usize::MAX))
+        .collect();
     while text.len() < shortest {
         text.push('x');
     }
@@ -271,9 +329,12 @@ mod tests {
         let document = Document::parse(text.into_bytes(), None).unwrap();
         let root = document.files()[0].root();
         assert!(
-            generate(&document, document.target("#/components/schemas/T", root).unwrap())
-                .to_string()
-                .len()
+            generate(
+                &document,
+                document.target("#/components/schemas/T", root).unwrap()
+            )
+            .to_string()
+            .len()
                 < 100_000
         );
     }

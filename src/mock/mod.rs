@@ -1,8 +1,8 @@
 //! An upstream made from the document itself: what `--mock` calls instead of the real API.
 //!
-//! A real HTTP server on a loopback port, so that a mocked call takes exactly the path of a real one. It answers with the
-//! document's examples, else with a value that fits the schema. An operation that declares 202 is done at the second request for its
-//! status.
+//! A real HTTP server on a loopback port, so that a mocked call takes exactly the path of a real
+//! one. It answers with the document's examples, else with a value that fits the schema. An
+//! operation that declares 202 is done at the second request for its status.
 
 mod answer;
 mod generate;
@@ -69,9 +69,12 @@ pub(crate) async fn start_mock(document: Arc<Document>) -> std::io::Result<Runni
         })
         .collect();
     routes.sort_by_key(|route| std::cmp::Reverse(route.literals));
-    let listener = tokio::net::TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+    let listener =
+        tokio::net::TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
     let address = listener.local_addr()?;
-    let app = Router::new().fallback(handle).with_state(Arc::new(Mock { document, routes }));
+    let app = Router::new()
+        .fallback(handle)
+        .with_state(Arc::new(Mock { document, routes }));
     let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
         let _ = stream.set_nodelay(true);
     });
@@ -87,7 +90,8 @@ pub(crate) async fn start_mock(document: Arc<Document>) -> std::io::Result<Runni
     })
 }
 
-/// The path below which the mock has the status of operations that are done later: the number of a route, and that of the request.
+/// The path below which the mock has the status of operations that are done later: the number of a
+/// route, and that of the request.
 const STATUS_PATH: &str = "/openapi-mcp-mock/";
 /// Number of requests for a status until its operation is done.
 const STATUS_REQUESTS: usize = 2;
@@ -97,11 +101,11 @@ async fn handle(State(mock): State<Arc<Mock>>, request: Request) -> Response {
     if let Some(status) = path.strip_prefix(STATUS_PATH) {
         return answer_status(&mock, status).unwrap_or_else(not_found);
     }
-    let found = mock
-        .routes
-        .iter()
-        .position(|route| route.operation.method == *request.method() && matches(&route.operation.template, path));
-    let Some((place, route)) = found.and_then(|place| Some((place, mock.routes.get(place)?))) else {
+    let found = mock.routes.iter().position(|route| {
+        route.operation.method == *request.method() && matches(&route.operation.template, path)
+    });
+    let Some((place, route)) = found.and_then(|place| Some((place, mock.routes.get(place)?)))
+    else {
         return not_found();
     };
     match accepted_answer(&mock.document, &route.operation) {
@@ -156,7 +160,9 @@ fn respond(answer: Answer) -> Response {
     let mut response = (status, body).into_response();
     response.headers_mut().remove(header::CONTENT_TYPE);
     if let Some(content_type) = content_type.and_then(|text| text.parse().ok()) {
-        response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+        response
+            .headers_mut()
+            .insert(header::CONTENT_TYPE, content_type);
     }
     response
 }
@@ -165,7 +171,11 @@ fn literals(template: &PathTemplate) -> usize {
     template
         .segments
         .iter()
-        .filter(|parts| parts.iter().all(|part| matches!(part, TemplatePart::Literal(_))))
+        .filter(|parts| {
+            parts
+                .iter()
+                .all(|part| matches!(part, TemplatePart::Literal(_)))
+        })
         .count()
 }
 
@@ -178,8 +188,8 @@ fn matches(template: &PathTemplate, path: &str) -> bool {
             .all(|(segment, parts)| segment_matches(parts, segment))
 }
 
-/// Returns true if a segment contains the literals in order, at its ends if they are at the template's, with text for each variable
-/// between.
+/// Returns true if a segment contains the literals in order, at its ends if they are at the
+/// template's, with text for each variable between.
 fn segment_matches(parts: &[TemplatePart], segment: &str) -> bool {
     match parts.split_first() {
         None => segment.is_empty(),
@@ -190,10 +200,13 @@ fn segment_matches(parts: &[TemplatePart], segment: &str) -> bool {
                 .is_some_and(|tail| segment_matches(rest, tail))
         }
         Some((TemplatePart::Variable(_), [])) => !segment.is_empty(),
-        Some((TemplatePart::Variable(_), rest)) => segment
-            .char_indices()
-            .skip(1)
-            .any(|(index, _)| segment.get(index..).is_some_and(|tail| segment_matches(rest, tail))),
+        Some((TemplatePart::Variable(_), rest)) => {
+            segment.char_indices().skip(1).any(|(index, _)| {
+                segment
+                    .get(index..)
+                    .is_some_and(|tail| segment_matches(rest, tail))
+            })
+        }
     }
 }
 

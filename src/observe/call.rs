@@ -1,5 +1,6 @@
-//! A request of a client from its arrival to its end. Every request of a client is wrapped here, so that each call is measured and recorded
-//! exactly once, however it ends: with a result, with an error, cancelled, or cut off by the end of the process.
+//! A request of a client from its arrival to its end. Every request of a client is wrapped here, so
+//! that each call is measured and recorded exactly once, however it ends: with a result, with an
+//! error, cancelled, or cut off by the end of the process.
 
 use foldhash::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,7 +45,8 @@ struct OpenCall {
     has_ended: Mutex<bool>,
 }
 
-/// A call that is observed until it ends, or is dropped; `None` without metrics, traces and audit log.
+/// A call that is observed until it ends, or is dropped; `None` without metrics, traces and audit
+/// log.
 pub(crate) struct CallObservation(Option<Arc<OpenCall>>);
 
 impl CallObservation {
@@ -83,11 +85,18 @@ impl CallObservation {
         Self(Some(call))
     }
 
-    /// Makes the call. Code on the way finds this observation by [`note`]; `judge` reads the outcome from the output, which counts unless
-    /// it was noted before.
-    pub(crate) fn watch<F: Future>(self, call: F, judge: impl FnOnce(&F::Output) -> CallOutcome) -> impl Future<Output = F::Output> {
-        let Some(open) = self.0.clone() else { return Either::Left(call) };
-        // In a box, because the futures around it would move it from place to place, each time as a whole.
+    /// Makes the call. Code on the way finds this observation by [`note`]; `judge` reads the
+    /// outcome from the output, which counts unless it was noted before.
+    pub(crate) fn watch<F: Future>(
+        self,
+        call: F,
+        judge: impl FnOnce(&F::Output) -> CallOutcome,
+    ) -> impl Future<Output = F::Output> {
+        let Some(open) = self.0.clone() else {
+            return Either::Left(call);
+        };
+        // In a box, because the futures around it would move it from place to place, each time as a
+        // whole.
         let call = CURRENT.scope(Arc::clone(&open), Box::pin(call));
         Either::Right(async move {
             let _dropped = self;
@@ -129,8 +138,9 @@ pub(crate) fn note_outcome(outcome: CallOutcome) {
     });
 }
 
-/// Writes a line about the beginning of the current call, and waits for it, with `--audit-log-required`. Called before a request is sent;
-/// one line is enough for all requests of a call.
+/// Writes a line about the beginning of the current call, and waits for it, with
+/// `--audit-log-required`. Called before a request is sent; one line is enough for all requests of
+/// a call.
 ///
 /// # Errors
 /// The line could not be written: nothing may be sent.
@@ -145,18 +155,23 @@ pub(crate) async fn record_begin() -> Result<(), CallOutcome> {
     let Ok(Some(line)) = line else {
         return Ok(());
     };
-    audit.write_and_wait(line).await.map_err(|()| CallOutcome::NotRecorded)?;
+    audit
+        .write_and_wait(line)
+        .await
+        .map_err(|()| CallOutcome::NotRecorded)?;
     note(|record| record.has_begun = true);
     Ok(())
 }
 
 /// Reads the record of the current call, and its span; `None` outside of observed calls.
 pub(super) fn with_current<T>(read: impl FnOnce(&CallRecord, Option<&OpenSpan>) -> T) -> Option<T> {
-    CURRENT.try_with(|call| read(&call.record(), call.span.as_ref())).ok()
+    CURRENT
+        .try_with(|call| read(&call.record(), call.span.as_ref()))
+        .ok()
 }
 
-/// Ends the calls that are still open when the process ends, and waits until the audit log is written and the spans are sent: two
-/// seconds at most, for both at the same time.
+/// Ends the calls that are still open when the process ends, and waits until the audit log is
+/// written and the spans are sent: two seconds at most, for both at the same time.
 pub(crate) async fn finish() {
     end_open_calls();
     let written = observers::audit().map(|audit| tokio::task::spawn_blocking(|| audit.flush()));
@@ -195,16 +210,24 @@ impl OpenCall {
         self.id.is_some() || self.span.is_some()
     }
 
-    /// Reports the end of the call. A noted outcome is more exact than that of the output, unless the call was ended from outside.
+    /// Reports the end of the call. A noted outcome is more exact than that of the output, unless
+    /// the call was ended from outside.
     fn end(&self, judged: CallOutcome) {
-        let mut has_ended = self.has_ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut has_ended = self
+            .has_ended
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if std::mem::replace(&mut has_ended, true) {
             return;
         }
         drop(has_ended);
         let is_from_outside = matches!(judged, CallOutcome::Cancelled | CallOutcome::CutOff);
         let noted = self.record().outcome;
-        let outcome = if is_from_outside { judged } else { noted.unwrap_or(judged) };
+        let outcome = if is_from_outside {
+            judged
+        } else {
+            noted.unwrap_or(judged)
+        };
         if let Some(metrics) = observers::metrics() {
             let record = self.record();
             metrics.operation(&MeasuredCall {
@@ -237,7 +260,11 @@ impl OpenCall {
     fn line(&self, event: &'static str, end: Option<(CallOutcome, Duration)>) -> Vec<u8> {
         let record = self.record();
         let of_client = || record.arrival.contexts.first().map(TraceContext::trace_id);
-        let trace = self.span.as_ref().map(OpenSpan::trace_id).or_else(of_client);
+        let trace = self
+            .span
+            .as_ref()
+            .map(OpenSpan::trace_id)
+            .or_else(of_client);
         let claimed = record.arrival.claimed.as_deref().map(|claimed| {
             let shown = claimed.chars().filter(|character| !character.is_control());
             shown.take(MAX_CLAIMED_CHARS).collect::<String>()
@@ -261,14 +288,28 @@ impl OpenCall {
         if let Some((outcome, duration)) = end {
             line.text("outcome", Some(outcome.name()), 32);
             line.number("status", record.status.map(u64::from));
-            line.number("duration_ms", Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)));
-            line.number("bytes", record.bytes.map(|bytes| u64::try_from(bytes).unwrap_or(u64::MAX)));
+            line.number(
+                "duration_ms",
+                Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
+            );
+            line.number(
+                "bytes",
+                record
+                    .bytes
+                    .map(|bytes| u64::try_from(bytes).unwrap_or(u64::MAX)),
+            );
             line.text("cache", record.cache, 16);
             if let Some(exchange) = &record.exchange {
                 line.object("exchange", exchange);
             }
-            line.number("attempts", (record.attempts > 0).then_some(u64::from(record.attempts)));
-            line.number("polls", (record.polls > 0).then_some(u64::from(record.polls)));
+            line.number(
+                "attempts",
+                (record.attempts > 0).then_some(u64::from(record.attempts)),
+            );
+            line.number(
+                "polls",
+                (record.polls > 0).then_some(u64::from(record.polls)),
+            );
             if let Some(pages) = record.pages {
                 line.number("pages", Some(pages.into()));
             }

@@ -1,7 +1,8 @@
-//! Observability of calls: metrics, traces and the audit log. The code that makes a call wraps it in a [`call::CallObservation`]; events on
-//! the way are noted by one line where they happen.
+//! Observability of calls: metrics, traces and the audit log. The code that makes a call wraps it
+//! in a [`call::CallObservation`]; events on the way are noted by one line where they happen.
 //!
-//! The observers belong to the process, as the log does. Without any, a note is one load and one branch.
+//! The observers belong to the process, as the log does. Without any, a note is one load and one
+//! branch.
 
 pub(crate) mod audit;
 pub(crate) mod call;
@@ -14,5 +15,6 @@ pub(crate) mod traces;
 pub(crate) mod upstream;
 
 pub(crate) use self::observers::{
-    Observers, audit, count_dropped_spans, count_lost_line, is_on, metrics, names_traces, refused_request, start, tracer,
+    Observers, audit, count_dropped_spans, count_lost_line, is_on, metrics, names_traces,
+    refused_request, start, tracer,
 };

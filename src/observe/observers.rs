@@ -50,10 +50,12 @@ pub(crate) fn tracer() -> Option<&'static Tracer> {
     OBSERVERS.get()?.tracer.as_ref()
 }
 
-/// Counts a request that was refused before its body was read. The audit log gets one line a minute for each reason: strangers
-/// must not be able to fill the disk.
+/// Counts a request that was refused before its body was read. The audit log gets one line a minute
+/// for each reason: strangers must not be able to fill the disk.
 pub(crate) fn refused_request(reason: &'static str) {
-    let Some(observers) = OBSERVERS.get() else { return };
+    let Some(observers) = OBSERVERS.get() else {
+        return;
+    };
     if let Some(metrics) = &observers.metrics {
         metrics.rejected(reason);
     }

@@ -1,6 +1,7 @@
 //! Outcomes of calls.
 
-/// Outcome of a call: `outcome` in the audit log and, for failures, `error_type` in metrics. A closed set.
+/// Outcome of a call: `outcome` in the audit log and, for failures, `error_type` in metrics. A
+/// closed set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum CallOutcome {
     /// A result without `isError`.
@@ -78,8 +79,9 @@ impl CallOutcome {
         }
     }
 
-    /// Returns `error.type` of OpenTelemetry's conventions for MCP: `tool_error` for a result of the API with `isError`, the code of a
-    /// JSON-RPC error, else a class of ours; empty if nothing failed.
+    /// Returns `error.type` of OpenTelemetry's conventions for MCP: `tool_error` for a result of
+    /// the API with `isError`, the code of a JSON-RPC error, else a class of ours; empty if nothing
+    /// failed.
     pub(crate) fn error_type(self) -> &'static str {
         match self {
             Self::Ok | Self::Asked => "",

@@ -93,14 +93,22 @@ pub(crate) struct CallRecord {
 impl CallRecord {
     /// The tool, if there is one of the name that the client gave.
     pub(super) fn tool(&self) -> Option<&str> {
-        let of_operation = self.operation.as_ref().map(|operation| operation.tool.as_str());
+        let of_operation = self
+            .operation
+            .as_ref()
+            .map(|operation| operation.tool.as_str());
         of_operation.or(self.lookup)
     }
 
     /// Notes which operation is called; `arguments` are those of the message.
-    pub(crate) fn resolve(&mut self, operation: Arc<CalledOperation>, arguments: Option<&Map<String, Value>>) {
+    pub(crate) fn resolve(
+        &mut self,
+        operation: Arc<CalledOperation>,
+        arguments: Option<&Map<String, Value>>,
+    ) {
         if let Some(audit) = observers::audit() {
-            self.arguments_hash = Some(audit.hash_arguments(&operation.api, &operation.tool, arguments));
+            self.arguments_hash =
+                Some(audit.hash_arguments(&operation.api, &operation.tool, arguments));
         }
         self.operation = Some(operation);
     }

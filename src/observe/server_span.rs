@@ -1,5 +1,6 @@
-//! The span of a request of a client, with the attributes of OpenTelemetry's conventions for MCP. None of them holds a value of a
-//! call, a text of an error, or what lets its holder in, such as the identifier of a session.
+//! The span of a request of a client, with the attributes of OpenTelemetry's conventions for MCP.
+//! None of them holds a value of a call, a text of an error, or what lets its holder in, such as
+//! the identifier of a session.
 
 use std::borrow::Cow;
 
@@ -16,16 +17,27 @@ const MAX_ID_CHARS: usize = 64;
 const MAX_TITLE_BYTES: usize = 256;
 
 /// Ends the span of a request with that method of MCP.
-pub(super) fn end_server_span(span: &OpenSpan, method: &'static str, record: &CallRecord, outcome: CallOutcome) {
-    let Some(tracer) = observers::tracer() else { return };
-    let name = record.tool().map_or_else(|| method.to_owned(), |tool| format!("{method} {tool}"));
+pub(super) fn end_server_span(
+    span: &OpenSpan,
+    method: &'static str,
+    record: &CallRecord,
+    outcome: CallOutcome,
+) {
+    let Some(tracer) = observers::tracer() else {
+        return;
+    };
+    let name = record
+        .tool()
+        .map_or_else(|| method.to_owned(), |tool| format!("{method} {tool}"));
     let attributes = attributes(method, record, outcome);
     tracer.finish(span.end(name, attributes, !outcome.error_type().is_empty()));
 }
 
 fn attributes(method: &'static str, record: &CallRecord, outcome: CallOutcome) -> Attributes {
     let mut attributes = Attributes::new();
-    let mut add = |name: &'static str, value: Cow<'static, str>| attributes.push((name, AttributeValue::Text(value)));
+    let mut add = |name: &'static str, value: Cow<'static, str>| {
+        attributes.push((name, AttributeValue::Text(value)));
+    };
     add("mcp.method.name", method.into());
     if method == TOOLS_CALL {
         add("gen_ai.operation.name", "execute_tool".into());
@@ -34,11 +46,17 @@ fn attributes(method: &'static str, record: &CallRecord, outcome: CallOutcome) -
         add("gen_ai.tool.name", tool.to_owned().into());
     }
     if let Some(operation) = &record.operation {
-        add("openapi_mcp.api", text::truncate(&operation.api, MAX_TITLE_BYTES).into());
+        add(
+            "openapi_mcp.api",
+            text::truncate(&operation.api, MAX_TITLE_BYTES).into(),
+        );
     }
     let arrival = &record.arrival;
     if let Some(id) = &arrival.request_id {
-        let shown = id.chars().filter(|character| !character.is_control()).take(MAX_ID_CHARS);
+        let shown = id
+            .chars()
+            .filter(|character| !character.is_control())
+            .take(MAX_ID_CHARS);
         add("jsonrpc.request.id", shown.collect::<String>().into());
     }
     let version = arrival.protocol_version;

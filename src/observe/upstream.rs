@@ -114,7 +114,9 @@ impl<'u> RequestTimer<'u> {
 
     /// The request has ended, with a status or without.
     pub(crate) fn end(mut self, result: Result<u16, CallOutcome>) {
-        let Some(mut timed) = self.0.take() else { return };
+        let Some(mut timed) = self.0.take() else {
+            return;
+        };
         if let Some(metrics) = observers::metrics() {
             metrics.request(&timed.method, timed.origin, result, timed.started.elapsed());
         }
@@ -150,12 +152,16 @@ impl TimedRequest<'_> {
         open.tracer.finish(span);
     }
 
-    /// The attributes of OpenTelemetry's conventions for HTTP clients, without `url.full`, which holds values.
+    /// The attributes of OpenTelemetry's conventions for HTTP clients, without `url.full`, which
+    /// holds values.
     fn attributes(&self, open: &OpenRequestSpan, result: Result<u16, CallOutcome>) -> Attributes {
         let text = |text: &str| AttributeValue::Text(text.to_owned().into());
         let mut attributes = vec![
             ("server.address", text(&self.origin.host)),
-            ("server.port", AttributeValue::Number(self.origin.port.into())),
+            (
+                "server.port",
+                AttributeValue::Number(self.origin.port.into()),
+            ),
         ];
         match known_method(&self.method) {
             OTHER => {
@@ -168,11 +174,17 @@ impl TimedRequest<'_> {
             attributes.push(("url.template", text(template)));
         }
         if open.resends > 0 {
-            attributes.push(("http.request.resend_count", AttributeValue::Number(open.resends.into())));
+            attributes.push((
+                "http.request.resend_count",
+                AttributeValue::Number(open.resends.into()),
+            ));
         }
         match result {
             Ok(status) => {
-                attributes.push(("http.response.status_code", AttributeValue::Number(status.into())));
+                attributes.push((
+                    "http.response.status_code",
+                    AttributeValue::Number(status.into()),
+                ));
                 if status >= 400 {
                     attributes.push(("error.type", text(&status.to_string())));
                 }
@@ -184,5 +196,8 @@ impl TimedRequest<'_> {
 }
 
 fn path_template(call: &CallRecord) -> Option<String> {
-    Some(text::truncate(&call.operation.as_ref()?.path_template, MAX_TEMPLATE_BYTES))
+    Some(text::truncate(
+        &call.operation.as_ref()?.path_template,
+        MAX_TEMPLATE_BYTES,
+    ))
 }

@@ -13,7 +13,10 @@ pub(crate) enum BodyError {
 ///
 /// # Errors
 /// [`BodyError`], as soon as it is certain.
-pub(crate) async fn read_bounded(mut response: reqwest::Response, max_bytes: usize) -> Result<Vec<u8>, BodyError> {
+pub(crate) async fn read_bounded(
+    mut response: reqwest::Response,
+    max_bytes: usize,
+) -> Result<Vec<u8>, BodyError> {
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(BodyError::Broken)? {
         if bytes.len() + chunk.len() > max_bytes {

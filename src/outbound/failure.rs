@@ -32,7 +32,11 @@ pub(crate) enum Stage {
 
 impl OutboundFailure {
     pub(super) fn of_request(error: HttpError, has_proxy: bool) -> Self {
-        let stage = if error.is_connect() { Stage::Connect } else { Stage::Request };
+        let stage = if error.is_connect() {
+            Stage::Connect
+        } else {
+            Stage::Request
+        };
         Self {
             has_proxy,
             ..Self::new(stage, error)
@@ -40,9 +44,19 @@ impl OutboundFailure {
     }
 
     pub(crate) fn of_body(error: HttpError) -> Self {
-        // reqwest calls a body that breaks off a decoding error as well; hyper, below it, knows better.
-        let is_broken = error.is_body() || !error.is_decode() || with_causes(&error).any(<dyn StdError>::is::<hyper::Error>);
-        Self::new(if is_broken { Stage::Body } else { Stage::Decode }, error)
+        // reqwest calls a body that breaks off a decoding error as well; hyper, below it, knows
+        // better.
+        let is_broken = error.is_body()
+            || !error.is_decode()
+            || with_causes(&error).any(<dyn StdError>::is::<hyper::Error>);
+        Self::new(
+            if is_broken {
+                Stage::Body
+            } else {
+                Stage::Decode
+            },
+            error,
+        )
     }
 
     fn new(stage: Stage, error: HttpError) -> Self {
@@ -66,8 +80,12 @@ impl OutboundFailure {
     /// Returns true if a limit of time was reached.
     pub(crate) fn is_timeout(&self) -> bool {
         self.causes().any(|cause| {
-            cause.downcast_ref::<HttpError>().is_some_and(HttpError::is_timeout)
-                || cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_timeout)
+            cause
+                .downcast_ref::<HttpError>()
+                .is_some_and(HttpError::is_timeout)
+                || cause
+                    .downcast_ref::<hyper::Error>()
+                    .is_some_and(hyper::Error::is_timeout)
                 || cause
                     .downcast_ref::<io::Error>()
                     .is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
@@ -75,6 +93,8 @@ impl OutboundFailure {
     }
 }
 
-fn with_causes<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
+fn with_causes<'e>(
+    error: &'e (dyn StdError + 'static),
+) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
     std::iter::once(error).chain(text::error_causes(error))
 }

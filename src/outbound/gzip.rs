@@ -1,5 +1,6 @@
-//! Bodies that are coded as `gzip`, or as `x-gzip`, which is another name of it (RFC 9110 section 8.4.1.3). reqwest decodes the first
-//! member of such a body and drops those behind it (RFC 1952 section 2.2).
+//! Bodies that are coded as `gzip`, or as `x-gzip`, which is another name of it (RFC 9110 section
+//! 8.4.1.3). reqwest decodes the first member of such a body and drops those behind it (RFC 1952
+//! section 2.2).
 
 use std::error::Error as StdError;
 use std::io::{self, Write as _};
@@ -19,7 +20,10 @@ const MEMBER: u8 = 0x1f;
 
 /// The response with a decoded body, if its only coding is `gzip`.
 pub(super) fn decode_gzip(mut response: Response) -> Response {
-    let coding = response.headers().get(CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+    let coding = response
+        .headers()
+        .get(CONTENT_ENCODING)
+        .and_then(|value| value.to_str().ok());
     let coding = coding.unwrap_or_default().trim();
     if !coding.eq_ignore_ascii_case("gzip") && !coding.eq_ignore_ascii_case("x-gzip") {
         return response;
@@ -70,7 +74,9 @@ impl GzipBody {
                 break;
             }
         }
-        Ok(Some(decoded).filter(|decoded| !decoded.is_empty()).map(Bytes::from))
+        Ok(Some(decoded)
+            .filter(|decoded| !decoded.is_empty())
+            .map(Bytes::from))
     }
 
     /// Decodes a little of the input.
@@ -80,7 +86,9 @@ impl GzipBody {
             return Ok(());
         }
         let some = self.input.get(..MAX_INPUT).unwrap_or(&self.input);
-        let member = self.member.get_or_insert_with(|| GzDecoder::new(Vec::new()));
+        let member = self
+            .member
+            .get_or_insert_with(|| GzDecoder::new(Vec::new()));
         let taken = member.write(some)?;
         if taken == 0 {
             self.finish(decoded)?;

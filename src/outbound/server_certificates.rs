@@ -18,7 +18,8 @@ pub(super) static SYSTEM_ROOTS: LazyLock<Arc<RootCertStore>> = LazyLock::new(|| 
     Arc::new(roots)
 });
 
-/// Checks certificates as [`AcceptedCertificates`] says. The handshake itself must always be signed with the certificate's key.
+/// Checks certificates as [`AcceptedCertificates`] says. The handshake itself must always be signed
+/// with the certificate's key.
 #[derive(Debug)]
 pub(super) struct CertificateVerifier {
     provider: Arc<CryptoProvider>,
@@ -27,8 +28,8 @@ pub(super) struct CertificateVerifier {
 
 #[derive(Debug)]
 enum AcceptedCertificates {
-    /// Certificates of the system's authorities, which are read on first use: that takes longer than to serve a small document, and many
-    /// servers are started to list their tools alone.
+    /// Certificates of the system's authorities, which are read on first use: that takes longer
+    /// than to serve a small document, and many servers are started to list their tools alone.
     OfSystem(OnceLock<Result<Arc<WebPkiServerVerifier>, VerifierBuilderError>>),
     All,
 }
@@ -63,9 +64,17 @@ impl ServerCertVerifier for CertificateVerifier {
         let AcceptedCertificates::OfSystem(verifier) = &self.accepted else {
             return Ok(ServerCertVerified::assertion());
         };
-        let build = || WebPkiServerVerifier::builder_with_provider(Arc::clone(&SYSTEM_ROOTS), Arc::clone(&self.provider)).build();
+        let build = || {
+            WebPkiServerVerifier::builder_with_provider(
+                Arc::clone(&SYSTEM_ROOTS),
+                Arc::clone(&self.provider),
+            )
+            .build()
+        };
         match verifier.get_or_init(build) {
-            Ok(verifier) => verifier.verify_server_cert(certificate, intermediates, name, ocsp, now),
+            Ok(verifier) => {
+                verifier.verify_server_cert(certificate, intermediates, name, ocsp, now)
+            }
             Err(error) => Err(rustls::Error::General(error.to_string())),
         }
     }
@@ -76,7 +85,12 @@ impl ServerCertVerifier for CertificateVerifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+        verify_tls12_signature(
+            message,
+            certificate,
+            signature,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn verify_tls13_signature(
@@ -85,10 +99,17 @@ impl ServerCertVerifier for CertificateVerifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+        verify_tls13_signature(
+            message,
+            certificate,
+            signature,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
     }
 }

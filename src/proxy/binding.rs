@@ -1,4 +1,5 @@
-//! Decisions at start about an operation's calls: their destination, their credentials, and the contract of their results.
+//! Decisions at start about an operation's calls: their destination, their credentials, and the
+//! contract of their results.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -23,7 +24,9 @@ use super::request::ExpectedReply;
 use super::request::base_url::{ApiLocation, BaseUrls, Destination};
 use super::request::target::BaseUrl;
 use super::response::render::OutputContract;
-use super::response::reply_headers::{DeclaredHeader, EtagUse, declared_headers, if_match_argument};
+use super::response::reply_headers::{
+    DeclaredHeader, EtagUse, declared_headers, if_match_argument,
+};
 use super::tenants::{Tenant, TenantEntry, TenantOptions, Tenants};
 use super::upstream::{Upstream, UpstreamOptions, Upstreams};
 use crate::observe::metrics::labels::ApiLabel;
@@ -33,7 +36,9 @@ use crate::spec::operation::rules::WaitRule;
 use crate::spec::operation::security::Requirements;
 use crate::spec::operation::server::ServerError;
 use crate::spec::schema::WireSchema;
-use crate::spec::{Diagnostic, Document, Location, Operation, Parameter, SecurityRequirement, SecurityScheme};
+use crate::spec::{
+    Diagnostic, Document, Location, Operation, Parameter, SecurityRequirement, SecurityScheme,
+};
 use crate::text;
 
 /// The operator's settings for the destination and the credentials of calls.
@@ -41,9 +46,11 @@ use crate::text;
 pub(crate) struct BindingOptions {
     /// Destination of requests.
     pub(crate) destination: Destination,
-    /// Headers that every request carries; no argument can replace them. Values that are marked sensitive are secrets.
+    /// Headers that every request carries; no argument can replace them. Values that are marked
+    /// sensitive are secrets.
     pub(crate) headers: HeaderMap,
-    /// Credentials for the document's security schemes; `None` if no credential is needed, as with a mock.
+    /// Credentials for the document's security schemes; `None` if no credential is needed, as with
+    /// a mock.
     pub(crate) credentials: Option<Credentials>,
     /// Headers of clients that go upstream.
     pub(crate) forward: Forwarding,
@@ -71,7 +78,8 @@ pub(crate) struct BoundOperation {
     pub(super) access: OperationAccess,
     /// New access tokens that it has refused.
     pub(super) refused_tokens: RefusedTokens,
-    /// The number of what it requires of credentials, by which each tenant knows what its calls carry; 0 without tenants.
+    /// The number of what it requires of credentials, by which each tenant knows what its calls
+    /// carry; 0 without tenants.
     pub(super) requirements: usize,
     /// True if a request may be sent again.
     pub(super) repeats: bool,
@@ -130,11 +138,13 @@ impl BoundOperation {
 
     /// The headers that the document declares for its replies.
     pub(super) fn declared_headers(&self, document: &Document) -> &[DeclaredHeader] {
-        self.declared_headers.get_or_init(|| declared_headers(document, &self.operation))
+        self.declared_headers
+            .get_or_init(|| declared_headers(document, &self.operation))
     }
 }
 
-/// Finds for each operation the tools of the same path that take an `ETag` of its replies as `If-Match`.
+/// Finds for each operation the tools of the same path that take an `ETag` of its replies as
+/// `If-Match`.
 pub(crate) fn link_etags<'b>(operations: impl Iterator<Item = &'b mut BoundOperation>) {
     let mut operations: Vec<&mut BoundOperation> = operations.collect();
     let mut takers: HashMap<String, (String, Vec<String>)> = HashMap::new();
@@ -169,13 +179,16 @@ impl BoundOperation {
         };
         match credential.authenticator.as_ref()? {
             Authenticator::Exchange(exchange) => Some(exchange.asked()),
-            Authenticator::Token(_) | Authenticator::Digest(_) | Authenticator::Signature(_) => None,
+            Authenticator::Token(_) | Authenticator::Digest(_) | Authenticator::Signature(_) => {
+                None
+            }
         }
     }
 }
 
 impl<'a> Binder<'a> {
-    /// A binder for a document with these security schemes. `credentials` are those of the options, or none.
+    /// A binder for a document with these security schemes. `credentials` are those of the options,
+    /// or none.
     #[must_use]
     pub(crate) fn new(
         document: &'a Document,
@@ -221,16 +234,28 @@ impl<'a> Binder<'a> {
         let wrong = all.flat_map(|(credentials, base, is_sent)| {
             let has_other = |scheme: &str| !credentials.of(scheme).is_empty();
             let is_sent = is_sent || base.is_some();
-            let signatures = wrong_signatures(&credentials.signatures, has_other, self.schemes, base, is_sent);
-            credentials.wrong_grants(self.schemes).into_iter().chain(signatures)
+            let signatures = wrong_signatures(
+                &credentials.signatures,
+                has_other,
+                self.schemes,
+                base,
+                is_sent,
+            );
+            credentials
+                .wrong_grants(self.schemes)
+                .into_iter()
+                .chain(signatures)
         });
         let set_twice = headers_set_twice(&self.credentials.signatures, &self.options.headers);
         wrong.chain(set_twice).collect()
     }
 
-    /// Takes away the parameters that no argument may set, because the operator, a client or a security scheme does.
+    /// Takes away the parameters that no argument may set, because the operator, a client or a
+    /// security scheme does.
     pub(crate) fn drop_set_parameters(&mut self, operation: &mut Operation) {
-        let needs = self.requirements.of(operation, self.schemes, &mut self.diagnostics);
+        let needs = self
+            .requirements
+            .of(operation, self.schemes, &mut self.diagnostics);
         // The headers of W3C Trace Context.
         let is_of_trace = |parameter: &Parameter| {
             self.options.upstream.propagates_trace
@@ -247,15 +272,27 @@ impl<'a> Binder<'a> {
     /// Decides about the calls of an operation.
     ///
     /// # Errors
-    /// An error if the server of its requests is not usable; a diagnostic reports that it is left out.
-    pub(crate) fn bind(&mut self, operation: Box<Operation>, rules: CallRules) -> Result<BoundOperation, ServerError> {
+    /// An error if the server of its requests is not usable; a diagnostic reports that it is left
+    /// out.
+    pub(crate) fn bind(
+        &mut self,
+        operation: Box<Operation>,
+        rules: CallRules,
+    ) -> Result<BoundOperation, ServerError> {
         let base = self.bases.of(&operation).inspect_err(|error| {
             let text = format!("{} is left out: {error}", operation.label());
-            self.diagnostics.push(Diagnostic::error(operation.pointer.clone(), text));
+            self.diagnostics
+                .push(Diagnostic::error(operation.pointer.clone(), text));
         })?;
-        let declared = self.requirements.of(&operation, self.schemes, &mut self.diagnostics);
+        let declared = self
+            .requirements
+            .of(&operation, self.schemes, &mut self.diagnostics);
         let none: Rc<[SecurityRequirement]> = Rc::from([]);
-        let needs = self.options.credentials.as_ref().map_or(&none, |_| &declared);
+        let needs = self
+            .options
+            .credentials
+            .as_ref()
+            .map_or(&none, |_| &declared);
         let cross_origin = self.bases.leads_elsewhere(base.as_deref());
         let access = if cross_origin {
             if !self.options.headers.is_empty() || !needs.is_empty() {
@@ -266,7 +303,8 @@ impl<'a> Binder<'a> {
             self.access.access(needs, 1)
         };
         let upstream = base.as_deref().map(|base| {
-            let propagates_trace = self.options.upstream.propagates_trace && self.bases.is_own(base);
+            let propagates_trace =
+                self.options.upstream.propagates_trace && self.bases.is_own(base);
             self.upstreams.of(base, cross_origin, propagates_trace)
         });
         let origin = match &operation.rules.wait {
@@ -274,7 +312,11 @@ impl<'a> Binder<'a> {
             _ => None,
         };
         let store = origin.map(|origin| self.upstream_of_store(&BaseUrl::new(origin.clone())));
-        let requirements = if self.options.has_tenants { self.number(&declared) } else { 0 };
+        let requirements = if self.options.has_tenants {
+            self.number(&declared)
+        } else {
+            0
+        };
         Ok(BoundOperation {
             requirements,
             upstream,
@@ -298,7 +340,10 @@ impl<'a> Binder<'a> {
     /// The number of a list of requirements.
     fn number(&mut self, requirements: &Rc<[SecurityRequirement]>) -> usize {
         let next = self.distinct.len();
-        let number = *self.numbers.entry(SameRequirements(Rc::clone(requirements))).or_insert(next);
+        let number = *self
+            .numbers
+            .entry(SameRequirements(Rc::clone(requirements)))
+            .or_insert(next);
         match self.distinct.get_mut(number) {
             Some((_, operations)) => *operations += 1,
             None => self.distinct.push((Rc::clone(requirements), 1)),
@@ -308,7 +353,11 @@ impl<'a> Binder<'a> {
 
     /// Returns the upstream of a store, which is never that of an API.
     fn upstream_of_store(&self, origin: &BaseUrl) -> Arc<Upstream> {
-        let mut own = Upstreams::new(self.location.clients.clone(), &self.options.upstream, self.options.api.clone());
+        let mut own = Upstreams::new(
+            self.location.clients.clone(),
+            &self.options.upstream,
+            self.options.api.clone(),
+        );
         own.of(origin, true, false)
     }
 
@@ -318,18 +367,31 @@ impl<'a> Binder<'a> {
             shared,
             ..self.options.upstream.clone()
         };
-        let mut own = Upstreams::new(self.location.clients.clone(), &options, self.options.api.clone());
+        let mut own = Upstreams::new(
+            self.location.clients.clone(),
+            &options,
+            self.options.api.clone(),
+        );
         own.of(base, false, options.propagates_trace)
     }
 
-    /// Decides about the calls of each tenant, once all operations are bound. The second value is what the operator should know
-    /// before the first call, in sentences.
+    /// Decides about the calls of each tenant, once all operations are bound. The second value is
+    /// what the operator should know before the first call, in sentences.
     #[must_use]
-    pub(crate) fn bind_tenants(&self, tenants: &TenantOptions, cache: Option<CacheOptions>) -> (Tenants, Vec<String>) {
+    pub(crate) fn bind_tenants(
+        &self,
+        tenants: &TenantOptions,
+        cache: Option<CacheOptions>,
+    ) -> (Tenants, Vec<String>) {
         let mut warnings = Vec::new();
         let tenant = |(value, entry): (&String, &TenantEntry)| {
             let base = BaseUrl::new(entry.base_url.clone());
-            let shared = self.options.upstream.shared.as_ref().map(|shared| shared.of_tenant(value));
+            let shared = self
+                .options
+                .upstream
+                .shared
+                .as_ref()
+                .map(|shared| shared.of_tenant(value));
             let credentials = Credentials {
                 shared: shared.clone(),
                 api: self.credentials.api.clone(),
@@ -352,13 +414,20 @@ impl<'a> Binder<'a> {
                     .iter()
                     .map(|(needs, operations)| access.access(needs, *operations))
                     .collect(),
-                redactor: Redactor::new(&HeaderMap::new(), &[access.sent(), credentials.exposed()].concat()),
-                cache: cache.and_then(|cache| ReplyCache::new(cache, self.options.api.clone(), shared.as_ref())),
+                redactor: Redactor::new(
+                    &HeaderMap::new(),
+                    &[access.sent(), credentials.exposed()].concat(),
+                ),
+                cache: cache.and_then(|cache| {
+                    ReplyCache::new(cache, self.options.api.clone(), shared.as_ref())
+                }),
                 upstream: self.upstream_of_tenant(&base, shared),
                 base: Arc::new(base),
             };
             let own = access.warnings().into_iter();
-            warnings.extend(own.map(|warning| format!("the tenant `{}`: {warning}", text::one_line(value))));
+            warnings.extend(
+                own.map(|warning| format!("the tenant `{}`: {warning}", text::one_line(value))),
+            );
             (tenant.value.clone(), tenant)
         };
         let by_value = tenants.entries.iter().map(tenant).collect();
@@ -374,7 +443,12 @@ impl<'a> Binder<'a> {
         sent.extend(of_all.map(|secret| secret.expose_secret().as_bytes().to_vec()));
         for secret in self.options.secrets.iter().map(SecretString::expose_secret) {
             sent.push(secret.as_bytes().to_vec());
-            sent.extend(basic_forms(secret).into_iter().flatten().map(String::into_bytes));
+            sent.extend(
+                basic_forms(secret)
+                    .into_iter()
+                    .flatten()
+                    .map(String::into_bytes),
+            );
         }
         Bound {
             redactor: Redactor::new(&self.secret_headers(), &sent),
@@ -393,12 +467,16 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The headers of every request that are secret: those whose values were given as secrets, those whose names say so, and those
-    /// that the document calls API keys.
+    /// The headers of every request that are secret: those whose values were given as secrets,
+    /// those whose names say so, and those that the document calls API keys.
     fn secret_headers(&self) -> HeaderMap {
         let headers = self.options.headers.iter();
         headers
-            .filter(|(name, value)| value.is_sensitive() || carries_credential(name) || is_api_key_header(self.schemes, name))
+            .filter(|(name, value)| {
+                value.is_sensitive()
+                    || carries_credential(name)
+                    || is_api_key_header(self.schemes, name)
+            })
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect()
     }
@@ -410,7 +488,8 @@ pub(crate) struct Bound {
     pub(crate) redactor: Redactor,
     /// Warnings for the operator, in sentences: credentials that are missing or misnamed.
     pub(crate) warnings: Vec<String>,
-    /// Each security scheme of OAuth, with the login that gives its tokens, or the reason for which there is none.
+    /// Each security scheme of OAuth, with the login that gives its tokens, or the reason for which
+    /// there is none.
     pub(crate) logins: Vec<(String, Result<Arc<Login>, String>)>,
     /// Diagnostics about the document.
     pub(crate) diagnostics: Vec<Diagnostic>,

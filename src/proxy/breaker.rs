@@ -1,4 +1,5 @@
-//! A circuit breaker: an upstream that fails again and again is left alone for a while, and then tried by one call.
+//! A circuit breaker: an upstream that fails again and again is left alone for a while, and then
+//! tried by one call.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,7 +35,8 @@ enum BreakerState {
 pub(crate) enum Outcome {
     /// The upstream answered.
     Success,
-    /// The upstream cannot be reached, is too slow, or reports that it cannot serve (502, 503, 504).
+    /// The upstream cannot be reached, is too slow, or reports that it cannot serve (502, 503,
+    /// 504).
     Failure,
     /// The call says nothing about that.
     Unknown,
@@ -72,15 +74,20 @@ impl Breaker {
     /// Enters another state.
     fn enter(&self, state: &mut BreakerState, next: BreakerState) {
         *state = next;
-        self.is_closed.store(next == BreakerState::Closed, Ordering::Release);
+        self.is_closed
+            .store(next == BreakerState::Closed, Ordering::Release);
     }
 
-    /// Leave to make a call. After the pause one call gets it, and the others wait for what becomes of that.
+    /// Leave to make a call. After the pause one call gets it, and the others wait for what becomes
+    /// of that.
     ///
     /// # Errors
     /// [`CallError::CircuitOpen`] while it is open or half open.
     pub(crate) fn admit(&self) -> Result<Permit<'_>, CallError> {
-        let permit = |is_probe| Permit { breaker: self, is_probe };
+        let permit = |is_probe| Permit {
+            breaker: self,
+            is_probe,
+        };
         if self.is_closed.load(Ordering::Acquire) {
             return Ok(permit(false));
         }
@@ -114,7 +121,10 @@ impl Breaker {
         if self.max_failures == 0 {
             return;
         }
-        let failures = self.failures.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        let failures = self
+            .failures
+            .fetch_add(1, Ordering::Relaxed)
+            .saturating_add(1);
         let mut state = self.state();
         if is_probe || (*state == BreakerState::Closed && failures >= self.max_failures) {
             let until = Instant::now() + self.pause;
@@ -178,8 +188,12 @@ mod tests {
             BreakerState::Open { until } => *until -= PAUSE,
             other => panic!("{other:?}"),
         };
-        [Outcome::Failure, Outcome::Failure, Outcome::Success].into_iter().for_each(&settle);
-        [Outcome::Failure, Outcome::Failure, Outcome::Unknown].into_iter().for_each(&settle);
+        [Outcome::Failure, Outcome::Failure, Outcome::Success]
+            .into_iter()
+            .for_each(&settle);
+        [Outcome::Failure, Outcome::Failure, Outcome::Unknown]
+            .into_iter()
+            .for_each(&settle);
         assert_eq!(
             state(),
             BreakerState::Closed,
@@ -187,7 +201,9 @@ mod tests {
         );
         settle(Outcome::Failure);
         assert!(matches!(state(), BreakerState::Open { .. }));
-        assert!(matches!(breaker.admit(), Err(CallError::CircuitOpen { failures: 3, left }) if left <= PAUSE && !left.is_zero()));
+        assert!(
+            matches!(breaker.admit(), Err(CallError::CircuitOpen { failures: 3, left }) if left <= PAUSE && !left.is_zero())
+        );
 
         end_pause();
         let probe = breaker.admit().unwrap();
@@ -195,9 +211,15 @@ mod tests {
         assert!(breaker.admit().is_err(), "one probe at a time");
         drop(probe);
         let probe = breaker.admit().unwrap();
-        assert!(probe.is_probe(), "a probe that is given up leaves its place to the next call");
+        assert!(
+            probe.is_probe(),
+            "a probe that is given up leaves its place to the next call"
+        );
         probe.settle(Outcome::Failure);
-        assert!(breaker.admit().is_err(), "it is open again for the whole pause");
+        assert!(
+            breaker.admit().is_err(),
+            "it is open again for the whole pause"
+        );
 
         end_pause();
         breaker.admit().unwrap().settle(Outcome::Success);

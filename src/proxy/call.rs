@@ -1,10 +1,11 @@
-//! A call in three steps: `prepare` selects the credential and completes the arguments, `send` gets the reply, and `finish` makes the
-//! result.
+//! A call in three steps: `prepare` selects the credential and completes the arguments, `send` gets
+//! the reply, and `finish` makes the result.
 //!
-//! The request is built in `send`: once for each try, because a body may consist of open files, and once more if there is a cache, whose
-//! key is made of it. A kept reply takes the place of the API's; `finish` treats both in the same way. It builds the request to name embedded
-//! bytes by its path, and to compare it with a link to the next page. If a call collects pages, each of them is prepared and sent like this
-//! (`call/page.rs`).
+//! The request is built in `send`: once for each try, because a body may consist of open files, and
+//! once more if there is a cache, whose key is made of it. A kept reply takes the place of the
+//! API's; `finish` treats both in the same way. It builds the request to name embedded bytes by its
+//! path, and to compare it with a link to the next page. If a call collects pages, each of them is
+//! prepared and sent like this (`call/page.rs`).
 
 mod finish;
 mod page;
@@ -112,7 +113,11 @@ impl ApiProxy {
     ///
     /// # Errors
     /// [`CallError::Setting`] if there are tenants, and the client belongs to none.
-    pub(crate) fn route<'c>(&'c self, target: &'c BoundOperation, caller: &Caller) -> Result<CallRoute<'c>, CallError> {
+    pub(crate) fn route<'c>(
+        &'c self,
+        target: &'c BoundOperation,
+        caller: &Caller,
+    ) -> Result<CallRoute<'c>, CallError> {
         CallRoute::new(target, self.tenants.as_ref(), caller)
     }
 
@@ -130,7 +135,9 @@ impl ApiProxy {
     ) -> Result<Request, CallError> {
         let masked = match (route.access, on_missing) {
             (OperationAccess::Granted(credential), _) => credential.masked(),
-            (OperationAccess::Missing(why), OnMissingCredential::Refuse) => return Err(CallError::Credential(Arc::clone(why))),
+            (OperationAccess::Missing(why), OnMissingCredential::Refuse) => {
+                return Err(CallError::Credential(Arc::clone(why)));
+            }
             (OperationAccess::Missing(_), OnMissingCredential::Omit) => Injected::default(),
         };
         let (base, _) = route.destination()?;
@@ -142,7 +149,8 @@ impl ApiProxy {
         Ok(request)
     }
 
-    /// A call with arguments that fit the input schema. Those of a handle are not `all` of them, and were checked with the others.
+    /// A call with arguments that fit the input schema. Those of a handle are not `all` of them,
+    /// and were checked with the others.
     ///
     /// # Errors
     /// [`CallError::Credential`] if a credential of the operator or the client is missing.
@@ -158,7 +166,8 @@ impl ApiProxy {
         let started = Instant::now();
         let credential = route.credential()?;
         let (base, upstream) = route.destination()?;
-        let RuledCall { arguments, secrets } = target.complete_arguments(arguments, are_all, Some(caller))?;
+        let RuledCall { arguments, secrets } =
+            target.complete_arguments(arguments, are_all, Some(caller))?;
         Ok(PreparedCall {
             target,
             tenant: route.tenant,
@@ -166,7 +175,8 @@ impl ApiProxy {
             upstream,
             credential,
             arguments,
-            client_secrets: (!secrets.is_empty()).then(|| Redactor::for_values(secrets.iter().map(String::as_bytes))),
+            client_secrets: (!secrets.is_empty())
+                .then(|| Redactor::for_values(secrets.iter().map(String::as_bytes))),
             forwarded: self.forwarded(credential, caller)?,
             caller,
             paths,
@@ -209,12 +219,26 @@ impl ApiProxy {
         let Some(cacheable) = cache.consider(&request, &credential) else {
             return self.ask(call, sending).await;
         };
-        match cache.decide(cacheable, call.upstream, sending.deadline).await? {
+        match cache
+            .decide(cacheable, call.upstream, sending.deadline)
+            .await?
+        {
             CacheDecision::Reply(reply) => Ok(reply),
             CacheDecision::Ask(mut inquiry) => {
                 let conditions = &inquiry.conditions;
-                let mut outcome = self.ask(call, SendOptions { conditions, ..sending }).await;
-                if outcome.as_ref().is_ok_and(|reply| inquiry.is_contradicted_by(&reply.response)) {
+                let mut outcome = self
+                    .ask(
+                        call,
+                        SendOptions {
+                            conditions,
+                            ..sending
+                        },
+                    )
+                    .await;
+                if outcome
+                    .as_ref()
+                    .is_ok_and(|reply| inquiry.is_contradicted_by(&reply.response))
+                {
                     inquiry.forget_stored();
                     outcome = self.ask(call, sending).await;
                 }
@@ -231,14 +255,23 @@ impl ApiProxy {
         }
     }
 
-    /// The request of a call with everything but the `Authorization` that is made anew for each request.
+    /// The request of a call with everything but the `Authorization` that is made anew for each
+    /// request.
     fn outgoing_request(&self, call: &PreparedCall<'_>) -> Result<Request, CallError> {
         let injected = &call.credential.fixed;
-        let mut request = self.request(call.target, call.base, &call.arguments, injected, call.guard())?;
+        let mut request = self.request(
+            call.target,
+            call.base,
+            &call.arguments,
+            injected,
+            call.guard(),
+        )?;
         if let Some((headers, _)) = &call.forwarded {
-            request
-                .headers
-                .extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+            request.headers.extend(
+                headers
+                    .iter()
+                    .map(|(name, value)| (name.clone(), value.clone())),
+            );
         }
         Ok(request)
     }
@@ -247,12 +280,19 @@ impl ApiProxy {
     ///
     /// # Errors
     /// [`CallError`] if the request cannot be made or no complete reply comes.
-    async fn ask(&self, call: &PreparedCall<'_>, options: SendOptions<'_>) -> Result<Reply, CallError> {
+    async fn ask(
+        &self,
+        call: &PreparedCall<'_>,
+        options: SendOptions<'_>,
+    ) -> Result<Reply, CallError> {
         let make = || {
             let mut request = self.outgoing_request(call)?;
-            request
-                .headers
-                .extend(options.conditions.iter().map(|(name, value)| (name.clone(), value.clone())));
+            request.headers.extend(
+                options
+                    .conditions
+                    .iter()
+                    .map(|(name, value)| (name.clone(), value.clone())),
+            );
             Ok(request)
         };
         let outgoing = OutgoingCall {
@@ -285,7 +325,8 @@ impl ApiProxy {
         outcome
     }
 
-    /// The conditions under which the reply becomes a file. A rule that removes parts of replies does not reach into one.
+    /// The conditions under which the reply becomes a file. A rule that removes parts of replies
+    /// does not reach into one.
     pub(super) fn file_plan<'p>(&'p self, call: &'p PreparedCall<'_>) -> Option<FilePlan<'p>> {
         let rule = call.target.operation.rules.response.as_ref();
         rule.is_none_or(|rule| !rule.withholds()).then(|| FilePlan {
@@ -302,17 +343,25 @@ impl ApiProxy {
         })
     }
 
-    /// Returns the redactors for the result of a call: those of the operator's, its tenant's and the client's secrets.
-    pub(super) fn redactors<'r>(&'r self, call: &'r PreparedCall<'_>) -> impl Iterator<Item = &'r Redactor> + Clone {
+    /// Returns the redactors for the result of a call: those of the operator's, its tenant's and
+    /// the client's secrets.
+    pub(super) fn redactors<'r>(
+        &'r self,
+        call: &'r PreparedCall<'_>,
+    ) -> impl Iterator<Item = &'r Redactor> + Clone {
         let of_tenant = call.tenant.map(|tenant| &tenant.redactor);
         let forwarded = call.forwarded.as_ref().map(|(_, redactor)| redactor);
         let of_client = forwarded.into_iter().chain(&call.client_secrets);
-        std::iter::once(&self.redactor).chain(of_tenant).chain(of_client)
+        std::iter::once(&self.redactor)
+            .chain(of_tenant)
+            .chain(of_client)
     }
 
     /// The causes of an error for the log, in brackets and without secrets.
     pub(super) fn log_cause(&self, call: &PreparedCall<'_>, error: &CallError) -> String {
-        let Some(cause) = error.cause() else { return String::new() };
+        let Some(cause) = error.cause() else {
+            return String::new();
+        };
         let mut cause = cause.to_owned();
         for redactor in self.redactors(call) {
             redactor.redact_line(&mut cause);
@@ -329,7 +378,9 @@ impl ApiProxy {
         guard: Option<PathGuard<'_>>,
     ) -> Result<Request, CallError> {
         let operation = &target.operation;
-        let expected = target.expected.get_or_init(|| ExpectedReply::new(&self.document, operation));
+        let expected = target
+            .expected
+            .get_or_init(|| ExpectedReply::new(&self.document, operation));
         let template = RequestTemplate {
             document: &self.document,
             operation,
@@ -344,8 +395,13 @@ impl ApiProxy {
         Ok(request)
     }
 
-    /// Returns the client's headers that are forwarded, except those that the operator sets, which take precedence.
-    fn forwarded(&self, credential: &Credential, caller: &Caller) -> Result<Option<(HeaderMap, Redactor)>, CallError> {
+    /// Returns the client's headers that are forwarded, except those that the operator sets, which
+    /// take precedence.
+    fn forwarded(
+        &self,
+        credential: &Credential,
+        caller: &Caller,
+    ) -> Result<Option<(HeaderMap, Redactor)>, CallError> {
         if self.forward.headers.is_empty() || !credential.forwards {
             return Ok(None);
         }
@@ -353,11 +409,21 @@ impl ApiProxy {
         for name in credential.fixed.headers.keys() {
             picked.remove(name);
         }
-        for name in credential.authenticator.iter().flat_map(Authenticator::headers) {
+        for name in credential
+            .authenticator
+            .iter()
+            .flat_map(Authenticator::headers)
+        {
             picked.remove(name);
         }
-        if let Some((ours, _)) = credential.of_client.iter().find(|(_, theirs)| !picked.contains_key(theirs)) {
-            let why = format!("nothing was sent, because the API asks for a credential that the client has to send in its `{ours}` header");
+        if let Some((ours, _)) = credential
+            .of_client
+            .iter()
+            .find(|(_, theirs)| !picked.contains_key(theirs))
+        {
+            let why = format!(
+                "nothing was sent, because the API asks for a credential that the client has to send in its `{ours}` header"
+            );
             return Err(CallError::Credential(why.into()));
         }
         let redactor = forward::redactor(&picked, &credential.of_client);
@@ -370,17 +436,31 @@ fn show_masks(request: &mut Request) {
     const ENCODED: &str = "%2A%2A%2A";
     let path = request.url.path().replace(ENCODED, MASK);
     request.url.set_path(&path);
-    let query = request.url.query().map(|query| query.replace(ENCODED, MASK));
+    let query = request
+        .url
+        .query()
+        .map(|query| query.replace(ENCODED, MASK));
     request.url.set_query(query.as_deref());
-    let cookies = request.headers.get(COOKIE).and_then(|cookies| cookies.to_str().ok());
-    if let Some(Ok(shown)) = cookies.map(|cookies| HeaderValue::from_str(&cookies.replace(ENCODED, MASK))) {
+    let cookies = request
+        .headers
+        .get(COOKIE)
+        .and_then(|cookies| cookies.to_str().ok());
+    if let Some(Ok(shown)) =
+        cookies.map(|cookies| HeaderValue::from_str(&cookies.replace(ENCODED, MASK)))
+    {
         request.headers.insert(COOKIE, shown);
     }
 }
 
 impl BoundOperation {
-    /// The arguments of the request: with what rules of the operator put in, and with the names on the wire.
-    fn complete_arguments(&self, arguments: JsonObject, are_all: bool, caller: Option<&Caller>) -> Result<RuledCall, CallError> {
+    /// The arguments of the request: with what rules of the operator put in, and with the names on
+    /// the wire.
+    fn complete_arguments(
+        &self,
+        arguments: JsonObject,
+        are_all: bool,
+        caller: Option<&Caller>,
+    ) -> Result<RuledCall, CallError> {
         let completed = match &self.rules {
             Some(rules) => rules.complete(&self.tool, arguments, are_all, caller)?,
             None => RuledCall {

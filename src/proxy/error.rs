@@ -8,7 +8,8 @@ use super::caller::client_key::ClientKey;
 use super::request::target::TargetError;
 use crate::observe::outcome::CallOutcome;
 
-/// A failed call. Every variant becomes a result with `isError`, never a protocol error (MCP 2025-11-25, SEP-1303).
+/// A failed call. Every variant becomes a result with `isError`, never a protocol error (MCP
+/// 2025-11-25, SEP-1303).
 #[derive(Debug, Clone, Error)]
 pub enum CallError {
     /// The arguments do not fit the input schema; the text lists every problem.
@@ -101,7 +102,9 @@ pub enum CallError {
         limit: u64,
     },
     /// The reply could not be written to a file.
-    #[error("the reply could not be saved: {sentence}; nothing of it was kept, and the request was sent")]
+    #[error(
+        "the reply could not be saved: {sentence}; nothing of it was kept, and the request was sent"
+    )]
     NotSaved {
         /// Description, without the path.
         sentence: &'static str,
@@ -138,16 +141,23 @@ impl CallError {
     pub fn is_the_callers(&self) -> bool {
         matches!(
             self,
-            Self::Arguments(_) | Self::Target(_) | Self::InvalidRequest { .. } | Self::SignIn { .. }
+            Self::Arguments(_)
+                | Self::Target(_)
+                | Self::InvalidRequest { .. }
+                | Self::SignIn { .. }
         )
     }
 
-    /// Returns true if the API does not answer, or not correctly; false for a refusal by this server.
+    /// Returns true if the API does not answer, or not correctly; false for a refusal by this
+    /// server.
     #[must_use]
     pub(crate) fn is_of_the_api(&self) -> bool {
         matches!(
             self,
-            Self::Timeout(_) | Self::NoResponse { .. } | Self::Network { .. } | Self::CircuitOpen { .. }
+            Self::Timeout(_)
+                | Self::NoResponse { .. }
+                | Self::Network { .. }
+                | Self::CircuitOpen { .. }
         )
     }
 
@@ -156,7 +166,9 @@ impl CallError {
     pub(crate) fn outcome(&self) -> CallOutcome {
         match self {
             Self::Arguments(_) => CallOutcome::InvalidArguments,
-            Self::Target(_) | Self::InvalidRequest { .. } | Self::Setting(_) => CallOutcome::InvalidRequest,
+            Self::Target(_) | Self::InvalidRequest { .. } | Self::Setting(_) => {
+                CallOutcome::InvalidRequest
+            }
             Self::Credential(_) => CallOutcome::CredentialMissing,
             Self::SignIn { .. } => CallOutcome::SignInNeeded,
             Self::Timeout(_) => CallOutcome::Timeout,
@@ -171,13 +183,16 @@ impl CallError {
         }
     }
 
-    /// The chain of errors below a connection or reply that failed. It may name hosts and addresses: it is for the log alone.
+    /// The chain of errors below a connection or reply that failed. It may name hosts and
+    /// addresses: it is for the log alone.
     #[must_use]
     pub(crate) fn cause(&self) -> Option<&str> {
         match self {
-            Self::NoResponse { cause, .. } | Self::Network { cause, .. } | Self::NotSaved { cause, .. } => {
-                Some(cause).filter(|cause| !cause.is_empty()).map(String::as_str)
-            }
+            Self::NoResponse { cause, .. }
+            | Self::Network { cause, .. }
+            | Self::NotSaved { cause, .. } => Some(cause)
+                .filter(|cause| !cause.is_empty())
+                .map(String::as_str),
             _ => None,
         }
     }
@@ -189,7 +204,9 @@ fn describe_too_large(limit: usize, file: Option<&UndeliveredFile>) -> String {
             "the reply is larger than {limit} bytes, which is this server's limit; ask for less, for instance by paging or filtering"
         );
     };
-    let length = file.length.map_or_else(String::new, |length| format!(", {length} bytes"));
+    let length = file
+        .length
+        .map_or_else(String::new, |length| format!(", {length} bytes"));
     format!(
         "the reply ({}{length}) is larger than {limit} bytes, which is this server's limit; {} DIR, which its operator can set, would deliver it as a file",
         file.media_type, file.setting
@@ -200,6 +217,9 @@ fn again(left: &Duration) -> String {
     if left.is_zero() {
         "another call is trying it right now".into()
     } else {
-        format!("it is tried again in {} s", left.as_secs().saturating_add(1))
+        format!(
+            "it is tried again in {} s",
+            left.as_secs().saturating_add(1)
+        )
     }
 }

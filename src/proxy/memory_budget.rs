@@ -14,8 +14,8 @@ use super::caller::fair_share::may_take_place;
 /// The unit of counting. What is smaller is not counted, so that small messages are never refused.
 pub(super) const BLOCK_BYTES: usize = 8 << 10;
 
-/// One long reply is made into a result at a time for each of so many bytes, because several copies of it exist meanwhile. One thread is
-/// left for short ones.
+/// One long reply is made into a result at a time for each of so many bytes, because several copies
+/// of it exist meanwhile. One thread is left for short ones.
 const BYTES_PER_TURN: usize = 64 << 20;
 
 /// The memory that requests and replies in flight may take. Clones count together.
@@ -49,7 +49,8 @@ impl MemoryBudget {
     /// 256 MiB.
     pub(crate) const DEFAULT_BYTES: usize = 256 << 20;
 
-    /// Makes a budget of so many bytes. A client may hold at most half of those that others leave free.
+    /// Makes a budget of so many bytes. A client may hold at most half of those that others leave
+    /// free.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -72,7 +73,11 @@ impl MemoryBudget {
     /// Memory that is taken already, and by no client.
     pub(super) fn taken(&self, bytes: usize) -> HeldMemory {
         let blocks = bytes / BLOCK_BYTES;
-        self.0.held.lock().unwrap_or_else(PoisonError::into_inner).all += blocks;
+        self.0
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .all += blocks;
         HeldMemory {
             budget: self.clone(),
             client: None,
@@ -85,7 +90,8 @@ impl MemoryBudget {
         (self.0.blocks / 2).saturating_mul(BLOCK_BYTES)
     }
 
-    /// A quarter of all, which a client without anything in flight may always hold while no other holds much.
+    /// A quarter of all, which a client without anything in flight may always hold while no other
+    /// holds much.
     pub(crate) fn quarter(&self) -> usize {
         (self.0.blocks / 4).saturating_mul(BLOCK_BYTES)
     }
@@ -116,7 +122,12 @@ impl HeldMemory {
             return Ok(());
         }
         let client = *self.client.get_or_insert_with(|| caller.key());
-        let mut held = self.budget.0.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self
+            .budget
+            .0
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let own = held.of_clients.get(&client).copied().unwrap_or_default();
         // The last of them decides, because each takes from what is free.
         let before_last = more - 1;
@@ -143,7 +154,10 @@ impl HeldMemory {
         if self.blocks == 0 {
             return bytes;
         }
-        Bytes::from_owner(HeldBytes { bytes, _memory: self })
+        Bytes::from_owner(HeldBytes {
+            bytes,
+            _memory: self,
+        })
     }
 }
 
@@ -152,7 +166,12 @@ impl Drop for HeldMemory {
         if self.blocks == 0 {
             return;
         }
-        let mut held = self.budget.0.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self
+            .budget
+            .0
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         held.all = held.all.saturating_sub(self.blocks);
         if let Some(client) = self.client
             && let Entry::Occupied(mut own) = held.of_clients.entry(client)

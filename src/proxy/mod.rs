@@ -1,5 +1,5 @@
-//! Execution of calls: from arguments to an HTTP request, and from the reply to a result. It depends on the document's operations, but not
-//! on the form of tools.
+//! Execution of calls: from arguments to an HTTP request, and from the reply to a result. It
+//! depends on the document's operations, but not on the form of tools.
 
 pub(crate) mod arguments;
 pub(crate) mod auth;

@@ -1,4 +1,5 @@
-//! The destination and the credential of a call: those decided for its operation at start, or those of its client's tenant.
+//! The destination and the credential of a call: those decided for its operation at start, or those
+//! of its client's tenant.
 
 use std::sync::Arc;
 
@@ -24,7 +25,11 @@ impl<'c> CallRoute<'c> {
     ///
     /// # Errors
     /// Those of [`Tenants::of`], if there are tenants.
-    pub(crate) fn new(target: &'c BoundOperation, tenants: Option<&'c Tenants>, caller: &Caller) -> Result<Self, CallError> {
+    pub(crate) fn new(
+        target: &'c BoundOperation,
+        tenants: Option<&'c Tenants>,
+        caller: &Caller,
+    ) -> Result<Self, CallError> {
         let Some(tenants) = tenants else {
             return Ok(Self {
                 tenant: None,

@@ -1,5 +1,6 @@
-//! Tenants: each call of an API goes to the base URL that the operator gives for the client's tenant, with credentials, limits, a cache and
-//! a redaction of that tenant alone. The client's value that names its tenant is looked up in a table; no part of a URL is ever made of it.
+//! Tenants: each call of an API goes to the base URL that the operator gives for the client's
+//! tenant, with credentials, limits, a cache and a redaction of that tenant alone. The client's
+//! value that names its tenant is looked up in a table; no part of a URL is ever made of it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -72,7 +73,8 @@ pub(crate) struct Tenant {
     pub(super) value: Box<str>,
     pub(super) base: Arc<BaseUrl>,
     pub(super) upstream: Arc<Upstream>,
-    /// Credentials by the number of an operation's requirements; see [`super::binding::BoundOperation`].
+    /// Credentials by the number of an operation's requirements; see
+    /// [`super::binding::BoundOperation`].
     pub(super) access: Vec<OperationAccess>,
     /// Takes this tenant's secrets out of replies.
     pub(super) redactor: Redactor,
@@ -84,11 +86,15 @@ impl Tenants {
     /// Returns the tenant of a caller. There is no default.
     ///
     /// # Errors
-    /// [`CallError::Setting`] if the caller does not name exactly one, or names one that the table lacks.
+    /// [`CallError::Setting`] if the caller does not name exactly one, or names one that the table
+    /// lacks.
     pub(crate) fn of(&self, caller: &Caller) -> Result<&Tenant, CallError> {
         let value = self.source.client_text(Some(caller))?;
         self.by_value.get(value.as_str()).ok_or_else(|| {
-            tracing::warn!("a call was refused: the value {} names no tenant", self.source.describe());
+            tracing::warn!(
+                "a call was refused: the value {} names no tenant",
+                self.source.describe()
+            );
             CallError::Setting(format!(
                 "nothing was sent, because the value {} names no tenant of this server",
                 self.source.describe()

@@ -45,23 +45,32 @@ pub(crate) struct SearchAnswer {
     pub(crate) note: Option<String>,
 }
 
-/// Words of a document in one line, in which nothing can be taken for an effect, a name or another hit.
+/// Words of a document in one line, in which nothing can be taken for an effect, a name or another
+/// hit.
 #[must_use]
 pub(crate) fn as_words(text: &str) -> String {
-    let plain = one_line(text).replace("<-", "<").replace(['·', '`', '\u{2190}'], " ");
+    let plain = one_line(text)
+        .replace("<-", "<")
+        .replace(['·', '`', '\u{2190}'], " ");
     truncate(&one_line(&plain), MAX_WORDS_BYTES)
 }
 
 /// A path in one line, in which nothing can be taken for the end of it.
 #[must_use]
 pub(crate) fn as_path(path: &str) -> String {
-    one_line(path).replace(['·', '`', '\u{2190}'], "_").replace(' ', "%20")
+    one_line(path)
+        .replace(['·', '`', '\u{2190}'], "_")
+        .replace(' ', "%20")
 }
 
 impl Hit {
     fn line(&self) -> String {
         let Self {
-            name, method, path, title, ..
+            name,
+            method,
+            path,
+            title,
+            ..
         } = self;
         let effect = self.effect.word();
         let needs = if self.needs.is_empty() {
@@ -99,7 +108,10 @@ impl SearchAnswer {
         let most = MAX_ANSWER_TOKENS * MIN_BYTES_PER_TOKEN;
         let mut left_out = 0;
         while self.text().len() > most || self.json().to_string().len() > most {
-            let longest = self.results.iter_mut().max_by_key(|result| result.hits.len());
+            let longest = self
+                .results
+                .iter_mut()
+                .max_by_key(|result| result.hits.len());
             if longest.and_then(|result| result.hits.pop()).is_none() {
                 break;
             }
@@ -113,7 +125,9 @@ impl SearchAnswer {
 
     /// Returns the offset of the next hits of the only question.
     fn next_offset(&self) -> Option<usize> {
-        let [only] = self.results.as_slice() else { return None };
+        let [only] = self.results.as_slice() else {
+            return None;
+        };
         let next = self.offset + only.hits.len();
         (!only.hits.is_empty() && next < only.total).then_some(next)
     }
@@ -210,6 +224,9 @@ mod tests {
         };
         let answer = answer.fitted();
         assert!(answer.text().len() <= 4500 && answer.json().to_string().len() <= 4500);
-        assert!(answer.text().contains("more hits") && answer.json()["next_offset"].as_u64().unwrap() > 5);
+        assert!(
+            answer.text().contains("more hits")
+                && answer.json()["next_offset"].as_u64().unwrap() > 5
+        );
     }
 }

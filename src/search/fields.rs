@@ -70,7 +70,8 @@ impl Field {
 pub(crate) struct FieldReader<'d, 'o> {
     document: &'d Document,
     vocabulary: Vocabulary,
-    /// The words of each text of a field that operations share, such as a tag or the name of a parameter.
+    /// The words of each text of a field that operations share, such as a tag or the name of a
+    /// parameter.
     shared: HashMap<(Field, &'o str), TermList>,
     /// The names of the properties of each schema that was opened.
     property_names: HashMap<Span, TermList>,
@@ -114,10 +115,14 @@ impl<'d, 'o> FieldReader<'d, 'o> {
     /// The description of an operation.
     pub(crate) fn description(&self, operation: &Operation) -> Option<Cow<'d, str>> {
         let document = self.document;
-        document.node(operation.span?).first_member("description")?.string()
+        document
+            .node(operation.span?)
+            .first_member("description")?
+            .string()
     }
 
-    /// Shows the words of an operation field by field; a field may come in several parts, one after the other.
+    /// Shows the words of an operation field by field; a field may come in several parts, one after
+    /// the other.
     pub(crate) fn each_field(
         &mut self,
         searched: &SearchedOperation<'o>,
@@ -131,16 +136,28 @@ impl<'d, 'o> FieldReader<'d, 'o> {
         }
         visit(Field::Name, self.own(searched.name, Writing::Identifier));
         // The name was made of it, as a rule; then it says nothing new.
-        if let Some(id) = operation.id.as_deref().filter(|id| !searched.name.ends_with(id)) {
+        if let Some(id) = operation
+            .id
+            .as_deref()
+            .filter(|id| !searched.name.ends_with(id))
+        {
             visit(Field::Name, self.own(id, Writing::Identifier));
         }
         for text in literal_parts(&operation.path) {
-            visit(Field::Path, self.shared(Field::Path, text, Writing::Identifier));
+            visit(
+                Field::Path,
+                self.shared(Field::Path, text, Writing::Identifier),
+            );
         }
         let description = description.map(without_markup).unwrap_or_default();
         let (opening, rest) = split_opening(&description);
         visit(Field::Opening, self.own(opening, Writing::Prose));
-        for tag in operation.tags.iter().map(String::as_str).chain(searched.category) {
+        for tag in operation
+            .tags
+            .iter()
+            .map(String::as_str)
+            .chain(searched.category)
+        {
             visit(Field::Tags, self.shared(Field::Tags, tag, Writing::Prose));
         }
         visit(Field::Description, self.own(rest, Writing::Prose));
@@ -152,17 +169,25 @@ impl<'d, 'o> FieldReader<'d, 'o> {
         }
         match operation.body.as_ref().map(|body| &body.media_type.schema) {
             Some(BodySchema::At(span) | BodySchema::Items(span, _)) => {
-                visit(Field::BodyProperties, self.names_at(self.document.node(*span)));
+                visit(
+                    Field::BodyProperties,
+                    self.names_at(self.document.node(*span)),
+                );
             }
             Some(BodySchema::Fields(fields)) => {
                 for field in fields {
-                    visit(Field::BodyProperties, self.own(&field.name, Writing::Identifier));
+                    visit(
+                        Field::BodyProperties,
+                        self.own(&field.name, Writing::Identifier),
+                    );
                 }
             }
             _ => {}
         }
         let first = successes(self.document, operation).into_iter().next();
-        if let Some(schema) = first.and_then(|response| response.media.first().and_then(|media| media.schema)) {
+        if let Some(schema) =
+            first.and_then(|response| response.media.first().and_then(|media| media.schema))
+        {
             visit(Field::ResponseProperties, self.names_at(schema));
         }
     }
@@ -205,13 +230,16 @@ impl<'d, 'o> FieldReader<'d, 'o> {
     fn names_at(&mut self, schema: Node<'d>) -> &[Term] {
         let described = self.past_lists(schema);
         let (document, vocabulary) = (self.document, &mut self.vocabulary);
-        let words = self.property_names.entry(described.span()).or_insert_with(|| {
-            let mut words = TermList::default();
-            for (name, _) in properties(document, Some(described), &mut HashSet::default()) {
-                words.add(&name, Writing::Identifier, vocabulary);
-            }
-            words
-        });
+        let words = self
+            .property_names
+            .entry(described.span())
+            .or_insert_with(|| {
+                let mut words = TermList::default();
+                for (name, _) in properties(document, Some(described), &mut HashSet::default()) {
+                    words.add(&name, Writing::Identifier, vocabulary);
+                }
+                words
+            });
         self.text_bytes += words.bytes;
         &words.terms
     }
@@ -264,7 +292,9 @@ fn without_markup(text: &str) -> Cow<'_, str> {
         } else {
             None
         };
-        let (mark, after) = found.split_at_checked(markup.unwrap_or(1)).unwrap_or((found, ""));
+        let (mark, after) = found
+            .split_at_checked(markup.unwrap_or(1))
+            .unwrap_or((found, ""));
         out.push_str(if markup.is_some() { " " } else { mark });
         rest = after;
     }
@@ -288,8 +318,9 @@ fn split_opening(text: &str) -> (&str, &str) {
         .match_indices(['.', '!', '?', '\n', '。'])
         .map(|(at, end)| at + end.len())
         .find(|end| {
-            text.get(*end..)
-                .is_none_or(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace) || !rest.is_ascii())
+            text.get(*end..).is_none_or(|rest| {
+                rest.is_empty() || rest.starts_with(char::is_whitespace) || !rest.is_ascii()
+            })
         })
         .unwrap_or(text.len());
     text.split_at_checked(end).unwrap_or((text, ""))
@@ -311,7 +342,10 @@ mod tests {
 
     #[test]
     fn the_first_sentence_stands_apart() {
-        assert_eq!(split_opening("Lists v1.2 pets. Then more."), ("Lists v1.2 pets.", " Then more."));
+        assert_eq!(
+            split_opening("Lists v1.2 pets. Then more."),
+            ("Lists v1.2 pets.", " Then more.")
+        );
         assert_eq!(split_opening("One line"), ("One line", ""));
     }
 }

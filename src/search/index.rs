@@ -74,7 +74,9 @@ impl FieldSums {
             if index >= self.sums.len() {
                 self.sums.resize(index + 1, (0.0, None));
             }
-            let Some((sum, last)) = self.sums.get_mut(index) else { continue };
+            let Some((sum, last)) = self.sums.get_mut(index) else {
+                continue;
+            };
             if *last == Some(field) {
                 continue;
             }
@@ -99,7 +101,10 @@ impl FieldSums {
 impl SearchIndex {
     /// Reads the texts of all operations; they keep their order.
     #[must_use]
-    pub(crate) fn build<'a>(document: &Document, operations: impl Iterator<Item = SearchedOperation<'a>>) -> Self {
+    pub(crate) fn build<'a>(
+        document: &Document,
+        operations: impl Iterator<Item = SearchedOperation<'a>>,
+    ) -> Self {
         let operations: Vec<SearchedOperation<'a>> = operations.collect();
         let mut reader = FieldReader::new(document);
         let mut sums = FieldSums::default();
@@ -107,16 +112,25 @@ impl SearchIndex {
         let mut entries = Vec::with_capacity(operations.len());
         for (operation, searched) in (0..).zip(&operations) {
             let description = reader.description(searched.operation);
-            reader.each_field(searched, description.as_deref(), |field, terms| sums.add(field, terms));
+            reader.each_field(searched, description.as_deref(), |field, terms| {
+                sums.add(field, terms);
+            });
             let title = reader.subjects(searched.title);
-            entries.push(entry_of(searched, description.as_deref().unwrap_or_default(), title));
+            entries.push(entry_of(
+                searched,
+                description.as_deref().unwrap_or_default(),
+                title,
+            ));
             for (term, strength) in sums.take() {
                 let index = term as usize;
                 if index >= postings.len() {
                     postings.resize_with(index + 1, Vec::new);
                 }
                 if let Some(postings) = postings.get_mut(index) {
-                    postings.push(Posting { operation, strength });
+                    postings.push(Posting {
+                        operation,
+                        strength,
+                    });
                 }
             }
         }
@@ -160,7 +174,10 @@ impl SearchIndex {
     fn count(&self, term: Term, listed: Listed<'_>) -> usize {
         let postings = self.postings(term);
         listed.map_or(postings.len(), |is_listed| {
-            postings.iter().filter(|posting| is_listed(posting.operation as usize)).count()
+            postings
+                .iter()
+                .filter(|posting| is_listed(posting.operation as usize))
+                .count()
         })
     }
 
@@ -170,22 +187,30 @@ impl SearchIndex {
         self.postings.get(term as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// The rarity of a term among the `listed` operations, which are `count`: the fewer of them have it, the more it counts (BM25).
+    /// The rarity of a term among the `listed` operations, which are `count`: the fewer of them
+    /// have it, the more it counts (BM25).
     #[must_use]
     pub(crate) fn rarity(&self, term: Term, count: usize, listed: Listed<'_>) -> f32 {
         let (count, having) = (to_f32(count), to_f32(self.count(term, listed)));
         (1.0 + (count - having + 0.5) / (having + 0.5)).ln()
     }
 
-    /// Returns the number of bytes of text that were read, and the approximate size of the index in bytes.
+    /// Returns the number of bytes of text that were read, and the approximate size of the index in
+    /// bytes.
     pub(crate) fn sizes(&self) -> (usize, usize) {
         let terms: usize = self.terms.keys().map(|term| term.len() + 24).sum();
         let postings = self
             .postings
             .iter()
             .map(|postings| size_of_val(postings) + size_of_val(postings.as_slice()));
-        let needs = self.needs.iter().map(|needs| size_of_val(needs) + size_of_val(needs.as_slice()));
-        let entries = self.entries.iter().map(|entry| size_of_val(entry) + size_of_val(&*entry.title));
+        let needs = self
+            .needs
+            .iter()
+            .map(|needs| size_of_val(needs) + size_of_val(needs.as_slice()));
+        let entries = self
+            .entries
+            .iter()
+            .map(|entry| size_of_val(entry) + size_of_val(&*entry.title));
         let rest: usize = postings.chain(needs).chain(entries).sum();
         (self.text_bytes, terms + rest)
     }
@@ -209,7 +234,10 @@ fn entry_of(searched: &SearchedOperation<'_>, description: &str, title: Box<[Ter
 }
 
 /// Counts are small; what a `f32` cannot hold exactly makes no difference to a ranking.
-#[expect(clippy::cast_precision_loss, reason = "a ranking needs no more than 24 bits of a count")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a ranking needs no more than 24 bits of a count"
+)]
 pub(crate) fn to_f32(count: usize) -> f32 {
     count as f32
 }

@@ -1,4 +1,5 @@
-//! Sources of the identifiers that an operation needs: `movie_id` from the operation that searches or lists movies.
+//! Sources of the identifiers that an operation needs: `movie_id` from the operation that searches
+//! or lists movies.
 
 use std::rc::Rc;
 
@@ -60,14 +61,21 @@ struct IdentifierSources<'o> {
     segments: HashMap<&'o str, SegmentWords>,
 }
 
-/// Finds for each operation the sources of the values that it needs: one for each parameter first, then others.
+/// Finds for each operation the sources of the values that it needs: one for each parameter first,
+/// then others.
 #[must_use]
 pub(crate) fn find_needs<'o>(operations: &[SearchedOperation<'o>]) -> Vec<Vec<Need>> {
     let mut sources = IdentifierSources::of(operations);
     let mut known: HashMap<WantedValue<'o>, Vec<u32>> = HashMap::default();
     let mut sources_of = |wanted: WantedValue<'o>, index: usize| -> Vec<u32> {
-        let found = known.entry(wanted).or_insert_with(|| sources.of_parameter(wanted));
-        found.iter().copied().filter(|source| *source as usize != index).collect()
+        let found = known
+            .entry(wanted)
+            .or_insert_with(|| sources.of_parameter(wanted));
+        found
+            .iter()
+            .copied()
+            .filter(|source| *source as usize != index)
+            .collect()
     };
     let searched = operations.iter().enumerate();
     searched
@@ -75,16 +83,25 @@ pub(crate) fn find_needs<'o>(operations: &[SearchedOperation<'o>]) -> Vec<Vec<Ne
         .collect()
 }
 
-fn needs_of<'o>(operation: &'o Operation, mut sources_of: impl FnMut(WantedValue<'o>) -> Vec<u32>) -> Vec<Need> {
+fn needs_of<'o>(
+    operation: &'o Operation,
+    mut sources_of: impl FnMut(WantedValue<'o>) -> Vec<u32>,
+) -> Vec<Need> {
     let parameters = operation.parameters.iter().enumerate();
     let mut wanted: Vec<(usize, u16, Vec<u32>)> = parameters
-        .filter(|(_, parameter)| parameter.required && matches!(parameter.location, Location::Path | Location::Query))
+        .filter(|(_, parameter)| {
+            parameter.required && matches!(parameter.location, Location::Path | Location::Query)
+        })
         .filter_map(|(number, parameter)| {
             let is_path = parameter.location == Location::Path;
-            let at = is_path.then(|| operation.path.find(&format!("{{{}}}", parameter.name))).flatten();
+            let at = is_path
+                .then(|| operation.path.find(&format!("{{{}}}", parameter.name)))
+                .flatten();
             let found = sources_of(WantedValue {
                 name: &parameter.name,
-                before: at.and_then(|at| operation.path.get(..at)).unwrap_or_default(),
+                before: at
+                    .and_then(|at| operation.path.get(..at))
+                    .unwrap_or_default(),
                 is_path,
             });
             Some((at.unwrap_or(usize::MAX), u16::try_from(number).ok()?, found))
@@ -95,7 +112,11 @@ fn needs_of<'o>(operation: &'o Operation, mut sources_of: impl FnMut(WantedValue
     for round in 0..2 {
         for (_, parameter, found) in &wanted {
             let known = |operation| needs.iter().any(|need: &Need| need.operation == operation);
-            if let Some(operation) = found.get(round).copied().filter(|operation| !known(*operation)) {
+            if let Some(operation) = found
+                .get(round)
+                .copied()
+                .filter(|operation| !known(*operation))
+            {
                 needs.push(Need {
                     parameter: *parameter,
                     operation,
@@ -118,23 +139,33 @@ impl<'o> IdentifierSources<'o> {
             };
             let path = operation.path.trim_end_matches('/');
             let last = path.rsplit('/').next().unwrap_or_default();
-            if searched.effect != Effect::Read || last.contains('{') || last.is_empty() || searched.operation.deprecated {
+            if searched.effect != Effect::Read
+                || last.contains('{')
+                || last.is_empty()
+                || searched.operation.deprecated
+            {
                 continue;
             }
             let variables = operation.template.variables().count();
             let noun = Rc::clone(&sources.segment(last).noun);
-            let searches = path.split('/').any(|segment| sources.segment(segment).searches);
+            let searches = path
+                .split('/')
+                .any(|segment| sources.segment(segment).searches);
             if matches!(noun.as_ref(), "search" | "find") && variables == 0 && path.len() < fewest {
                 fewest = path.len();
                 sources.general = Some(number);
             }
             sources.by_path.entry(path).or_insert(number);
-            sources.by_noun.entry(noun).or_default().push(IdentifierSource {
-                operation: number,
-                path,
-                variables,
-                searches,
-            });
+            sources
+                .by_noun
+                .entry(noun)
+                .or_default()
+                .push(IdentifierSource {
+                    operation: number,
+                    path,
+                    variables,
+                    searches,
+                });
         }
         for found in sources.by_noun.values_mut() {
             found.sort_by_key(|source| (!source.searches, source.variables, source.path.len()));
@@ -143,15 +174,24 @@ impl<'o> IdentifierSources<'o> {
     }
 
     fn segment(&mut self, segment: &'o str) -> &SegmentWords {
-        self.segments.entry(segment).or_insert_with(|| SegmentWords {
-            noun: noun_of(segment),
-            searches: matches!(stem(&segment.to_lowercase()).as_ref(), "search" | "find" | "lookup"),
-        })
+        self.segments
+            .entry(segment)
+            .or_insert_with(|| SegmentWords {
+                noun: noun_of(segment),
+                searches: matches!(
+                    stem(&segment.to_lowercase()).as_ref(),
+                    "search" | "find" | "lookup"
+                ),
+            })
     }
 
     /// The operations that yield a parameter, best first.
     fn of_parameter(&mut self, wanted: WantedValue<'o>) -> Vec<u32> {
-        let WantedValue { name, before, is_path } = wanted;
+        let WantedValue {
+            name,
+            before,
+            is_path,
+        } = wanted;
         let collection = before.trim_end_matches('/');
         let mut found: Vec<u32> = self.by_path.get(collection).copied().into_iter().collect();
         let segment = collection
@@ -162,18 +202,24 @@ impl<'o> IdentifierSources<'o> {
         if segment.is_none() && owned.is_none() {
             return found;
         }
-        // `/repos/{owner}`: the segment before a parameter names the identified thing only if their names agree.
+        // `/repos/{owner}`: the segment before a parameter names the identified thing only if their
+        // names agree.
         let names_it = |noun: &Rc<str>| match &owned {
             Some(owned) => owned == noun,
             None => is_identifier(name) || noun_of(name) == *noun,
         };
-        let of_segment = segment.map(|segment| Rc::clone(&self.segment(segment).noun)).filter(names_it);
+        let of_segment = segment
+            .map(|segment| Rc::clone(&self.segment(segment).noun))
+            .filter(names_it);
         let placeholder = format!("{{{name}}}");
         for noun in of_segment.iter().chain(&owned) {
             for source in self.by_noun.get(noun).into_iter().flatten().take(2) {
                 // A path below the same parameter cannot yield it.
                 let needs_itself = is_path && source.path.contains(&placeholder);
-                if !needs_itself && (source.searches || source.variables == 0) && !found.contains(&source.operation) {
+                if !needs_itself
+                    && (source.searches || source.variables == 0)
+                    && !found.contains(&source.operation)
+                {
                     found.push(source.operation);
                 }
             }
@@ -203,8 +249,12 @@ fn is_identifier(name: &str) -> bool {
 /// Returns the noun that a parameter identifies: `movie_id` a movie. `None` if its name has none.
 fn identified_noun(name: &str) -> Option<Rc<str>> {
     let mut words = Vec::new();
-    each_word(name, Writing::Identifier, |word| words.push(word.to_owned()));
+    each_word(name, Writing::Identifier, |word| {
+        words.push(word.to_owned());
+    });
     let ending = words.pop()?;
     let noun = words.pop()?;
-    IDENTIFIERS.contains(&ending.as_str()).then(|| stem(&noun).into())
+    IDENTIFIERS
+        .contains(&ending.as_str())
+        .then(|| stem(&noun).into())
 }

@@ -11,8 +11,8 @@ pub(crate) const MAX_QUESTION_CHARACTERS: usize = 400;
 
 /// Verbs whose meaning a particle changes: `turn on`, `log in`, `set up`.
 const PHRASAL_VERBS: [&str; 17] = [
-    "turn", "switch", "power", "shut", "log", "sign", "set", "opt", "check", "roll", "scale", "spin", "start", "take", "clean", "hang",
-    "lock",
+    "turn", "switch", "power", "shut", "log", "sign", "set", "opt", "check", "roll", "scale",
+    "spin", "start", "take", "clean", "hang", "lock",
 ];
 
 /// A question as the index understands it.
@@ -56,7 +56,11 @@ impl Question {
             if PHRASAL_VERBS.contains(&stemmed.as_str()) {
                 phrasal = Some(stemmed);
             }
-            let stops = if is_particle(word) { verb.is_none() } else { is_stop_word(word) };
+            let stops = if is_particle(word) {
+                verb.is_none()
+            } else {
+                is_stop_word(word)
+            };
             if stops || read.contains(&stemmed.as_str()) {
                 continue;
             }
@@ -89,8 +93,14 @@ impl Question {
     }
 }
 
-/// The meanings of a stem, alone and in a pair of stems such as `turn_off`, as far as any operation has them.
-fn meanings_of(stem: &str, pair: &str, index: &SearchIndex, listed: Listed<'_>) -> Vec<WordMeaning> {
+/// The meanings of a stem, alone and in a pair of stems such as `turn_off`, as far as any operation
+/// has them.
+fn meanings_of(
+    stem: &str,
+    pair: &str,
+    index: &SearchIndex,
+    listed: Listed<'_>,
+) -> Vec<WordMeaning> {
     let synonyms = synonyms_of(stem).iter().chain(synonyms_of(pair));
     std::iter::once((stem, false))
         .chain(synonyms.map(|synonym| (synonym.as_str(), true)))
@@ -103,8 +113,8 @@ fn meanings_of(stem: &str, pair: &str, index: &SearchIndex, listed: Listed<'_>) 
         .collect()
 }
 
-/// The words of a question that may be values: those in quotes, with a digit or a mark as addresses and identifiers have, or with a
-/// capital letter although they are not the first.
+/// The words of a question that may be values: those in quotes, with a digit or a mark as addresses
+/// and identifiers have, or with a capital letter although they are not the first.
 fn words_of_values(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut is_quoted = false;
@@ -112,7 +122,8 @@ fn words_of_values(text: &str) -> Vec<String> {
         let token = token.trim_matches(['.', ',', '?', '!', ':', ';', '(', ')']);
         is_quoted |= token.starts_with(['"', '\u{201c}', '\'']);
         let is_name = index > 0 && token.starts_with(char::is_uppercase);
-        let has_mark = token.contains(|character: char| character.is_numeric() || "/@.=$_#".contains(character));
+        let has_mark = token
+            .contains(|character: char| character.is_numeric() || "/@.=$_#".contains(character));
         if is_quoted || is_name || has_mark {
             each_word(token, Writing::Prose, |word| found.push(word.to_owned()));
         }
@@ -127,7 +138,10 @@ mod tests {
 
     #[test]
     fn values_are_what_is_quoted_numbered_or_named() {
-        assert_eq!(words_of_values("delete the label \"good first issue\""), ["good", "first", "issue"]);
+        assert_eq!(
+            words_of_values("delete the label \"good first issue\""),
+            ["good", "first", "issue"]
+        );
         assert_eq!(
             words_of_values("Rename v2 of acme/widgets for Ann"),
             ["v2", "acme", "widgets", "ann"]

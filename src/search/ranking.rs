@@ -60,14 +60,26 @@ struct Tally {
 }
 
 impl SearchIndex {
-    /// Returns the operations among the `admitted` that answer a question; none if the best of them leave most of it open. Words count as if
-    /// the API had only the operations that are `listed`.
+    /// Returns the operations among the `admitted` that answer a question; none if the best of them
+    /// leave most of it open. Words count as if the API had only the operations that are `listed`.
     #[must_use]
-    pub(crate) fn rank(&self, text: &str, listed: Listed<'_>, admitted: &dyn Fn(usize) -> bool) -> Ranking {
-        let end = text.char_indices().nth(MAX_QUESTION_CHARACTERS).map_or(text.len(), |(at, _)| at);
+    pub(crate) fn rank(
+        &self,
+        text: &str,
+        listed: Listed<'_>,
+        admitted: &dyn Fn(usize) -> bool,
+    ) -> Ranking {
+        let end = text
+            .char_indices()
+            .nth(MAX_QUESTION_CHARACTERS)
+            .map_or(text.len(), |(at, _)| at);
         let question = Question::read(text.get(..end).unwrap_or_default(), self, listed);
         let scored = self.score(&question, listed, admitted);
-        let fit = scored.iter().take(ASKED).map(|scored| scored.fit).fold(0.0, f32::max);
+        let fit = scored
+            .iter()
+            .take(ASKED)
+            .map(|scored| scored.fit)
+            .fold(0.0, f32::max);
         let mut hits = Vec::new();
         if fit >= LEAST_FIT {
             hits.extend(scored.iter().map(|scored| scored.operation));
@@ -81,13 +93,19 @@ impl SearchIndex {
         }
     }
 
-    /// Puts after the first hits the operations that yield the values that the very first ones need.
+    /// Puts after the first hits the operations that yield the values that the very first ones
+    /// need.
     fn put_sources(&self, hits: &mut Vec<usize>, admitted: &dyn Fn(usize) -> bool) {
         let tail = hits.split_off(hits.len().min(NEEDS_AFTER));
-        let first_source = |hit: &usize| self.needs(*hit).first().map(|need| need.operation as usize);
+        let first_source =
+            |hit: &usize| self.needs(*hit).first().map(|need| need.operation as usize);
         let mut moved: Vec<usize> = Vec::new();
         for source in hits.iter().take(NEEDY).filter_map(first_source) {
-            if !tail.is_empty() && admitted(source) && !hits.contains(&source) && !moved.contains(&source) {
+            if !tail.is_empty()
+                && admitted(source)
+                && !hits.contains(&source)
+                && !moved.contains(&source)
+            {
                 moved.push(source);
             }
         }
@@ -95,16 +113,29 @@ impl SearchIndex {
         hits.extend(tail.iter().filter(|operation| !moved.contains(operation)));
     }
 
-    /// All operations that have a word of the question, best first; equals in the order of the document.
-    fn score(&self, question: &Question, listed: Listed<'_>, admitted: &dyn Fn(usize) -> bool) -> Vec<Scored> {
+    /// All operations that have a word of the question, best first; equals in the order of the
+    /// document.
+    fn score(
+        &self,
+        question: &Question,
+        listed: Listed<'_>,
+        admitted: &dyn Fn(usize) -> bool,
+    ) -> Vec<Scored> {
         let count = listed.map_or(self.len(), |is_listed| {
-            (0..self.len()).filter(|operation| is_listed(*operation)).count()
+            (0..self.len())
+                .filter(|operation| is_listed(*operation))
+                .count()
         });
         let mut tallies = vec![Tally::default(); self.len()];
         let mut all_weights = 0.0;
         for word in &question.words {
             let counts = if word.is_verb { VERB } else { 1.0 };
-            let weight = counts * if word.meanings.is_empty() { UNKNOWN } else { 1.0 };
+            let weight = counts
+                * if word.meanings.is_empty() {
+                    UNKNOWN
+                } else {
+                    1.0
+                };
             all_weights += weight;
             for (tally, found) in tallies.iter_mut().zip(self.find(word, count, listed)) {
                 tally.score += counts * found.score;
@@ -112,7 +143,9 @@ impl SearchIndex {
             }
         }
         let subjects = question.words.iter().filter(|word| !word.is_verb);
-        let subjects: Vec<WordMeaning> = subjects.flat_map(|word| word.meanings.iter().copied()).collect();
+        let subjects: Vec<WordMeaning> = subjects
+            .flat_map(|word| word.meanings.iter().copied())
+            .collect();
         let mut found: Vec<Scored> = Vec::new();
         for (operation, (tally, entry)) in tallies.iter().zip(self.entries()).enumerate() {
             if tally.score == 0.0 || !admitted(operation) {
@@ -126,7 +159,11 @@ impl SearchIndex {
             let coverage = f32::midpoint(1.0, covered);
             found.push(Scored {
                 operation,
-                score: tally.score * coverage * shortness * of(fits, VERB_FITS) * of(entry.is_deprecated, DEPRECATED),
+                score: tally.score
+                    * coverage
+                    * shortness
+                    * of(fits, VERB_FITS)
+                    * of(entry.is_deprecated, DEPRECATED),
                 fit: covered + NAMED_FITS * named,
             });
         }
@@ -142,7 +179,9 @@ impl SearchIndex {
             for posting in self.postings(meaning.term) {
                 if let Some(known) = found.get_mut(posting.operation as usize) {
                     let covered = (posting.strength / COVERS).min(1.0);
-                    known.score = known.score.max(meaning.counts() * rarity * posting.strength);
+                    known.score = known
+                        .score
+                        .max(meaning.counts() * rarity * posting.strength);
                     known.covered = known.covered.max(meaning.counts() * covered);
                 }
             }
@@ -166,9 +205,16 @@ fn share_named(title: &[Term], subjects: &[WordMeaning]) -> f32 {
     named.sum::<f32>() / to_f32(title.len().max(1))
 }
 
-/// Returns true if a question is the name of an operation, its operationId, its path, or method and path, exactly.
+/// Returns true if a question is the name of an operation, its operationId, its path, or method and
+/// path, exactly.
 #[must_use]
-pub(crate) fn names_exactly(question: &str, name: &str, id: Option<&str>, method: &Method, path: &str) -> bool {
+pub(crate) fn names_exactly(
+    question: &str,
+    name: &str,
+    id: Option<&str>,
+    method: &Method,
+    path: &str,
+) -> bool {
     let question = question.trim();
     if question == name || id == Some(question) || question == path {
         return true;
@@ -179,12 +225,15 @@ pub(crate) fn names_exactly(question: &str, name: &str, id: Option<&str>, method
     first.eq_ignore_ascii_case(method.as_str()) && rest.trim() == path
 }
 
-/// Compares the words of a question with those of a name, in order and without stop words; `archive a feature` says `archiveFeature`.
+/// Compares the words of a question with those of a name, in order and without stop words;
+/// `archive a feature` says `archiveFeature`.
 #[must_use]
 pub(crate) fn says_name(question: &str, name: &str) -> bool {
     let words = |text: &str| {
         let mut words = Vec::new();
-        each_word(text, Writing::Identifier, |word| words.push(word.to_owned()));
+        each_word(text, Writing::Identifier, |word| {
+            words.push(word.to_owned());
+        });
         words.retain(|word| !is_stop_word(word));
         words
     };

@@ -14,14 +14,21 @@ const MAX_ALTERNATIVES: usize = 6;
 /// The longest description of an argument, in bytes.
 const MAX_REMARK_BYTES: usize = 140;
 
-/// The arguments that an input schema describes, each with its type and a description in one line; bodies as deep as the budget
-/// allows.
+/// The arguments that an input schema describes, each with its type and a description in one line;
+/// bodies as deep as the budget allows.
 #[must_use]
 pub(crate) fn write_signature(schema: &Value) -> String {
     let empty = Map::new();
-    let definitions = schema.get("$defs").and_then(Value::as_object).unwrap_or(&empty);
+    let definitions = schema
+        .get("$defs")
+        .and_then(Value::as_object)
+        .unwrap_or(&empty);
     let mut shortest = String::new();
-    for (depth, remarks) in (1..=MAX_DEPTH).rev().map(|depth| (depth, true)).chain([(1, false)]) {
+    for (depth, remarks) in (1..=MAX_DEPTH)
+        .rev()
+        .map(|depth| (depth, true))
+        .chain([(1, false)])
+    {
         let writer = SignatureWriter {
             definitions,
             depth,
@@ -33,7 +40,10 @@ pub(crate) fn write_signature(schema: &Value) -> String {
         }
     }
     let end = shortest.floor_char_boundary(MAX_SIGNATURE_BYTES);
-    let end = shortest.get(..end).and_then(|head| head.rfind('\n')).unwrap_or(end);
+    let end = shortest
+        .get(..end)
+        .and_then(|head| head.rfind('\n'))
+        .unwrap_or(end);
     format!(
         "{}\n  … more arguments: see detail \"schema\"\n}}",
         shortest.get(..end).unwrap_or_default()
@@ -67,7 +77,8 @@ impl SignatureWriter<'_> {
         let mut out = String::from("{\n");
         // What must be given comes first.
         let is_required = |name: &str| required.contains(&name);
-        let (first, others): (Vec<_>, Vec<_>) = properties.iter().partition(|(name, _)| is_required(name));
+        let (first, others): (Vec<_>, Vec<_>) =
+            properties.iter().partition(|(name, _)| is_required(name));
         for (name, property) in first.into_iter().chain(others) {
             let mark = if is_required(name) { "" } else { "?" };
             let kind = self.kind(property, level + 1);
@@ -76,7 +87,10 @@ impl SignatureWriter<'_> {
                 .map(|default| format!(" = {}", truncate(&default.to_string(), 40)))
                 .unwrap_or_default();
             let remark = self.remark(property);
-            out.push_str(&format!("{indent}{}{mark}: {kind}{default}{remark}\n", one_line(name)));
+            out.push_str(&format!(
+                "{indent}{}{mark}: {kind}{default}{remark}\n",
+                one_line(name)
+            ));
         }
         out.push_str(&"  ".repeat(level));
         out.push('}');
@@ -87,8 +101,15 @@ impl SignatureWriter<'_> {
         let said = property
             .get("description")
             .and_then(Value::as_str)
-            .or_else(|| self.resolved(property).get("description").and_then(Value::as_str));
-        match said.map(one_line).filter(|said| self.remarks && !said.is_empty()) {
+            .or_else(|| {
+                self.resolved(property)
+                    .get("description")
+                    .and_then(Value::as_str)
+            });
+        match said
+            .map(one_line)
+            .filter(|said| self.remarks && !said.is_empty())
+        {
             Some(said) => format!(" // {}", truncate(&said, MAX_REMARK_BYTES)),
             None => String::new(),
         }
@@ -99,7 +120,10 @@ impl SignatureWriter<'_> {
             .get("$ref")
             .and_then(Value::as_str)
             .and_then(|reference| reference.strip_prefix("#/$defs/"));
-        let found = name.and_then(|name| self.definitions.get(&name.replace("~1", "/").replace("~0", "~")));
+        let found = name.and_then(|name| {
+            self.definitions
+                .get(&name.replace("~1", "/").replace("~0", "~"))
+        });
         found.unwrap_or(schema)
     }
 
@@ -161,7 +185,9 @@ impl SignatureWriter<'_> {
                 Some(items) => format!("{items}[]"),
                 None => "any[]".into(),
             },
-            "object" if schema.get("properties").is_some() && level < self.depth => self.members(schema, level),
+            "object" if schema.get("properties").is_some() && level < self.depth => {
+                self.members(schema, level)
+            }
             "object" => "object".into(),
             "string" => match schema.get("format").and_then(Value::as_str) {
                 Some(format) => format!("string ({})", truncate(&one_line(format), 30)),
@@ -202,7 +228,10 @@ mod tests {
             signature.contains("    due: string (date) | null\n    tags?: (string | integer)[]\n"),
             "{signature}"
         );
-        assert!(signature.len() < 1000 && signature.ends_with('}'), "{signature}");
+        assert!(
+            signature.len() < 1000 && signature.ends_with('}'),
+            "{signature}"
+        );
         assert_eq!(write_signature(&json!({"type": "object"})), "{}");
     }
 

@@ -20,7 +20,8 @@ pub(crate) enum Verb {
 }
 
 /// Words that begin a question about what there is.
-const ASKS: &str = " who whom whose which what where when why how is are was were does did has have do ";
+const ASKS: &str =
+    " who whom whose which what where when why how is are was were does did has have do ";
 const READS: &str = " list show view see check find search get read fetch look lookup retrieve display inspect download export count compare browse monitor query describe ";
 const CREATES: &str = " create add make new invite post send generate register submit upload insert start launch attach write publish import buy book schedule \
      clone fork copy put give email leave trigger run rerun redeliver sync issue request ";
@@ -47,9 +48,16 @@ static STEMS: LazyLock<VerbStems> = LazyLock::new(|| {
         (Verb::Update, UPDATES),
         (Verb::Delete, DELETES),
     ] {
-        verbs.extend(words.split_whitespace().map(|word| (stem(word).into_owned(), verb)));
+        verbs.extend(
+            words
+                .split_whitespace()
+                .map(|word| (stem(word).into_owned(), verb)),
+        );
     }
-    let nouns = NOUNS.split_whitespace().map(|noun| stem(noun).into_owned()).collect();
+    let nouns = NOUNS
+        .split_whitespace()
+        .map(|noun| stem(noun).into_owned())
+        .collect();
     VerbStems { verbs, nouns }
 });
 
@@ -75,12 +83,16 @@ impl Verb {
         }
         for (index, word) in words.iter().enumerate() {
             match (word.as_str(), words.get(index + 1).map(String::as_str)) {
-                ("turn" | "switch" | "power" | "shut", Some("off" | "down")) => return Some(Self::Delete),
+                ("turn" | "switch" | "power" | "shut", Some("off" | "down")) => {
+                    return Some(Self::Delete);
+                }
                 ("turn" | "switch", Some("on")) => return Some(Self::Update),
                 ("set", Some("up")) => return Some(Self::Create),
                 ("tell" | "give", Some("me")) => return Some(Self::Read),
                 ("open", Some(what)) if index == 0 && is_plural(what) => return Some(Self::Read),
-                ("leave", Some("a" | "an" | "some")) | ("open", Some(_)) if index == 0 => return Some(Self::Create),
+                ("leave", Some("a" | "an" | "some")) | ("open", Some(_)) if index == 0 => {
+                    return Some(Self::Create);
+                }
                 ("close" | "reopen", Some(_)) if index == 0 => return Some(Self::Update),
                 ("roll", Some("back")) => return Some(Self::Update),
                 ("get", Some("rid")) => return Some(Self::Delete),
@@ -92,12 +104,14 @@ impl Verb {
             }
         }
         // `archive a feature` asks for an action of any kind.
-        let is_imperative = |article: &String| matches!(article.as_str(), "a" | "an" | "the" | "this" | "my" | "our");
+        let is_imperative = |article: &String| {
+            matches!(article.as_str(), "a" | "an" | "the" | "this" | "my" | "our")
+        };
         (!is_stop_word(first) && words.get(1).is_some_and(is_imperative)).then_some(Self::Act)
     }
 
-    /// Returns the kind of an operation's action: by its method; POST and PUT by the verb that one of its texts begins with, the first text
-    /// that has one, or else that its path ends with.
+    /// Returns the kind of an operation's action: by its method; POST and PUT by the verb that one
+    /// of its texts begins with, the first text that has one, or else that its path ends with.
     #[must_use]
     pub(crate) fn of_operation(method: &Method, effect: Effect, texts: &[&str]) -> Self {
         let otherwise = match method.as_str() {
@@ -160,7 +174,11 @@ mod tests {
             ("POST", "PostCustomers", Verb::Create),
         ] {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
-            assert_eq!(Verb::of_operation(&method, Effect::Write, &[text]), expected, "{text}");
+            assert_eq!(
+                Verb::of_operation(&method, Effect::Write, &[text]),
+                expected,
+                "{text}"
+            );
         }
     }
 }

@@ -19,7 +19,8 @@ const STOP_WORDS: &str = " a about actually after again all already also always 
      until us ve very via want wants was wasn we were what whatever when where whether which while who whole whom whose why \
      will with within without won would yet you your yours ";
 
-/// Words that are part of a verb in `turn on`; elsewhere in a question they say nothing. They are not stop words: names have them.
+/// Words that are part of a verb in `turn on`; elsewhere in a question they say nothing. They are
+/// not stop words: names have them.
 const PARTICLES: [&str; 5] = ["on", "off", "in", "out", "up"];
 
 /// Returns true if a folded word may be part of a verb.
@@ -32,7 +33,9 @@ pub(crate) fn is_particle(word: &str) -> bool {
 #[must_use]
 pub(crate) fn is_stop_word(word: &str) -> bool {
     let is_letter = word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_lowercase());
-    is_letter || memchr::memmem::find_iter(STOP_WORDS.as_bytes(), word.as_bytes()).any(|at| is_surrounded(at, word.len()))
+    is_letter
+        || memchr::memmem::find_iter(STOP_WORDS.as_bytes(), word.as_bytes())
+            .any(|at| is_surrounded(at, word.len()))
 }
 
 fn is_surrounded(at: usize, length: usize) -> bool {
@@ -50,7 +53,8 @@ pub(crate) enum Writing {
     Prose,
 }
 
-/// Shows each word of a text, folded, in order, stop words included; a word of several parts comes in parts.
+/// Shows each word of a text, folded, in order, stop words included; a word of several parts comes
+/// in parts.
 pub(crate) fn each_word(text: &str, writing: Writing, mut visit: impl FnMut(&str)) {
     // Buffer in which words are folded, so that none needs an allocation of its own.
     let mut folded = String::new();
@@ -64,7 +68,9 @@ pub(crate) fn each_word(text: &str, writing: Writing, mut visit: impl FnMut(&str
 pub(crate) fn first_words(text: &str, writing: Writing, count: usize) -> Vec<String> {
     let (mut found, mut folded) = (Vec::new(), String::new());
     for run in runs(text) {
-        each_word_of_run(run, writing, &mut folded, &mut |word| found.push(word.to_owned()));
+        each_word_of_run(run, writing, &mut folded, &mut |word| {
+            found.push(word.to_owned());
+        });
         if found.len() >= count {
             break;
         }
@@ -78,7 +84,12 @@ fn runs(text: &str) -> impl Iterator<Item = &str> {
     text.split(|character: char| character.is_ascii() && !character.is_ascii_alphanumeric())
 }
 
-fn each_word_of_run(run: &str, writing: Writing, folded: &mut String, visit: &mut impl FnMut(&str)) {
+fn each_word_of_run(
+    run: &str,
+    writing: Writing,
+    folded: &mut String,
+    visit: &mut impl FnMut(&str),
+) {
     if run.is_ascii() {
         each_part(run, writing, folded, visit);
     } else {
@@ -86,8 +97,14 @@ fn each_word_of_run(run: &str, writing: Writing, folded: &mut String, visit: &mu
     }
 }
 
-/// Visits words like [`each_word_of_run`], for letters that need more than a comparison to be folded.
-fn each_word_of_any_script(text: &str, writing: Writing, folded: &mut String, visit: &mut impl FnMut(&str)) {
+/// Visits words like [`each_word_of_run`], for letters that need more than a comparison to be
+/// folded.
+fn each_word_of_any_script(
+    text: &str,
+    writing: Writing,
+    folded: &mut String,
+    visit: &mut impl FnMut(&str),
+) {
     let text = fold_marks(text);
     let mut run = String::new();
     // The last letter of a script without spaces, which forms a pair with the next one.
@@ -115,10 +132,14 @@ fn each_word_of_any_script(text: &str, writing: Writing, folded: &mut String, vi
     each_part(&run, writing, folded, visit);
 }
 
-/// A text in compatibility forms without accents (NFKC, marks of Latin, Greek and Cyrillic letters dropped); its case stays.
+/// A text in compatibility forms without accents (NFKC, marks of Latin, Greek and Cyrillic letters
+/// dropped); its case stays.
 fn fold_marks(text: &str) -> String {
     let is_accent = |character: &char| ('\u{300}'..='\u{36f}').contains(character);
-    text.nfkd().filter(|character| !is_accent(character)).nfc().collect()
+    text.nfkd()
+        .filter(|character| !is_accent(character))
+        .nfc()
+        .collect()
 }
 
 /// Returns true if a letter belongs to a script that writes words without spaces between them.
@@ -130,7 +151,8 @@ pub(crate) fn is_ideograph(character: char) -> bool {
         && character.is_alphanumeric()
 }
 
-/// The parts of a run of letters and digits: `listPets` is `list` and `pets`, `IPv6` is `ipv` and `ipv6`.
+/// The parts of a run of letters and digits: `listPets` is `list` and `pets`, `IPv6` is `ipv` and
+/// `ipv6`.
 fn each_part(run: &str, writing: Writing, folded: &mut String, visit: &mut impl FnMut(&str)) {
     if run.is_empty() {
         return;
@@ -155,7 +177,9 @@ fn each_part(run: &str, writing: Writing, folded: &mut String, visit: &mut impl 
     let (mut start, mut parts) = (0, 1);
     while let Some((index, character)) = characters.next() {
         let is_start = before.is_some_and(|before| {
-            let next_is_lower = characters.peek().is_some_and(|(_, next)| next.is_lowercase());
+            let next_is_lower = characters
+                .peek()
+                .is_some_and(|(_, next)| next.is_lowercase());
             character.is_uppercase() && (!before.is_uppercase() || next_is_lower)
         });
         // A single letter at the start belongs to what follows: `OAuth`, `iOS`, `IPv6`.
@@ -222,7 +246,10 @@ mod tests {
         ] {
             assert_eq!(words(text, Writing::Prose), expected, "{text}");
         }
-        assert_eq!(words("createAPet/{petId}", Writing::Identifier), "create a pet pet id");
+        assert_eq!(
+            words("createAPet/{petId}", Writing::Identifier),
+            "create a pet pet id"
+        );
     }
 
     #[test]

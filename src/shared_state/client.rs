@@ -1,5 +1,5 @@
-//! The library that speaks to Redis and Valkey. It is named here alone, because a program may be built without it: then no connection
-//! is ever made.
+//! The library that speaks to Redis and Valkey. It is named here alone, because a program may be
+//! built without it: then no connection is ever made.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -54,14 +54,20 @@ pub(super) struct RedisConnection {
 
 /// A script of ours, which the server keeps under its digest.
 pub(super) struct RedisScript {
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "no script is sent"))]
+    #[cfg_attr(
+        not(feature = "redis"),
+        expect(dead_code, reason = "no script is sent")
+    )]
     code: &'static str,
     #[cfg(feature = "redis")]
     prepared: std::sync::OnceLock<redis::Script>,
 }
 
 /// A command or a script, and what it is about.
-#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "no command is sent"))]
+#[cfg_attr(
+    not(feature = "redis"),
+    expect(dead_code, reason = "no command is sent")
+)]
 pub(super) struct RedisCommand {
     called: Called,
     keys: Vec<String>,
@@ -69,7 +75,10 @@ pub(super) struct RedisCommand {
 }
 
 /// Command or script to call.
-#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "no command is sent"))]
+#[cfg_attr(
+    not(feature = "redis"),
+    expect(dead_code, reason = "no command is sent")
+)]
 enum Called {
     Command(&'static str),
     Script(&'static RedisScript),
@@ -132,7 +141,9 @@ impl RedisConnection {
     ) -> Result<(Self, ConnectionDriver), RedisProblem> {
         use secrecy::ExposeSecret as _;
 
-        let mut info = redis::RedisConnectionInfo::default().set_db(login.database).set_skip_set_lib_name();
+        let mut info = redis::RedisConnectionInfo::default()
+            .set_db(login.database)
+            .set_skip_set_lib_name();
         if let Some(user) = &login.user {
             info = info.set_username(user);
         }
@@ -141,7 +152,8 @@ impl RedisConnection {
         }
         // Each use has a time limit of its own.
         let config = redis::AsyncConnectionConfig::new().set_response_timeout(None);
-        let connected = redis::aio::MultiplexedConnection::new_with_config(&info, stream, config).await;
+        let connected =
+            redis::aio::MultiplexedConnection::new_with_config(&info, stream, config).await;
         let (client, driver) = connected.map_err(|error| problem_of(&error))?;
         Ok((Self { client }, Box::pin(driver)))
     }
@@ -150,7 +162,10 @@ impl RedisConnection {
     ///
     /// # Errors
     /// [`RedisProblem`]
-    pub(super) async fn run<T: RedisAnswer>(&self, command: &RedisCommand) -> Result<T, RedisProblem> {
+    pub(super) async fn run<T: RedisAnswer>(
+        &self,
+        command: &RedisCommand,
+    ) -> Result<T, RedisProblem> {
         let mut client = self.client.clone();
         let answered = match command.called {
             Called::Command(name) => {
@@ -159,7 +174,9 @@ impl RedisConnection {
                 sent.query_async(&mut client).await
             }
             Called::Script(script) => {
-                let prepared = script.prepared.get_or_init(|| redis::Script::new(script.code));
+                let prepared = script
+                    .prepared
+                    .get_or_init(|| redis::Script::new(script.code));
                 let mut invocation = prepared.prepare_invoke();
                 for key in &command.keys {
                     invocation.key(key);
@@ -188,7 +205,10 @@ impl RedisConnection {
 
     /// Cannot run, because there is no connection without the library.
     #[expect(clippy::unused_async, reason = "the other form of it waits")]
-    pub(super) async fn run<T: RedisAnswer>(&self, _command: &RedisCommand) -> Result<T, RedisProblem> {
+    pub(super) async fn run<T: RedisAnswer>(
+        &self,
+        _command: &RedisCommand,
+    ) -> Result<T, RedisProblem> {
         match self.client {}
     }
 }
@@ -197,12 +217,25 @@ impl RedisConnection {
 #[cfg(feature = "redis")]
 fn problem_of(error: &redis::RedisError) -> RedisProblem {
     match error.code().unwrap_or_default() {
-        "WRONGPASS" | "NOAUTH" => return RedisProblem::Refused("it refuses the password or user, or wants one".into()),
-        "NOPERM" => return RedisProblem::Refused(format!("the user lacks a right: {}", error.detail().unwrap_or_default())),
-        "MOVED" | "ASK" | "CROSSSLOT" | "CLUSTERDOWN" => {
-            return RedisProblem::Unavailable("it is a cluster, and only a single primary can be used".into());
+        "WRONGPASS" | "NOAUTH" => {
+            return RedisProblem::Refused("it refuses the password or user, or wants one".into());
         }
-        "READONLY" => return RedisProblem::Unavailable("it is a replica, which cannot be written; name the primary".into()),
+        "NOPERM" => {
+            return RedisProblem::Refused(format!(
+                "the user lacks a right: {}",
+                error.detail().unwrap_or_default()
+            ));
+        }
+        "MOVED" | "ASK" | "CROSSSLOT" | "CLUSTERDOWN" => {
+            return RedisProblem::Unavailable(
+                "it is a cluster, and only a single primary can be used".into(),
+            );
+        }
+        "READONLY" => {
+            return RedisProblem::Unavailable(
+                "it is a replica, which cannot be written; name the primary".into(),
+            );
+        }
         "OOM" => return RedisProblem::Unavailable("its memory is full".into()),
         "LOADING" => return RedisProblem::Unavailable("it is still reading its data".into()),
         _ => {}

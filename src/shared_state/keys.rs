@@ -1,4 +1,5 @@
-//! Keys for values that are kept outside the process: they encrypt values, and hash names so that others cannot guess them.
+//! Keys for values that are kept outside the process: they encrypt values, and hash names so that
+//! others cannot guess them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ const VERSION: u8 = 1;
 const KEY_BYTES: usize = 32;
 /// Bytes that say which key sealed a value.
 const ID_BYTES: usize = 4;
-/// Random bytes that give each value a key of its own: random nonces alone would limit how many values one key may seal
-/// (NIST SP 800-38D section 8.3).
+/// Random bytes that give each value a key of its own: random nonces alone would limit how many
+/// values one key may seal (NIST SP 800-38D section 8.3).
 const SALT_BYTES: usize = 16;
 /// Length of all parts before the encrypted text.
 const HEAD_BYTES: usize = 1 + ID_BYTES + SALT_BYTES + NONCE_LEN;
@@ -79,7 +80,11 @@ impl StateKey {
 /// Bytes for one purpose (RFC 5869 section 2.3).
 fn derive<const LENGTH: usize>(secret: &hkdf::Prk, purpose: &[&[u8]]) -> Option<[u8; LENGTH]> {
     let mut bytes = [0; LENGTH];
-    secret.expand(purpose, DerivedLength(LENGTH)).ok()?.fill(&mut bytes).ok()?;
+    secret
+        .expand(purpose, DerivedLength(LENGTH))
+        .ok()?
+        .fill(&mut bytes)
+        .ok()?;
     Some(bytes)
 }
 
@@ -89,7 +94,8 @@ impl StateKeys {
     /// # Errors
     /// The fault, as the end of a sentence about their source, without any of the text.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
-        const SEPARATORS: fn(char) -> bool = |character| character.is_whitespace() || character == ',';
+        const SEPARATORS: fn(char) -> bool =
+            |character| character.is_whitespace() || character == ',';
         let mut keys = Vec::new();
         for word in text.split(SEPARATORS).filter(|word| !word.is_empty()) {
             let bytes = read_key(word).ok_or(
@@ -98,7 +104,9 @@ impl StateKeys {
             keys.push(StateKey::new(&bytes).ok_or("holds a key that cannot be used")?);
         }
         let mut keys = keys.into_iter();
-        let first = keys.next().ok_or("holds no key; `openssl rand -hex 32` makes one")?;
+        let first = keys
+            .next()
+            .ok_or("holds no key; `openssl rand -hex 32` makes one")?;
         Ok(Self {
             first: Arc::new(first),
             others: keys.collect(),
@@ -119,7 +127,8 @@ impl StateKeys {
         std::iter::once(&*self.first).chain(self.others.iter())
     }
 
-    /// Encrypts a value that is kept under a name (AES-256-GCM); it can be opened under that name alone. `None` if there is no randomness.
+    /// Encrypts a value that is kept under a name (AES-256-GCM); it can be opened under that name
+    /// alone. `None` if there is no randomness.
     pub(crate) fn seal(&self, name: &str, value: &[u8]) -> Option<Vec<u8>> {
         let (mut salt, mut nonce) = ([0; SALT_BYTES], [0; NONCE_LEN]);
         getrandom::fill(&mut salt).ok()?;
@@ -127,7 +136,11 @@ impl StateKeys {
         let mut text = value.to_vec();
         let cipher = self.first.cipher(&salt)?;
         cipher
-            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), associated(name), &mut text)
+            .seal_in_place_append_tag(
+                Nonce::assume_unique_for_key(nonce),
+                associated(name),
+                &mut text,
+            )
             .ok()?;
         let mut sealed = Vec::with_capacity(HEAD_BYTES + text.len());
         sealed.push(VERSION);
@@ -147,14 +160,24 @@ impl StateKeys {
         if *version != VERSION {
             return Err(OpenError::Version);
         }
-        let (id, rest) = rest.split_first_chunk::<ID_BYTES>().ok_or(OpenError::Damaged)?;
-        let (salt, rest) = rest.split_first_chunk::<SALT_BYTES>().ok_or(OpenError::Damaged)?;
-        let (nonce, text) = rest.split_first_chunk::<NONCE_LEN>().ok_or(OpenError::Damaged)?;
+        let (id, rest) = rest
+            .split_first_chunk::<ID_BYTES>()
+            .ok_or(OpenError::Damaged)?;
+        let (salt, rest) = rest
+            .split_first_chunk::<SALT_BYTES>()
+            .ok_or(OpenError::Damaged)?;
+        let (nonce, text) = rest
+            .split_first_chunk::<NONCE_LEN>()
+            .ok_or(OpenError::Damaged)?;
         let key = self.all().find(|key| key.id == *id).ok_or(OpenError::Key)?;
         let mut text = text.to_vec();
         let cipher = key.cipher(salt).ok_or(OpenError::Damaged)?;
         let length = cipher
-            .open_in_place(Nonce::assume_unique_for_key(*nonce), associated(name), &mut text)
+            .open_in_place(
+                Nonce::assume_unique_for_key(*nonce),
+                associated(name),
+                &mut text,
+            )
             .map_err(|_| OpenError::Damaged)?
             .len();
         text.truncate(length);
@@ -170,11 +193,13 @@ impl StateKeys {
     /// A key for one purpose of each of the keys, the first of them first.
     pub(crate) fn derived_keys(&self, purpose: &str) -> Vec<[u8; KEY_BYTES]> {
         let keys = self.all();
-        keys.filter_map(|key| derive(&key.secret, &[b"key", purpose.as_bytes()])).collect()
+        keys.filter_map(|key| derive(&key.secret, &[b"key", purpose.as_bytes()]))
+            .collect()
     }
 }
 
-/// Returns the data that is authenticated with the value, so that a writer of the storage cannot move it to another name.
+/// Returns the data that is authenticated with the value, so that a writer of the storage cannot
+/// move it to another name.
 fn associated(name: &str) -> Aad<Vec<u8>> {
     let mut bytes = vec![VERSION];
     bytes.extend_from_slice(name.as_bytes());
@@ -225,7 +250,10 @@ mod tests {
             let mut changed = sealed.clone();
             changed[index] ^= 1;
             assert!(keys.open("tenant-a", &changed).is_err(), "byte {index}");
-            assert!(keys.open("tenant-a", &sealed[..index]).is_err(), "{index} bytes");
+            assert!(
+                keys.open("tenant-a", &sealed[..index]).is_err(),
+                "{index} bytes"
+            );
         }
         let mut newer = sealed.clone();
         newer[0] = VERSION + 1;

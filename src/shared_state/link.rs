@@ -1,5 +1,6 @@
-//! The connection to the server: made in the background and made again, used within a time limit, and left alone for a moment
-//! after several failures, so that a server that is slow or away costs calls almost nothing.
+//! The connection to the server: made in the background and made again, used within a time limit,
+//! and left alone for a moment after several failures, so that a server that is slow or away costs
+//! calls almost nothing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -128,7 +129,9 @@ impl RedisLink {
             Ok(Err(problem)) => self.0.failed(&problem, false),
             Err(_) => {
                 let milliseconds = limit.as_millis();
-                let problem = RedisProblem::Unavailable(format!("it did not answer within {milliseconds} ms"));
+                let problem = RedisProblem::Unavailable(format!(
+                    "it did not answer within {milliseconds} ms"
+                ));
                 self.0.failed(&problem, true);
             }
         }
@@ -157,7 +160,10 @@ impl RedisLink {
 }
 
 fn took_too_long() -> RedisProblem {
-    RedisProblem::Unavailable(format!("no connection could be made within {} s", CONNECT_TIMEOUT.as_secs()))
+    RedisProblem::Unavailable(format!(
+        "no connection could be made within {} s",
+        CONNECT_TIMEOUT.as_secs()
+    ))
 }
 
 fn count(purpose: StatePurpose) -> StateUnavailable {
@@ -181,7 +187,9 @@ impl LinkState {
     /// The connection; waits for one that is being made.
     async fn connection(&self) -> Result<RedisConnection, RedisProblem> {
         let mut status = self.status.subscribe();
-        let known = status.wait_for(|status| !matches!(status, LinkStatus::Connecting)).await;
+        let known = status
+            .wait_for(|status| !matches!(status, LinkStatus::Connecting))
+            .await;
         match known.as_deref() {
             Ok(LinkStatus::Connected { connection, .. }) => Ok(connection.clone()),
             Ok(LinkStatus::Down(problem)) => Err(problem.clone()),
@@ -229,7 +237,8 @@ async fn keep_connected(state: Weak<LinkState>) {
             Ok((connection, driver)) => {
                 pause = first;
                 let since = Instant::now();
-                link.status.send_replace(LinkStatus::Connected { connection, since });
+                link.status
+                    .send_replace(LinkStatus::Connected { connection, since });
                 tokio::select! {
                     () = driver => {}
                     () = link.abandon.notified() => {}

@@ -1,12 +1,16 @@
-//! State that the replicas of a server share in Redis or Valkey: limits, refresh tokens, answers to questions, and kept replies.
+//! State that the replicas of a server share in Redis or Valkey: limits, refresh tokens, answers to
+//! questions, and kept replies.
 //!
-//! Values are encrypted and names are keyed hashes, so that the server cannot read them. All keys begin with `openapi-mcp:{INSTANCE}:`;
-//! the braces would keep them together in a cluster, which is not supported.
+//! Values are encrypted and names are keyed hashes, so that the server cannot read them. All keys
+//! begin with `openapi-mcp:{INSTANCE}:`; the braces would keep them together in a cluster, which is
+//! not supported.
 //!
 //! # Adding something that replicas share
 //!
-//! - A file in `shared_state/` with its `RedisScript` (`shared_state/client.rs`), made of a `SharedState` (`shared_state/state.rs`).
-//! - A variant of `StatePurpose` in `shared_state/link.rs`, with its name in `SHARED_STATE_USES` in `observe/metrics/labels.rs`.
+//! - A file in `shared_state/` with its `RedisScript` (`shared_state/client.rs`), made of a
+//!   `SharedState` (`shared_state/state.rs`).
+//! - A variant of `StatePurpose` in `shared_state/link.rs`, with its name in `SHARED_STATE_USES` in
+//!   `observe/metrics/labels.rs`.
 //! - Each user of it decides what happens without the server, and documents it.
 
 mod client;

@@ -1,5 +1,5 @@
-//! A limit that holds for all replicas together, by the generic cell rate algorithm (ITU-T I.371). The server's clock counts, so
-//! that those of the replicas may differ.
+//! A limit that holds for all replicas together, by the generic cell rate algorithm (ITU-T I.371).
+//! The server's clock counts, so that those of the replicas may differ.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +8,10 @@ use super::client::RedisScript;
 use super::link::{StatePurpose, StateUnavailable};
 use super::state::SharedState;
 
-/// Takes a place if the wait for it is short enough. `KEYS[1]` holds the time at which all places taken so far are used up at the even
-/// rate. Arguments in microseconds: the interval, the burst, the longest wait, and the longest wait of all callers. Returns if a place was
-/// taken, and the wait for it.
+/// Takes a place if the wait for it is short enough. `KEYS[1]` holds the time at which all places
+/// taken so far are used up at the even rate. Arguments in microseconds: the interval, the burst,
+/// the longest wait, and the longest wait of all callers. Returns if a place was taken, and the
+/// wait for it.
 static TAKE_A_PLACE: RedisScript = RedisScript::new(
     r"
 local interval, burst, max_wait, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -55,10 +56,19 @@ impl std::fmt::Debug for SharedRate {
 }
 
 impl SharedRate {
-    /// A limit of one use in each interval, of which those of `burst` may come at once; the parts of `subject` say whose.
-    pub(crate) fn new(state: &Arc<SharedState>, subject: &[&[u8]], interval: Duration, burst: Duration) -> Self {
+    /// A limit of one use in each interval, of which those of `burst` may come at once; the parts
+    /// of `subject` say whose.
+    pub(crate) fn new(
+        state: &Arc<SharedState>,
+        subject: &[&[u8]],
+        interval: Duration,
+        burst: Duration,
+    ) -> Self {
         // A changed rate begins anew.
-        let nanoseconds = (interval.as_nanos().to_be_bytes(), burst.as_nanos().to_be_bytes());
+        let nanoseconds = (
+            interval.as_nanos().to_be_bytes(),
+            burst.as_nanos().to_be_bytes(),
+        );
         let subject = [subject, &[&nanoseconds.0, &nanoseconds.1]].concat();
         Self {
             state: Arc::clone(state),
@@ -72,7 +82,11 @@ impl SharedRate {
     ///
     /// # Errors
     /// [`StateUnavailable`] if the server does not answer in time.
-    pub(crate) async fn take(&self, max_wait: Duration, limit: Duration) -> Result<TakenPlace, StateUnavailable> {
+    pub(crate) async fn take(
+        &self,
+        max_wait: Duration,
+        limit: Duration,
+    ) -> Result<TakenPlace, StateUnavailable> {
         let mut invocation = TAKE_A_PLACE.key(&self.key);
         for duration in [self.interval, self.burst, max_wait, limit] {
             let microseconds = duration.as_micros().min(MAX_MICROSECONDS);

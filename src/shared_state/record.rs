@@ -1,8 +1,8 @@
-//! A value that exactly one replica renews at a time, and whose newest version must not be lost: a refresh token and the access token
-//! that came with it.
+//! A value that exactly one replica renews at a time, and whose newest version must not be lost: a
+//! refresh token and the access token that came with it.
 //!
-//! The value is a hash with a generation, which only grows, and with the replica that is about to renew it. The right to renew it is
-//! a lock with an owner, which ends by itself.
+//! The value is a hash with a generation, which only grows, and with the replica that is about to
+//! renew it. The right to renew it is a lock with an owner, which ends by itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,8 @@ const LOCK_LIFETIME: Duration = Duration::from_mins(1);
 /// Part of that which must be left when the renewal begins: more than the time limit of a renewal.
 const MIN_LOCK_LEFT: Duration = Duration::from_secs(50);
 
-/// Takes the lock, or keeps it if the owner has it already: an answer may have been lost. `KEYS`: lock. `ARGV`: owner, milliseconds.
+/// Takes the lock, or keeps it if the owner has it already: an answer may have been lost. `KEYS`:
+/// lock. `ARGV`: owner, milliseconds.
 static LOCK: RedisScript = RedisScript::new(
     r"
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) return 1 end
@@ -28,7 +29,8 @@ if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
 return 0
 ",
 );
-/// Notes that the holder of the lock is about to renew the value. `KEYS`: lock, value. `ARGV`: owner, milliseconds that must be left.
+/// Notes that the holder of the lock is about to renew the value. `KEYS`: lock, value. `ARGV`:
+/// owner, milliseconds that must be left.
 static BEGIN: RedisScript = RedisScript::new(
     r"
 if redis.call('GET', KEYS[1]) ~= ARGV[1] or redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then return 0 end
@@ -36,8 +38,8 @@ redis.call('HSET', KEYS[2], 'renewer', ARGV[1])
 return 1
 ",
 );
-/// Stores a value that is newer than what is there, without an end. `KEYS`: value. `ARGV`: owner, generation, value. Gives the newest
-/// generation.
+/// Stores a value that is newer than what is there, without an end. `KEYS`: value. `ARGV`: owner,
+/// generation, value. Gives the newest generation.
 static OFFER: RedisScript = RedisScript::new(
     r"
 local known = tonumber(redis.call('HGET', KEYS[1], 'generation') or -1)
@@ -95,7 +97,8 @@ impl std::fmt::Debug for SharedRecord {
 }
 
 impl SharedRecord {
-    /// Makes the record; one of the parts of `subject` is random, or the digest of a secret. `None` if there is no randomness.
+    /// Makes the record; one of the parts of `subject` is random, or the digest of a secret. `None`
+    /// if there is no randomness.
     pub(crate) fn new(state: &Arc<SharedState>, subject: &[&[u8]]) -> Option<Self> {
         let mut owner = [0; 16];
         getrandom::fill(&mut owner).ok()?;
@@ -108,23 +111,37 @@ impl SharedRecord {
         })
     }
 
-    /// Takes the right to renew the value; `None` if another replica has it. A process that has it does not request it a second time.
+    /// Takes the right to renew the value; `None` if another replica has it. A process that has it
+    /// does not request it a second time.
     pub(crate) async fn try_lock(&self) -> Result<Option<RecordLock>, StateUnavailable> {
         let lifetime = u64::try_from(LOCK_LIFETIME.as_millis()).unwrap_or(u64::MAX);
         let mut invocation = LOCK.key(&self.lock_key);
         invocation.arg(self.owner.as_str()).number(lifetime);
-        let locked: u8 = self.state.link.run(StatePurpose::Refresh, SHARED_TIMEOUT, &invocation).await?;
+        let locked: u8 = self
+            .state
+            .link
+            .run(StatePurpose::Refresh, SHARED_TIMEOUT, &invocation)
+            .await?;
         Ok((locked == 1).then_some(RecordLock(())))
     }
 
     /// The newest version.
     pub(crate) async fn read(&self) -> Result<FoundRecord, RecordError> {
         let mut command = RedisCommand::new("HMGET");
-        command.arg(self.key.as_str()).arg("generation").arg("value").arg("renewer");
-        let (generation, value, renewer): (Option<u64>, Option<Vec<u8>>, Option<String>) =
-            self.state.link.run(StatePurpose::Refresh, SHARED_TIMEOUT, &command).await?;
+        command
+            .arg(self.key.as_str())
+            .arg("generation")
+            .arg("value")
+            .arg("renewer");
+        let (generation, value, renewer): (Option<u64>, Option<Vec<u8>>, Option<String>) = self
+            .state
+            .link
+            .run(StatePurpose::Refresh, SHARED_TIMEOUT, &command)
+            .await?;
         let newest = match generation.zip(value) {
-            Some((generation, value)) => Some((generation, self.state.keys.open(&self.key, &value)?)),
+            Some((generation, value)) => {
+                Some((generation, self.state.keys.open(&self.key, &value)?))
+            }
             None => None,
         };
         Ok(FoundRecord {
@@ -137,31 +154,58 @@ impl SharedRecord {
     pub(crate) async fn begin_renewal(&self, _lock: &RecordLock) -> Result<bool, StateUnavailable> {
         let least = u64::try_from(MIN_LOCK_LEFT.as_millis()).unwrap_or(u64::MAX);
         let mut invocation = BEGIN.key(&self.lock_key);
-        invocation.key(&self.key).arg(self.owner.as_str()).number(least);
-        let begun: u8 = self.state.link.run(StatePurpose::Refresh, SHARED_TIMEOUT, &invocation).await?;
+        invocation
+            .key(&self.key)
+            .arg(self.owner.as_str())
+            .number(least);
+        let begun: u8 = self
+            .state
+            .link
+            .run(StatePurpose::Refresh, SHARED_TIMEOUT, &invocation)
+            .await?;
         Ok(begun == 1)
     }
 
-    /// Stores a version unless a newer one is there, and gives the newest generation. Who has a lock and stores has renewed.
-    pub(crate) async fn offer(&self, lock: Option<&RecordLock>, generation: u64, value: &[u8]) -> Result<u64, StateUnavailable> {
-        let sealed = self.state.keys.seal(&self.key, value).ok_or(StateUnavailable)?;
+    /// Stores a version unless a newer one is there, and gives the newest generation. Who has a
+    /// lock and stores has renewed.
+    pub(crate) async fn offer(
+        &self,
+        lock: Option<&RecordLock>,
+        generation: u64,
+        value: &[u8],
+    ) -> Result<u64, StateUnavailable> {
+        let sealed = self
+            .state
+            .keys
+            .seal(&self.key, value)
+            .ok_or(StateUnavailable)?;
         let mut invocation = OFFER.key(&self.key);
         let owner = lock.map(|_| self.owner.as_str()).unwrap_or_default();
         invocation.arg(owner).number(generation).arg(sealed);
-        self.state.link.run(StatePurpose::Refresh, SHARED_TIMEOUT, &invocation).await
+        self.state
+            .link
+            .run(StatePurpose::Refresh, SHARED_TIMEOUT, &invocation)
+            .await
     }
 
     /// Gives the right to renew back. If that fails, it ends by itself.
     pub(crate) async fn release(&self, _lock: RecordLock) {
         let mut invocation = RELEASE.key(&self.lock_key);
         invocation.key(&self.key).arg(self.owner.as_str());
-        let released: Result<u8, StateUnavailable> = self.state.link.run(StatePurpose::Refresh, SHARED_TIMEOUT, &invocation).await;
+        let released: Result<u8, StateUnavailable> = self
+            .state
+            .link
+            .run(StatePurpose::Refresh, SHARED_TIMEOUT, &invocation)
+            .await;
         if released.is_err() {
-            tracing::debug!("the lock of a refresh token could not be given back; it ends by itself");
+            tracing::debug!(
+                "the lock of a refresh token could not be given back; it ends by itself"
+            );
         }
     }
 
-    /// Returns the time for which the server has been connected without a break: before, it may have lost values.
+    /// Returns the time for which the server has been connected without a break: before, it may
+    /// have lost values.
     pub(crate) fn connected_for(&self) -> Duration {
         self.state.link.connected_for().unwrap_or_default()
     }

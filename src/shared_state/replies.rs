@@ -1,5 +1,5 @@
-//! Replies that replicas keep for each other. A generation is part of each name: what may change something raises it, and with that
-//! drops everything that was kept before.
+//! Replies that replicas keep for each other. A generation is part of each name: what may change
+//! something raises it, and with that drops everything that was kept before.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -19,8 +19,8 @@ const MAX_BYTES: usize = 1 << 20;
 /// Interval of tries to raise a generation.
 const RAISE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The generation of `KEYS[1]`, which begins at the server's time: if it was lost, no earlier one is repeated. `ARGV`: 1 to raise it, and
-/// its lifetime.
+/// The generation of `KEYS[1]`, which begins at the server's time: if it was lost, no earlier one
+/// is repeated. `ARGV`: 1 to raise it, and its lifetime.
 static GENERATION: RedisScript = RedisScript::new(
     r"
 local known = tonumber(redis.call('GET', KEYS[1]) or '') or 0
@@ -33,7 +33,8 @@ return string.format('%.0f', next)
 ",
 );
 /// A value and for how many milliseconds it is kept.
-static FIND: RedisScript = RedisScript::new(r"return {redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}");
+static FIND: RedisScript =
+    RedisScript::new(r"return {redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}");
 
 /// The replies of one API.
 #[derive(Clone)]
@@ -97,31 +98,45 @@ impl SharedReplies {
     }
 
     /// The reply of that generation.
-    pub(crate) async fn find(&self, generation: u64, key: &[u8]) -> Result<Option<KeptReply>, StateUnavailable> {
+    pub(crate) async fn find(
+        &self,
+        generation: u64,
+        key: &[u8],
+    ) -> Result<Option<KeptReply>, StateUnavailable> {
         let name = self.name(generation, key);
         let invocation = FIND.key(&name);
         let state = &self.0.state;
-        let found = state.link.run(StatePurpose::Cache, state.call_timeout, &invocation).await?;
+        let found = state
+            .link
+            .run(StatePurpose::Cache, state.call_timeout, &invocation)
+            .await?;
         let (Some(sealed), left): (Option<Vec<u8>>, i64) = found else {
             return Ok(None);
         };
         // What cannot be opened is of another version or another key, and counts as nothing.
         let value = self.0.state.keys.open(&name, &sealed).ok();
         let left = u64::try_from(left).ok().map(Duration::from_millis);
-        Ok(value.zip(left).map(|(value, left)| KeptReply { value, left }))
+        Ok(value
+            .zip(left)
+            .map(|(value, left)| KeptReply { value, left }))
     }
 
     /// Keeps a reply for that generation, unless it is too large. Returns at once.
     pub(crate) fn keep(&self, generation: u64, key: &[u8], value: &[u8], lifetime: Duration) {
         let name = self.name(generation, key);
-        let sealed = (value.len() <= MAX_BYTES).then(|| self.0.state.keys.seal(&name, value)).flatten();
+        let sealed = (value.len() <= MAX_BYTES)
+            .then(|| self.0.state.keys.seal(&name, value))
+            .flatten();
         let Some(sealed) = sealed else { return };
         let state = Arc::clone(&self.0.state);
         tokio::spawn(async move {
             let mut command = RedisCommand::new("SET");
             let milliseconds = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
             command.arg(name).arg(sealed).arg("PX").number(milliseconds);
-            let _: Result<(), _> = state.link.run(StatePurpose::Cache, state.call_timeout, &command).await;
+            let _: Result<(), _> = state
+                .link
+                .run(StatePurpose::Cache, state.call_timeout, &command)
+                .await;
         });
     }
 
@@ -135,7 +150,10 @@ impl RepliesState {
         let mut invocation = GENERATION.key(&self.key);
         let lifetime = u64::try_from(GENERATION_LIFETIME.as_millis()).unwrap_or(u64::MAX);
         invocation.number(raise.into()).number(lifetime);
-        self.state.link.run(StatePurpose::Cache, self.state.call_timeout, &invocation).await
+        self.state
+            .link
+            .run(StatePurpose::Cache, self.state.call_timeout, &invocation)
+            .await
     }
 
     /// Raises the generation. Until it has succeeded, no reply that was kept before is used.
@@ -148,11 +166,14 @@ impl RepliesState {
     }
 }
 
-/// Raises a generation as soon as the server answers: until then, other replicas use what may have changed.
+/// Raises a generation as soon as the server answers: until then, other replicas use what may have
+/// changed.
 async fn raise_later(replies: Weak<RepliesState>) {
     loop {
         tokio::time::sleep(RAISE_INTERVAL).await;
-        let Some(replies) = replies.upgrade() else { return };
+        let Some(replies) = replies.upgrade() else {
+            return;
+        };
         if !replies.is_behind.load(Ordering::Acquire) || replies.raise().await.is_ok() {
             replies.is_raised_later.store(false, Ordering::Release);
             return;

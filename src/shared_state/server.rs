@@ -23,7 +23,11 @@ pub(crate) struct RedisServer {
 
 impl fmt::Display for RedisServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.tls.is_some() { "rediss" } else { "redis" };
+        let scheme = if self.tls.is_some() {
+            "rediss"
+        } else {
+            "redis"
+        };
         if self.host.contains(':') {
             write!(f, "{scheme}://[{}]:{}", self.host, self.port)
         } else {
@@ -37,7 +41,9 @@ impl RedisServer {
     ///
     /// # Errors
     /// [`RedisProblem`]
-    pub(super) async fn connect(&self) -> Result<(RedisConnection, ConnectionDriver), RedisProblem> {
+    pub(super) async fn connect(
+        &self,
+    ) -> Result<(RedisConnection, ConnectionDriver), RedisProblem> {
         let connected = TcpStream::connect((self.host.as_str(), self.port)).await;
         let stream = connected.map_err(|error| RedisProblem::Unavailable(error.to_string()))?;
         // Each command is one write, which must not wait for the acknowledgement of the last one.
@@ -48,15 +54,27 @@ impl RedisServer {
         }
     }
 
-    async fn encrypt(&self, stream: TcpStream, tls: &Arc<ClientConfig>) -> Result<TlsStream<TcpStream>, RedisProblem> {
-        let name = ServerName::try_from(self.host.clone())
-            .map_err(|_| RedisProblem::Refused("its host is not a name that a certificate can have".into()))?;
-        TlsConnector::from(Arc::clone(tls)).connect(name, stream).await.map_err(|error| {
-            let refused = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-            match refused {
-                Some(rustls::Error::InvalidCertificate(why)) => RedisProblem::Refused(format!("its certificate is not accepted: {why}")),
-                _ => RedisProblem::Unavailable(format!("TLS could not be agreed on: {error}")),
-            }
-        })
+    async fn encrypt(
+        &self,
+        stream: TcpStream,
+        tls: &Arc<ClientConfig>,
+    ) -> Result<TlsStream<TcpStream>, RedisProblem> {
+        let name = ServerName::try_from(self.host.clone()).map_err(|_| {
+            RedisProblem::Refused("its host is not a name that a certificate can have".into())
+        })?;
+        TlsConnector::from(Arc::clone(tls))
+            .connect(name, stream)
+            .await
+            .map_err(|error| {
+                let refused = error
+                    .get_ref()
+                    .and_then(|inner| inner.downcast_ref::<rustls::Error>());
+                match refused {
+                    Some(rustls::Error::InvalidCertificate(why)) => {
+                        RedisProblem::Refused(format!("its certificate is not accepted: {why}"))
+                    }
+                    _ => RedisProblem::Unavailable(format!("TLS could not be agreed on: {error}")),
+                }
+            })
     }
 }

@@ -61,7 +61,8 @@ pub struct SharedApiState {
 }
 
 impl SharedApiState {
-    /// The state as one tenant of the API uses it. Neither names of APIs nor values of tenants hold a line break.
+    /// The state as one tenant of the API uses it. Neither names of APIs nor values of tenants hold
+    /// a line break.
     pub(crate) fn of_tenant(&self, value: &str) -> Self {
         Self {
             state: Arc::clone(&self.state),
@@ -80,7 +81,8 @@ impl SharedState {
     /// A state that connects when it is first used.
     ///
     /// # Errors
-    /// TLS or the keys cannot be used, or this program was built without what it takes; in a sentence.
+    /// TLS or the keys cannot be used, or this program was built without what it takes; in a
+    /// sentence.
     pub(crate) fn new(options: SharedStateOptions) -> Result<Self, String> {
         if cfg!(not(feature = "redis")) {
             return Err(WITHOUT_REDIS.into());
@@ -90,7 +92,10 @@ impl SharedState {
             .then(|| outbound::tls_of_other_protocols(options.authorities))
             .transpose()
             .map_err(|error| format!("TLS cannot be set up: {error}"))?;
-        let names = options.keys.hash_key("names").ok_or("the key of the state cannot be used")?;
+        let names = options
+            .keys
+            .hash_key("names")
+            .ok_or("the key of the state cannot be used")?;
         Ok(Self {
             link: RedisLink::new(RedisServer {
                 host: options.host,
@@ -109,8 +114,8 @@ impl SharedState {
         })
     }
 
-    /// Connects for the first time, and warns if the server may drop values. A server that cannot be reached is a warning: it may come
-    /// later.
+    /// Connects for the first time, and warns if the server may drop values. A server that cannot
+    /// be reached is a warning: it may come later.
     ///
     /// # Errors
     /// The server refuses the password, the user or us its certificate; in a sentence.
@@ -125,9 +130,13 @@ impl SharedState {
         };
         let checked = tokio::time::timeout(START_TIMEOUT, checked).await;
         self.link.keep();
-        let connection = match checked.unwrap_or_else(|_| Err(RedisProblem::Unavailable("it does not answer".into()))) {
+        let connection = match checked
+            .unwrap_or_else(|_| Err(RedisProblem::Unavailable("it does not answer".into())))
+        {
             Ok(connection) => connection,
-            Err(RedisProblem::Refused(why)) => return Err(format!("{server} cannot be used: {why}")),
+            Err(RedisProblem::Refused(why)) => {
+                return Err(format!("{server} cannot be used: {why}"));
+            }
             Err(RedisProblem::Unavailable(why)) => {
                 tracing::warn!(
                     "--shared-state: {server} cannot be used yet: {why}; until it answers, limits hold for each process alone and refresh tokens are not used"
@@ -138,8 +147,11 @@ impl SharedState {
         // The right to ask may be missing; the answer is then unknown.
         let mut command = RedisCommand::new("CONFIG");
         command.arg("GET").arg("maxmemory-policy");
-        let policy = tokio::time::timeout(SHARED_TIMEOUT, connection.run::<Vec<String>>(&command)).await;
-        let policy = policy.ok().and_then(|answer| answer.ok()?.into_iter().nth(1));
+        let policy =
+            tokio::time::timeout(SHARED_TIMEOUT, connection.run::<Vec<String>>(&command)).await;
+        let policy = policy
+            .ok()
+            .and_then(|answer| answer.ok()?.into_iter().nth(1));
         if let Some(policy) = policy.filter(|policy| policy.starts_with("allkeys")) {
             tracing::warn!(
                 "--shared-state: {server} drops any key when its memory is full (maxmemory-policy {policy}), refresh tokens included; set noeviction"
@@ -167,34 +179,46 @@ impl SharedState {
         self.keys.hash_key(purpose)
     }
 
-    /// Keys for one purpose that all replicas have; the first is the one to be used, and the others were.
+    /// Keys for one purpose that all replicas have; the first is the one to be used, and the others
+    /// were.
     pub(crate) fn derived_keys(&self, purpose: &str) -> Vec<[u8; 32]> {
         self.keys.derived_keys(purpose)
     }
 
-    /// Keeps a question for all replicas until it is answered. `lifetime` is how long an answer can come.
+    /// Keeps a question for all replicas until it is answered. `lifetime` is how long an answer can
+    /// come.
     ///
     /// # Errors
     /// [`StateUnavailable`]: no answer to it will count.
-    pub(crate) async fn keep_question(&self, question: &[u8], lifetime: Duration) -> Result<(), StateUnavailable> {
+    pub(crate) async fn keep_question(
+        &self,
+        question: &[u8],
+        lifetime: Duration,
+    ) -> Result<(), StateUnavailable> {
         let mut command = RedisCommand::new("SET");
         // Clocks of replicas may differ a little.
         let milliseconds = (2 * lifetime).as_millis();
         command.arg(self.question_key(question)).number(1).arg("PX");
         command.number(u64::try_from(milliseconds).unwrap_or(u64::MAX));
-        let _: Option<String> = self.link.run(StatePurpose::Confirm, SHARED_TIMEOUT, &command).await?;
+        let _: Option<String> = self
+            .link
+            .run(StatePurpose::Confirm, SHARED_TIMEOUT, &command)
+            .await?;
         Ok(())
     }
 
-    /// Accepts the answer to a question for all replicas; `false` if the question is not there, because it was answered or because the
-    /// server has lost it.
+    /// Accepts the answer to a question for all replicas; `false` if the question is not there,
+    /// because it was answered or because the server has lost it.
     ///
     /// # Errors
     /// [`StateUnavailable`]: whether the question is there, is not known.
     pub(crate) async fn accept_answer(&self, question: &[u8]) -> Result<bool, StateUnavailable> {
         let mut command = RedisCommand::new("DEL");
         command.arg(self.question_key(question));
-        let deleted: u64 = self.link.run(StatePurpose::Confirm, SHARED_TIMEOUT, &command).await?;
+        let deleted: u64 = self
+            .link
+            .run(StatePurpose::Confirm, SHARED_TIMEOUT, &command)
+            .await?;
         Ok(deleted > 0)
     }
 
@@ -212,14 +236,18 @@ impl SharedState {
         self.key(kind, tag.as_ref())
     }
 
-    /// A key with a hash that does not depend on the state key, so that replicas agree while that is being replaced: for parts of
-    /// which one is random.
+    /// A key with a hash that does not depend on the state key, so that replicas agree while that
+    /// is being replaced: for parts of which one is random.
     pub(super) fn digest_key(&self, kind: &str, parts: &[&[u8]]) -> String {
         self.key(kind, &Sha256::digest(joined(parts)))
     }
 
     fn key(&self, kind: &str, hash: &[u8]) -> String {
-        format!("{}{kind}:{}", self.prefix(), hex(hash.get(..NAME_BYTES).unwrap_or_default()))
+        format!(
+            "{}{kind}:{}",
+            self.prefix(),
+            hex(hash.get(..NAME_BYTES).unwrap_or_default())
+        )
     }
 }
 

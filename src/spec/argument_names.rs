@@ -7,17 +7,26 @@ use sha2::{Digest, Sha256};
 /// The longest property key that every client accepts.
 const MAX_ARGUMENT_NAME: usize = 64;
 
-/// Returns `name` as a key that matches `^[a-zA-Z0-9_.-]{1,64}$`: unchanged if it matches already, else with every run of other characters
-/// as one underscore (none at the ends), and cut with a stable hash if it is too long.
+/// Returns `name` as a key that matches `^[a-zA-Z0-9_.-]{1,64}$`: unchanged if it matches already,
+/// else with every run of other characters as one underscore (none at the ends), and cut with a
+/// stable hash if it is too long.
 #[must_use]
 pub fn sanitize_argument_name(name: &str) -> String {
     if is_legal(name) {
         return name.to_owned();
     }
     let legal = |character: char| u8::try_from(character).is_ok_and(is_key_byte);
-    let words: Vec<&str> = name.split(|character| !legal(character)).filter(|word| !word.is_empty()).collect();
-    let key = if words.is_empty() { "argument".to_owned() } else { words.join("_") };
-    // A name that lost everything but a shared stand-in would clash with its like; the hash distinguishes them.
+    let words: Vec<&str> = name
+        .split(|character| !legal(character))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let key = if words.is_empty() {
+        "argument".to_owned()
+    } else {
+        words.join("_")
+    };
+    // A name that lost everything but a shared stand-in would clash with its like; the hash
+    // distinguishes them.
     if words.is_empty() || key.len() > MAX_ARGUMENT_NAME {
         shorten_with_hash(&key, name, MAX_ARGUMENT_NAME)
     } else {
@@ -25,7 +34,8 @@ pub fn sanitize_argument_name(name: &str) -> String {
     }
 }
 
-/// The words for punctuation that distinguishes names: `DateSent<` is `DateSent_lt`. The longest come first.
+/// The words for punctuation that distinguishes names: `DateSent<` is `DateSent_lt`. The longest
+/// come first.
 const SPELLED: [(&str, &str); 18] = [
     ("<=", "lte"),
     (">=", "gte"),
@@ -47,7 +57,8 @@ const SPELLED: [(&str, &str); 18] = [
     ("%", "percent"),
 ];
 
-/// `name` as a legal key in which punctuation is written as words, for names that differ in nothing else.
+/// `name` as a legal key in which punctuation is written as words, for names that differ in nothing
+/// else.
 #[must_use]
 pub(crate) fn spell_argument_name(name: &str) -> String {
     let mut spelled = String::with_capacity(name.len() + 8);
@@ -67,11 +78,13 @@ pub(crate) fn spell_argument_name(name: &str) -> String {
     sanitize_argument_name(&spelled)
 }
 
-/// Returns true if `key` does not show the name of the parameter: letters or comparisons of its `name` are gone, or the key had to give way
-/// to a parameter of nearly the same name.
+/// Returns true if `key` does not show the name of the parameter: letters or comparisons of its
+/// `name` are gone, or the key had to give way to a parameter of nearly the same name.
 #[must_use]
 pub(crate) fn loses_information(name: &str, key: &str) -> bool {
-    let is_lost = |character: char| (character.is_alphanumeric() && !character.is_ascii()) || "<>=!~".contains(character);
+    let is_lost = |character: char| {
+        (character.is_alphanumeric() && !character.is_ascii()) || "<>=!~".contains(character)
+    };
     !is_legal(name) && (name.contains(is_lost) || key != sanitize_argument_name(name))
 }
 
@@ -85,7 +98,8 @@ fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
 }
 
-/// The first characters of `text` and a hash of `whole`, together at most `max_bytes` bytes. `text` is ASCII.
+/// The first characters of `text` and a hash of `whole`, together at most `max_bytes` bytes. `text`
+/// is ASCII.
 #[must_use]
 pub(crate) fn shorten_with_hash(text: &str, whole: &str, max_bytes: usize) -> String {
     let tail = hash(whole);
@@ -98,16 +112,17 @@ pub(crate) fn shorten_with_hash(text: &str, whole: &str, max_bytes: usize) -> St
 #[must_use]
 pub(crate) fn hash(text: &str) -> String {
     use std::fmt::Write as _;
-    Sha256::digest(text.as_bytes())
-        .iter()
-        .take(3)
-        .fold(String::with_capacity(6), |mut hex, byte| {
+    Sha256::digest(text.as_bytes()).iter().take(3).fold(
+        String::with_capacity(6),
+        |mut hex, byte| {
             let _ = write!(hex, "{byte:02x}");
             hex
-        })
+        },
+    )
 }
 
-/// `key`, or the first of `key_suffix`, `key_suffix_2`, … that `taken` does not hold; the answer is taken then.
+/// `key`, or the first of `key_suffix`, `key_suffix_2`, … that `taken` does not hold; the answer is
+/// taken then.
 pub(crate) fn claim(taken: &mut HashSet<String>, key: &str, suffix: &str) -> String {
     let candidates = std::iter::once(key.to_owned())
         .chain(std::iter::once_with(|| format!("{key}_{suffix}")))
@@ -144,7 +159,10 @@ mod tests {
         ] {
             assert_eq!(sanitize_argument_name(name), expected);
         }
-        assert_ne!(sanitize_argument_name("日本"), sanitize_argument_name("中国"));
+        assert_ne!(
+            sanitize_argument_name("日本"),
+            sanitize_argument_name("中国")
+        );
     }
 
     #[test]

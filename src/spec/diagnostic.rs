@@ -12,7 +12,8 @@ use super::span::Span;
 pub enum Severity {
     /// Information; nothing is lost, and nothing is read differently.
     Note,
-    /// Part of the document was read differently from how it is written; every operation is still there.
+    /// Part of the document was read differently from how it is written; every operation is still
+    /// there.
     Warning,
     /// An operation is not served.
     Error,
@@ -25,7 +26,8 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// Location as a JSON Pointer fragment (`#/paths/~1pets/get`).
     pub pointer: String,
-    /// Span of the value itself, if it is known; [`super::Document::locate`] returns its line and column.
+    /// Span of the value itself, if it is known; [`super::Document::locate`] returns its line and
+    /// column.
     pub span: Option<Span>,
     /// The fault and its effect; lower case, no final period.
     pub message: String,

@@ -35,13 +35,23 @@ impl LongRunning {
                 .iter()
                 .any(|key| memchr::memmem::find(text, key.as_bytes()).is_some())
         });
-        let declared = responses.filter(|_| is_mentioned).and_then(Node::object).unwrap_or_default();
+        let declared = responses
+            .filter(|_| is_mentioned)
+            .and_then(Node::object)
+            .unwrap_or_default();
         let is_long = operation.boolean("x-ms-long-running-operation") == Some(true);
         Self {
-            is_accepted: declared.iter().any(|(status, _)| matches!(status, "202" | "2XX" | "2xx")),
+            is_accepted: declared
+                .iter()
+                .any(|(status, _)| matches!(status, "202" | "2XX" | "2xx")),
             extension: is_long.then(|| {
-                let options = operation.get("x-ms-long-running-operation-options").and_then(Node::object);
-                match options.and_then(|options| options.text("final-state-via")).as_deref() {
+                let options = operation
+                    .get("x-ms-long-running-operation-options")
+                    .and_then(Node::object);
+                match options
+                    .and_then(|options| options.text("final-state-via"))
+                    .as_deref()
+                {
                     Some("azure-async-operation" | "operation-location") => FinalState::Status,
                     Some("location") => FinalState::Location,
                     Some("original-uri") => FinalState::Original,

@@ -27,7 +27,10 @@ pub enum MediaKind {
 #[must_use]
 pub(crate) fn essence(media_type: &str) -> Cow<'_, str> {
     // What almost every reply has.
-    if let "application/json" | "application/json; charset=utf-8" | "application/json;charset=utf-8" = media_type {
+    if let "application/json"
+    | "application/json; charset=utf-8"
+    | "application/json;charset=utf-8" = media_type
+    {
         return Cow::Borrowed("application/json");
     }
     // Almost every other type is written so already, without parameters.
@@ -37,16 +40,24 @@ pub(crate) fn essence(media_type: &str) -> Cow<'_, str> {
     {
         return Cow::Borrowed(media_type);
     }
-    Cow::Owned(pieces(media_type).next().unwrap_or_default().to_ascii_lowercase())
+    Cow::Owned(
+        pieces(media_type)
+            .next()
+            .unwrap_or_default()
+            .to_ascii_lowercase(),
+    )
 }
 
-/// The value of the first parameter with that name, out of its quotes; parameter names have no case.
+/// The value of the first parameter with that name, out of its quotes; parameter names have no
+/// case.
 #[must_use]
 pub(crate) fn parameter<'m>(media_type: &'m str, name: &str) -> Option<Cow<'m, str>> {
     if !media_type.contains(';') {
         return None;
     }
-    let mut parameters = pieces(media_type).skip(1).filter_map(|piece| piece.split_once('='));
+    let mut parameters = pieces(media_type)
+        .skip(1)
+        .filter_map(|piece| piece.split_once('='));
     let (_, value) = parameters.find(|(other, _)| other.trim().eq_ignore_ascii_case(name))?;
     let value = value.trim();
     let Some(quoted) = value.strip_prefix('"') else {
@@ -64,7 +75,8 @@ pub(crate) fn parameter<'m>(media_type: &'m str, name: &str) -> Option<Cow<'m, s
     Some(Cow::Owned(unescaped.collect()))
 }
 
-/// The type and its parameters as they are written: what semicolons outside of quoted strings separate, trimmed.
+/// The type and its parameters as they are written: what semicolons outside of quoted strings
+/// separate, trimmed.
 pub(crate) fn pieces(media_type: &str) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     let pieces = media_type.split(move |character| {
@@ -98,8 +110,8 @@ impl MediaKind {
         }
     }
 
-    /// The kind of a sequential media type (OAS 3.2 "Sequential Media Types") that is made of JSON texts, which
-    /// [`MediaKind::of`] takes for bytes, because it asks for one value.
+    /// The kind of a sequential media type (OAS 3.2 "Sequential Media Types") that is made of JSON
+    /// texts, which [`MediaKind::of`] takes for bytes, because it asks for one value.
     #[must_use]
     pub(crate) fn of_sequence(media_type: &str) -> Option<Self> {
         match &*essence(media_type) {
@@ -109,21 +121,26 @@ impl MediaKind {
             | "application/x-jsonlines"
             | "application/x-ndjson"
             | "application/ndjson" => Some(Self::Lines),
-            other if other == "application/json-seq" || other.ends_with("+json-seq") => Some(Self::Sequence),
+            other if other == "application/json-seq" || other.ends_with("+json-seq") => {
+                Some(Self::Sequence)
+            }
             _ => None,
         }
     }
 }
 
-/// Returns true if bytes of that type are text. Some of these types are sent as bytes all the same, because the caller may give a file
-/// ([`MediaKind::Binary`]).
+/// Returns true if bytes of that type are text. Some of these types are sent as bytes all the same,
+/// because the caller may give a file ([`MediaKind::Binary`]).
 #[must_use]
 pub(crate) fn is_textual(media_type: &str) -> bool {
     match MediaKind::of(media_type) {
         MediaKind::Text | MediaKind::Xml | MediaKind::Form => true,
         _ => matches!(
             &*essence(media_type),
-            "application/javascript" | "application/graphql" | "application/toml" | "application/sql"
+            "application/javascript"
+                | "application/graphql"
+                | "application/toml"
+                | "application/sql"
         ),
     }
 }
@@ -168,12 +185,19 @@ mod tests {
         for (media_type, expected) in [
             ("text/plain; charset=utf-8", Some("utf-8")),
             ("text/plain;a=b ; CHARSET = \"utf-8\"", Some("utf-8")),
-            (r#"text/plain; a="; charset=no"; charset="x\"y;z""#, Some("x\"y;z")),
+            (
+                r#"text/plain; a="; charset=no"; charset="x\"y;z""#,
+                Some("x\"y;z"),
+            ),
             ("text/plain; charsets=utf-8", None),
             ("charset=utf-8", None),
             ("", None),
         ] {
-            assert_eq!(parameter(media_type, "charset").as_deref(), expected, "{media_type}");
+            assert_eq!(
+                parameter(media_type, "charset").as_deref(),
+                expected,
+                "{media_type}"
+            );
         }
     }
 }

@@ -1,13 +1,17 @@
-//! Splits the text of a JSON object or array at its own commas. The text was checked to be JSON before, so that what is inside of a
-//! member is passed over by its quotes and brackets alone, eight bytes at a time, and not read as JSON once more.
+//! Splits the text of a JSON object or array at its own commas. The text was checked to be JSON
+//! before, so that what is inside of a member is passed over by its quotes and brackets alone,
+//! eight bytes at a time, and not read as JSON once more.
 
 use std::borrow::Cow;
 
 use crate::json::RESERVED_KEYS;
 
-/// Applies `member` to the members of an object, given as slices of its text, in order; `None` if only a complete parser can split the
-/// text.
-pub(super) fn split_object<'t, T>(text: &'t str, member: impl Fn(Cow<'t, str>, &'t str) -> T) -> Option<Vec<T>> {
+/// Applies `member` to the members of an object, given as slices of its text, in order; `None` if
+/// only a complete parser can split the text.
+pub(super) fn split_object<'t, T>(
+    text: &'t str,
+    member: impl Fn(Cow<'t, str>, &'t str) -> T,
+) -> Option<Vec<T>> {
     let mut splitter = Splitter { text, at: 0 };
     let mut members = Vec::with_capacity(8);
     splitter.pass(b'{')?;
@@ -135,7 +139,10 @@ impl<'t> Splitter<'t> {
             b'{' | b'[' => bracket_end(bytes, start)?,
             _ => scalar_end(bytes, start),
         };
-        let value = self.text.get(start..self.at).filter(|value| !value.is_empty())?;
+        let value = self
+            .text
+            .get(start..self.at)
+            .filter(|value| !value.is_empty())?;
         self.skip_space();
         Some(value)
     }
@@ -182,8 +189,8 @@ pub(crate) fn scalar_end(bytes: &[u8], start: usize) -> usize {
     start + rest.iter().position(ends).unwrap_or(rest.len())
 }
 
-/// Returns the index of the next of `"{}[]`. Looks at eight bytes at once by the arithmetic that finds a zero byte in a word (Anderson,
-/// "Bit Twiddling Hacks"), whose lowest hit is exact.
+/// Returns the index of the next of `"{}[]`. Looks at eight bytes at once by the arithmetic that
+/// finds a zero byte in a word (Anderson, "Bit Twiddling Hacks"), whose lowest hit is exact.
 fn next_bracket_or_quote(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
@@ -193,14 +200,17 @@ fn next_bracket_or_quote(bytes: &[u8]) -> Option<usize> {
         let word = u64::from_le_bytes(*chunk);
         // Brackets and braces differ in one bit.
         let folded = word | (ONES * 0x20);
-        let found =
-            zeros(word ^ (ONES * u64::from(b'"'))) | zeros(folded ^ (ONES * u64::from(b'{'))) | zeros(folded ^ (ONES * u64::from(b'}')));
+        let found = zeros(word ^ (ONES * u64::from(b'"')))
+            | zeros(folded ^ (ONES * u64::from(b'{')))
+            | zeros(folded ^ (ONES * u64::from(b'}')));
         if found != 0 {
             return Some(index * 8 + (found.trailing_zeros() / 8) as usize);
         }
     }
     let is_found = |byte: &u8| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']');
-    rest.iter().position(is_found).map(|at| chunks.len() * 8 + at)
+    rest.iter()
+        .position(is_found)
+        .map(|at| chunks.len() * 8 + at)
 }
 
 #[cfg(test)]

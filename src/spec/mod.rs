@@ -1,5 +1,5 @@
-//! The API as its document describes it: operations, parameters, bodies, servers and schemas. It does not depend on MCP, tools or the
-//! sending of requests.
+//! The API as its document describes it: operations, parameters, bodies, servers and schemas. It
+//! does not depend on MCP, tools or the sending of requests.
 
 pub(crate) mod argument_names;
 pub(crate) mod diagnostic;

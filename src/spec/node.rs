@@ -1,7 +1,8 @@
 //! A JSON value inside a document's text, read only as deep as it is asked for.
 //!
-//! The text was checked to be JSON once, when the document was loaded; from there on a value is a slice of it, with its
-//! offset. Opening an object costs one scan of that object and no copy; what is never opened costs nothing.
+//! The text was checked to be JSON once, when the document was loaded; from there on a value is a
+//! slice of it, with its offset. Opening an object costs one scan of that object and no copy; what
+//! is never opened costs nothing.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -32,11 +33,13 @@ pub struct Object<'a> {
     members: Vec<(Cow<'a, str>, Node<'a>)>,
 }
 
-/// The members of an object that are objects themselves, opened; `None` for a member that is not one.
+/// The members of an object that are objects themselves, opened; `None` for a member that is not
+/// one.
 pub(crate) type Objects<'a> = Vec<(Cow<'a, str>, Option<Object<'a>>)>;
 
 impl<'a> Node<'a> {
-    /// Makes a node of the value that `text` spells. The text must be one JSON value; every reader here answers `None` if it is not.
+    /// Makes a node of the value that `text` spells. The text must be one JSON value; every reader
+    /// here answers `None` if it is not.
     #[must_use]
     pub fn new(text: &'a str) -> Self {
         Self::in_file(0, text)
@@ -45,7 +48,12 @@ impl<'a> Node<'a> {
     /// Makes a node, like [`Node::new`], of the whole text of the file with that number.
     #[must_use]
     pub(crate) fn in_file(file: u32, text: &'a str) -> Self {
-        Self { text, file, start: 0 }.trimmed()
+        Self {
+            text,
+            file,
+            start: 0,
+        }
+        .trimmed()
     }
 
     /// The value at `span` of `text`, which is the whole text of the file that the span names.
@@ -74,7 +82,9 @@ impl<'a> Node<'a> {
         let text = self.text.trim_start();
         Self {
             text,
-            start: self.start.saturating_add(offset_in_file(self.text.len() - text.len())),
+            start: self
+                .start
+                .saturating_add(offset_in_file(self.text.len() - text.len())),
             ..self
         }
     }
@@ -107,7 +117,8 @@ impl<'a> Node<'a> {
         read_node(self, Slices { around: self }).ok().flatten()
     }
 
-    /// Returns the first member of that name. The text after it is not read, so a repeated member is not seen.
+    /// Returns the first member of that name. The text after it is not read, so a repeated member
+    /// is not seen.
     pub(crate) fn first_member(self, name: &str) -> Option<Node<'a>> {
         match find_member(self.text, name) {
             Ok(found) => found.map(|text| self.inner(text)),
@@ -125,10 +136,16 @@ impl<'a> Node<'a> {
             return Some(items);
         }
         let items: Vec<&'a RawValue> = serde_json::from_str(self.text).ok()?;
-        Some(items.into_iter().map(|item| self.inner(item.get())).collect())
+        Some(
+            items
+                .into_iter()
+                .map(|item| self.inner(item.get()))
+                .collect(),
+        )
     }
 
-    /// Returns the items one after the other, without a list of them, or `None` if the value is not an array.
+    /// Returns the items one after the other, without a list of them, or `None` if the value is not
+    /// an array.
     pub(crate) fn items(self) -> Option<impl Iterator<Item = Node<'a>>> {
         Some(array_items(self.text)?.map(move |item| self.inner(item)))
     }
@@ -137,7 +154,9 @@ impl<'a> Node<'a> {
     #[must_use]
     pub fn strings(self) -> Vec<String> {
         let items = self.array().unwrap_or_default().into_iter();
-        items.filter_map(|item| Some(item.string()?.into_owned())).collect()
+        items
+            .filter_map(|item| Some(item.string()?.into_owned()))
+            .collect()
     }
 
     /// Returns the string, or `None` if the value is not a string.
@@ -146,7 +165,9 @@ impl<'a> Node<'a> {
         if !self.text.starts_with('"') {
             return None;
         }
-        serde_json::from_str::<Text<'a>>(self.text).ok().map(|text| text.0)
+        serde_json::from_str::<Text<'a>>(self.text)
+            .ok()
+            .map(|text| text.0)
     }
 
     /// The boolean; documents also write it as a string (`"true"`), which is what they mean.
@@ -159,7 +180,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A string, or the text of a number or boolean: some documents write `version: 3.0` or `default: true` unquoted.
+    /// A string, or the text of a number or boolean: some documents write `version: 3.0` or
+    /// `default: true` unquoted.
     #[must_use]
     pub fn scalar(self) -> Option<Cow<'a, str>> {
         match self.text.as_bytes().first() {
@@ -169,7 +191,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns the whole value as a tree, or `None` if it nests deeper than `serde_json` follows (128 levels).
+    /// Returns the whole value as a tree, or `None` if it nests deeper than `serde_json` follows
+    /// (128 levels).
     #[must_use]
     pub fn value(self) -> Option<Value> {
         crate::json::parse_text(self.text).ok()
@@ -177,10 +200,15 @@ impl<'a> Node<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// The value of `key`; of a key written twice the last one counts, as in every JSON parser users know.
+    /// The value of `key`; of a key written twice the last one counts, as in every JSON parser
+    /// users know.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Node<'a>> {
-        self.members.iter().rev().find(|(name, _)| name == key).map(|(_, node)| *node)
+        self.members
+            .iter()
+            .rev()
+            .find(|(name, _)| name == key)
+            .map(|(_, node)| *node)
     }
 
     /// The string under `key`, owned.
@@ -205,9 +233,14 @@ impl<'a> Object<'a> {
         Self { members }
     }
 
-    /// Returns the object as a value, with both of its braces, in the value that holds it; nothing if it is empty.
+    /// Returns the object as a value, with both of its braces, in the value that holds it; nothing
+    /// if it is empty.
     pub(super) fn place_in(&self, around: Node<'a>) -> Option<Node<'a>> {
-        let offset = |place: u32| place.checked_sub(around.start).map(|offset| offset as usize);
+        let offset = |place: u32| {
+            place
+                .checked_sub(around.start)
+                .map(|offset| offset as usize)
+        };
         let first = offset(self.members.first()?.1.start)?;
         let last = offset(self.members.last()?.1.span().end)?;
         let start = around.text.get(..first)?.rfind('{')?;
@@ -240,17 +273,28 @@ fn offset_in_file(offset: usize) -> u32 {
 /// An error with line and column if the text is not one JSON value.
 pub(crate) fn open_object(text: &str) -> Result<Option<Object<'_>>, serde_json::Error> {
     // Not trimmed, so that an error names line and column of the whole text.
-    let root = Node { text, file: 0, start: 0 };
+    let root = Node {
+        text,
+        file: 0,
+        start: 0,
+    };
     read_node(root, Slices { around: root })
 }
 
-/// Opens a whole JSON text as [`open_object`] does, and the member `components` two levels deeper in the same scan.
+/// Opens a whole JSON text as [`open_object`] does, and the member `components` two levels deeper
+/// in the same scan.
 ///
 /// # Errors
 /// As [`open_object`].
-pub(crate) fn open_with_components(text: &str) -> Result<Option<(Object<'_>, Objects<'_>)>, serde_json::Error> {
+pub(crate) fn open_with_components(
+    text: &str,
+) -> Result<Option<(Object<'_>, Objects<'_>)>, serde_json::Error> {
     // Not trimmed, so that an error names line and column of the whole text.
-    let root = Node { text, file: 0, start: 0 };
+    let root = Node {
+        text,
+        file: 0,
+        start: 0,
+    };
     read_node(
         root,
         Nested {
@@ -260,7 +304,8 @@ pub(crate) fn open_with_components(text: &str) -> Result<Option<(Object<'_>, Obj
     )
 }
 
-/// An object whose members are slices, but for the objects inside of one of them: those of `components` at the root.
+/// An object whose members are slices, but for the objects inside of one of them: those of
+/// `components` at the root.
 struct Nested<'a> {
     around: Node<'a>,
     is_root: bool,
@@ -269,7 +314,11 @@ struct Nested<'a> {
 impl<'de> OpenValue<'de> for Nested<'de> {
     type Opened = (Object<'de>, Objects<'de>);
 
-    fn open<A: MapAccess<'de>>(self, mut next: Option<Text<'de>>, mut map: A) -> Result<Self::Opened, A::Error> {
+    fn open<A: MapAccess<'de>>(
+        self,
+        mut next: Option<Text<'de>>,
+        mut map: A,
+    ) -> Result<Self::Opened, A::Error> {
         let (mut members, mut inner) = (Vec::with_capacity(8), Vec::new());
         while let Some(key) = next {
             if self.is_root && key.0 == "components" {
@@ -285,7 +334,12 @@ impl<'de> OpenValue<'de> for Nested<'de> {
                 let raw: &'de RawValue = map.next_value()?;
                 members.push((key.0, self.around.inner(raw.get())));
             } else {
-                inner.push((key.0, map.next_value_seed(Any(Slices { around: self.around }))?));
+                inner.push((
+                    key.0,
+                    map.next_value_seed(Any(Slices {
+                        around: self.around,
+                    }))?,
+                ));
             }
             next = map.next_key()?;
         }
@@ -318,7 +372,11 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Text<'a> {
 /// Deserialization of an object from its first key on.
 pub(super) trait OpenValue<'de> {
     type Opened;
-    fn open<A: MapAccess<'de>>(self, first: Option<Text<'de>>, map: A) -> Result<Self::Opened, A::Error>;
+    fn open<A: MapAccess<'de>>(
+        self,
+        first: Option<Text<'de>>,
+        map: A,
+    ) -> Result<Self::Opened, A::Error>;
 }
 
 /// All members as slices.
@@ -330,7 +388,11 @@ pub(super) struct Slices<'a> {
 impl<'de> OpenValue<'de> for Slices<'de> {
     type Opened = Object<'de>;
 
-    fn open<A: MapAccess<'de>>(self, mut next: Option<Text<'de>>, mut map: A) -> Result<Self::Opened, A::Error> {
+    fn open<A: MapAccess<'de>>(
+        self,
+        mut next: Option<Text<'de>>,
+        mut map: A,
+    ) -> Result<Self::Opened, A::Error> {
         let mut members = Vec::with_capacity(8);
         while let Some(key) = next {
             let raw: &'de RawValue = map.next_value()?;
@@ -345,7 +407,10 @@ impl<'de> OpenValue<'de> for Slices<'de> {
 pub(super) struct Any<O>(pub(super) O);
 
 /// Reads a whole value.
-fn read_node<'a, O: OpenValue<'a>>(node: Node<'a>, open: O) -> Result<Option<O::Opened>, serde_json::Error> {
+fn read_node<'a, O: OpenValue<'a>>(
+    node: Node<'a>,
+    open: O,
+) -> Result<Option<O::Opened>, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(node.text);
     let opened = Any(open).deserialize(&mut deserializer)?;
     deserializer.end()?;
@@ -354,7 +419,10 @@ fn read_node<'a, O: OpenValue<'a>>(node: Node<'a>, open: O) -> Result<Option<O::
 
 impl<'de, O: OpenValue<'de>> DeserializeSeed<'de> for Any<O> {
     type Value = Option<O::Opened>;
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+    fn deserialize<D: serde::Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
@@ -406,12 +474,22 @@ mod tests {
 
     #[test]
     fn an_object_is_opened_one_level_at_a_time() {
-        let object = Node::new(r#" {"a": {"b": [1, 2]}, "c\u0064": "x\ny", "n": 12345678901234567890123} "#)
-            .object()
-            .unwrap();
+        let object =
+            Node::new(r#" {"a": {"b": [1, 2]}, "c\u0064": "x\ny", "n": 12345678901234567890123} "#)
+                .object()
+                .unwrap();
         assert_eq!(object.len(), 3);
         assert_eq!(
-            object.get("a").unwrap().object().unwrap().get("b").unwrap().array().unwrap().len(),
+            object
+                .get("a")
+                .unwrap()
+                .object()
+                .unwrap()
+                .get("b")
+                .unwrap()
+                .array()
+                .unwrap()
+                .len(),
             2
         );
         assert_eq!(object.text("cd").unwrap(), "x\ny");
@@ -420,21 +498,33 @@ mod tests {
 
     #[test]
     fn components_are_opened_with_the_root() {
-        let (root, kinds) = open_with_components(r#"{"a": 1, "components": {"schemas": {"A": {"x": 1}}, "b": 5}, "c": []} "#)
-            .unwrap()
-            .unwrap();
+        let (root, kinds) = open_with_components(
+            r#"{"a": 1, "components": {"schemas": {"A": {"x": 1}}, "b": 5}, "c": []} "#,
+        )
+        .unwrap()
+        .unwrap();
         assert_eq!((root.len(), root.get("c").unwrap().text()), (3, "[]"));
         let kinds: Vec<_> = kinds
             .iter()
             .map(|(kind, entries)| (kind.as_ref(), entries.as_ref().map(Object::len)))
             .collect();
         assert_eq!(kinds, [("schemas", Some(1)), ("b", None)]);
-        assert!(open_with_components("[1]").unwrap().is_none() && open_with_components("{} x").is_err());
+        assert!(
+            open_with_components("[1]").unwrap().is_none() && open_with_components("{} x").is_err()
+        );
     }
 
     #[test]
     fn of_a_key_written_twice_the_last_one_counts() {
-        assert_eq!(Node::new(r#"{"a": 1, "a": 2}"#).object().unwrap().get("a").unwrap().text(), "2");
+        assert_eq!(
+            Node::new(r#"{"a": 1, "a": 2}"#)
+                .object()
+                .unwrap()
+                .get("a")
+                .unwrap()
+                .text(),
+            "2"
+        );
     }
 
     #[test]

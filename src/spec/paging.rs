@@ -41,7 +41,9 @@ const PLACES: [&str; 29] = [
     "startingafter",
 ];
 /// Parameters that say which page comes, or something else.
-const POSSIBLE_PLACES: [&str; 9] = ["after", "from", "index", "next", "position", "since", "sinceid", "start", "token"];
+const POSSIBLE_PLACES: [&str; 9] = [
+    "after", "from", "index", "next", "position", "since", "sinceid", "start", "token",
+];
 /// Parameters that say how much comes at once, in names without case and punctuation.
 const SIZES: [&str; 12] = [
     "limit",
@@ -60,7 +62,9 @@ const SIZES: [&str; 12] = [
 
 /// The parameter that says how much comes at once.
 pub(crate) fn page_size_parameter(operation: &Operation) -> Option<&Parameter> {
-    SIZES.iter().find_map(|name| query_parameter(operation, name))
+    SIZES
+        .iter()
+        .find_map(|name| query_parameter(operation, name))
 }
 
 /// The argument that says how much comes at once.
@@ -78,11 +82,16 @@ pub(crate) fn is_of_paging(name: &str) -> bool {
         .any(|names| names.contains(&name.as_str()))
 }
 
-/// Returns true if a reply may have a next page that arguments get: a parameter says which page comes, or one that may say so has another
-/// beside it that says how long the page is, or replies have a `Link` header.
+/// Returns true if a reply may have a next page that arguments get: a parameter says which page
+/// comes, or one that may say so has another beside it that says how long the page is, or replies
+/// have a `Link` header.
 #[must_use]
 pub(crate) fn may_have_next_page(document: &Document, operation: &Operation) -> bool {
-    let has = |names: &[&str]| names.iter().any(|name| query_parameter(operation, name).is_some());
+    let has = |names: &[&str]| {
+        names
+            .iter()
+            .any(|name| query_parameter(operation, name).is_some())
+    };
     let in_query = |parameter: &Arc<Parameter>| parameter.location == Location::Query;
     has(&PLACES)
         || (has(&POSSIBLE_PLACES) && page_size_argument(operation).is_some())
@@ -95,7 +104,9 @@ pub(crate) fn may_have_next_page(document: &Document, operation: &Operation) -> 
 /// Returns the query parameter of that name without case and punctuation.
 pub(crate) fn query_parameter<'o>(operation: &'o Operation, name: &str) -> Option<&'o Parameter> {
     let mut parameters = operation.parameters.iter().map(Arc::as_ref);
-    parameters.find(|parameter| parameter.location == Location::Query && normalized_name(&parameter.name) == name)
+    parameters.find(|parameter| {
+        parameter.location == Location::Query && normalized_name(&parameter.name) == name
+    })
 }
 
 /// A name without case and punctuation.

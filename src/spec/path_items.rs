@@ -19,13 +19,23 @@ pub(crate) struct PathItem<'a> {
 /// Path items by their path; `None` for one that is not an object.
 pub(crate) type PathItems<'a> = Vec<(Cow<'a, str>, Option<PathItem<'a>>)>;
 
-/// `paths` down to the members of its operations, in one scan. A path whose value is not an object is `None`.
+/// `paths` down to the members of its operations, in one scan. A path whose value is not an object
+/// is `None`.
 ///
 /// # Errors
 /// An error if the text is not one JSON object.
-pub(crate) fn path_items<'a>(node: Node<'a>, is_operation: &dyn Fn(&str) -> bool) -> Result<PathItems<'a>, serde_json::Error> {
+pub(crate) fn path_items<'a>(
+    node: Node<'a>,
+    is_operation: &dyn Fn(&str) -> bool,
+) -> Result<PathItems<'a>, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(node.text());
-    serde::Deserializer::deserialize_map(&mut deserializer, PathItemsVisitor { paths: node, is_operation })
+    serde::Deserializer::deserialize_map(
+        &mut deserializer,
+        PathItemsVisitor {
+            paths: node,
+            is_operation,
+        },
+    )
 }
 
 struct PathItemsVisitor<'a, 'f> {
@@ -54,13 +64,21 @@ struct Operations<'s, 'a, 'f>(&'s PathItemsVisitor<'a, 'f>);
 impl<'de> OpenValue<'de> for Operations<'_, 'de, '_> {
     type Opened = PathItem<'de>;
 
-    fn open<A: MapAccess<'de>>(self, mut next: Option<Text<'de>>, mut map: A) -> Result<Self::Opened, A::Error> {
+    fn open<A: MapAccess<'de>>(
+        self,
+        mut next: Option<Text<'de>>,
+        mut map: A,
+    ) -> Result<Self::Opened, A::Error> {
         let mut members = Vec::with_capacity(4);
         let mut operations = Vec::with_capacity(4);
         while let Some(key) = next {
             if (self.0.is_operation)(&key.0) {
-                let object = map.next_value_seed(Any(Slices { around: self.0.paths }))?;
-                let place = object.as_ref().and_then(|object| object.place_in(self.0.paths));
+                let object = map.next_value_seed(Any(Slices {
+                    around: self.0.paths,
+                }))?;
+                let place = object
+                    .as_ref()
+                    .and_then(|object| object.place_in(self.0.paths));
                 let place = place.unwrap_or_else(|| Node::new("null"));
                 operations.push((members.len(), object));
                 members.push((key.0, place));
@@ -87,14 +105,39 @@ mod tests {
         let items = path_items(Node::new(text), &|key| key == "get" || key == "put").unwrap();
         let kinds: Vec<_> = items
             .iter()
-            .map(|(path, item)| (path.as_ref(), item.as_ref().map(|item| item.operations.len())))
+            .map(|(path, item)| {
+                (
+                    path.as_ref(),
+                    item.as_ref().map(|item| item.operations.len()),
+                )
+            })
             .collect();
-        assert_eq!(kinds, [("/a", Some(1)), ("/b", None), ("/c", Some(2)), ("/d", None), ("/e", None)]);
+        assert_eq!(
+            kinds,
+            [
+                ("/a", Some(1)),
+                ("/b", None),
+                ("/c", Some(2)),
+                ("/d", None),
+                ("/e", None)
+            ]
+        );
         let item = items[0].1.as_ref().unwrap();
-        assert_eq!(item.operations[0].1.as_ref().unwrap().text("operationId").unwrap(), "x");
+        assert_eq!(
+            item.operations[0]
+                .1
+                .as_ref()
+                .unwrap()
+                .text("operationId")
+                .unwrap(),
+            "x"
+        );
         let place = item.members.get("get").unwrap();
         assert_eq!(place.text(), "{ \"operationId\": \"x\", \"tags\": [1] }");
-        assert!(place.object().is_some(), "an operation can be opened where it stands");
+        assert!(
+            place.object().is_some(),
+            "an operation can be opened where it stands"
+        );
         assert_eq!(item.members.get("parameters").unwrap().text(), "[2]");
         assert!(items[2].1.as_ref().unwrap().operations[0].1.is_none());
     }

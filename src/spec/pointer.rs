@@ -35,8 +35,9 @@ pub(crate) fn push_index(pointer: &mut String, index: usize) {
     let _ = write!(pointer, "/{index}");
 }
 
-/// Returns the tokens of a URI fragment that holds a JSON Pointer (RFC 6901 section 6): percent-decoded first, then unescaped. The text
-/// comes without its `#`. Returns `None` if it is not a pointer (a plain anchor, for instance).
+/// Returns the tokens of a URI fragment that holds a JSON Pointer (RFC 6901 section 6):
+/// percent-decoded first, then unescaped. The text comes without its `#`. Returns `None` if it is
+/// not a pointer (a plain anchor, for instance).
 #[must_use]
 pub(crate) fn tokens(fragment: &str) -> Option<Vec<String>> {
     if fragment.is_empty() {
@@ -102,12 +103,22 @@ mod tests {
     #[test]
     fn tokens_are_percent_decoded_before_they_are_unescaped() {
         for (text, expected) in [
-            ("/components/schemas/Pet", vec!["components", "schemas", "Pet"]),
-            ("/paths/~1pets~1%7Bid%7D/get", vec!["paths", "/pets/{id}", "get"]),
+            (
+                "/components/schemas/Pet",
+                vec!["components", "schemas", "Pet"],
+            ),
+            (
+                "/paths/~1pets~1%7Bid%7D/get",
+                vec!["paths", "/pets/{id}", "get"],
+            ),
             ("/a/~01", vec!["a", "~1"]),
             ("", vec![]),
         ] {
-            assert_eq!(tokens(text), Some(expected.into_iter().map(String::from).collect()), "{text}");
+            assert_eq!(
+                tokens(text),
+                Some(expected.into_iter().map(String::from).collect()),
+                "{text}"
+            );
         }
         assert_eq!(tokens("anchor"), None);
     }
@@ -116,6 +127,9 @@ mod tests {
     fn a_fragment_reads_back_as_its_tokens() {
         let written = fragment(["paths", "/a~b/{c}", "get"]);
         assert_eq!(written, "#/paths/~1a~0b~1{c}/get");
-        assert_eq!(tokens(written.trim_start_matches('#')).unwrap(), ["paths", "/a~b/{c}", "get"]);
+        assert_eq!(
+            tokens(written.trim_start_matches('#')).unwrap(),
+            ["paths", "/a~b/{c}", "get"]
+        );
     }
 }

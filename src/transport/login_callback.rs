@@ -1,4 +1,5 @@
-//! The listener of a login, to which the browser brings the answer of an authorization server (RFC 8252 section 7.3).
+//! The listener of a login, to which the browser brings the answer of an authorization server (RFC
+//! 8252 section 7.3).
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,7 +9,10 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
-use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use http::header::{
+    CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
+};
 use http::{Method, StatusCode};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -58,11 +62,15 @@ impl LoginCallback {
             Some(Host::Ipv4(address)) => vec![address.into()],
             Some(Host::Ipv6(address)) => vec![address.into()],
             // A browser may try either first.
-            Some(Host::Domain(_)) | None => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
+            Some(Host::Domain(_)) | None => {
+                vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
+            }
         };
         let mut listeners = Vec::new();
         for address in addresses {
-            match TcpListener::bind((address, url.port_or_known_default().unwrap_or_default())).await {
+            match TcpListener::bind((address, url.port_or_known_default().unwrap_or_default()))
+                .await
+            {
                 Ok(listener) => listeners.push(listener),
                 // A machine without IPv6 has the other address.
                 Err(error) if !listeners.is_empty() && error.kind() != ErrorKind::AddrInUse => {}
@@ -80,9 +88,12 @@ impl LoginCallback {
         &self.redirect
     }
 
-    /// Waits for a GET request of this address whose query `read` takes, and ends. Any other request is answered with 400, because any page
-    /// can send one. `None` if the listener breaks.
-    pub(crate) async fn wait<T: Send + 'static>(self, read: impl Fn(&str) -> Option<T> + Send + Sync + 'static) -> Option<T> {
+    /// Waits for a GET request of this address whose query `read` takes, and ends. Any other
+    /// request is answered with 400, because any page can send one. `None` if the listener breaks.
+    pub(crate) async fn wait<T: Send + 'static>(
+        self,
+        read: impl Fn(&str) -> Option<T> + Send + Sync + 'static,
+    ) -> Option<T> {
         let (sender, receiver) = oneshot::channel();
         let awaited = Arc::new(Awaited {
             path: self.redirect.path().to_owned(),
@@ -93,19 +104,31 @@ impl LoginCallback {
         let stop = CancellationToken::new();
         let mut servers = JoinSet::new();
         for listener in self.listeners {
-            let router = Router::new().fallback(answer::<T>).with_state(Arc::clone(&awaited));
+            let router = Router::new()
+                .fallback(answer::<T>)
+                .with_state(Arc::clone(&awaited));
             let stopped = stop.clone().cancelled_owned();
-            servers.spawn(async move { axum::serve(listener, router).with_graceful_shutdown(stopped).await });
+            servers.spawn(async move {
+                axum::serve(listener, router)
+                    .with_graceful_shutdown(stopped)
+                    .await
+            });
         }
         drop(awaited);
         let answer = receiver.await.ok();
         stop.cancel();
-        let _ = timeout(LAST_ANSWER_TIMEOUT, async { while servers.join_next().await.is_some() {} }).await;
+        let _ = timeout(LAST_ANSWER_TIMEOUT, async {
+            while servers.join_next().await.is_some() {}
+        })
+        .await;
         answer
     }
 }
 
-async fn answer<T: Send + 'static>(State(awaited): State<Arc<Awaited<T>>>, request: Request) -> Response {
+async fn answer<T: Send + 'static>(
+    State(awaited): State<Arc<Awaited<T>>>,
+    request: Request,
+) -> Response {
     let is_taken = awaited.take(&request);
     let (status, text) = if is_taken {
         (StatusCode::OK, TAKEN)
@@ -126,12 +149,28 @@ async fn answer<T: Send + 'static>(State(awaited): State<Arc<Awaited<T>>>, reque
 impl<T> Awaited<T> {
     /// Passes the answer of a request on. Returns false if it is not the one that is awaited.
     fn take(&self, request: &Request) -> bool {
-        let hosts: Vec<&[u8]> = request.headers().get_all(HOST).iter().map(http::HeaderValue::as_bytes).collect();
-        let is_for_us = request.method() == Method::GET && request.uri().path() == self.path && hosts == [self.host.as_bytes()];
-        let Some(answer) = request.uri().query().filter(|_| is_for_us).and_then(|query| (self.read)(query)) else {
+        let hosts: Vec<&[u8]> = request
+            .headers()
+            .get_all(HOST)
+            .iter()
+            .map(http::HeaderValue::as_bytes)
+            .collect();
+        let is_for_us = request.method() == Method::GET
+            && request.uri().path() == self.path
+            && hosts == [self.host.as_bytes()];
+        let Some(answer) = request
+            .uri()
+            .query()
+            .filter(|_| is_for_us)
+            .and_then(|query| (self.read)(query))
+        else {
             return false;
         };
-        let sender = self.answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let sender = self
+            .answer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         sender.is_some_and(|sender| sender.send(answer).is_ok())
     }
 }

@@ -1,4 +1,5 @@
-//! The files, items and tests that ARCHITECTURE.md and the recipes in the documentation of modules name exist.
+//! The files, items and tests that ARCHITECTURE.md and the recipes in the documentation of modules
+//! name exist.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,10 @@ fn defined_names() -> BTreeSet<String> {
             let words: Vec<&str> = text
                 .split(|character: char| !character.is_alphanumeric() && character != '_')
                 .collect();
-            let functions = words.iter().zip(words.iter().skip(1)).filter(|(word, _)| **word == "fn");
+            let functions = words
+                .iter()
+                .zip(words.iter().skip(1))
+                .filter(|(word, _)| **word == "fn");
             self.0.extend(functions.map(|(_, name)| (*name).to_owned()));
         }
     }
@@ -35,24 +39,41 @@ fn defined_names() -> BTreeSet<String> {
     names.0
 }
 
-/// The file of the project that has this name in the documentation: a path from `src`, a path from the root, or the end of a path.
+/// The file of the project that has this name in the documentation: a path from `src`, a path from
+/// the root, or the end of a path.
 fn named_file(name: &str) -> Option<PathBuf> {
     let paths = [project("src").join(name), project(name)];
     let known = paths.into_iter().find(|path| path.exists());
-    known.or_else(|| rust_files("src").into_iter().find(|path| path.ends_with(name)))
+    known.or_else(|| {
+        rust_files("src")
+            .into_iter()
+            .find(|path| path.ends_with(name))
+    })
 }
 
 fn is_file_name(name: &str) -> bool {
     let is_path = name.contains('/') && !name.contains(' ') && !name.starts_with(['/', '-']);
-    is_path || Path::new(name).extension().is_some_and(|extension| extension == "rs")
+    is_path
+        || Path::new(name)
+            .extension()
+            .is_some_and(|extension| extension == "rs")
 }
 
-/// Returns true if a name in the documentation is one of ours: a path of modules, a type, a constant or a function of several words.
+/// Returns true if a name in the documentation is one of ours: a path of modules, a type, a
+/// constant or a function of several words.
 fn is_name_of_ours(name: &str) -> bool {
-    let is_word = |part: &str| !part.is_empty() && part.chars().all(|character| character.is_ascii_alphanumeric() || character == '_');
+    let is_word = |part: &str| {
+        !part.is_empty()
+            && part
+                .chars()
+                .all(|character| character.is_ascii_alphanumeric() || character == '_')
+    };
     let is_path = name.contains("::") && name.split("::").all(is_word);
     let begins_like_a_type = name.starts_with(|character: char| character.is_ascii_uppercase());
-    let is_snake_case = name.contains('_') && name.chars().all(|character| character.is_ascii_lowercase() || character == '_');
+    let is_snake_case = name.contains('_')
+        && name
+            .chars()
+            .all(|character| character.is_ascii_lowercase() || character == '_');
     is_path || is_word(name) && (begins_like_a_type || is_snake_case)
 }
 
@@ -63,13 +84,16 @@ fn is_defined(name: &str) -> bool {
     };
     let parts: Vec<&str> = name.split("::").collect();
     let (item, modules) = parts.split_last().unwrap();
-    let in_library = ["axum", "rmcp", "serde_json"].contains(&parts[0]) || name == "arbitrary_precision";
+    let in_library =
+        ["axum", "rmcp", "serde_json"].contains(&parts[0]) || name == "arbitrary_precision";
     let is_known = |name: &str| DEFINED_NAMES.contains(name);
-    let is_item = is_known(item) && (modules.is_empty() || is_module(modules) || is_known(modules[modules.len() - 1]));
+    let is_item = is_known(item)
+        && (modules.is_empty() || is_module(modules) || is_known(modules[modules.len() - 1]));
     in_library || is_module(&parts) || is_item
 }
 
-/// The names in a text of the documentation that do not exist, and the items that are not in the file that is named with them.
+/// The names in a text of the documentation that do not exist, and the items that are not in the
+/// file that is named with them.
 fn missing_names(text: &str) -> Vec<String> {
     let (mut missing, mut prose) = (Vec::new(), String::new());
     for (index, part) in text.split("```").enumerate() {
@@ -92,8 +116,18 @@ fn missing_names(text: &str) -> Vec<String> {
             missing.push((*name).to_owned());
         }
         // "`item` and `other` in `file.rs`": the file defines or names the items.
-        let joins = |at: usize, words: &[&str]| words.contains(&pieces[at].split_whitespace().collect::<Vec<_>>().join(" ").as_str());
-        let file = joins(index - 1, &["in"]).then(|| named_file(name)).flatten();
+        let joins = |at: usize, words: &[&str]| {
+            words.contains(
+                &pieces[at]
+                    .split_whitespace()
+                    .collect::<Vec<_>>()
+                    .join(" ")
+                    .as_str(),
+            )
+        };
+        let file = joins(index - 1, &["in"])
+            .then(|| named_file(name))
+            .flatten();
         let Some(file) = file.filter(|file| file.is_file()) else {
             continue;
         };
@@ -103,7 +137,10 @@ fn missing_names(text: &str) -> Vec<String> {
             if !text.contains(pieces[at]) {
                 missing.push(format!("{} in {name}", pieces[at]));
             }
-            if at < 2 || is_file_name(pieces[at - 2]) || !joins(at - 1, &[",", "and", ", and", "or"]) {
+            if at < 2
+                || is_file_name(pieces[at - 2])
+                || !joins(at - 1, &[",", "and", ", and", "or"])
+            {
                 break;
             }
             at -= 2;
@@ -116,10 +153,14 @@ fn missing_names(text: &str) -> Vec<String> {
 fn what_architecture_md_names_exists() {
     let page = std::fs::read_to_string(project("ARCHITECTURE.md")).unwrap();
     let missing = missing_names(&page);
-    assert!(missing.is_empty(), "ARCHITECTURE.md names what does not exist: {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "ARCHITECTURE.md names what does not exist: {missing:?}"
+    );
 }
 
-/// Recipe for one change: a section of the documentation of a module whose heading begins with `Adding` or `Changing`.
+/// Recipe for one change: a section of the documentation of a module whose heading begins with
+/// `Adding` or `Changing`.
 struct Recipe {
     /// The file in which it is, from `src`.
     file: String,
@@ -133,14 +174,26 @@ fn recipes() -> Vec<Recipe> {
     for path in rust_files("src") {
         let text = std::fs::read_to_string(&path).unwrap();
         let mut is_in_recipe = false;
-        for line in text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim_start) {
+        for line in text
+            .lines()
+            .map_while(|line| line.strip_prefix("//!"))
+            .map(str::trim_start)
+        {
             if let Some(heading) = line.strip_prefix("# ") {
-                let subject = heading.strip_prefix("Adding ").or_else(|| heading.strip_prefix("Changing "));
+                let subject = heading
+                    .strip_prefix("Adding ")
+                    .or_else(|| heading.strip_prefix("Changing "));
                 is_in_recipe = subject.is_some();
-                found.extend(subject.map(|subject| Recipe {
-                    file: path.strip_prefix(project("src")).unwrap().display().to_string(),
-                    subject: subject.to_owned(),
-                    text: String::new(),
+                found.extend(subject.map(|subject| {
+                    Recipe {
+                        file: path
+                            .strip_prefix(project("src"))
+                            .unwrap()
+                            .display()
+                            .to_string(),
+                        subject: subject.to_owned(),
+                        text: String::new(),
+                    }
                 }));
             } else if let Some(recipe) = found.last_mut().filter(|_| is_in_recipe) {
                 recipe.text.push_str(line);
@@ -155,24 +208,48 @@ fn recipes() -> Vec<Recipe> {
 fn what_recipes_name_exists() {
     const MAX_FILES: usize = 5;
     let recipes = recipes();
-    for Recipe { file, subject, text } in &recipes {
+    for Recipe {
+        file,
+        subject,
+        text,
+    } in &recipes
+    {
         let missing = missing_names(text);
-        assert!(missing.is_empty(), "{file} names what does not exist: {missing:?}");
-        let names = text.split('`').skip(1).step_by(2).filter(|name| is_file_name(name));
-        let files: BTreeSet<PathBuf> = names.filter_map(named_file).filter(|file| file.is_file()).collect();
-        assert!(files.len() <= MAX_FILES, "{file} names {} files for {subject}", files.len());
+        assert!(
+            missing.is_empty(),
+            "{file} names what does not exist: {missing:?}"
+        );
+        let names = text
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(|name| is_file_name(name));
+        let files: BTreeSet<PathBuf> = names
+            .filter_map(named_file)
+            .filter(|file| file.is_file())
+            .collect();
+        assert!(
+            files.len() <= MAX_FILES,
+            "{file} names {} files for {subject}",
+            files.len()
+        );
     }
     let page = std::fs::read_to_string(project("ARCHITECTURE.md")).unwrap();
     let (_, table) = page.split_once("## What to add, and where").unwrap();
-    let rows = table
-        .lines()
-        .filter_map(|line| line.strip_prefix("| ")?.strip_suffix("` |")?.rsplit_once(" | `"));
+    let rows = table.lines().filter_map(|line| {
+        line.strip_prefix("| ")?
+            .strip_suffix("` |")?
+            .rsplit_once(" | `")
+    });
     let listed: BTreeSet<(&str, &str)> = rows.collect();
     let written: BTreeSet<(&str, &str)> = recipes
         .iter()
         .map(|recipe| (recipe.subject.as_str(), recipe.file.as_str()))
         .collect();
-    assert_eq!(listed, written, "the table of ARCHITECTURE.md and the recipes differ");
+    assert_eq!(
+        listed, written,
+        "the table of ARCHITECTURE.md and the recipes differ"
+    );
 }
 
 #[test]
@@ -192,15 +269,26 @@ fn a_type_name_stands_for_one_type() {
             syn::visit::visit_item(self, item);
         }
     }
-    let mut places: std::collections::BTreeMap<String, Vec<String>> = std::collections::BTreeMap::new();
+    let mut places: std::collections::BTreeMap<String, Vec<String>> =
+        std::collections::BTreeMap::new();
     for path in rust_files("src") {
-        let shown = path.strip_prefix(project("src")).unwrap().display().to_string();
+        let shown = path
+            .strip_prefix(project("src"))
+            .unwrap()
+            .display()
+            .to_string();
         let mut types = Types(Vec::new());
-        syn::visit::Visit::visit_file(&mut types, &syn::parse_file(&std::fs::read_to_string(&path).unwrap()).unwrap());
+        syn::visit::Visit::visit_file(
+            &mut types,
+            &syn::parse_file(&std::fs::read_to_string(&path).unwrap()).unwrap(),
+        );
         for name in types.0 {
             places.entry(name).or_default().push(shown.clone());
         }
     }
     places.retain(|_, files| files.len() > 1);
-    assert!(places.is_empty(), "these names stand for several types: {places:?}");
+    assert!(
+        places.is_empty(),
+        "these names stand for several types: {places:?}"
+    );
 }

@@ -15,7 +15,11 @@ fn collect_rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
         if entry.path().is_dir() {
             collect_rust_files(&entry.path(), found);
-        } else if entry.path().extension().is_some_and(|extension| extension == "rs") {
+        } else if entry
+            .path()
+            .extension()
+            .is_some_and(|extension| extension == "rs")
+        {
             found.push(entry.path());
         }
     }

@@ -4,7 +4,10 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, CertifiedKey, IsCa, KeyPair, generate_simple_self_signed};
+use rcgen::{
+    BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, CertifiedKey, IsCa, KeyPair,
+    generate_simple_self_signed,
+};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
@@ -13,15 +16,18 @@ use serde_json::json;
 use super::reply;
 use super::upstream::serve_connections;
 
-/// Writes a new certificate of `localhost` and its key as `tls.crt` and `tls.key`, and gives the certificate.
+/// Writes a new certificate of `localhost` and its key as `tls.crt` and `tls.key`, and gives the
+/// certificate.
 pub fn write_self_signed(directory: &Path) -> CertificateDer<'static> {
-    let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()]).expect("made");
+    let CertifiedKey { cert, signing_key } =
+        generate_simple_self_signed(["localhost".to_owned()]).expect("made");
     std::fs::write(directory.join("tls.crt"), cert.pem()).expect("written");
     std::fs::write(directory.join("tls.key"), signing_key.serialize_pem()).expect("written");
     cert.der().clone()
 }
 
-/// A certificate authority that only this test knows, and the PEM files `ca.pem`, `client.pem` and `client.key` of it and of a client.
+/// A certificate authority that only this test knows, and the PEM files `ca.pem`, `client.pem` and
+/// `client.key` of it and of a client.
 pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     folder: tempfile::TempDir,
@@ -31,7 +37,8 @@ impl Authority {
     pub fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).expect("made");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().expect("made")).expect("made");
+        let issuer =
+            CertifiedIssuer::self_signed(params, KeyPair::generate().expect("made")).expect("made");
         let folder = tempfile::tempdir().expect("made");
         std::fs::write(folder.path().join("ca.pem"), issuer.pem()).expect("made");
         let authority = Self { issuer, folder };
@@ -62,10 +69,11 @@ impl Authority {
         let mut roots = RootCertStore::empty();
         roots.add(self.issuer.der().clone()).expect("made");
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), Arc::clone(&provider))
-            .allow_unauthenticated()
-            .build()
-            .expect("made");
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(roots.into(), Arc::clone(&provider))
+                .allow_unauthenticated()
+                .build()
+                .expect("made");
         ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .expect("made")
@@ -81,13 +89,20 @@ impl Authority {
     pub fn serve(&self) -> String {
         let config = Arc::new(self.server_config());
         let url = serve_connections(move |_, stream| {
-            let mut tls = StreamOwned::new(ServerConnection::new(Arc::clone(&config)).expect("made"), stream);
+            let mut tls = StreamOwned::new(
+                ServerConnection::new(Arc::clone(&config)).expect("made"),
+                stream,
+            );
             let (mut head, mut byte) = (Vec::new(), [0]);
             while !head.ends_with(b"\r\n\r\n") && tls.read_exact(&mut byte).is_ok() {
                 head.push(byte[0]);
             }
             let body = json!({"known": tls.conn.peer_certificates().is_some()}).to_string();
-            let bytes = reply(200, &["Content-Type: application/json", "Connection: close"], body.as_bytes());
+            let bytes = reply(
+                200,
+                &["Content-Type: application/json", "Connection: close"],
+                body.as_bytes(),
+            );
             let _ = tls.write_all(&bytes);
             tls.conn.send_close_notify();
             let _ = tls.flush();

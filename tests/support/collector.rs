@@ -53,7 +53,10 @@ impl Collector {
 
     /// The variables that make a server send its spans here, soon.
     pub fn variables(&self) -> [(&str, &str); 2] {
-        [("OTEL_EXPORTER_OTLP_ENDPOINT", self.url()), ("OTEL_BSP_SCHEDULE_DELAY", "20")]
+        [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", self.url()),
+            ("OTEL_BSP_SCHEDULE_DELAY", "20"),
+        ]
     }
 
     pub fn requests(&self) -> Vec<Received> {
@@ -73,25 +76,36 @@ impl Collector {
     pub fn resource(&self) -> BTreeMap<String, String> {
         let last = self.requests().pop().expect("a request");
         let read = ExportTraceServiceRequest::decode(body(&last).as_slice()).expect("OTLP");
-        attributes(&read.resource_spans[0].resource.as_ref().expect("a resource").attributes)
+        attributes(
+            &read.resource_spans[0]
+                .resource
+                .as_ref()
+                .expect("a resource")
+                .attributes,
+        )
     }
 
     pub fn spans(&self) -> Vec<ReceivedSpan> {
         let requests = self.requests();
-        let messages = requests
-            .iter()
-            .map(|request| ExportTraceServiceRequest::decode(body(request).as_slice()).expect("OTLP"));
+        let messages = requests.iter().map(|request| {
+            ExportTraceServiceRequest::decode(body(request).as_slice()).expect("OTLP")
+        });
         let scopes = messages
             .flat_map(|message| message.resource_spans)
             .flat_map(|spans| spans.scope_spans);
-        scopes.flat_map(|scope| scope.spans).map(|span| read(&span)).collect()
+        scopes
+            .flat_map(|scope| scope.spans)
+            .map(|span| read(&span))
+            .collect()
     }
 
-    /// Waits for so many spans of calls and of requests to the API, and gives these in the order in which they ended.
+    /// Waits for so many spans of calls and of requests to the API, and gives these in the order in
+    /// which they ended.
     pub fn wait_for(&self, count: usize) -> Vec<ReceivedSpan> {
         let of_calls = || {
             let spans = self.spans().into_iter();
-            let is_of_call = |span: &ReceivedSpan| span.kind == "client" || span.name.starts_with("tools/call");
+            let is_of_call =
+                |span: &ReceivedSpan| span.kind == "client" || span.name.starts_with("tools/call");
             spans.filter(is_of_call).collect::<Vec<_>>()
         };
         wait_until("the spans come", || of_calls().len() >= count);
@@ -102,7 +116,9 @@ impl Collector {
     pub fn calls(&self, count: usize) -> Vec<ReceivedSpan> {
         let calls = || {
             let spans = self.spans().into_iter();
-            spans.filter(|span| span.name.starts_with("tools/call")).collect::<Vec<_>>()
+            spans
+                .filter(|span| span.name.starts_with("tools/call"))
+                .collect::<Vec<_>>()
         };
         wait_until("the spans of the calls come", || calls().len() >= count);
         calls()
@@ -130,11 +146,18 @@ fn attributes(given: &[KeyValue]) -> BTreeMap<String, String> {
         Some(Value::IntValue(number)) => number.to_string(),
         other => panic!("{other:?}"),
     };
-    let pairs = given
-        .iter()
-        .map(|pair| (pair.key.clone(), text(&pair.value.as_ref().expect("a value").value)));
+    let pairs = given.iter().map(|pair| {
+        (
+            pair.key.clone(),
+            text(&pair.value.as_ref().expect("a value").value),
+        )
+    });
     let read: BTreeMap<String, String> = pairs.collect();
-    assert_eq!(read.len(), given.len(), "an attribute is there twice: {given:?}");
+    assert_eq!(
+        read.len(),
+        given.len(),
+        "an attribute is there twice: {given:?}"
+    );
     read
 }
 

@@ -18,7 +18,8 @@ pub enum Http2Answer {
     Refuse,
     /// GOAWAY that says that no stream was processed; the connection ends.
     GoAway,
-    /// `{"ok":true}`, and a GOAWAY that says that it was the last one; what comes after it is read and not processed.
+    /// `{"ok":true}`, and a GOAWAY that says that it was the last one; what comes after it is read
+    /// and not processed.
     Last,
     /// `RST_STREAM` with `INTERNAL_ERROR`, of a request that may have been processed.
     Kill,
@@ -43,9 +44,13 @@ const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
 impl Http2Upstream {
-    /// On `localhost`, with a certificate of `authority`; at most `streams` requests at a time on a connection. `answer` is
-    /// asked with the number of each request, from 1.
-    pub fn start(authority: &Authority, streams: u32, answer: impl Fn(usize) -> Http2Answer + Send + Sync + 'static) -> Self {
+    /// On `localhost`, with a certificate of `authority`; at most `streams` requests at a time on a
+    /// connection. `answer` is asked with the number of each request, from 1.
+    pub fn start(
+        authority: &Authority,
+        streams: u32,
+        answer: impl Fn(usize) -> Http2Answer + Send + Sync + 'static,
+    ) -> Self {
         let mut config = authority.server_config();
         config.alpn_protocols = vec![b"h2".to_vec()];
         let config = Arc::new(config);
@@ -54,8 +59,13 @@ impl Http2Upstream {
         let (counted, connected) = (Arc::clone(&requests), Arc::clone(&connections));
         let url = serve_connections(move |_, stream| {
             connected.fetch_add(1, Ordering::SeqCst);
-            let tls = StreamOwned::new(ServerConnection::new(Arc::clone(&config)).expect("made"), stream);
-            let _ = serve(tls, streams, || answer(counted.fetch_add(1, Ordering::SeqCst) + 1));
+            let tls = StreamOwned::new(
+                ServerConnection::new(Arc::clone(&config)).expect("made"),
+                stream,
+            );
+            let _ = serve(tls, streams, || {
+                answer(counted.fetch_add(1, Ordering::SeqCst) + 1)
+            });
         });
         Self {
             url: url.replace("http://127.0.0.1", "https://localhost"),
@@ -84,7 +94,11 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn serve(mut tls: impl Read + Write, streams: u32, mut answer: impl FnMut() -> Http2Answer) -> std::io::Result<()> {
+fn serve(
+    mut tls: impl Read + Write,
+    streams: u32,
+    mut answer: impl FnMut() -> Http2Answer,
+) -> std::io::Result<()> {
     let mut preface = [0; 24];
     tls.read_exact(&mut preface)?;
     assert_eq!(&preface, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -105,17 +119,27 @@ fn serve(mut tls: impl Read + Write, streams: u32, mut answer: impl FnMut() -> H
             HEADERS if is_over => {}
             HEADERS => match answer() {
                 kind @ (Http2Answer::Ok | Http2Answer::Last) => {
-                    // HPACK (RFC 7541): `:status 200` is entry 8; `content-type` is entry 31, here with a plain value.
+                    // HPACK (RFC 7541): `:status 200` is entry 8; `content-type` is entry 31, here
+                    // with a plain value.
                     let headers = [&[0x88, 0x0f, 0x10, 16][..], b"application/json"].concat();
                     tls.write_all(&frame(HEADERS, END_HEADERS, stream, &headers))?;
                     tls.write_all(&frame(DATA, END_STREAM, stream, b"{\"ok\":true}"))?;
                     is_over = matches!(kind, Http2Answer::Last);
                     if is_over {
-                        tls.write_all(&frame(GOAWAY, 0, 0, &[stream.to_be_bytes(), [0; 4]].concat()))?;
+                        tls.write_all(&frame(
+                            GOAWAY,
+                            0,
+                            0,
+                            &[stream.to_be_bytes(), [0; 4]].concat(),
+                        ))?;
                     }
                 }
-                Http2Answer::Refuse => tls.write_all(&frame(RST_STREAM, 0, stream, &7_u32.to_be_bytes()))?,
-                Http2Answer::Kill => tls.write_all(&frame(RST_STREAM, 0, stream, &2_u32.to_be_bytes()))?,
+                Http2Answer::Refuse => {
+                    tls.write_all(&frame(RST_STREAM, 0, stream, &7_u32.to_be_bytes()))?;
+                }
+                Http2Answer::Kill => {
+                    tls.write_all(&frame(RST_STREAM, 0, stream, &2_u32.to_be_bytes()))?;
+                }
                 Http2Answer::GoAway => {
                     tls.write_all(&frame(GOAWAY, 0, 0, &[0; 8]))?;
                     return tls.flush();

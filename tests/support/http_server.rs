@@ -1,4 +1,5 @@
-//! The binary as a server over HTTP on a port of its own, and the requests that tests write to it by hand.
+//! The binary as a server over HTTP on a port of its own, and the requests that tests write to it
+//! by hand.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -19,8 +20,8 @@ pub struct HttpServer {
     logs: Logs,
 }
 
-/// A whole request to `/mcp`. `headers` are whole lines; `Host`, `Accept`, `Content-Type` and `Content-Length` are added if they are
-/// missing.
+/// A whole request to `/mcp`. `headers` are whole lines; `Host`, `Accept`, `Content-Type` and
+/// `Content-Length` are added if they are missing.
 pub fn http_request(address: &str, method: &str, headers: &[&str], body: &str) -> String {
     let mut lines = vec![format!("{method} /mcp HTTP/1.1")];
     for line in [
@@ -28,13 +29,24 @@ pub fn http_request(address: &str, method: &str, headers: &[&str], body: &str) -
         "Accept: application/json, text/event-stream".to_owned(),
         "Content-Type: application/json".to_owned(),
     ] {
-        let name = line.split_inclusive(':').next().expect("a name").to_ascii_lowercase();
-        if !headers.iter().any(|given| given.to_ascii_lowercase().starts_with(&name)) {
+        let name = line
+            .split_inclusive(':')
+            .next()
+            .expect("a name")
+            .to_ascii_lowercase();
+        if !headers
+            .iter()
+            .any(|given| given.to_ascii_lowercase().starts_with(&name))
+        {
             lines.push(line);
         }
     }
     lines.extend(headers.iter().map(|line| (*line).to_owned()));
-    format!("{}\r\nContent-Length: {}\r\n\r\n{body}", lines.join("\r\n"), body.len())
+    format!(
+        "{}\r\nContent-Length: {}\r\n\r\n{body}",
+        lines.join("\r\n"),
+        body.len()
+    )
 }
 
 /// The value of a header of an answer; `name` is in lower case.
@@ -77,7 +89,8 @@ impl HttpServer {
         Self::start_after_shell(&format!("ulimit -n {descriptors}"), args)
     }
 
-    /// A server that can write so many blocks of 512 bytes to a file, and no more, as on a full disk.
+    /// A server that can write so many blocks of 512 bytes to a file, and no more, as on a full
+    /// disk.
     #[cfg(unix)]
     pub fn start_with_file_limit(blocks: u32, args: &[&str]) -> Self {
         Self::start_after_shell(&format!("ulimit -f {blocks}"), args)
@@ -95,7 +108,9 @@ impl HttpServer {
         let mut child = command.spawn().expect("started");
         let (sender, first) = channel();
         let logs = Logs::read(&mut child, move |line| {
-            let url = line.split_once("listening on ").and_then(|(_, url)| url.split_once("://"));
+            let url = line
+                .split_once("listening on ")
+                .and_then(|(_, url)| url.split_once("://"));
             if let Some((_, address)) = url {
                 let _ = sender.send(address.trim_end_matches("/mcp").to_owned());
             }
@@ -103,7 +118,11 @@ impl HttpServer {
         let address = first
             .recv_timeout(TIMEOUT)
             .unwrap_or_else(|_| panic!("it does not listen:\n{}", logs.so_far()));
-        Self { child, address, logs }
+        Self {
+            child,
+            address,
+            logs,
+        }
     }
 
     pub fn url(&self) -> String {
@@ -154,10 +173,13 @@ impl HttpServer {
 
     /// A GET of a path beside `/mcp`, as a client on this machine sends it.
     pub fn get(&self, path: &str) -> String {
-        self.raw(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+        self.raw(&format!(
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        ))
     }
 
-    /// Sends a request to `/mcp` and gives the whole answer, which is empty if the connection was reset.
+    /// Sends a request to `/mcp` and gives the whole answer, which is empty if the connection was
+    /// reset.
     fn exchange(&self, method: &str, headers: &[&str], body: &str) -> String {
         let headers = [headers, &["Connection: close"]].concat();
         self.raw(&http_request(&self.address, method, &headers, body))
@@ -167,29 +189,52 @@ impl HttpServer {
     pub fn post(&self, headers: &[&str], body: &str) -> (String, String) {
         let answer = self.exchange("POST", headers, body);
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-        (head.lines().next().unwrap_or_default().to_owned(), body.to_owned())
+        (
+            head.lines().next().unwrap_or_default().to_owned(),
+            body.to_owned(),
+        )
     }
 
     /// Sends a request to `/mcp`; `headers` are whole lines. Gives the status and the whole answer.
     pub fn send(&self, method: &str, headers: &[&str], body: &str) -> (u16, String) {
         let answer = self.exchange(method, headers, body);
-        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
-        (status.unwrap_or_else(|| panic!("no status: {answer:?}")), answer)
+        let status = answer
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok());
+        (
+            status.unwrap_or_else(|| panic!("no status: {answer:?}")),
+            answer,
+        )
     }
 
-    /// Calls a tool in protocol version 2026-07-28, which has no sessions, and gives the JSON-RPC answer. `parameters` are those
-    /// of `tools/call` without `name` and `_meta`.
+    /// Calls a tool in protocol version 2026-07-28, which has no sessions, and gives the JSON-RPC
+    /// answer. `parameters` are those of `tools/call` without `name` and `_meta`.
     pub fn call_stateless(&self, tool: &str, parameters: Value, capabilities: &Value) -> Value {
         self.call_stateless_as(&[], tool, parameters, capabilities)
     }
 
     /// The same with more header lines.
-    pub fn call_stateless_as(&self, more: &[&str], tool: &str, mut parameters: Value, capabilities: &Value) -> Value {
+    pub fn call_stateless_as(
+        &self,
+        more: &[&str],
+        tool: &str,
+        mut parameters: Value,
+        capabilities: &Value,
+    ) -> Value {
         parameters["name"] = tool.into();
         parameters["_meta"] = stateless_meta(capabilities);
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": parameters});
         let name = format!("Mcp-Name: {tool}");
-        let headers = [more, &["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", &name]].concat();
+        let headers = [
+            more,
+            &[
+                "MCP-Protocol-Version: 2026-07-28",
+                "Mcp-Method: tools/call",
+                &name,
+            ],
+        ]
+        .concat();
         let (status, answer) = self.post(&headers, &body.to_string());
         serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{status} {answer}"))
     }
@@ -199,7 +244,8 @@ impl HttpServer {
         let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": initialize_parameters(&json!({}))});
         let (status, answer) = self.send("POST", headers, &initialize.to_string());
         assert_eq!(status, 200, "{answer}");
-        let session = answer_header(&answer, "mcp-session-id").unwrap_or_else(|| panic!("{answer}"));
+        let session =
+            answer_header(&answer, "mcp-session-id").unwrap_or_else(|| panic!("{answer}"));
         let session = format!("Mcp-Session-Id: {session}");
         let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         let (status, answer) = self.send("POST", &[headers, &[&session]].concat(), initialized);

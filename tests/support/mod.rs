@@ -1,5 +1,5 @@
-//! Support for the integration tests and the benchmark: the binary, sessions with it over both transports, an upstream that records, and
-//! certificates.
+//! Support for the integration tests and the benchmark: the binary, sessions with it over both
+//! transports, an upstream that records, and certificates.
 
 pub mod certificates;
 pub mod collector;
@@ -36,7 +36,9 @@ pub const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params"
 
 /// A `tools/call` request; `arguments` is JSON.
 pub fn call_message(tool: &str, arguments: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+    )
 }
 
 /// The parameters of `initialize` in protocol version 2025-11-25.
@@ -64,14 +66,20 @@ pub fn project(path: &str) -> PathBuf {
 }
 
 pub fn petstore() -> String {
-    project("examples/petstore/petstore.yaml").display().to_string()
+    project("examples/petstore/petstore.yaml")
+        .display()
+        .to_string()
 }
 
 /// The command, with no setting from the surroundings.
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(binary());
     command.args(args).stdin(Stdio::null());
-    let is_setting = |name: &str| ["OPENAPI_MCP_", "OTEL_", "AWS_"].iter().any(|prefix| name.starts_with(prefix));
+    let is_setting = |name: &str| {
+        ["OPENAPI_MCP_", "OTEL_", "AWS_"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+    };
     for (name, _) in std::env::vars().filter(|(name, _)| is_setting(name)) {
         command.env_remove(name);
     }
@@ -83,7 +91,10 @@ pub fn command(args: &[&str]) -> Command {
 pub fn after_shell(before: &str, direct: &Command) -> Command {
     let script = format!("{before}; exec \"$0\" \"$@\"");
     let mut command = Command::new("sh");
-    command.args(["-c", &script]).arg(direct.get_program()).args(direct.get_args());
+    command
+        .args(["-c", &script])
+        .arg(direct.get_program())
+        .args(direct.get_args());
     for (name, value) in direct.get_envs() {
         match value {
             Some(value) => command.env(name, value),
@@ -160,7 +171,10 @@ impl Logs {
     /// Reads the standard error of `child`; calls `seen` with each line after it was recorded.
     fn read(child: &mut Child, mut seen: impl FnMut(&str) + Send + 'static) -> Self {
         let text = Arc::new(Mutex::new(String::new()));
-        let (sink, stderr) = (Arc::clone(&text), BufReader::new(child.stderr.take().expect("piped")));
+        let (sink, stderr) = (
+            Arc::clone(&text),
+            BufReader::new(child.stderr.take().expect("piped")),
+        );
         let reader = std::thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
                 *sink.lock().expect("unharmed") += &format!("{line}\n");
@@ -185,7 +199,10 @@ impl Logs {
             if logs.contains(text) {
                 return logs;
             }
-            assert!(started.elapsed() < TIMEOUT, "the log does not say `{text}`: {logs}");
+            assert!(
+                started.elapsed() < TIMEOUT,
+                "the log does not say `{text}`: {logs}"
+            );
             std::thread::park_timeout(Duration::from_millis(5));
         }
     }
@@ -201,7 +218,9 @@ impl Logs {
 
 /// Sends a signal to a process, by its name without `SIG`.
 pub fn signal(pid: u32, name: &str) {
-    let status = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
+    let status = Command::new("kill")
+        .args([&format!("-{name}"), &pid.to_string()])
+        .status();
     assert!(status.expect("kill runs").success());
 }
 
@@ -210,8 +229,8 @@ pub fn soak() -> bool {
     std::env::var_os("SOAK").is_some()
 }
 
-/// A limit that a promise states, in seconds: as it is with `just soak`, and four times as long elsewhere, where the machine
-/// may be busy.
+/// A limit that a promise states, in seconds: as it is with `just soak`, and four times as long
+/// elsewhere, where the machine may be busy.
 pub fn within(seconds: u64) -> Duration {
     Duration::from_secs(if soak() { seconds } else { 4 * seconds })
 }
@@ -231,11 +250,19 @@ pub fn peak_memory(pid: u32) -> usize {
 #[cfg(target_os = "linux")]
 fn memory_line(pid: u32, name: &str) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("alive");
-    let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
-    line.trim().trim_end_matches(" kB").parse::<usize>().expect("a number") / 1024
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .expect("a line");
+    line.trim()
+        .trim_end_matches(" kB")
+        .parse::<usize>()
+        .expect("a number")
+        / 1024
 }
 
-/// The inodes of the sockets that listen for TCP on this machine (`/proc/net/tcp`: the state `0A` is LISTEN).
+/// The inodes of the sockets that listen for TCP on this machine (`/proc/net/tcp`: the state `0A`
+/// is LISTEN).
 #[cfg(target_os = "linux")]
 fn listening() -> Vec<String> {
     ["/proc/net/tcp", "/proc/net/tcp6"]
@@ -253,7 +280,15 @@ fn sockets(pid: u32) -> Vec<String> {
     std::fs::read_dir(format!("/proc/{pid}/fd"))
         .expect("alive")
         .filter_map(|entry| std::fs::read_link(entry.expect("an entry").path()).ok())
-        .filter_map(|target| Some(target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
+        .filter_map(|target| {
+            Some(
+                target
+                    .to_str()?
+                    .strip_prefix("socket:[")?
+                    .strip_suffix(']')?
+                    .to_owned(),
+            )
+        })
         .collect()
 }
 
@@ -261,5 +296,8 @@ fn sockets(pid: u32) -> Vec<String> {
 #[cfg(target_os = "linux")]
 pub fn listening_sockets(pid: u32) -> usize {
     let all = listening();
-    sockets(pid).iter().filter(|inode| all.contains(inode)).count()
+    sockets(pid)
+        .iter()
+        .filter(|inode| all.contains(inode))
+        .count()
 }

@@ -1,5 +1,5 @@
-//! A server over stdio, both ends of which a test holds itself: for lines that no client would write, and for measurements, because no
-//! thread is between the pipe and the test.
+//! A server over stdio, both ends of which a test holds itself: for lines that no client would
+//! write, and for measurements, because no thread is between the pipe and the test.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -51,14 +51,19 @@ impl RawSession {
 
     pub fn receive_line(&mut self) -> String {
         let mut line = String::new();
-        self.stdout.as_mut().expect("open").read_line(&mut line).expect("a line");
+        self.stdout
+            .as_mut()
+            .expect("open")
+            .read_line(&mut line)
+            .expect("a line");
         line
     }
 
     /// The next line, which must be JSON-RPC.
     pub fn receive(&mut self) -> Value {
         let line = self.receive_line();
-        let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
+        let message: Value =
+            serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
         message
     }

@@ -1,4 +1,5 @@
-//! Debian's `redis-server` on a port of its own, or another server that `OPENAPI_MCP_REDIS_SERVER` names.
+//! Debian's `redis-server` on a port of its own, or another server that `OPENAPI_MCP_REDIS_SERVER`
+//! names.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -24,9 +25,13 @@ impl Redis {
     pub fn start_with(options: &[&str]) -> Option<Self> {
         // Another process may take the port between finding and using it.
         for _ in 0..5 {
-            let listeners = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").expect("a port"));
-            let [port, tls_port] = listeners.map(|listener| listener.local_addr().expect("an address").port());
-            let options = options.iter().map(|option| option.replace("TLS_PORT", &tls_port.to_string()));
+            let listeners =
+                [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").expect("a port"));
+            let [port, tls_port] =
+                listeners.map(|listener| listener.local_addr().expect("an address").port());
+            let options = options
+                .iter()
+                .map(|option| option.replace("TLS_PORT", &tls_port.to_string()));
             let options: Vec<String> = options.collect();
             let Ok(child) = spawn(port, &options) else {
                 println!("skipped: redis-server is not installed (Debian package redis-server)");
@@ -73,11 +78,16 @@ impl Redis {
     pub fn run(&self, words: &[&str]) {
         let mut command = redis::cmd(words[0]);
         command.arg(&words[1..]);
-        command.query::<redis::Value>(&mut self.connection()).expect("done");
+        command
+            .query::<redis::Value>(&mut self.connection())
+            .expect("done");
     }
 
     pub fn keys(&self) -> Vec<String> {
-        redis::cmd("KEYS").arg("*").query(&mut self.connection()).expect("keys")
+        redis::cmd("KEYS")
+            .arg("*")
+            .query(&mut self.connection())
+            .expect("keys")
     }
 
     /// Every key and every value, as bytes.
@@ -87,7 +97,10 @@ impl Redis {
         for key in self.keys() {
             all.extend(key.as_bytes());
             all.push(b'\n');
-            let kind: String = redis::cmd("TYPE").arg(&key).query(&mut connection).expect("a type");
+            let kind: String = redis::cmd("TYPE")
+                .arg(&key)
+                .query(&mut connection)
+                .expect("a type");
             let command = match kind.as_str() {
                 "hash" => "HGETALL",
                 "string" => "GET",
@@ -95,7 +108,10 @@ impl Redis {
                 "none" => continue,
                 other => panic!("{key} is a {other}"),
             };
-            let value: redis::Value = redis::cmd(command).arg(&key).query(&mut connection).expect("a value");
+            let value: redis::Value = redis::cmd(command)
+                .arg(&key)
+                .query(&mut connection)
+                .expect("a value");
             flatten(&value, &mut all);
         }
         all

@@ -1,4 +1,5 @@
-//! A session over stdio with the handshake of protocol version 2025-11-25; every line on stdout must be JSON.
+//! A session over stdio with the handshake of protocol version 2025-11-25; every line on stdout
+//! must be JSON.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -31,12 +32,17 @@ impl Session {
         Self::open(command, "", &json!({}))
     }
 
-    /// A session of a process that can write so many blocks of 512 bytes to a file, until it is allowed more.
+    /// A session of a process that can write so many blocks of 512 bytes to a file, until it is
+    /// allowed more.
     #[cfg(unix)]
     pub fn start_with_file_limit(blocks: u32, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = command(args);
         command.envs(variables.iter().copied());
-        Self::open(after_shell(&format!("ulimit -S -f {blocks}"), &command), "", &json!({}))
+        Self::open(
+            after_shell(&format!("ulimit -S -f {blocks}"), &command),
+            "",
+            &json!({}),
+        )
     }
 
     /// A session of a document with an API.
@@ -45,7 +51,12 @@ impl Session {
     }
 
     /// The same with environment variables.
-    pub fn serving_with(spec: &SpecFile, upstream: &Upstream, more: &[&str], variables: &[(&str, &str)]) -> Self {
+    pub fn serving_with(
+        spec: &SpecFile,
+        upstream: &Upstream,
+        more: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
         Self::start_with(&[&args, more].concat(), variables)
     }
@@ -69,7 +80,12 @@ impl Session {
             .expect("started");
         let (sender, lines) = channel();
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
-        std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        std::thread::spawn(move || {
+            stdout
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| sender.send(line))
+        });
         let mut session = Self {
             stdin: child.stdin.take(),
             logs: Logs::read(&mut child, |_| {}),
@@ -78,9 +94,18 @@ impl Session {
             next: 0,
             handshake: Value::Null,
         };
-        session.stdin.as_mut().expect("open").write_all(before.as_bytes()).expect("taken");
+        session
+            .stdin
+            .as_mut()
+            .expect("open")
+            .write_all(before.as_bytes())
+            .expect("taken");
         let answer = session.request("initialize", &initialize_parameters(capabilities));
-        assert!(answer["result"]["serverInfo"].is_object(), "{answer}\n{}", session.logs());
+        assert!(
+            answer["result"]["serverInfo"].is_object(),
+            "{answer}\n{}",
+            session.logs()
+        );
         session.handshake = answer["result"].clone();
         session.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         session
@@ -116,7 +141,8 @@ impl Session {
             .lines
             .recv_timeout(TIMEOUT)
             .unwrap_or_else(|_| panic!("no line came; the log says:\n{}", self.logs()));
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("stdout had something else than JSON ({error}): {line}"))
+        serde_json::from_str(&line)
+            .unwrap_or_else(|error| panic!("stdout had something else than JSON ({error}): {line}"))
     }
 
     pub fn request(&mut self, method: &str, parameters: &Value) -> Value {
@@ -138,7 +164,10 @@ impl Session {
 
     pub fn tools(&mut self) -> Vec<Value> {
         let answer = self.request("tools/list", &json!({}));
-        answer["result"]["tools"].as_array().cloned().unwrap_or_else(|| panic!("{answer}"))
+        answer["result"]["tools"]
+            .as_array()
+            .cloned()
+            .unwrap_or_else(|| panic!("{answer}"))
     }
 
     pub fn close_stdin(&mut self) {

@@ -21,7 +21,9 @@ impl Received {
 
     /// The value of a header; `name` is in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find_map(|line| line.strip_prefix(&format!("{name}: ")))
+        self.headers
+            .iter()
+            .find_map(|line| line.strip_prefix(&format!("{name}: ")))
     }
 }
 
@@ -56,10 +58,13 @@ pub struct Upstream {
 impl Upstream {
     /// Answers everything with a small JSON object.
     pub fn echo() -> Self {
-        Self::start(Box::new(|_| reply(200, &["Content-Type: application/json"], b"{\"ok\":true}")))
+        Self::start(Box::new(|_| {
+            reply(200, &["Content-Type: application/json"], b"{\"ok\":true}")
+        }))
     }
 
-    /// Answers every request of a connection with the bytes of `answer`; the connection ends after bytes without a length.
+    /// Answers every request of a connection with the bytes of `answer`; the connection ends after
+    /// bytes without a length.
     pub fn start(answer: Reply) -> Self {
         Self::serve(move |stream, log| {
             let mut reader = BufReader::new(&stream);
@@ -79,7 +84,8 @@ impl Upstream {
         })
     }
 
-    /// Makes an upstream whose `answer` writes to the connection once a request is read; the connection ends with it.
+    /// Makes an upstream whose `answer` writes to the connection once a request is read; the
+    /// connection ends with it.
     pub fn raw(answer: impl Fn(&Received, &mut TcpStream) + Send + Sync + 'static) -> Self {
         Self::serve(move |mut stream, log| {
             let Some(request) = read_request(&mut BufReader::new(&stream)) else {
@@ -150,7 +156,8 @@ pub fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<Received> {
 
 /// The bytes of a reply with a length.
 pub fn reply(status: u16, headers: &[&str], body: &[u8]) -> Vec<u8> {
-    let mut bytes = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n", body.len()).into_bytes();
+    let mut bytes =
+        format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n", body.len()).into_bytes();
     for header in headers {
         bytes.extend_from_slice(format!("{header}\r\n").as_bytes());
     }

@@ -1,4 +1,5 @@
-//! The operations of a document before they are described: how each is called, and what was decided about it.
+//! The operations of a document before they are described: how each is called, and what was decided
+//! about it.
 
 use crate::annotate::confirm::ConfirmLevel;
 use crate::annotate::enforcement::Restriction;
@@ -7,8 +8,8 @@ use crate::annotate::layers::Decision;
 use crate::annotate::overrides::arguments::{RuleFindings, rule_arguments, rules_name_arguments};
 use crate::annotate::overrides::unmatched::{self, NamedOperations};
 use crate::annotate::{
-    AccessRule, AnnotateOptions, DescriptionDetail, Enforcement, Hint, Hints, TokenShare, description_detail, descriptions, names,
-    overrides,
+    AccessRule, AnnotateOptions, DescriptionDetail, Enforcement, Hint, Hints, TokenShare,
+    description_detail, descriptions, names, overrides,
 };
 use crate::spec::paging::may_have_next_page;
 use crate::spec::{Diagnostic, Document, Operation};
@@ -31,7 +32,8 @@ pub(crate) struct Candidate {
 pub(crate) struct Candidates {
     /// All candidates, in the order of the document.
     pub(crate) all: Vec<Candidate>,
-    /// A sentence for each pattern of the settings that had to match an operation, and matches none.
+    /// A sentence for each pattern of the settings that had to match an operation, and matches
+    /// none.
     pub(crate) unmatched: Vec<String>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) rule_findings: RuleFindings,
@@ -39,33 +41,75 @@ pub(crate) struct Candidates {
 
 impl Candidates {
     /// Names all operations and decides about each.
-    pub(crate) fn find(document: &Document, mut operations: Vec<Box<Operation>>, options: &AnnotateOptions) -> Self {
+    pub(crate) fn find(
+        document: &Document,
+        mut operations: Vec<Box<Operation>>,
+        options: &AnnotateOptions,
+    ) -> Self {
         // Names come from all operations, so that a selection never changes the name of a tool.
         let mut names = names::names(&operations, &options.names);
         let mut diagnostics = Vec::new();
         let mut rule_findings = RuleFindings::default();
         if rules_name_arguments(&options.layers) {
             let given = given_names(document, &operations, &names, options);
-            rule_arguments(&mut operations, &options.layers, [&names, &given], &mut rule_findings);
+            rule_arguments(
+                &mut operations,
+                &options.layers,
+                [&names, &given],
+                &mut rule_findings,
+            );
         }
-        let mut decisions = options.layers.author(document, &operations, &mut diagnostics);
-        // Rules know a tool by the name that it has without them, and by its generated name. The latter has no prefix: a prefix from the
-        // name of an API must not change what a pattern matches.
+        let mut decisions = options
+            .layers
+            .author(document, &operations, &mut diagnostics);
+        // Rules know a tool by the name that it has without them, and by its generated name. The
+        // latter has no prefix: a prefix from the name of an API must not change what a pattern
+        // matches.
         let own = names::without_prefix(&names, &options.names.prefix);
-        names::apply_wished_names(&mut names, &operations, &decisions, &options.names, &mut diagnostics);
+        names::apply_wished_names(
+            &mut names,
+            &operations,
+            &decisions,
+            &options.names,
+            &mut diagnostics,
+        );
         let authored = names.clone();
-        options.layers.operate(&mut decisions, &own, &names, &operations);
-        names::apply_wished_names(&mut names, &operations, &decisions, &options.names, &mut diagnostics);
+        options
+            .layers
+            .operate(&mut decisions, &own, &names, &operations);
+        names::apply_wished_names(
+            &mut names,
+            &operations,
+            &decisions,
+            &options.names,
+            &mut diagnostics,
+        );
         diagnostics.extend(names::function_names_note(&operations, &names));
-        let [ruled, selected] = [&authored, &names].map(|given| NamedOperations::new(&own, given, &operations));
+        let [ruled, selected] =
+            [&authored, &names].map(|given| NamedOperations::new(&own, given, &operations));
         let idle = selected.idle_includes(&options.selection.idle(&own, &names, &operations));
-        diagnostics.extend(idle.into_iter().map(|sentence| Diagnostic::warning("#", sentence)));
-        let mut unmatched = unmatched::unmatched_patterns(&options.selection, &options.confirm, selected);
+        diagnostics.extend(
+            idle.into_iter()
+                .map(|sentence| Diagnostic::warning("#", sentence)),
+        );
+        let mut unmatched =
+            unmatched::unmatched_patterns(&options.selection, &options.confirm, selected);
         unmatched.extend(unmatched::unmatched_rules(&options.layers, ruled));
-        unmatched.extend(unmatched::unmatched_access(&options.access, selected.or_named(&authored)));
+        unmatched.extend(unmatched::unmatched_access(
+            &options.access,
+            selected.or_named(&authored),
+        ));
         let access = |own: &str, names: [&str; 2], operation: &Operation| {
-            let matches = |rule: &AccessRule| names.iter().any(|name| rule.matches([own, name], operation));
-            let rules = options.access.iter().enumerate().filter(|(_, rule)| matches(rule));
+            let matches = |rule: &AccessRule| {
+                names
+                    .iter()
+                    .any(|name| rule.matches([own, name], operation))
+            };
+            let rules = options
+                .access
+                .iter()
+                .enumerate()
+                .filter(|(_, rule)| matches(rule));
             rules.map(|(place, _)| place).collect()
         };
         let titles = descriptions::titles(&operations);
@@ -74,15 +118,21 @@ impl Candidates {
         let said = decisions.iter().map(|decision| decision.said.as_ref());
         unmatched.extend(overrides::wait::rule_waits(&mut operations, said));
         let of_each = operations.into_iter().zip(decisions);
-        let candidates = own.into_iter().zip(names.into_iter().zip(authored)).zip(titles).zip(of_each);
-        let candidates = candidates.map(|(((own_name, (name, authored)), title), (operation, decision))| Candidate {
-            access: access(&own_name, [&name, &authored], &operation),
-            own_name,
-            name,
-            title,
-            operation,
-            decision,
-        });
+        let candidates = own
+            .into_iter()
+            .zip(names.into_iter().zip(authored))
+            .zip(titles)
+            .zip(of_each);
+        let candidates = candidates.map(
+            |(((own_name, (name, authored)), title), (operation, decision))| Candidate {
+                access: access(&own_name, [&name, &authored], &operation),
+                own_name,
+                name,
+                title,
+                operation,
+                decision,
+            },
+        );
         Self {
             all: candidates.collect(),
             unmatched,
@@ -104,20 +154,33 @@ impl Candidate {
     }
 
     /// Returns its enforcement.
-    pub(crate) fn enforcement(&self, document: &Document, options: &AnnotateOptions) -> Enforcement {
+    pub(crate) fn enforcement(
+        &self,
+        document: &Document,
+        options: &AnnotateOptions,
+    ) -> Enforcement {
         let hints = &self.decision.hints;
         let wording = self.decision.wording;
-        let strict = options.layers.enforced_hints(wording, &self.operation, document, hints);
+        let strict = options
+            .layers
+            .enforced_hints(wording, &self.operation, document, hints);
         Enforcement::new(hints, &strict, wording.guess())
     }
 
-    /// Returns a restriction that applies because of its words, and would not because of its hints alone.
-    pub(crate) fn restriction(&self, enforcement: &Enforcement, options: &AnnotateOptions) -> Option<Restriction> {
+    /// Returns a restriction that applies because of its words, and would not because of its hints
+    /// alone.
+    pub(crate) fn restriction(
+        &self,
+        enforcement: &Enforcement,
+        options: &AnnotateOptions,
+    ) -> Option<Restriction> {
         let (names, operation) = (self.names(), &self.operation);
         let served = &self.decision.hints;
         let (reason, by_hints) = match (enforcement.reason(), served.get(Hint::Destructive)) {
             (Some(reason), _) => (reason, *served),
-            (None, Some(sourced)) if is_by_words(served) => (sourced.reason, Hints::of_method(&operation.method)),
+            (None, Some(sourced)) if is_by_words(served) => {
+                (sourced.reason, Hints::of_method(&operation.method))
+            }
             _ => return None,
         };
         let by_hints = Enforcement::of_hints(&by_hints);
@@ -147,18 +210,40 @@ impl Candidate {
         self.decision.said.describe.unwrap_or(options.describe)
     }
 
-    /// The description of its tool. `replacement` is the name of the tool that replaces it, if it is deprecated.
-    pub(crate) fn description(&self, document: &Document, replacement: Option<&str>, options: &AnnotateOptions) -> String {
+    /// The description of its tool. `replacement` is the name of the tool that replaces it, if it
+    /// is deprecated.
+    pub(crate) fn description(
+        &self,
+        document: &Document,
+        replacement: Option<&str>,
+        options: &AnnotateOptions,
+    ) -> String {
         let words = self.decision.said.description.as_deref();
-        description_detail::describe(document, &self.operation, words, &self.title, replacement, self.detail(options))
+        description_detail::describe(
+            document,
+            &self.operation,
+            words,
+            &self.title,
+            replacement,
+            self.detail(options),
+        )
     }
 }
 
-/// Returns for each deprecated tool the name of the one that replaces it, if its description names one. Both change data or both only read,
-/// and the other needs nothing that the tool does not need, so a client that may list the one may list the other.
-pub(crate) fn replacements(offered: &[(Candidate, Enforcement)], options: &AnnotateOptions) -> Vec<Option<String>> {
+/// Returns for each deprecated tool the name of the one that replaces it, if its description names
+/// one. Both change data or both only read, and the other needs nothing that the tool does not
+/// need, so a client that may list the one may list the other.
+pub(crate) fn replacements(
+    offered: &[(Candidate, Enforcement)],
+    options: &AnnotateOptions,
+) -> Vec<Option<String>> {
     let has = |share: &TokenShare, candidate: &Candidate, enforcement: &Enforcement| {
-        share.has(&candidate.name, &options.names.prefix, &candidate.operation, enforcement)
+        share.has(
+            &candidate.name,
+            &options.names.prefix,
+            &candidate.operation,
+            enforcement,
+        )
     };
     let replacement = |(candidate, enforcement): &(Candidate, Enforcement)| {
         if candidate.detail(options) == DescriptionDetail::Plain {
@@ -166,7 +251,10 @@ pub(crate) fn replacements(offered: &[(Candidate, Enforcement)], options: &Annot
         }
         let peers = offered.iter().filter(|(other, enforced)| {
             enforced.is_read_only() == enforcement.is_read_only()
-                && other.access.iter().all(|rule| candidate.access.contains(rule))
+                && other
+                    .access
+                    .iter()
+                    .all(|rule| candidate.access.contains(rule))
                 && options
                     .shares
                     .iter()
@@ -178,8 +266,13 @@ pub(crate) fn replacements(offered: &[(Candidate, Enforcement)], options: &Annot
     offered.iter().map(replacement).collect()
 }
 
-/// Decides how many pages a call of each tool may collect. The diagnostics are about settings that no tool has a use for.
-pub(crate) fn offer_pages(document: &Document, offered: &mut [(Candidate, Enforcement)], options: &AnnotateOptions) -> Vec<Diagnostic> {
+/// Decides how many pages a call of each tool may collect. The diagnostics are about settings that
+/// no tool has a use for.
+pub(crate) fn offer_pages(
+    document: &Document,
+    offered: &mut [(Candidate, Enforcement)],
+    options: &AnnotateOptions,
+) -> Vec<Diagnostic> {
     let (mut by_setting, mut by_rules) = ((0, options.collect_pages > 0), (0, false));
     for (candidate, enforcement) in offered {
         let (setting, most) = match candidate.decision.said.collect_pages {
@@ -188,25 +281,46 @@ pub(crate) fn offer_pages(document: &Document, offered: &mut [(Candidate, Enforc
         };
         setting.1 |= most > 0;
         let is_file = candidate.decision.said.response.file == Some(true);
-        if most > 0 && !is_file && enforcement.is_read_only() && may_have_next_page(document, &candidate.operation) {
+        if most > 0
+            && !is_file
+            && enforcement.is_read_only()
+            && may_have_next_page(document, &candidate.operation)
+        {
             candidate.operation.rules.max_pages = most;
             setting.0 += 1;
         }
     }
-    let settings = [("--collect-pages", by_setting), ("`collect_pages` in `overrides`", by_rules)];
-    let idle = settings.into_iter().filter(|(_, (tools, is_on))| *is_on && *tools == 0);
+    let settings = [
+        ("--collect-pages", by_setting),
+        ("`collect_pages` in `overrides`", by_rules),
+    ];
+    let idle = settings
+        .into_iter()
+        .filter(|(_, (tools, is_on))| *is_on && *tools == 0);
     let warning = |name: &str| {
         format!(
             "{name} changes no tool: none that it is for only reads and has a parameter or a `Link` header by which it gets the next page"
         )
     };
-    idle.map(|(name, _)| Diagnostic::warning("#", warning(name))).collect()
+    idle.map(|(name, _)| Diagnostic::warning("#", warning(name)))
+        .collect()
 }
 
 /// The names that the document gives to operations, by which rules know them as well.
-fn given_names(document: &Document, operations: &[Box<Operation>], own: &[String], options: &AnnotateOptions) -> Vec<String> {
+fn given_names(
+    document: &Document,
+    operations: &[Box<Operation>],
+    own: &[String],
+    options: &AnnotateOptions,
+) -> Vec<String> {
     let mut given = own.to_vec();
     let decisions = options.layers.author(document, operations, &mut Vec::new());
-    names::apply_wished_names(&mut given, operations, &decisions, &options.names, &mut Vec::new());
+    names::apply_wished_names(
+        &mut given,
+        operations,
+        &decisions,
+        &options.names,
+        &mut Vec::new(),
+    );
     given
 }

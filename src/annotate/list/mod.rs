@@ -1,5 +1,6 @@
-//! The list of tools: which operations become tools; their schemas, the size of these in the list, and those that are made on first use;
-//! schemas of replies; and the other tools that descriptions name.
+//! The list of tools: which operations become tools; their schemas, the size of these in the list,
+//! and those that are made on first use; schemas of replies; and the other tools that descriptions
+//! name.
 
 pub(super) mod candidate;
 pub(super) mod merge_patch;

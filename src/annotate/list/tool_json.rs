@@ -14,7 +14,8 @@ pub struct ToolSummary {
     pub title: Option<Box<str>>,
     /// The hints, if there are any.
     pub annotations: Option<ToolAnnotations>,
-    /// Number of characters a result may have, for clients that take so many only if a tool says so.
+    /// Number of characters a result may have, for clients that take so many only if a tool says
+    /// so.
     pub max_result_chars: Option<usize>,
 }
 
@@ -51,7 +52,10 @@ struct ToolJson<'t> {
 struct Meta<'t> {
     #[serde(rename = "openapi-mcp", skip_serializing_if = "Option::is_none")]
     own: Option<Grouping<'t>>,
-    #[serde(rename = "anthropic/maxResultSizeChars", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "anthropic/maxResultSizeChars",
+        skip_serializing_if = "Option::is_none"
+    )]
     max_result_chars: Option<usize>,
 }
 
@@ -70,7 +74,9 @@ impl ToolParts {
     /// Returns the number of bytes they take.
     #[must_use]
     pub(crate) fn bytes(&self) -> usize {
-        self.description.len() + self.input.get().len() + self.output.as_ref().map_or(0, |schema| schema.get().len())
+        self.description.len()
+            + self.input.get().len()
+            + self.output.as_ref().map_or(0, |schema| schema.get().len())
     }
 }
 
@@ -88,7 +94,8 @@ pub(crate) fn write_tool(tool: &ToolSummary, parts: &ToolParts, grouping: Groupi
         [only] if Some(only.as_str()) == grouping.category => &[],
         tags => tags,
     };
-    let own = (grouping.category.is_some() || !tags.is_empty()).then_some(Grouping { tags, ..grouping });
+    let own =
+        (grouping.category.is_some() || !tags.is_empty()).then_some(Grouping { tags, ..grouping });
     let json = ToolJson {
         name: &tool.name,
         title: tool.title.as_deref(),
@@ -115,7 +122,8 @@ mod tests {
     use super::*;
 
     fn schema(title: &str, default: i64) -> Map<String, Value> {
-        let schema = json!({"type": "object", "title": title, "properties": {title: {"default": default}}});
+        let schema =
+            json!({"type": "object", "title": title, "properties": {title: {"default": default}}});
         schema.as_object().cloned().unwrap()
     }
 

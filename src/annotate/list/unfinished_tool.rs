@@ -1,5 +1,6 @@
-//! Tools that are finished when they are used: search mode lists a few tools for all operations, and of a large API most are never
-//! described or called. Their input schemas would take most of the start, and most of the memory after it.
+//! Tools that are finished when they are used: search mode lists a few tools for all operations,
+//! and of a large API most are never described or called. Their input schemas would take most of
+//! the start, and most of the memory after it.
 
 use serde_json::value::RawValue;
 
@@ -54,7 +55,8 @@ pub(crate) struct UnfinishedTool {
 pub(crate) struct FinishedParts {
     /// The whole tool as JSON.
     pub(crate) json: String,
-    /// The input schema with the names on the wire noted in it, if property names had to be changed.
+    /// The input schema with the names on the wire noted in it, if property names had to be
+    /// changed.
     pub(crate) wire: Option<WireSchema>,
     /// Parts that had to be read loosely, in sentences.
     pub(crate) warnings: Vec<String>,
@@ -64,7 +66,8 @@ pub(crate) struct FinishedParts {
 #[must_use]
 pub(crate) fn is_pinned(pins: &[Pattern], name: &str, prefix: &str, operation: &Operation) -> bool {
     let without = name.strip_prefix(prefix).unwrap_or(name);
-    pins.iter().any(|pin| pin.matches([name, without], operation))
+    pins.iter()
+        .any(|pin| pin.matches([name, without], operation))
 }
 
 impl<'o> InputTimes<'o> {
@@ -88,7 +91,8 @@ impl<'o> InputTimes<'o> {
 
     /// Decides when the input schema of a tool is made.
     pub(crate) fn of(&self, name: &str, operation: &Operation) -> InputTime {
-        let decides_output = self.options.output == OutputSchemas::Auto && self.bytes <= self.options.output_budget;
+        let decides_output =
+            self.options.output == OutputSchemas::Auto && self.bytes <= self.options.output_budget;
         if self.pins.is_none() || decides_output || self.needs_input(name, operation) {
             InputTime::AtStart
         } else {
@@ -96,8 +100,8 @@ impl<'o> InputTimes<'o> {
         }
     }
 
-    /// Returns true if the tool has its input schema at the start in any case: it is listed, or rules apply to its arguments, which are
-    /// checked at the start.
+    /// Returns true if the tool has its input schema at the start in any case: it is listed, or
+    /// rules apply to its arguments, which are checked at the start.
     pub(crate) fn needs_input(&self, name: &str, operation: &Operation) -> bool {
         let has_rules = !operation.rules.fixed.is_empty() || !operation.rules.arguments.is_empty();
         has_rules
@@ -167,7 +171,13 @@ impl UnfinishedTool {
     ) -> FinishedParts {
         let mut warnings = Vec::new();
         let (limits, shape) = (&options.schemas, (options.files, options.filter));
-        let completed = complete_input(operation, &mut Schemas::new(document), limits, shape, &mut warnings);
+        let completed = complete_input(
+            operation,
+            &mut Schemas::new(document),
+            limits,
+            shape,
+            &mut warnings,
+        );
         warnings.extend(completed.fit.warning(limits.budget));
         let parts = ToolParts {
             description: self.description.clone(),

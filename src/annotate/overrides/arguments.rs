@@ -1,5 +1,5 @@
-//! Application of rules for arguments to the operations, before anything else reads them: an argument that no call gives is then not
-//! evidence for hints, and no word of it reaches a model.
+//! Application of rules for arguments to the operations, before anything else reads them: an
+//! argument that no call gives is then not evidence for hints, and no word of it reaches a model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use crate::spec::operation::request_body::{BODY, BodySchema, CHOICE, MediaType};
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, FixedParameter};
 use crate::spec::{Location, MediaKind, Operation, argument_names};
 
-/// Faults of rules for arguments. A rule for an argument that no operation has would otherwise be ignored without a message.
+/// Faults of rules for arguments. A rule for an argument that no operation has would otherwise be
+/// ignored without a message.
 #[derive(Debug, Default)]
 pub(crate) struct RuleFindings {
     /// True for each rule and argument if an operation has the argument.
@@ -24,13 +25,19 @@ impl RuleFindings {
     /// Notes whether an operation has the argument of a rule.
     fn note(&mut self, rule: &ArgumentRule, is_there: bool) {
         for (origin, _) in rule.origins.iter().filter(|(_, optional)| !optional) {
-            *self.found.entry((origin.clone(), rule.target.to_string())).or_default() |= is_there;
+            *self
+                .found
+                .entry((origin.clone(), rule.target.to_string()))
+                .or_default() |= is_there;
         }
     }
 
     /// Notes what became of the rules for properties of a body.
     pub(crate) fn note_properties(&mut self, ruled: &RuledSchema) {
-        ruled.properties.iter().for_each(|property| self.note(&property.rule, true));
+        ruled
+            .properties
+            .iter()
+            .for_each(|property| self.note(&property.rule, true));
         ruled.absent.iter().for_each(|rule| self.note(rule, false));
         for problem in &ruled.problems {
             if !self.problems.contains(problem) {
@@ -53,11 +60,15 @@ impl RuleFindings {
 
 /// Returns true if any rule applies to arguments.
 pub(crate) fn rules_name_arguments(layers: &Layers) -> bool {
-    layers.rules.iter().any(|rule| !rule.says.arguments.is_empty())
+    layers
+        .rules
+        .iter()
+        .any(|rule| !rule.says.arguments.is_empty())
 }
 
-/// Notes in each operation what the rules that match it set for its arguments, and takes away those that no call gives.
-/// Operations are known by their `own` names, and by those that the document has `given` them.
+/// Notes in each operation what the rules that match it set for its arguments, and takes away those
+/// that no call gives. Operations are known by their `own` names, and by those that the document
+/// has `given` them.
 pub(crate) fn rule_arguments(
     operations: &mut [Box<Operation>],
     layers: &Layers,
@@ -67,14 +78,21 @@ pub(crate) fn rule_arguments(
     for ((operation, own), given) in operations.iter_mut().zip(own).zip(given) {
         let mut rules: Vec<ArgumentRule> = Vec::new();
         let mut lenient = None;
-        for rule in layers.rules.iter().filter(|rule| rule.matches([own, given], operation)) {
+        for rule in layers
+            .rules
+            .iter()
+            .filter(|rule| rule.matches([own, given], operation))
+        {
             match rule.says.takes_any_body {
                 Some(true) => lenient = Some(rule.name.as_str()),
                 Some(false) => lenient = None,
                 None => {}
             }
             for later in &rule.says.arguments {
-                match rules.iter_mut().find(|rule| is_same_target(&rule.target, &later.target)) {
+                match rules
+                    .iter_mut()
+                    .find(|rule| is_same_target(&rule.target, &later.target))
+                {
                     Some(rule) => rule.take(later.clone()),
                     None => rules.push(later.clone()),
                 }
@@ -96,7 +114,11 @@ pub(crate) fn rule_arguments(
 
 /// A property of the body that no call gives.
 fn closed_property(operation: &Operation) -> Option<&ArgumentTarget> {
-    let mut closed = operation.rules.arguments.iter().filter(|rule| rule.is_closed());
+    let mut closed = operation
+        .rules
+        .arguments
+        .iter()
+        .filter(|rule| rule.is_closed());
     let is_of_body = |rule: &&ArgumentRule| matches!(rule.target, ArgumentTarget::Body(_));
     closed.find(is_of_body).map(|rule| &rule.target)
 }
@@ -125,9 +147,10 @@ fn closed_in_lenient(operation: &Operation) -> Option<String> {
 /// Names of headers have no case (RFC 9110 section 5.1).
 fn is_same_target(one: &ArgumentTarget, other: &ArgumentTarget) -> bool {
     match (one, other) {
-        (ArgumentTarget::Parameter(Location::Header, one), ArgumentTarget::Parameter(Location::Header, other)) => {
-            one.eq_ignore_ascii_case(other)
-        }
+        (
+            ArgumentTarget::Parameter(Location::Header, one),
+            ArgumentTarget::Parameter(Location::Header, other),
+        ) => one.eq_ignore_ascii_case(other),
         _ => one == other,
     }
 }
@@ -136,7 +159,11 @@ fn apply_rule(operation: &mut Operation, rule: ArgumentRule, findings: &mut Rule
     let label = operation.label();
     let mut problems = Vec::new();
     let mut refuse = |why: &str| {
-        let origin = rule.origins.last().map(|(origin, _)| origin.as_str()).unwrap_or_default();
+        let origin = rule
+            .origins
+            .last()
+            .map(|(origin, _)| origin.as_str())
+            .unwrap_or_default();
         problems.push(format!("{origin}: `{}` of {label} {why}", rule.target));
     };
     if rule.value.is_some() && rule.default.is_some() {
@@ -153,7 +180,11 @@ fn apply_rule(operation: &mut Operation, rule: ArgumentRule, findings: &mut Rule
         operation.rules.arguments.push(rule);
         return;
     };
-    let Some(index) = operation.parameters.iter().position(|parameter| parameter.is(*location, name)) else {
+    let Some(index) = operation
+        .parameters
+        .iter()
+        .position(|parameter| parameter.is(*location, name))
+    else {
         findings.note(&rule, false);
         return;
     };
@@ -167,19 +198,32 @@ fn apply_rule(operation: &mut Operation, rule: ArgumentRule, findings: &mut Rule
         && closed.as_ref().is_some_and(|source| !source.is_of_client())
         && [Method::POST, Method::PATCH].contains(&operation.method)
     {
-        refuse("would be the same in every call, so that the API takes every call for a repetition of the first");
+        refuse(
+            "would be the same in every call, so that the API takes every call for a repetition of the first",
+        );
     }
     if rule.is_closed() {
         let parameter = operation.parameters.remove(index);
         if closed.is_none() && parameter.required && parameter.default.is_none() {
             refuse("is required: hide it only with `value` or `default`");
         }
-        operation.rules.fixed.push(FixedParameter { parameter, source: closed });
+        operation.rules.fixed.push(FixedParameter {
+            parameter,
+            source: closed,
+        });
     } else {
         let taken = |key: &str| {
-            let others = operation.parameters.iter().enumerate().filter(|(other, _)| *other != index);
+            let others = operation
+                .parameters
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != index);
             let keys = others.map(|(_, parameter)| parameter.key.as_str());
-            let fixed = operation.rules.fixed.iter().map(|fixed| fixed.parameter.key.as_str());
+            let fixed = operation
+                .rules
+                .fixed
+                .iter()
+                .map(|fixed| fixed.parameter.key.as_str());
             let (filter, pages) = (operation.filter_key(), operation.pages_key());
             let reserved = [BODY, CHOICE, filter.as_str(), pages.as_str()];
             keys.chain(fixed).chain(reserved).any(|other| other == key)
@@ -206,19 +250,25 @@ fn apply_rule(operation: &mut Operation, rule: ArgumentRule, findings: &mut Rule
     operation.rules.arguments.push(rule);
 }
 
-/// Removes the media types in which a property could be given in another way, or not be set. If none is left, the rules for properties
-/// match nothing here.
+/// Removes the media types in which a property could be given in another way, or not be set. If
+/// none is left, the rules for properties match nothing here.
 fn close_body(operation: &mut Operation, findings: &mut RuleFindings) {
     let is_of_body = |rule: &ArgumentRule| matches!(rule.target, ArgumentTarget::Body(_));
     if !operation.rules.arguments.iter().any(is_of_body) {
         return;
     }
     let carries = |media_type: &MediaType| {
-        matches!(media_type.kind, MediaKind::Json | MediaKind::Form | MediaKind::Multipart)
-            && matches!(media_type.schema, BodySchema::At(_) | BodySchema::Fields(_))
+        matches!(
+            media_type.kind,
+            MediaKind::Json | MediaKind::Form | MediaKind::Multipart
+        ) && matches!(media_type.schema, BodySchema::At(_) | BodySchema::Fields(_))
             && media_type.positions.0.is_empty()
     };
-    let Some(body) = operation.body.as_mut().filter(|body| body.media_types().any(carries)) else {
+    let Some(body) = operation
+        .body
+        .as_mut()
+        .filter(|body| body.media_types().any(carries))
+    else {
         operation.rules.arguments.retain(|rule| {
             if is_of_body(rule) {
                 findings.note(rule, false);
@@ -234,6 +284,10 @@ fn close_body(operation: &mut Operation, findings: &mut RuleFindings) {
     if body.alternatives.is_empty() {
         body.choice = String::new();
     }
-    let is_left = |name: &String| body.alternatives.iter().any(|media_type| media_type.name == *name);
+    let is_left = |name: &String| {
+        body.alternatives
+            .iter()
+            .any(|media_type| media_type.name == *name)
+    };
     body.for_lists = body.for_lists.take().filter(is_left);
 }

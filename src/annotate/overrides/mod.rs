@@ -1,5 +1,5 @@
-//! Settings of a document or an operator for a tool. Problems are collected: those of a document are reported and ignored, those of a
-//! configuration are errors.
+//! Settings of a document or an operator for a tool. Problems are collected: those of a document
+//! are reported and ignored, those of a configuration are errors.
 
 pub(crate) mod arguments;
 pub(crate) mod ruled_output;
@@ -36,8 +36,8 @@ pub struct Override {
     pub keywords: Option<Vec<String>>,
     /// `annotations.title`, if there is to be one beside the title of the tool.
     pub annotations_title: Option<String>,
-    /// The path parameters whose values may hold slashes. Only a rule of the configuration says so, and [`Self::read`] does not
-    /// read it: a document must not widen what a call can reach.
+    /// The path parameters whose values may hold slashes. Only a rule of the configuration says so,
+    /// and [`Self::read`] does not read it: a document must not widen what a call can reach.
     pub slashes: Vec<String>,
     /// Detail of the description, by rules of the configuration alone.
     pub describe: Option<DescriptionDetail>,
@@ -45,9 +45,11 @@ pub struct Override {
     pub arguments: Vec<ArgumentRule>,
     /// Settings for replies, by rules of the configuration alone.
     pub response: ResponseRule,
-    /// Settings for operations that are done after their first reply, by rules of the configuration alone.
+    /// Settings for operations that are done after their first reply, by rules of the configuration
+    /// alone.
     pub wait: Option<WaitRule>,
-    /// True if a body that does not fit its schema is sent nevertheless, by rules of the configuration alone.
+    /// True if a body that does not fit its schema is sent nevertheless, by rules of the
+    /// configuration alone.
     pub takes_any_body: Option<bool>,
     /// Number of pages that a call may collect, by rules of the configuration alone.
     pub(crate) collect_pages: Option<usize>,
@@ -98,10 +100,15 @@ impl OverrideProblem {
     /// The problem as one of a document, which is read without the member.
     #[must_use]
     pub(crate) fn of_document(&self) -> String {
-        let key = self.path.last().map_or_else(|| "it".to_owned(), |key| format!("`{key}`"));
+        let key = self
+            .path
+            .last()
+            .map_or_else(|| "it".to_owned(), |key| format!("`{key}`"));
         match &self.kind {
             OverrideProblemKind::UnknownKey(None) => format!("the unknown key {key} is ignored"),
-            OverrideProblemKind::UnknownKey(Some(advice)) => format!("the unknown key {key} is ignored; {advice}"),
+            OverrideProblemKind::UnknownKey(Some(advice)) => {
+                format!("the unknown key {key} is ignored; {advice}")
+            }
             OverrideProblemKind::WrongType { expected, .. } => {
                 let expected = match expected {
                     ExpectedType::Boolean => "true or false",
@@ -115,19 +122,33 @@ impl OverrideProblem {
     }
 }
 
-const KEYS: [&str; 7] = ["enabled", "name", "title", "description", "category", "keywords", "annotations"];
-/// More words than these, and more of a word, do not count, so that a long text cannot raise the rank of its operation.
+const KEYS: [&str; 7] = [
+    "enabled",
+    "name",
+    "title",
+    "description",
+    "category",
+    "keywords",
+    "annotations",
+];
+/// More words than these, and more of a word, do not count, so that a long text cannot raise the
+/// rank of its operation.
 const MAX_KEYWORDS: usize = 32;
 const MAX_KEYWORD_CHARACTERS: usize = 40;
 
 impl Override {
-    /// Reads an object with the keys `enabled`, `name`, `title`, `description`, `category`, `keywords` and `annotations`. Unknown
-    /// keys and values of the wrong type are pushed to `problems`, and the rest counts.
+    /// Reads an object with the keys `enabled`, `name`, `title`, `description`, `category`,
+    /// `keywords` and `annotations`. Unknown keys and values of the wrong type are pushed to
+    /// `problems`, and the rest counts.
     #[must_use]
     pub(crate) fn read(value: &Value, problems: &mut Vec<OverrideProblem>) -> Self {
         let mut said = Self::default();
         let Some(members) = value.as_object() else {
-            problems.push(OverrideProblem::of_type(Vec::new(), value, ExpectedType::Object));
+            problems.push(OverrideProblem::of_type(
+                Vec::new(),
+                value,
+                ExpectedType::Object,
+            ));
             return said;
         };
         for (key, value) in members {
@@ -148,7 +169,9 @@ impl Override {
                 }
                 "disabled" => problems.push(OverrideProblem {
                     path: vec![key.clone()],
-                    kind: OverrideProblemKind::UnknownKey(Some("write `enabled: false` to leave a tool out".into())),
+                    kind: OverrideProblemKind::UnknownKey(Some(
+                        "write `enabled: false` to leave a tool out".into(),
+                    )),
                 }),
                 _ => problems.push(unknown_key(key, KEYS.into_iter())),
             }
@@ -159,14 +182,23 @@ impl Override {
     /// Reads an object with MCP's hints and `title`.
     pub(crate) fn read_annotations(&mut self, value: &Value, problems: &mut Vec<OverrideProblem>) {
         let Some(members) = value.as_object() else {
-            problems.push(OverrideProblem::of_type(Vec::new(), value, ExpectedType::Object));
+            problems.push(OverrideProblem::of_type(
+                Vec::new(),
+                value,
+                ExpectedType::Object,
+            ));
             return;
         };
         for (key, value) in members {
             match Hint::parse(key) {
-                Some(hint) => self.hints.extend(boolean(key, value, problems).map(|value| (hint, value))),
+                Some(hint) => self
+                    .hints
+                    .extend(boolean(key, value, problems).map(|value| (hint, value))),
                 None if key == "title" => self.annotations_title = read_words(key, value, problems),
-                None => problems.push(unknown_key(key, Hint::ALL.into_iter().map(Hint::key).chain(["title"]))),
+                None => problems.push(unknown_key(
+                    key,
+                    Hint::ALL.into_iter().map(Hint::key).chain(["title"]),
+                )),
             }
         }
     }
@@ -195,13 +227,19 @@ impl Override {
     }
 }
 
-/// Marks the path parameters whose values may hold slashes; `said` is what is said of each operation. A name that is not a
-/// path parameter of any operation of its rule is a finding.
-pub(crate) fn allow_slashes<'s>(operations: &mut [Box<Operation>], said: impl Iterator<Item = &'s Override>) -> Vec<Diagnostic> {
+/// Marks the path parameters whose values may hold slashes; `said` is what is said of each
+/// operation. A name that is not a path parameter of any operation of its rule is a finding.
+pub(crate) fn allow_slashes<'s>(
+    operations: &mut [Box<Operation>],
+    said: impl Iterator<Item = &'s Override>,
+) -> Vec<Diagnostic> {
     let mut is_known: BTreeMap<&str, bool> = BTreeMap::new();
     for (operation, said) in operations.iter_mut().zip(said) {
         for name in &said.slashes {
-            let found = operation.parameters.iter_mut().find(|parameter| parameter.is(Location::Path, name));
+            let found = operation
+                .parameters
+                .iter_mut()
+                .find(|parameter| parameter.is(Location::Path, name));
             *is_known.entry(name).or_default() |= found.is_some();
             if let Some(parameter) = found {
                 Arc::make_mut(parameter).slashes = true;
@@ -210,34 +248,68 @@ pub(crate) fn allow_slashes<'s>(operations: &mut [Box<Operation>], said: impl It
     }
     let unknown = is_known.into_iter().filter(|(_, is_known)| !is_known);
     let message = |name: &str| {
-        format!("`slashes` in `overrides` names `{name}`, which is not a path parameter of any operation that its rule matches")
+        format!(
+            "`slashes` in `overrides` names `{name}`, which is not a path parameter of any operation that its rule matches"
+        )
     };
-    unknown.map(|(name, _)| Diagnostic::warning("#", message(name))).collect()
+    unknown
+        .map(|(name, _)| Diagnostic::warning("#", message(name)))
+        .collect()
 }
 
 fn boolean(key: &str, value: &Value, problems: &mut Vec<OverrideProblem>) -> Option<bool> {
     let read = value.as_bool();
     if read.is_none() {
-        problems.push(OverrideProblem::of_type(vec![key.to_owned()], value, ExpectedType::Boolean));
+        problems.push(OverrideProblem::of_type(
+            vec![key.to_owned()],
+            value,
+            ExpectedType::Boolean,
+        ));
     }
     read
 }
 
 fn read_words(key: &str, value: &Value, problems: &mut Vec<OverrideProblem>) -> Option<String> {
-    let read = value.as_str().map(text::clean).filter(|text| !text.is_empty());
+    let read = value
+        .as_str()
+        .map(text::clean)
+        .filter(|text| !text.is_empty());
     if read.is_none() {
-        problems.push(OverrideProblem::of_type(vec![key.to_owned()], value, ExpectedType::Text));
+        problems.push(OverrideProblem::of_type(
+            vec![key.to_owned()],
+            value,
+            ExpectedType::Text,
+        ));
     }
     read
 }
 
-fn read_keywords(key: &str, value: &Value, problems: &mut Vec<OverrideProblem>) -> Option<Vec<String>> {
+fn read_keywords(
+    key: &str,
+    value: &Value,
+    problems: &mut Vec<OverrideProblem>,
+) -> Option<Vec<String>> {
     let words = value.as_array().and_then(|words| {
-        let word = |word: &Value| Some(word.as_str()?.chars().take(MAX_KEYWORD_CHARACTERS).collect::<String>());
-        words.iter().take(MAX_KEYWORDS).map(word).collect::<Option<Vec<String>>>()
+        let word = |word: &Value| {
+            Some(
+                word.as_str()?
+                    .chars()
+                    .take(MAX_KEYWORD_CHARACTERS)
+                    .collect::<String>(),
+            )
+        };
+        words
+            .iter()
+            .take(MAX_KEYWORDS)
+            .map(word)
+            .collect::<Option<Vec<String>>>()
     });
     if words.is_none() {
-        problems.push(OverrideProblem::of_type(vec![key.to_owned()], value, ExpectedType::Texts));
+        problems.push(OverrideProblem::of_type(
+            vec![key.to_owned()],
+            value,
+            ExpectedType::Texts,
+        ));
     }
     words
 }
@@ -246,7 +318,9 @@ fn unknown_key(key: &str, known: impl Iterator<Item = &'static str>) -> Override
     let nearest = text::nearest(key, known, 0.75);
     OverrideProblem {
         path: vec![text::truncate(&text::one_line(key), 64)],
-        kind: OverrideProblemKind::UnknownKey(nearest.map(|nearest| format!("did you mean `{nearest}`?"))),
+        kind: OverrideProblemKind::UnknownKey(
+            nearest.map(|nearest| format!("did you mean `{nearest}`?")),
+        ),
     }
 }
 
@@ -263,17 +337,29 @@ mod tests {
                 "annotations": {"readOnlyHint": true, "destructive": "yes", "idempotent": false, "safeHint": true, "title": "T"}}),
             &mut problems,
         );
-        assert_eq!(said.hints, [(Hint::ReadOnly, true), (Hint::Idempotent, false)]);
+        assert_eq!(
+            said.hints,
+            [(Hint::ReadOnly, true), (Hint::Idempotent, false)]
+        );
         assert_eq!(
             (said.category.as_deref(), said.annotations_title.as_deref()),
             (Some("c"), Some("T"))
         );
         assert_eq!((said.name, said.enabled), (None, None));
-        let mut places: Vec<String> = problems.iter().map(|problem| problem.path.join("/")).collect();
+        let mut places: Vec<String> = problems
+            .iter()
+            .map(|problem| problem.path.join("/"))
+            .collect();
         places.sort();
         assert_eq!(
             places,
-            ["annotations/destructive", "annotations/safeHint", "enabled", "name", "titel"]
+            [
+                "annotations/destructive",
+                "annotations/safeHint",
+                "enabled",
+                "name",
+                "titel"
+            ]
         );
         assert!(
             problems
@@ -286,6 +372,9 @@ mod tests {
     fn a_stronger_word_replaces_only_what_it_mentions() {
         let mut weak = Override::read(&json!({"title": "a", "category": "b"}), &mut Vec::new());
         weak.take(Override::read(&json!({"title": "c"}), &mut Vec::new()));
-        assert_eq!((weak.title.as_deref(), weak.category.as_deref()), (Some("c"), Some("b")));
+        assert_eq!(
+            (weak.title.as_deref(), weak.category.as_deref()),
+            (Some("c"), Some("b"))
+        );
     }
 }

@@ -7,7 +7,11 @@ use crate::spec::operation::response_rule::{FieldPosition, ResponseRule};
 use crate::spec::{Document, Operation};
 
 /// Returns the schema of an operation's shaped replies; `None` if it cannot be known.
-pub(crate) fn ruled_output(rule: &ResponseRule, document: &Document, operation: &Operation) -> Option<Map<String, Value>> {
+pub(crate) fn ruled_output(
+    rule: &ResponseRule,
+    document: &Document,
+    operation: &Operation,
+) -> Option<Map<String, Value>> {
     if rule.jq.is_some() || rule.is_text() || rule.file == Some(true) {
         return None;
     }
@@ -16,9 +20,17 @@ pub(crate) fn ruled_output(rule: &ResponseRule, document: &Document, operation: 
     let wrapped = schema
         .get("properties")
         .and_then(Value::as_object)
-        .is_some_and(|properties| properties.len() == 1 && properties.get("result").is_some_and(|result| result.get("items").is_some()));
+        .is_some_and(|properties| {
+            properties.len() == 1
+                && properties
+                    .get("result")
+                    .is_some_and(|result| result.get("items").is_some())
+        });
     let described = if wrapped {
-        schema.get_mut("properties")?.get_mut("result")?.as_object_mut()?
+        schema
+            .get_mut("properties")?
+            .get_mut("result")?
+            .as_object_mut()?
     } else {
         &mut schema
     };
@@ -52,7 +64,10 @@ fn keep_described(schema: &mut Map<String, Value>, position: &FieldPosition<'_>)
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         properties.retain(|name, property| {
             let (inner, is_named) = position.step(name);
-            is_named || property.as_object_mut().is_some_and(|property| keep_described(property, &inner))
+            is_named
+                || property
+                    .as_object_mut()
+                    .is_some_and(|property| keep_described(property, &inner))
         });
         is_left |= !properties.is_empty();
     }

@@ -1,15 +1,18 @@
-//! The input schema that a model gets if rules apply to arguments: the document's schema without the values that no call gives, and with
-//! the names, defaults, values and descriptions of the operator.
+//! The input schema that a model gets if rules apply to arguments: the document's schema without
+//! the values that no call gives, and with the names, defaults, values and descriptions of the
+//! operator.
 //!
-//! A component that several operations share is changed for one operation only: on the way to a property, what a reference
-//! leads to takes the place of the reference.
+//! A component that several operations share is changed for one operation only: on the way to a
+//! property, what a reference leads to takes the place of the reference.
 
 use serde_json::{Map, Value};
 
 use crate::spec::Operation;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, PropertyStep, RuledProperty};
-use crate::spec::schema::{Completed, of_item, of_member, reference, schemas_of_same_value, wire_names};
+use crate::spec::schema::{
+    Completed, of_item, of_member, reference, schemas_of_same_value, wire_names,
+};
 
 /// Schemas on the way to a property lie no deeper.
 const MAX_DEPTH: usize = 64;
@@ -39,9 +42,17 @@ pub(crate) fn rule_schema(operation: &Operation, completed: &Completed) -> Ruled
     for fixed in &operation.rules.fixed {
         remove_property(&mut ruled.shown, &fixed.parameter.key);
     }
-    for rule in operation.rules.arguments.iter().filter(|rule| !rule.is_closed()) {
+    for rule in operation
+        .rules
+        .arguments
+        .iter()
+        .filter(|rule| !rule.is_closed())
+    {
         if let ArgumentTarget::Parameter(location, name) = &rule.target
-            && let Some(parameter) = operation.parameters.iter().find(|parameter| parameter.is(*location, name))
+            && let Some(parameter) = operation
+                .parameters
+                .iter()
+                .find(|parameter| parameter.is(*location, name))
         {
             describe_property(&mut ruled.shown, &parameter.key, rule);
         }
@@ -50,9 +61,13 @@ pub(crate) fn rule_schema(operation: &Operation, completed: &Completed) -> Ruled
     ruled
 }
 
-/// Lets a call leave out the properties that the document requires and a rule does not, also in the document's own input schema.
+/// Lets a call leave out the properties that the document requires and a rule does not, also in the
+/// document's own input schema.
 pub(crate) fn unrequire_properties(root: &mut SchemaObject, properties: &[RuledProperty]) {
-    for property in properties.iter().filter(|property| property.rule.required == Some(false)) {
+    for property in properties
+        .iter()
+        .filter(|property| property.rule.required == Some(false))
+    {
         edit_body(root, &property.path, Examples::Kept, &mut unrequire);
     }
 }
@@ -61,45 +76,76 @@ impl RuledSchema {
     fn rule_body(&mut self, operation: &Operation, completed: &Completed) {
         let wire = completed.wire.as_ref();
         for rule in &operation.rules.arguments {
-            let ArgumentTarget::Body(steps) = &rule.target else { continue };
+            let ArgumentTarget::Body(steps) = &rule.target else {
+                continue;
+            };
             let path = advertised_path(steps, wire);
             let mut schema = None;
             let mut is_required = false;
-            let outcome = edit_body(&mut completed.schema.clone(), &path, Examples::Kept, &mut |parent, name| {
-                schema = schema.take().or_else(|| parent.get("properties")?.get(name).cloned());
-                is_required |= requires(parent, name);
-            });
+            let outcome = edit_body(
+                &mut completed.schema.clone(),
+                &path,
+                Examples::Kept,
+                &mut |parent, name| {
+                    schema = schema
+                        .take()
+                        .or_else(|| parent.get("properties")?.get(name).cloned());
+                    is_required |= requires(parent, name);
+                },
+            );
             match (outcome, schema) {
                 (Found::Everywhere, Some(schema)) => {
                     if rule.is_closed() && rule.closed_source().is_none() && is_required {
-                        self.refuse(operation, rule, "is required: hide it only with `value` or `default`");
+                        self.refuse(
+                            operation,
+                            rule,
+                            "is required: hide it only with `value` or `default`",
+                        );
                     }
                     let rule = rule.clone();
                     self.properties.push(RuledProperty { rule, path, schema });
                 }
-                (Found::Partly, _) => self.refuse(operation, rule, "is not in every form that the body may have"),
+                (Found::Partly, _) => self.refuse(
+                    operation,
+                    rule,
+                    "is not in every form that the body may have",
+                ),
                 _ => self.absent.push(rule.clone()),
             }
         }
         // What is inside comes before what it is in, because a name or a whole object may go.
-        self.properties.sort_by_key(|property| std::cmp::Reverse(property.path.len()));
+        self.properties
+            .sort_by_key(|property| std::cmp::Reverse(property.path.len()));
         let properties = std::mem::take(&mut self.properties);
         for property in &properties {
             let rule = &property.rule;
             let mut taken = false;
-            let examples = if rule.is_closed() { Examples::Removed } else { Examples::Kept };
-            edit_body(&mut self.shown, &property.path, examples, &mut |parent, name| {
-                if rule.is_closed() {
-                    remove_property(parent, name);
-                } else {
-                    describe_property(parent, name, rule);
-                    if let Some(new) = rule.name.as_deref().filter(|new| *new != name) {
-                        taken |= !rename_property(parent, name, new);
+            let examples = if rule.is_closed() {
+                Examples::Removed
+            } else {
+                Examples::Kept
+            };
+            edit_body(
+                &mut self.shown,
+                &property.path,
+                examples,
+                &mut |parent, name| {
+                    if rule.is_closed() {
+                        remove_property(parent, name);
+                    } else {
+                        describe_property(parent, name, rule);
+                        if let Some(new) = rule.name.as_deref().filter(|new| *new != name) {
+                            taken |= !rename_property(parent, name, new);
+                        }
                     }
-                }
-            });
+                },
+            );
             if taken {
-                self.refuse(operation, rule, "cannot have that name: the object has such a property");
+                self.refuse(
+                    operation,
+                    rule,
+                    "cannot have that name: the object has such a property",
+                );
             }
         }
         self.properties = properties;
@@ -107,18 +153,26 @@ impl RuledSchema {
     }
 
     fn refuse(&mut self, operation: &Operation, rule: &ArgumentRule, why: &str) {
-        let origin = rule.origins.last().map(|(origin, _)| origin.as_str()).unwrap_or_default();
-        self.problems
-            .push(format!("{origin}: `{}` of {} {why}", rule.target, operation.label()));
+        let origin = rule
+            .origins
+            .last()
+            .map(|(origin, _)| origin.as_str())
+            .unwrap_or_default();
+        self.problems.push(format!(
+            "{origin}: `{}` of {} {why}",
+            rule.target,
+            operation.label()
+        ));
     }
 
-    /// A body of which a call gives nothing is not an argument, and one of which it must give nothing need not be given.
+    /// A body of which a call gives nothing is not an argument, and one of which it must give
+    /// nothing need not be given.
     fn relax_body(&mut self) {
-        if !self
-            .properties
-            .iter()
-            .any(|property| property.rule.is_closed() || property.rule.default.is_some() || property.rule.required == Some(false))
-        {
+        if !self.properties.iter().any(|property| {
+            property.rule.is_closed()
+                || property.rule.default.is_some()
+                || property.rule.required == Some(false)
+        }) {
             return;
         }
         let Some(body) = self
@@ -131,8 +185,14 @@ impl RuledSchema {
         let is_plain = ["$ref", "anyOf", "oneOf", "allOf", "minProperties"]
             .iter()
             .all(|key| !body.contains_key(*key));
-        let is_empty = body.get("properties").and_then(Value::as_object).is_some_and(Map::is_empty);
-        let takes_others = body.get("additionalProperties").is_some_and(Value::is_object) || body.contains_key("patternProperties");
+        let is_empty = body
+            .get("properties")
+            .and_then(Value::as_object)
+            .is_some_and(Map::is_empty);
+        let takes_others = body
+            .get("additionalProperties")
+            .is_some_and(Value::is_object)
+            || body.contains_key("patternProperties");
         if is_plain && is_empty && !takes_others {
             remove_property(&mut self.shown, BODY);
         } else if is_plain && !body.contains_key("required") {
@@ -149,7 +209,8 @@ enum Found {
     Everywhere,
 }
 
-/// Treatment of the defaults and examples of the schemas on the path to a property, which may show its value.
+/// Treatment of the defaults and examples of the schemas on the path to a property, which may show
+/// its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Examples {
     Kept,
@@ -157,14 +218,26 @@ enum Examples {
 }
 
 /// Calls `edit` with every schema that declares the last step of the path, and that step.
-fn edit_body(root: &mut SchemaObject, path: &[PropertyStep], examples: Examples, edit: &mut dyn FnMut(&mut SchemaObject, &str)) -> Found {
-    let definitions = root.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
+fn edit_body(
+    root: &mut SchemaObject,
+    path: &[PropertyStep],
+    examples: Examples,
+    edit: &mut dyn FnMut(&mut SchemaObject, &str),
+) -> Found {
+    let definitions = root
+        .get("$defs")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
     let mut editing = PropertyEdit {
         definitions,
         examples,
         edit,
     };
-    match root.get_mut("properties").and_then(|properties| properties.get_mut(BODY)) {
+    match root
+        .get_mut("properties")
+        .and_then(|properties| properties.get_mut(BODY))
+    {
         Some(body) => editing.edit_at(body, path, 0),
         None => Found::Nowhere,
     }
@@ -183,7 +256,9 @@ impl PropertyEdit<'_> {
             return Found::Nowhere;
         };
         put_in_place(schema, &self.definitions);
-        let Value::Object(schema) = schema else { return Found::Nowhere };
+        let Value::Object(schema) = schema else {
+            return Found::Nowhere;
+        };
         if self.examples == Examples::Removed {
             remove_examples(schema);
         }
@@ -192,7 +267,10 @@ impl PropertyEdit<'_> {
                 Some(items) => self.edit_at(items, rest, depth + 1),
                 None => Found::Nowhere,
             },
-            PropertyStep::Member(name) => match schema.get_mut("properties").and_then(|properties| properties.get_mut(name)) {
+            PropertyStep::Member(name) => match schema
+                .get_mut("properties")
+                .and_then(|properties| properties.get_mut(name))
+            {
                 Some(_) if rest.is_empty() => {
                     (self.edit)(schema, name);
                     Found::Everywhere
@@ -205,7 +283,13 @@ impl PropertyEdit<'_> {
     }
 
     /// Edits the branches of a schema; `found` is what was found in the schema itself.
-    fn edit_branches(&mut self, schema: &mut SchemaObject, path: &[PropertyStep], depth: usize, mut found: Found) -> Found {
+    fn edit_branches(
+        &mut self,
+        schema: &mut SchemaObject,
+        path: &[PropertyStep],
+        depth: usize,
+        mut found: Found,
+    ) -> Found {
         for key in ["allOf", "anyOf", "oneOf"] {
             let Some(branches) = schema.get_mut(key).and_then(Value::as_array_mut) else {
                 continue;
@@ -214,7 +298,10 @@ impl PropertyEdit<'_> {
             for branch in branches.iter_mut().filter(|branch| !is_null(branch)) {
                 outcomes.push(self.edit_at(branch, path, depth + 1));
             }
-            let of_branches = match (key, outcomes.iter().all(|found| *found == Found::Everywhere)) {
+            let of_branches = match (
+                key,
+                outcomes.iter().all(|found| *found == Found::Everywhere),
+            ) {
                 _ if outcomes.iter().all(|found| *found == Found::Nowhere) => Found::Nowhere,
                 ("allOf", _) if outcomes.contains(&Found::Everywhere) => Found::Everywhere,
                 (_, true) => Found::Everywhere,
@@ -237,8 +324,13 @@ fn is_null(schema: &Value) -> bool {
 /// Replaces a reference by its target, merged with the siblings of the reference.
 fn put_in_place(schema: &mut Value, definitions: &SchemaObject) {
     for _ in 0..MAX_DEPTH {
-        let Some(object) = schema.as_object_mut() else { return };
-        let Some(target) = reference(object).and_then(|name| definitions.get(name)?.as_object()).cloned() else {
+        let Some(object) = schema.as_object_mut() else {
+            return;
+        };
+        let Some(target) = reference(object)
+            .and_then(|name| definitions.get(name)?.as_object())
+            .cloned()
+        else {
             return;
         };
         object.shift_remove("$ref");
@@ -253,20 +345,28 @@ fn advertised_path(steps: &[String], wire: Option<&SchemaObject>) -> Vec<Propert
     let mut schemas: Vec<&SchemaObject> = body.into_iter().collect();
     let mut path = Vec::with_capacity(steps.len());
     for step in steps {
-        let all = wire.map(|root| same_value(&schemas, root)).unwrap_or_default();
+        let all = wire
+            .map(|root| same_value(&schemas, root))
+            .unwrap_or_default();
         if step == "*" {
             path.push(PropertyStep::EachItem);
             schemas = all.iter().flat_map(|schema| of_item(schema, 0)).collect();
             continue;
         }
         let renamed = wire.and_then(|root| {
-            let mut names = all.iter().filter_map(|schema| wire_names(schema, root)).flatten();
+            let mut names = all
+                .iter()
+                .filter_map(|schema| wire_names(schema, root))
+                .flatten();
             names
                 .find(|(_, on_wire)| on_wire.as_str() == Some(step))
                 .map(|(name, _)| name.clone())
         });
         let name = renamed.unwrap_or_else(|| step.clone());
-        schemas = all.iter().flat_map(|schema| of_member(schema, &name)).collect();
+        schemas = all
+            .iter()
+            .flat_map(|schema| of_member(schema, &name))
+            .collect();
         path.push(PropertyStep::Member(name));
     }
     path
@@ -308,7 +408,12 @@ fn remove_property(schema: &mut SchemaObject, name: &str) {
     undepend(schema, name);
     remove_examples(schema);
     for key in ["allOf", "anyOf", "oneOf"] {
-        for branch in schema.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {
+        for branch in schema
+            .get_mut(key)
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
             if let Value::Object(branch) = branch {
                 unrequire(branch, name);
             }
@@ -316,7 +421,8 @@ fn remove_property(schema: &mut SchemaObject, name: &str) {
     }
 }
 
-/// Takes a property out of what other properties require (JSON Schema 2020-12 validation, section 6.5.4).
+/// Takes a property out of what other properties require (JSON Schema 2020-12 validation, section
+/// 6.5.4).
 fn undepend(schema: &mut SchemaObject, name: &str) {
     let Some(Value::Object(dependent)) = schema.get_mut("dependentRequired") else {
         return;
@@ -338,12 +444,17 @@ fn describe_property(schema: &mut SchemaObject, name: &str, rule: &ArgumentRule)
     if rule.default.is_some() || rule.required == Some(false) {
         unrequire(schema, name);
     } else if rule.required == Some(true) && !requires(schema, name) {
-        let required = schema.entry("required").or_insert_with(|| Value::Array(Vec::new()));
+        let required = schema
+            .entry("required")
+            .or_insert_with(|| Value::Array(Vec::new()));
         if let Value::Array(required) = required {
             required.push(name.into());
         }
     }
-    let Some(Value::Object(property)) = schema.get_mut("properties").and_then(|properties| properties.get_mut(name)) else {
+    let Some(Value::Object(property)) = schema
+        .get_mut("properties")
+        .and_then(|properties| properties.get_mut(name))
+    else {
         return;
     };
     if let Some(default) = &rule.default {
@@ -366,8 +477,19 @@ fn rename_property(schema: &mut SchemaObject, name: &str, new: &str) -> bool {
         return false;
     }
     let renamed = std::mem::take(properties).into_iter();
-    properties.extend(renamed.map(|(key, property)| if key == name { (new.to_owned(), property) } else { (key, property) }));
-    for required in schema.get_mut("required").and_then(Value::as_array_mut).into_iter().flatten() {
+    properties.extend(renamed.map(|(key, property)| {
+        if key == name {
+            (new.to_owned(), property)
+        } else {
+            (key, property)
+        }
+    }));
+    for required in schema
+        .get_mut("required")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
         if required == name {
             *required = new.into();
         }

@@ -1,4 +1,5 @@
-//! Rules of the operator that match no operation. A misspelt safety rule would protect nothing, without a message.
+//! Rules of the operator that match no operation. A misspelt safety rule would protect nothing,
+//! without a message.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,8 @@ use crate::annotate::selection::{Pattern, PatternField, Selection};
 use crate::spec::Operation;
 use crate::text;
 
-/// All operations of the document, before any is selected, with the names that patterns know them by.
+/// All operations of the document, before any is selected, with the names that patterns know them
+/// by.
 #[derive(Clone, Copy)]
 pub(crate) struct NamedOperations<'o> {
     own: &'o [String],
@@ -18,11 +20,22 @@ pub(crate) struct NamedOperations<'o> {
     operations: &'o [Box<Operation>],
 }
 
-/// A sentence for each pattern of `--tool-exclude` and `--confirm` that matches no operation and is not marked as optional.
-pub(crate) fn unmatched_patterns(selection: &Selection, confirm: &Confirm, named: NamedOperations<'_>) -> Vec<String> {
-    let excluded = selection.exclude.iter().map(|pattern| ("--tool-exclude", &[][..], pattern));
+/// A sentence for each pattern of `--tool-exclude` and `--confirm` that matches no operation and is
+/// not marked as optional.
+pub(crate) fn unmatched_patterns(
+    selection: &Selection,
+    confirm: &Confirm,
+    named: NamedOperations<'_>,
+) -> Vec<String> {
+    let excluded = selection
+        .exclude
+        .iter()
+        .map(|pattern| ("--tool-exclude", &[][..], pattern));
     let levels = &["none", "destructive", "write"][..];
-    let confirmed = confirm.patterns.iter().map(|pattern| ("--confirm", levels, pattern));
+    let confirmed = confirm
+        .patterns
+        .iter()
+        .map(|pattern| ("--confirm", levels, pattern));
     excluded
         .chain(confirmed)
         .filter(|(.., pattern)| named.lacks(pattern))
@@ -33,22 +46,35 @@ pub(crate) fn unmatched_patterns(selection: &Selection, confirm: &Confirm, named
         .collect()
 }
 
-/// A sentence for each rule of `overrides` and `--hint` that matches no operation, and for each of its patterns that matches
-/// none, unless it is marked as optional.
+/// A sentence for each rule of `overrides` and `--hint` that matches no operation, and for each of
+/// its patterns that matches none, unless it is marked as optional.
 pub(crate) fn unmatched_rules(layers: &Layers, named: NamedOperations<'_>) -> Vec<String> {
     let mut problems = Vec::new();
-    for rule in layers.rules.iter().chain(&layers.commands).filter(|rule| !rule.optional) {
+    for rule in layers
+        .rules
+        .iter()
+        .chain(&layers.commands)
+        .filter(|rule| !rule.optional)
+    {
         check_rule(rule, |pattern| named.lacks(pattern), named, &mut problems);
     }
     problems
 }
 
-/// The same for rules of `access`, of which one may name methods that the document does not have besides one that it has.
+/// The same for rules of `access`, of which one may name methods that the document does not have
+/// besides one that it has.
 pub(crate) fn unmatched_access(rules: &[AccessRule], named: NamedOperations<'_>) -> Vec<String> {
     let mut problems = Vec::new();
     for rule in rules.iter().filter(|rule| !rule.optional) {
-        let is_method = |pattern: &Pattern| pattern.field == PatternField::Method && METHODS.contains(&pattern.glob_text());
-        check_rule(rule, |pattern| named.lacks(pattern) && !is_method(pattern), named, &mut problems);
+        let is_method = |pattern: &Pattern| {
+            pattern.field == PatternField::Method && METHODS.contains(&pattern.glob_text())
+        };
+        check_rule(
+            rule,
+            |pattern| named.lacks(pattern) && !is_method(pattern),
+            named,
+            &mut problems,
+        );
         if rule.matches.is_empty() && named.operations.is_empty() {
             problems.push(format!(
                 "{}: the document has no operation; {} if it may match nothing",
@@ -59,9 +85,16 @@ pub(crate) fn unmatched_access(rules: &[AccessRule], named: NamedOperations<'_>)
     problems
 }
 
-const METHODS: [&str; 8] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];
+const METHODS: [&str; 8] = [
+    "GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE",
+];
 
-fn check_rule<S>(rule: &Rule<S>, lacks: impl Fn(&Pattern) -> bool, named: NamedOperations<'_>, problems: &mut Vec<String>) {
+fn check_rule<S>(
+    rule: &Rule<S>,
+    lacks: impl Fn(&Pattern) -> bool,
+    named: NamedOperations<'_>,
+    problems: &mut Vec<String>,
+) {
     let Rule { name, remedy, .. } = rule;
     let before = problems.len();
     for pattern in rule.matches.iter().flatten() {
@@ -73,11 +106,23 @@ fn check_rule<S>(rule: &Rule<S>, lacks: impl Fn(&Pattern) -> bool, named: NamedO
         }
     }
     // Each pattern may match something while nothing matches all of them.
-    let is_optional = rule.matches.iter().flatten().any(|pattern| pattern.is_optional);
-    if before == problems.len() && !is_optional && !rule.matches.is_empty() && !named.any(|names, operation| rule.matches(names, operation))
+    let is_optional = rule
+        .matches
+        .iter()
+        .flatten()
+        .any(|pattern| pattern.is_optional);
+    if before == problems.len()
+        && !is_optional
+        && !rule.matches.is_empty()
+        && !named.any(|names, operation| rule.matches(names, operation))
     {
-        let groups = rule.matches.iter().map(|group| group.iter().map(|pattern| format!("`{pattern}`")));
-        let all: Vec<String> = groups.map(|group| group.collect::<Vec<_>>().join(" or ")).collect();
+        let groups = rule
+            .matches
+            .iter()
+            .map(|group| group.iter().map(|pattern| format!("`{pattern}`")));
+        let all: Vec<String> = groups
+            .map(|group| group.collect::<Vec<_>>().join(" or "))
+            .collect();
         problems.push(format!(
             "{name}: no operation of the document matches {}{}; {remedy} if it may match nothing",
             all.join(" and "),
@@ -88,7 +133,11 @@ fn check_rule<S>(rule: &Rule<S>, lacks: impl Fn(&Pattern) -> bool, named: NamedO
 
 impl<'o> NamedOperations<'o> {
     /// The operations with the names that they have by themselves, and those that they were given.
-    pub(crate) fn new(own: &'o [String], given: &'o [String], operations: &'o [Box<Operation>]) -> Self {
+    pub(crate) fn new(
+        own: &'o [String],
+        given: &'o [String],
+        operations: &'o [Box<Operation>],
+    ) -> Self {
         Self {
             own,
             given,
@@ -126,17 +175,25 @@ impl<'o> NamedOperations<'o> {
         idle.iter().map(sentence).collect()
     }
 
-    /// Returns `; did you mean …?` if a name in the document, or one of the other words of the setting, is similar to the pattern.
+    /// Returns `; did you mean …?` if a name in the document, or one of the other words of the
+    /// setting, is similar to the pattern.
     fn describe_nearest(&self, pattern: &Pattern, words: &[&str]) -> String {
         let mut values = self.values(pattern.field);
-        values.extend(words.iter().copied().filter(|_| pattern.field == PatternField::Operation));
+        values.extend(
+            words
+                .iter()
+                .copied()
+                .filter(|_| pattern.field == PatternField::Operation),
+        );
         let glob = pattern.glob_text();
         if pattern.field == PatternField::Operation && glob.starts_with('/') {
             return format!("; did you mean `path:{glob}`?");
         }
         // A bare word that is a tag or a method.
         for (prefix, field) in [("tag", PatternField::Tag), ("method", PatternField::Method)] {
-            let is_same = |value: &&&str| pattern.field == PatternField::Operation && value.eq_ignore_ascii_case(glob);
+            let is_same = |value: &&&str| {
+                pattern.field == PatternField::Operation && value.eq_ignore_ascii_case(glob)
+            };
             if let Some(value) = self.values(field).iter().find(is_same) {
                 return format!("; did you mean `{prefix}:{value}`?");
             }
@@ -162,9 +219,16 @@ impl<'o> NamedOperations<'o> {
                     .chain(ids)
                     .collect()
             }
-            PatternField::Tag => operations.flat_map(|operation| &operation.tags).map(String::as_str).collect(),
-            PatternField::Method => operations.map(|operation| operation.method.as_str()).collect(),
-            PatternField::Path => operations.map(|operation| operation.path.as_ref()).collect(),
+            PatternField::Tag => operations
+                .flat_map(|operation| &operation.tags)
+                .map(String::as_str)
+                .collect(),
+            PatternField::Method => operations
+                .map(|operation| operation.method.as_str())
+                .collect(),
+            PatternField::Path => operations
+                .map(|operation| operation.path.as_ref())
+                .collect(),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Operations that rules `wait` name: they are looked up among all operations of the document, also those without a tool.
+//! Operations that rules `wait` name: they are looked up among all operations of the document, also
+//! those without a tool.
 
 use std::sync::Arc;
 
@@ -9,8 +10,12 @@ use crate::spec::operation::rules::{NamedRead, WaitRule};
 use crate::spec::{Location, Operation};
 use crate::text::one_line;
 
-/// Notes in each operation what rules say of waiting. Returns a sentence for each named operation that is not there.
-pub(crate) fn rule_waits<'s>(operations: &mut [Box<Operation>], said: impl Iterator<Item = &'s Override>) -> Vec<String> {
+/// Notes in each operation what rules say of waiting. Returns a sentence for each named operation
+/// that is not there.
+pub(crate) fn rule_waits<'s>(
+    operations: &mut [Box<Operation>],
+    said: impl Iterator<Item = &'s Override>,
+) -> Vec<String> {
     let mut problems = Vec::new();
     let said: Vec<(usize, &WaitRule)> = said
         .enumerate()
@@ -39,9 +44,14 @@ pub(crate) fn rule_waits<'s>(operations: &mut [Box<Operation>], said: impl Itera
 ///
 /// # Errors
 /// A sentence that says what is not there.
-fn find_named<'o>(named: &NamedRead, operations: &'o [Box<Operation>]) -> Result<&'o Operation, String> {
+fn find_named<'o>(
+    named: &NamedRead,
+    operations: &'o [Box<Operation>],
+) -> Result<&'o Operation, String> {
     let is_named = |operation: &&Operation| {
-        operation.method == Method::GET && (operation.id.as_deref() == Some(named.name.as_str()) || operation.label() == named.name)
+        operation.method == Method::GET
+            && (operation.id.as_deref() == Some(named.name.as_str())
+                || operation.label() == named.name)
     };
     let name = one_line(&named.name);
     let Some(operation) = operations.iter().map(Box::as_ref).find(is_named) else {
@@ -49,8 +59,17 @@ fn find_named<'o>(named: &NamedRead, operations: &'o [Box<Operation>]) -> Result
             "`wait` in `overrides` names the operation `{name}`, and the document has no GET with that operationId, or that method and path"
         ));
     };
-    let has = |location: Location, name: &str| operation.parameters.iter().any(|parameter| parameter.is(location, name));
-    match named.arguments.iter().find(|(location, name, _)| !has(*location, name)) {
+    let has = |location: Location, name: &str| {
+        operation
+            .parameters
+            .iter()
+            .any(|parameter| parameter.is(location, name))
+    };
+    match named
+        .arguments
+        .iter()
+        .find(|(location, name, _)| !has(*location, name))
+    {
         Some((location, argument, _)) => Err(format!(
             "`wait` in `overrides` names the argument `{}:{}` of `{name}`, which it does not have",
             location.as_str(),

@@ -1,4 +1,5 @@
-//! The policies `careful` and `strict`: words that make a tool look more dangerous than its method does.
+//! The policies `careful` and `strict`: words that make a tool look more dangerous than its method
+//! does.
 
 use enumset::EnumSet;
 use http::Method;
@@ -13,23 +14,40 @@ use crate::spec::Operation;
 pub(super) enum Strictness {
     /// Counts only words that say that something is removed, ended, moved or taken back.
     Careful,
-    /// Words also count that say that something is changed; and a POST must have one that says that it adds, starts or reads.
+    /// Words also count that say that something is changed; and a POST must have one that says that
+    /// it adds, starts or reads.
     Strict,
 }
 
 /// Verbs that say in the middle of a sentence that something may be changed: "Creates or updates".
-const OR_CHANGES: [&str; 7] = ["update", "replace", "overwrite", "modify", "delete", "remove", "edit"];
+const OR_CHANGES: [&str; 7] = [
+    "update",
+    "replace",
+    "overwrite",
+    "modify",
+    "delete",
+    "remove",
+    "edit",
+];
 
-/// Returns the reason for which an operation is more dangerous than its method says; `None` if its words give none. PUT, PATCH and DELETE
-/// have the highest class already.
-pub(super) fn caution(words: &OperationVerbs, operation: &Operation, strictness: Strictness) -> Option<Reason> {
+/// Returns the reason for which an operation is more dangerous than its method says; `None` if its
+/// words give none. PUT, PATCH and DELETE have the highest class already.
+pub(super) fn caution(
+    words: &OperationVerbs,
+    operation: &Operation,
+    strictness: Strictness,
+) -> Option<Reason> {
     let found = match operation.method {
         Method::POST => post_harm(words, strictness),
         Method::GET | Method::HEAD | Method::OPTIONS => read_harm(words, strictness),
         _ if operation.method.as_str() == "QUERY" => read_harm(words, strictness),
         _ => return None,
     };
-    let only_adds = || operation.method != Method::POST || strictness == Strictness::Careful || says_that_it_adds(words, operation);
+    let only_adds = || {
+        operation.method != Method::POST
+            || strictness == Strictness::Careful
+            || says_that_it_adds(words, operation)
+    };
     match found {
         Some(entry) => Some(Reason::Word(&entry.word)),
         None if only_adds() => None,
@@ -43,21 +61,34 @@ fn post_harm(words: &OperationVerbs, strictness: Strictness) -> Option<&'static 
         Strictness::Careful => Meaning::Destroys.into(),
         Strictness::Strict => Meaning::Destroys | Meaning::Changes,
     };
-    let is_harmful = |entry: &&'static KnownWord| class(entry).is_some_and(|class| harmful.contains(class));
-    let is_harmless = |entry: &KnownWord| class(entry).is_some_and(|class| matches!(class, Meaning::Adds | Meaning::Reads));
+    let is_harmful =
+        |entry: &&'static KnownWord| class(entry).is_some_and(|class| harmful.contains(class));
+    let is_harmless = |entry: &KnownWord| {
+        class(entry).is_some_and(|class| matches!(class, Meaning::Adds | Meaning::Reads))
+    };
     let texts_are_harmless = words.texts.iter().any(|entry| is_harmless(entry));
     // `/orders/{id}/cancel` is an action, and `/orders/archive` may be a thing.
     let action = words.action.head().filter(|_| words.is_path_end);
-    let is_action = |entry: &KnownWord| words.follows_variable && action.is_some_and(|action| action.word == entry.word);
-    let may_be_thing = |entry: &KnownWord| words.is_whole_part(entry) || words.texts.iter().any(|text| class(text) == Some(Meaning::Adds));
-    let is_excused = |entry: &KnownWord| entry.is(Meaning::Noun) && texts_are_harmless && may_be_thing(entry) && !is_action(entry);
+    let is_action = |entry: &KnownWord| {
+        words.follows_variable && action.is_some_and(|action| action.word == entry.word)
+    };
+    let may_be_thing = |entry: &KnownWord| {
+        words.is_whole_part(entry)
+            || words
+                .texts
+                .iter()
+                .any(|text| class(text) == Some(Meaning::Adds))
+    };
+    let is_excused = |entry: &KnownWord| {
+        entry.is(Meaning::Noun) && texts_are_harmless && may_be_thing(entry) && !is_action(entry)
+    };
     let counts = |entry: &&'static KnownWord| is_harmful(entry) && !is_excused(entry);
     let is_called_harmless = words.heads().any(is_harmless);
     let head = || words.heads().find(counts);
     let of_path = || {
-        action
-            .filter(counts)
-            .filter(|entry| words.follows_variable && is_one_verb(words, entry) || !is_called_harmless)
+        action.filter(counts).filter(|entry| {
+            words.follows_variable && is_one_verb(words, entry) || !is_called_harmless
+        })
     };
     let of_texts = || {
         words
@@ -70,22 +101,36 @@ fn post_harm(words: &OperationVerbs, strictness: Strictness) -> Option<&'static 
     // A harmful word counts anywhere, unless another one says what the operation is.
     let anywhere = || {
         let free = words.id.iter().flat_map(NamePart::free);
-        let is_harmless = is_called_harmless || texts_are_harmless || action.is_some_and(is_harmless);
+        let is_harmless =
+            is_called_harmless || texts_are_harmless || action.is_some_and(is_harmless);
         free.into_iter().find(is_harmful).filter(|_| !is_harmless)
     };
     // No position excuses one of these.
     let plainly = || {
         let named = words.all().find(|entry| entry.is(Meaning::Harms));
-        named.or(words.path_harm).filter(|_| strictness == Strictness::Strict)
+        named
+            .or(words.path_harm)
+            .filter(|_| strictness == Strictness::Strict)
     };
     // `OrderCancel`, `BuildPrune`: a noun, and then the verb.
     let last = || {
         let is_noun = |part: &&NamePart| part.head().is_some_and(|head| head.is(Meaning::Noun));
-        let long = words.id.iter().filter(|part| part.words.len() > 1).filter(is_noun);
-        long.filter_map(NamePart::last)
-            .find(|entry| is_harmful(entry) && (!entry.is(Meaning::Noun) || entry.is(Meaning::Harms)))
+        let long = words
+            .id
+            .iter()
+            .filter(|part| part.words.len() > 1)
+            .filter(is_noun);
+        long.filter_map(NamePart::last).find(|entry| {
+            is_harmful(entry) && (!entry.is(Meaning::Noun) || entry.is(Meaning::Harms))
+        })
     };
-    let behind = || words.behind_path.iter().filter_map(NamePart::head).find(is_harmful);
+    let behind = || {
+        words
+            .behind_path
+            .iter()
+            .filter_map(NamePart::head)
+            .find(is_harmful)
+    };
     head()
         .or_else(of_path)
         .or_else(of_texts)
@@ -95,15 +140,20 @@ fn post_harm(words: &OperationVerbs, strictness: Strictness) -> Option<&'static 
         .or_else(behind)
 }
 
-/// Returns true if the last segment of the path is a verb rather than a name that begins with one: `/cancel`, `/unlink-customer`,
-/// `/deploy-keys`.
+/// Returns true if the last segment of the path is a verb rather than a name that begins with one:
+/// `/cancel`, `/unlink-customer`, `/deploy-keys`.
 fn is_one_verb(words: &OperationVerbs, entry: &KnownWord) -> bool {
     words.action.words.len() == 1 || !entry.is(Meaning::Noun)
 }
 
 /// The first of the classes that a word is in, the most dangerous one first.
 fn class(entry: &KnownWord) -> Option<Meaning> {
-    let classes = [Meaning::Destroys, Meaning::Changes, Meaning::Adds, Meaning::Reads];
+    let classes = [
+        Meaning::Destroys,
+        Meaning::Changes,
+        Meaning::Adds,
+        Meaning::Reads,
+    ];
     classes.into_iter().find(|class| entry.is(*class))
 }
 
@@ -115,17 +165,32 @@ fn says_that_it_adds(words: &OperationVerbs, operation: &Operation) -> bool {
         .chain(words.action.head())
         .chain(words.texts.first().copied())
         .chain(words.all());
-    let replaces = |entry: &KnownWord| entry.word == "copy" && operation.parameters.iter().any(|parameter| parameter.name == "force");
-    let adds = words.is_called_create || said.into_iter().any(|entry| entry.is(harmless) && !replaces(entry));
+    let replaces = |entry: &KnownWord| {
+        entry.word == "copy"
+            && operation
+                .parameters
+                .iter()
+                .any(|parameter| parameter.name == "force")
+    };
+    let adds = words.is_called_create
+        || said
+            .into_iter()
+            .any(|entry| entry.is(harmless) && !replaces(entry));
     adds && changes_in_passing(operation).is_none()
 }
 
-/// The verb in the first sentence of a text that says that something may be changed: "Creates an alert or updates an existing one".
+/// The verb in the first sentence of a text that says that something may be changed: "Creates an
+/// alert or updates an existing one".
 fn changes_in_passing(operation: &Operation) -> Option<Reason> {
-    let texts = [&operation.summary, &operation.description].into_iter().flatten();
+    let texts = [&operation.summary, &operation.description]
+        .into_iter()
+        .flatten();
     texts.into_iter().find_map(|text| {
         let sentence = text.split(". ").next().unwrap_or_default();
-        let lower = sentence.get(..sentence.floor_char_boundary(400)).unwrap_or_default().to_lowercase();
+        let lower = sentence
+            .get(..sentence.floor_char_boundary(400))
+            .unwrap_or_default()
+            .to_lowercase();
         let tokens: Vec<&str> = lower
             .split(|letter: char| !letter.is_alphabetic())
             .filter(|token| !token.is_empty())
@@ -134,7 +199,9 @@ fn changes_in_passing(operation: &Operation) -> Option<Reason> {
         let joined = pairs
             .filter(|(join, _)| matches!(**join, "or" | "and"))
             .filter_map(|(_, verb)| entry_of_form(verb));
-        let entry = joined.into_iter().find(|entry| OR_CHANGES.contains(&entry.word.as_str()))?;
+        let entry = joined
+            .into_iter()
+            .find(|entry| OR_CHANGES.contains(&entry.word.as_str()))?;
         Some(Reason::Word(&entry.word))
     })
 }
@@ -142,38 +209,50 @@ fn changes_in_passing(operation: &Operation) -> Option<Reason> {
 /// The word that says that a method acts which is safe by its definition (RFC 9110 section 9.2.1).
 fn read_harm(words: &OperationVerbs, strictness: Strictness) -> Option<&'static KnownWord> {
     let is_strict = strictness == Strictness::Strict;
-    let texts_read = words.texts.first().is_some_and(|entry| class(entry) == Some(Meaning::Reads));
+    let texts_read = words
+        .texts
+        .first()
+        .is_some_and(|entry| class(entry) == Some(Meaning::Reads));
     let acts = |entry: &KnownWord| match () {
         () if entry.is(Meaning::SignsIn) => is_strict,
         () => entry.is(Meaning::ActsInRead | Meaning::Destroys),
     };
     let is_sure = |entry: &KnownWord| !entry.is(Meaning::Noun);
-    let heads = words.heads().filter(|entry| acts(entry) && (is_sure(entry) || !texts_read));
+    let heads = words
+        .heads()
+        .filter(|entry| acts(entry) && (is_sure(entry) || !texts_read));
     let reads = words.all().any(|entry| entry.is(Meaning::SaysRead));
     let named = || heads.into_iter().next().filter(|_| !reads);
     let joined = || {
-        words
-            .id
-            .iter()
-            .flat_map(NamePart::joined)
-            .find(|entry| entry.is(Meaning::Destroys | Meaning::Adds | Meaning::Changes) && is_sure(entry))
+        words.id.iter().flat_map(NamePart::joined).find(|entry| {
+            entry.is(Meaning::Destroys | Meaning::Adds | Meaning::Changes) && is_sure(entry)
+        })
     };
     let of_path = || {
-        let head = words.action.head().filter(|entry| acts(entry) && is_one_verb(words, entry))?;
+        let head = words
+            .action
+            .head()
+            .filter(|entry| acts(entry) && is_one_verb(words, entry))?;
         (!reads && !texts_read && (words.is_path_end || is_sure(head))).then_some(head)
     };
     let of_texts = || {
         let is_named = words.heads().next().is_some();
-        words
-            .texts
-            .first()
-            .copied()
-            .filter(|entry| acts(entry) && is_sure(entry) && !is_named && !reads && (is_strict || entry.is(Meaning::Destroys)))
+        words.texts.first().copied().filter(|entry| {
+            acts(entry)
+                && is_sure(entry)
+                && !is_named
+                && !reads
+                && (is_strict || entry.is(Meaning::Destroys))
+        })
     };
     // `serverTerminate`: the verb may come last.
     let last = || {
         let of_path = Some(&words.action).filter(|_| words.id.is_empty());
-        let long = words.id.iter().chain(of_path).filter(|part| part.words.len() > 1);
+        let long = words
+            .id
+            .iter()
+            .chain(of_path)
+            .filter(|part| part.words.len() > 1);
         let last = long
             .filter_map(NamePart::last)
             .find(|entry| acts(entry) && !entry.is(Meaning::Noun))?;
@@ -185,7 +264,9 @@ fn read_harm(words: &OperationVerbs, strictness: Strictness) -> Option<&'static 
         (!excused).then_some(last)
     };
     let segment = || {
-        let acts = |entry: &&&'static KnownWord| entry.is(Meaning::Destroys | Meaning::SignsIn) && !entry.is(Meaning::Noun);
+        let acts = |entry: &&&'static KnownWord| {
+            entry.is(Meaning::Destroys | Meaning::SignsIn) && !entry.is(Meaning::Noun)
+        };
         let is_excused = |entry: &KnownWord| reads && entry.is(Meaning::Adds);
         words
             .segments

@@ -1,4 +1,5 @@
-//! Policy `spec`: what an operation requires, and what that says against the row of its method. It is evidence, not a guess.
+//! Policy `spec`: what an operation requires, and what that says against the row of its method. It
+//! is evidence, not a guess.
 
 use http::Method;
 
@@ -7,7 +8,8 @@ use crate::spec::node::Node;
 use crate::spec::operation::request_body::{BodySchema, RequestBody};
 use crate::spec::{Document, Location, Operation, Parameter};
 
-/// Number of schemas of one body, including those joined by `allOf`, that are searched for required fields.
+/// Number of schemas of one body, including those joined by `allOf`, that are searched for required
+/// fields.
 const MAX_SCHEMAS: usize = 32;
 
 /// Corrects the hints of the method by what the operation says it needs.
@@ -22,12 +24,19 @@ pub(crate) fn apply_evidence(hints: &mut Hints, operation: &Operation, document:
             .any(|parameter| parameter.required && matches(parameter))
     };
     // The API remembers the key: the same key has the same effect, once.
-    let is_key = |parameter: &Parameter| parameter.location == Location::Header && parameter.name.eq_ignore_ascii_case("Idempotency-Key");
+    let is_key = |parameter: &Parameter| {
+        parameter.location == Location::Header
+            && parameter.name.eq_ignore_ascii_case("Idempotency-Key")
+    };
     if matches!(operation.method, Method::POST | Method::PATCH) && required(&is_key) {
-        hints.set(Hint::Idempotent, true, Reason::Evidence("a required `Idempotency-Key` header"));
+        hints.set(
+            Hint::Idempotent,
+            true,
+            Reason::Evidence("a required `Idempotency-Key` header"),
+        );
     }
-    // RFC 9110 section 13.1: the same arguments fail the second time, because the version moved on. Looked at last, because
-    // it is the more careful evidence of the two.
+    // RFC 9110 section 13.1: the same arguments fail the second time, because the version moved on.
+    // Looked at last, because it is the more careful evidence of the two.
     let evidence = operation
         .parameters
         .iter()
@@ -79,29 +88,50 @@ fn body_evidence(operation: &Operation, document: &Document) -> Option<&'static 
         .iter()
         .flat_map(RequestBody::media_types)
         .find_map(|media_type| match &media_type.schema {
-            BodySchema::At(span) | BodySchema::JsonPatch(Some(span)) => schema_evidence(document, document.node(*span), method),
+            BodySchema::At(span) | BodySchema::JsonPatch(Some(span)) => {
+                schema_evidence(document, document.node(*span), method)
+            }
             BodySchema::Fields(fields) => {
                 let mut required = fields.iter().filter(|field| field.required);
                 required.find_map(|field| version_evidence(&field.name, method))
             }
-            BodySchema::Absent | BodySchema::Items(..) | BodySchema::JsonPatch(None) | BodySchema::FilesByName => None,
+            BodySchema::Absent
+            | BodySchema::Items(..)
+            | BodySchema::JsonPatch(None)
+            | BodySchema::FilesByName => None,
         })
 }
 
 fn schema_evidence(document: &Document, schema: Node<'_>, method: &Method) -> Option<&'static str> {
     let mut open = vec![schema];
     for _ in 0..MAX_SCHEMAS {
-        let Ok(schema) = document.resolve(open.pop()?) else { continue };
+        let Ok(schema) = document.resolve(open.pop()?) else {
+            continue;
+        };
         // Searching the text is cheaper than opening the object.
-        if !["\"required\"", "\"allOf\""].iter().any(|key| schema.text().contains(key)) {
+        if !["\"required\"", "\"allOf\""]
+            .iter()
+            .any(|key| schema.text().contains(key))
+        {
             continue;
         }
-        let Some(object) = schema.object() else { continue };
-        let required = object.get("required").map(Node::strings).unwrap_or_default();
-        if let Some(evidence) = required.iter().find_map(|name| version_evidence(name, method)) {
+        let Some(object) = schema.object() else {
+            continue;
+        };
+        let required = object
+            .get("required")
+            .map(Node::strings)
+            .unwrap_or_default();
+        if let Some(evidence) = required
+            .iter()
+            .find_map(|name| version_evidence(name, method))
+        {
             return Some(evidence);
         }
-        let branches = object.get("allOf").and_then(Node::array).unwrap_or_default();
+        let branches = object
+            .get("allOf")
+            .and_then(Node::array)
+            .unwrap_or_default();
         open.extend(branches.into_iter().take(MAX_SCHEMAS));
     }
     None
@@ -142,7 +172,11 @@ mod tests {
             ("put", "X-Version", true),
         ] {
             let parameter = format!(r#"{{"name":"{header}","required":true,{SCHEMA}}}"#);
-            assert_eq!(idempotent(method, &parameter), expected, "{method} {header}");
+            assert_eq!(
+                idempotent(method, &parameter),
+                expected,
+                "{method} {header}"
+            );
         }
         let declared = r#"{"name":"version","in":"query","required":true,"x-mcp-precondition":true,"schema":{"type":"string"}}"#;
         assert!(!idempotent("put", declared));
@@ -150,24 +184,40 @@ mod tests {
 
     #[test]
     fn b1_a_required_version_in_the_query_or_in_the_body_ends_idempotency() {
-        let query = |name: &str| format!(r#"{{"name":"{name}","in":"query","required":true,"schema":{{"type":"string"}}}}"#);
+        let query = |name: &str| {
+            format!(
+                r#"{{"name":"{name}","in":"query","required":true,"schema":{{"type":"string"}}}}"#
+            )
+        };
         for name in ["etag", "if_match", "version", "revision", "resourceVersion"] {
             assert!(!idempotent("put", &query(name)), "{name}");
         }
-        assert!(idempotent("put", &query("api-version")) && idempotent("delete", &query("versions")));
+        assert!(
+            idempotent("put", &query("api-version")) && idempotent("delete", &query("versions"))
+        );
         let path = r#"{"name":"version","in":"path","required":true,"schema":{"type":"string"}}"#;
         assert!(idempotent("put", path), "it names what is written");
-        let body = |schema: &str| format!(r#""requestBody":{{"content":{{"application/json":{{"schema":{schema}}}}}}}"#);
+        let body = |schema: &str| {
+            format!(r#""requestBody":{{"content":{{"application/json":{{"schema":{schema}}}}}}}"#)
+        };
         for (schema, expected) in [
             (r##"{"$ref":"#/components/schemas/Note"}"##, false),
             (r##"{"$ref":"#/components/schemas/Draft"}"##, false),
-            (r#"{"required":["version"],"properties":{"version":{"type":"integer"}}}"#, false),
+            (
+                r#"{"required":["version"],"properties":{"version":{"type":"integer"}}}"#,
+                false,
+            ),
             (r#"{"properties":{"version":{"type":"integer"}}}"#, true),
             (r#"{"properties":{"inner":{"required":["etag"]}}}"#, true),
         ] {
-            assert_eq!(operation_is_idempotent("put", &body(schema)), expected, "{schema}");
+            assert_eq!(
+                operation_is_idempotent("put", &body(schema)),
+                expected,
+                "{schema}"
+            );
         }
-        let key = format!(r#""parameters":[{{"name":"Idempotency-Key","required":true,{SCHEMA}}}]"#);
+        let key =
+            format!(r#""parameters":[{{"name":"Idempotency-Key","required":true,{SCHEMA}}}]"#);
         let created = body(r#"{"required":["version"]}"#);
         assert!(
             operation_is_idempotent("post", &format!("{key},{created}")),
@@ -177,13 +227,21 @@ mod tests {
 
     #[test]
     fn b1_an_optional_precondition_proves_nothing() {
-        assert!(idempotent("put", &format!(r#"{{"name":"If-Match",{SCHEMA}}}"#)));
-        assert!(idempotent("put", r#"{"name":"etag","in":"query","schema":{"type":"string"}}"#));
+        assert!(idempotent(
+            "put",
+            &format!(r#"{{"name":"If-Match",{SCHEMA}}}"#)
+        ));
+        assert!(idempotent(
+            "put",
+            r#"{"name":"etag","in":"query","schema":{"type":"string"}}"#
+        ));
     }
 
     #[test]
     fn b2_a_required_idempotency_key_makes_a_post_idempotent() {
-        let key = |required: bool| format!(r#"{{"name":"idempotency-KEY","required":{required},{SCHEMA}}}"#);
+        let key = |required: bool| {
+            format!(r#"{{"name":"idempotency-KEY","required":{required},{SCHEMA}}}"#)
+        };
         assert!(idempotent("post", &key(true)) && idempotent("patch", &key(true)));
         assert!(!idempotent("post", &key(false)));
     }
@@ -195,12 +253,17 @@ mod tests {
 
     #[test]
     fn b4_of_two_that_disagree_the_more_careful_one_wins() {
-        let both = format!(r#"{{"name":"Idempotency-Key","required":true,{SCHEMA}}},{{"name":"If-Match","required":true,{SCHEMA}}}"#);
+        let both = format!(
+            r#"{{"name":"Idempotency-Key","required":true,{SCHEMA}}},{{"name":"If-Match","required":true,{SCHEMA}}}"#
+        );
         assert!(!idempotent("patch", &both));
     }
 
     #[test]
     fn b5_a_read_with_a_precondition_is_still_a_read() {
-        assert!(idempotent("get", &format!(r#"{{"name":"If-Match","required":true,{SCHEMA}}}"#)));
+        assert!(idempotent(
+            "get",
+            &format!(r#"{{"name":"If-Match","required":true,{SCHEMA}}}"#)
+        ));
     }
 }

@@ -1,4 +1,5 @@
-//! Words that names and descriptions of operations are made of, by what an operation does that is called so.
+//! Words that names and descriptions of operations are made of, by what an operation does that is
+//! called so.
 
 use std::sync::LazyLock;
 
@@ -32,7 +33,8 @@ pub(crate) enum Meaning {
     Noun,
     /// It precedes the verb: `bulkDelete`.
     BeforeVerb,
-    /// It precedes the verb of a description: "This method can be used to send …", "API to verify …".
+    /// It precedes the verb of a description: "This method can be used to send …", "API to verify
+    /// …".
     BeforeText,
     /// A word behind it is a noun: `getByStop`.
     Preposition,
@@ -55,7 +57,8 @@ const ENDS: &str = "close cancel terminate stop disable deactivate suspend lock 
 const MOVES: &str = "move merge rename swap revert rollback restore undo redo resize renew transfer reassign relocate reorder migrate upgrade \
     downgrade rotate reverse rebase squash recover reopen extend failover promote replay reschedule rearrange reinstate switch toggle \
     regenerate recreate rebuild split requeue leave detach disassociate dissociate disconnect disown";
-/// Actions as nouns, in which the last segments of paths are often written: `POST /orders/{id}/cancellation`.
+/// Actions as nouns, in which the last segments of paths are often written:
+/// `POST /orders/{id}/cancellation`.
 const ACTION_NOUNS: &str = "cancellation termination revocation removal deletion deactivation suspension expiration reversal rejection closure \
     restoration";
 /// Verbs that are taken back, besides those of the other lists.
@@ -138,7 +141,9 @@ static LEXICON: LazyLock<HashMap<String, KnownWord>> = LazyLock::new(|| {
         lexicon.entry(word.clone()).or_insert_with(new).meanings |= meanings;
     };
     for (meanings, words) in lists {
-        words.split_whitespace().for_each(|word| insert(word.to_owned(), meanings));
+        words
+            .split_whitespace()
+            .for_each(|word| insert(word.to_owned(), meanings));
     }
     // What is done is taken back: `unlink`, `untag`, `unarchive`.
     for words in [REMOVES, ENDS, MOVES, CHANGES, ADDS, TAKEN_BACK] {
@@ -154,7 +159,8 @@ pub(crate) fn entry(word: &str) -> Option<&'static KnownWord> {
     LEXICON.get(word)
 }
 
-/// Looks up a verb in any of its forms, in lower case: `deletes`, `applies` and `moving` as `delete`, `apply` and `move`.
+/// Looks up a verb in any of its forms, in lower case: `deletes`, `applies` and `moving` as
+/// `delete`, `apply` and `move`.
 pub(crate) fn entry_of_form(word: &str) -> Option<&'static KnownWord> {
     let without = |ending: &str, instead: &str| {
         let stem = word.strip_suffix(ending)?;
@@ -180,7 +186,8 @@ pub(crate) fn is_verb(word: &str) -> bool {
     entry(word).is_some_and(KnownWord::is_verb)
 }
 
-/// Returns true if a name contains a word that removes, ends or takes back something: `dns_deleteZone`.
+/// Returns true if a name contains a word that removes, ends or takes back something:
+/// `dns_deleteZone`.
 #[must_use]
 pub(crate) fn names_removal(name: &str) -> bool {
     let name = snake_case(name);
@@ -191,7 +198,11 @@ impl KnownWord {
     /// Returns true if the word is a verb.
     #[must_use]
     pub(crate) fn is_verb(&self) -> bool {
-        self.is(Meaning::Destroys | Meaning::Changes | Meaning::Adds | Meaning::Reads | Meaning::SignsIn)
+        self.is(Meaning::Destroys
+            | Meaning::Changes
+            | Meaning::Adds
+            | Meaning::Reads
+            | Meaning::SignsIn)
     }
 
     /// Returns true if the word has one of these meanings.

@@ -1,5 +1,6 @@
-//! The effect of an operation by its requirements, which are evidence, and by its words. A word is a guess, so the policies `careful` and
-//! `strict` let words only make a tool look more dangerous than its method does; `infer` also lets them make it look less so.
+//! The effect of an operation by its requirements, which are evidence, and by its words. A word is
+//! a guess, so the policies `careful` and `strict` let words only make a tool look more dangerous
+//! than its method does; `infer` also lets them make it look less so.
 
 mod caution;
 mod evidence;
@@ -47,7 +48,8 @@ impl Wording {
         }
     }
 
-    /// The hint that the policy `infer` would set although it makes the tool look harmless, and the word for it.
+    /// The hint that the policy `infer` would set although it makes the tool look harmless, and the
+    /// word for it.
     pub(crate) fn guess(&self) -> Option<(Hint, &'static str)> {
         let reads = self.reads.map(|(word, _)| (Hint::ReadOnly, word));
         reads.or(self.sets.map(|word| (Hint::Idempotent, word)))
@@ -86,7 +88,14 @@ impl Wording {
         let reads_by_method = hints
             .get(Hint::ReadOnly)
             .is_some_and(|sourced| sourced.value && sourced.reason == Reason::Method);
-        apply_caution(hints, if reads_by_method { self.strict } else { self.careful });
+        apply_caution(
+            hints,
+            if reads_by_method {
+                self.strict
+            } else {
+                self.careful
+            },
+        );
     }
 }
 
@@ -105,8 +114,15 @@ mod tests {
     use crate::spec::{Document, operations};
     use serde_json::json;
 
-    /// `rdi`, with `-` for what is false, of the operation with that name, method, path and description.
-    fn hints_of(apply: fn(&Wording, &mut Hints), method: &str, path: &str, id: &str, description: &str) -> String {
+    /// `rdi`, with `-` for what is false, of the operation with that name, method, path and
+    /// description.
+    fn hints_of(
+        apply: fn(&Wording, &mut Hints),
+        method: &str,
+        path: &str,
+        id: &str,
+        description: &str,
+    ) -> String {
         let id = Some(id).filter(|id| !id.is_empty());
         let operation = json!({ "operationId": id, "description": description });
         let text = json!({"openapi": "3.1.0", "paths": { path: { method: operation } }})
@@ -169,8 +185,16 @@ mod tests {
                 "Rollback an app to a previous deployment.",
             ),
         ] {
-            assert_eq!(careful("post", path, id, description), "-d-", "{path} {id} {description}");
-            assert_eq!(strict("post", path, id, description), "-d-", "{path} {id} {description}");
+            assert_eq!(
+                careful("post", path, id, description),
+                "-d-",
+                "{path} {id} {description}"
+            );
+            assert_eq!(
+                strict("post", path, id, description),
+                "-d-",
+                "{path} {id} {description}"
+            );
         }
     }
 
@@ -178,8 +202,16 @@ mod tests {
     fn a_post_that_names_a_thing_or_computes_stays_what_it_is() {
         for (path, id, description) in [
             ("/archives", "postArchives", "Creates an archive."),
-            ("/reverse", "reverse", "Performs a reverse geocoding search."),
-            ("/v2/apps/{id}/rollback/validate", "apps_validate_rollback", ""),
+            (
+                "/reverse",
+                "reverse",
+                "Performs a reverse geocoding search.",
+            ),
+            (
+                "/v2/apps/{id}/rollback/validate",
+                "apps_validate_rollback",
+                "",
+            ),
             ("/droplets", "createDroplet", ""),
             ("/banners", "createBanner", ""),
             ("/a", "createDeletionRequest", ""),
@@ -196,7 +228,11 @@ mod tests {
             assert_eq!(strict("post", path, id, description), "---", "{path} {id}");
         }
         assert_eq!(careful("post", "/a", "listResetTokens", ""), "---");
-        assert_eq!(strict("post", "/a", "listResetTokens", ""), "-d-", "no position excuses it");
+        assert_eq!(
+            strict("post", "/a", "listResetTokens", ""),
+            "-d-",
+            "no position excuses it"
+        );
     }
 
     #[test]
@@ -208,8 +244,16 @@ mod tests {
             ("/kv/put", "KV_Put", ""),
             ("/kv/txn", "KV_Txn", ""),
             ("/change-password", "", ""),
-            ("/v1/credit_notes/{id}", "PostCreditNotesId", "Updates an existing credit note."),
-            ("/alerts", "postSilences", "Post a new silence or update an existing one"),
+            (
+                "/v1/credit_notes/{id}",
+                "PostCreditNotesId",
+                "Updates an existing credit note.",
+            ),
+            (
+                "/alerts",
+                "postSilences",
+                "Post a new silence or update an existing one",
+            ),
             ("/rates", "taxRates", "Create or update tax rate"),
             ("/logout", "logout", ""),
             ("/things", "", ""),
@@ -320,11 +364,19 @@ mod tests {
             ("/a", "get_pet", "Returns a pet"),
             ("/a", "findPet", "This method finds a pet"),
             ("/a", "exportPets", "Download the pets"),
-            ("/flows/count", "count_flows_flows_count_post", "Count flows."),
+            (
+                "/flows/count",
+                "count_flows_flows_count_post",
+                "Count flows.",
+            ),
             ("/a", "calculatePrice", "Calculates the price"),
         ] {
             let expected = if id == "exportPets" { "---" } else { "r-i" };
-            assert_eq!(inferred("post", path, id, description), expected, "{path} {id}");
+            assert_eq!(
+                inferred("post", path, id, description),
+                expected,
+                "{path} {id}"
+            );
         }
         for (id, description) in [
             ("searchPets", ""),
@@ -336,17 +388,32 @@ mod tests {
             ("createSearch", "Search the pets"),
             ("findPet", "Finds a pet or updates it"),
         ] {
-            assert!(inferred("post", "/a", id, description).starts_with('-'), "{id} {description}");
+            assert!(
+                inferred("post", "/a", id, description).starts_with('-'),
+                "{id} {description}"
+            );
         }
         assert_eq!(
-            inferred("post", "/messages/{id}/translate", "translateMessage", "Translates a message"),
+            inferred(
+                "post",
+                "/messages/{id}/translate",
+                "translateMessage",
+                "Translates a message"
+            ),
             "---"
         );
     }
 
     #[test]
     fn c_what_sets_something_is_idempotent_and_as_destructive_as_its_method() {
-        for id in ["setName", "updatePet", "configurePet", "putPet", "upsertPet", "replacePet"] {
+        for id in [
+            "setName",
+            "updatePet",
+            "configurePet",
+            "putPet",
+            "upsertPet",
+            "replacePet",
+        ] {
             assert_eq!(inferred("post", "/a", id, ""), "--i", "{id}");
             assert_eq!(inferred("patch", "/a", id, ""), "-di", "{id}");
             assert_eq!(inferred("put", "/a", id, ""), "-di", "{id}");
@@ -367,13 +434,18 @@ mod tests {
             ("trace", "/a", "searchPets", "-d-"),
             ("trace", "/a", "purge", "-d-"),
         ] {
-            assert_eq!(inferred(method, path, id, "Gets it"), expected, "{method} {path} {id}");
+            assert_eq!(
+                inferred(method, path, id, "Gets it"),
+                expected,
+                "{method} {path} {id}"
+            );
         }
     }
 
     #[test]
     fn c_near_things_are_closed_only_where_the_operator_says_that_the_api_is_local() {
-        let text = r#"{"openapi":"3.1.0","paths":{"/session":{"get":{"operationId":"getSession"}}}}"#;
+        let text =
+            r#"{"openapi":"3.1.0","paths":{"/session":{"get":{"operationId":"getSession"}}}}"#;
         let (operations, _) = operations(&Document::parse(text.as_bytes().to_vec(), None).unwrap());
         for (local, expected) in [(true, false), (false, true)] {
             let mut hints = Hints::of_method(&operations[0].method);

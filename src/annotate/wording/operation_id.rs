@@ -2,9 +2,10 @@
 
 use http::Method;
 
-/// An operationId without the path and the method that a framework glued on: `list_items` of `list_items_v1_items__get` (`FastAPI`),
-/// `DeleteStack` of `GET_DeleteStack`, `listPets` of `listPetsUsingGET_1` (springfox). What is not recognized stays, and so does a
-/// name that consists of nothing else.
+/// An operationId without the path and the method that a framework glued on: `list_items` of
+/// `list_items_v1_items__get` (`FastAPI`), `DeleteStack` of `GET_DeleteStack`, `listPets` of
+/// `listPetsUsingGET_1` (springfox). What is not recognized stays, and so does a name that consists
+/// of nothing else.
 #[must_use]
 pub(crate) fn without_glue<'i>(id: &'i str, method: &Method, path: &str) -> &'i str {
     let rest = function_name(id, method, path).or_else(|| mounted_function_name(id, method, path));
@@ -17,17 +18,21 @@ pub(crate) fn without_glue<'i>(id: &'i str, method: &Method, path: &str) -> &'i 
     if rest.is_empty() { id } else { rest }
 }
 
-/// Returns the function's name in `{function}{path}_{method}`, where each character of the path that is not a letter or a digit became `_`,
-/// as `FastAPI` makes an operationId.
+/// Returns the function's name in `{function}{path}_{method}`, where each character of the path
+/// that is not a letter or a digit became `_`, as `FastAPI` makes an operationId.
 #[must_use]
 pub(crate) fn function_name<'i>(id: &'i str, method: &Method, path: &str) -> Option<&'i str> {
     without_path(strip_ending(id, method.as_str(), &["_"])?, path)
 }
 
-/// The same with the end of a path: a server may mount the function below another path than it knows.
+/// The same with the end of a path: a server may mount the function below another path than it
+/// knows.
 fn mounted_function_name<'i>(id: &'i str, method: &Method, path: &str) -> Option<&'i str> {
     let named = strip_ending(id, method.as_str(), &["_"])?;
-    let path = path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(path);
+    let path = path
+        .strip_suffix('/')
+        .filter(|path| !path.is_empty())
+        .unwrap_or(path);
     let starts = path.match_indices('/').map(|(start, _)| start);
     starts
         .filter_map(|start| path.get(start..))
@@ -36,9 +41,20 @@ fn mounted_function_name<'i>(id: &'i str, method: &Method, path: &str) -> Option
 
 /// Returns the part before the path.
 fn without_path<'i>(named: &'i str, path: &str) -> Option<&'i str> {
-    let slug = |byte: u8| if byte.is_ascii_alphanumeric() { byte } else { b'_' };
+    let slug = |byte: u8| {
+        if byte.is_ascii_alphanumeric() {
+            byte
+        } else {
+            b'_'
+        }
+    };
     let at = named.len().checked_sub(path.len()).filter(|at| *at > 0)?;
-    let is_path = named.as_bytes().get(at..)?.iter().zip(path.as_bytes()).all(|(a, b)| *a == slug(*b));
+    let is_path = named
+        .as_bytes()
+        .get(at..)?
+        .iter()
+        .zip(path.as_bytes())
+        .all(|(a, b)| *a == slug(*b));
     named.get(..at).filter(|_| is_path)
 }
 
@@ -46,7 +62,9 @@ fn without_path<'i>(named: &'i str, path: &str) -> Option<&'i str> {
 fn strip_ending<'i>(id: &'i str, method: &str, between: &[&str]) -> Option<&'i str> {
     let at = id.len().checked_sub(method.len())?;
     let (name, ending) = (id.get(..at)?, id.get(at..)?);
-    let name = between.iter().find_map(|separator| name.strip_suffix(separator))?;
+    let name = between
+        .iter()
+        .find_map(|separator| name.strip_suffix(separator))?;
     // `Pets_Get` ends with a verb of the author's.
     let is_method = ending == method || ending == method.to_ascii_lowercase();
     is_method.then_some(name)
@@ -66,15 +84,35 @@ mod tests {
     #[test]
     fn what_frameworks_glue_on_is_no_part_of_the_name() {
         for (id, method, path, expected) in [
-            ("count_flows_flows_count_post", "POST", "/flows/count", "count_flows"),
-            ("read_item_items__item_id__get", "GET", "/items/{item_id}", "read_item"),
-            ("read_item_items__item_id__get", "GET", "/api/items/{item_id}", "read_item"),
+            (
+                "count_flows_flows_count_post",
+                "POST",
+                "/flows/count",
+                "count_flows",
+            ),
+            (
+                "read_item_items__item_id__get",
+                "GET",
+                "/items/{item_id}",
+                "read_item",
+            ),
+            (
+                "read_item_items__item_id__get",
+                "GET",
+                "/api/items/{item_id}",
+                "read_item",
+            ),
             ("list_items__get", "GET", "/", "list_items"),
             ("list_items_items__get", "GET", "/items/", "list_items"),
             ("root__get", "GET", "/", "root"),
             ("GET_DeleteStack", "GET", "/a", "DeleteStack"),
             ("deletePadUsingGET", "GET", "/a", "deletePad"),
-            ("createSnapshotsUsingPOST_1", "POST", "/a", "createSnapshots"),
+            (
+                "createSnapshotsUsingPOST_1",
+                "POST",
+                "/a",
+                "createSnapshots",
+            ),
             ("Estimate_Get", "GET", "/a", "Estimate_Get"),
             ("post_get", "GET", "/post", "post"),
             ("_post", "POST", "/a", "_post"),

@@ -1,4 +1,5 @@
-//! The words of an operation, each with what is known of it: of its operationId, of its path, and of its texts.
+//! The words of an operation, each with what is known of it: of its operationId, of its path, and
+//! of its texts.
 
 use std::borrow::Cow;
 
@@ -53,7 +54,8 @@ const GLUED: [&str; 36] = [
     "rename",
     "restore",
 ];
-/// A verb of fewer letters begins many words that have nothing to do with it: `droplet`, `banner`, `stopwatch`.
+/// A verb of fewer letters begins many words that have nothing to do with it: `droplet`, `banner`,
+/// `stopwatch`.
 const MIN_GLUED_LEN: usize = 5;
 /// Objects that shorter verbs are written together with: `killall`, `dropwebhook`.
 const OBJECTS: [&str; 18] = [
@@ -76,7 +78,8 @@ const OBJECTS: [&str; 18] = [
     "webhook",
     "worker",
 ];
-/// The beginnings of nouns that follow a verb in `-e`, whose participle would begin in the same way: `deletedevice`.
+/// The beginnings of nouns that follow a verb in `-e`, whose participle would begin in the same
+/// way: `deletedevice`.
 const NOUNS_IN_D: [&str; 12] = [
     "dashboard",
     "data",
@@ -102,7 +105,8 @@ pub(super) struct NamePart {
 
 /// The words of an operation.
 pub(super) struct OperationVerbs {
-    /// Verbs of each part of its operationId, of which `repos/list-for-org` has two, without a framework's additions.
+    /// Verbs of each part of its operationId, of which `repos/list-for-org` has two, without a
+    /// framework's additions.
     pub(super) id: Vec<NamePart>,
     /// True if the framework's suffix says that it creates something: `orders_create`.
     pub(super) is_called_create: bool,
@@ -136,25 +140,34 @@ impl OperationVerbs {
             segments: path.segments,
             path_harm: path.harm,
             behind_path: behind_path(&operation.path).map(NamePart::of).collect(),
-            texts: texts.into_iter().flatten().filter_map(|text| first_verb(text)).collect(),
+            texts: texts
+                .into_iter()
+                .flatten()
+                .filter_map(|text| first_verb(text))
+                .collect(),
         }
     }
 
     /// Returns true if a part of the operationId consists of that word.
     pub(super) fn is_whole_part(&self, entry: &KnownWord) -> bool {
-        self.id
-            .iter()
-            .any(|part| part.words.len() == 1 && part.last().is_some_and(|only| only.word == entry.word))
+        self.id.iter().any(|part| {
+            part.words.len() == 1 && part.last().is_some_and(|only| only.word == entry.word)
+        })
     }
 
-    /// The verbs that parts of the operationId begin with, and those that "and", "or" or "then" joins to them.
+    /// The verbs that parts of the operationId begin with, and those that "and", "or" or "then"
+    /// joins to them.
     pub(super) fn heads(&self) -> impl Iterator<Item = &'static KnownWord> {
-        self.id.iter().flat_map(|part| part.head().into_iter().chain(part.joined()))
+        self.id
+            .iter()
+            .flat_map(|part| part.head().into_iter().chain(part.joined()))
     }
 
     /// All words of the operationId.
     pub(super) fn all(&self) -> impl Iterator<Item = &'static KnownWord> {
-        self.id.iter().flat_map(|part| part.words.iter().copied().flatten())
+        self.id
+            .iter()
+            .flat_map(|part| part.words.iter().copied().flatten())
     }
 }
 
@@ -179,8 +192,17 @@ impl NamePart {
     /// The verb that the name begins with, behind words such as `bulk`.
     pub(super) fn head(&self) -> Word {
         let last = self.words.len().saturating_sub(1);
-        let skipped = self.words.iter().take(last).take_while(|word| is_before_verb(**word)).count();
-        self.words.get(skipped).copied().flatten().filter(|entry| entry.is_verb())
+        let skipped = self
+            .words
+            .iter()
+            .take(last)
+            .take_while(|word| is_before_verb(**word))
+            .count();
+        self.words
+            .get(skipped)
+            .copied()
+            .flatten()
+            .filter(|entry| entry.is_verb())
     }
 
     /// The verbs behind "and", "or" and "then", unless these join nouns behind a preposition.
@@ -241,7 +263,9 @@ impl PathWords {
                 TemplatePart::Variable(_) => None,
             });
             let text = literals.collect::<Vec<_>>().join(" ");
-            let has_variable = parts.iter().any(|part| matches!(part, TemplatePart::Variable(_)));
+            let has_variable = parts
+                .iter()
+                .any(|part| matches!(part, TemplatePart::Variable(_)));
             if text.trim().is_empty() {
                 path.is_end &= !(has_variable && path.last.is_empty());
                 continue;
@@ -251,18 +275,28 @@ impl PathWords {
             if let (false, [Some(only)]) = (has_variable, known.as_slice()) {
                 path.segments.push(only);
             }
-            path.harm = path
-                .harm
-                .or_else(|| known.into_iter().flatten().find(|entry| entry.is(Meaning::Harms)));
+            path.harm = path.harm.or_else(|| {
+                known
+                    .into_iter()
+                    .flatten()
+                    .find(|entry| entry.is(Meaning::Harms))
+            });
             if path.last.is_empty() {
-                let before = index.checked_sub(1).and_then(|before| operation.template.segments.get(before));
-                let is_action_list = |text: &str| text.eq_ignore_ascii_case("actions") || text.eq_ignore_ascii_case("action");
+                let before = index
+                    .checked_sub(1)
+                    .and_then(|before| operation.template.segments.get(before));
+                let is_action_list = |text: &str| {
+                    text.eq_ignore_ascii_case("actions") || text.eq_ignore_ascii_case("action")
+                };
                 path.follows_variable = has_variable
                     || before.is_some_and(|parts| match parts.as_slice() {
                         [TemplatePart::Literal(text)] => is_action_list(text),
-                        parts => parts.iter().any(|part| matches!(part, TemplatePart::Variable(_))),
+                        parts => parts
+                            .iter()
+                            .any(|part| matches!(part, TemplatePart::Variable(_))),
                     });
-                // `{id}:delete` and `orders:cancel` end with a verb as well, and so does `update.json`.
+                // `{id}:delete` and `orders:cancel` end with a verb as well, and so does
+                // `update.json`.
                 let action = text.rsplit(':').next().unwrap_or(&text);
                 let action = [".json", ".xml"]
                     .iter()
@@ -286,7 +320,8 @@ fn id_parts(operation: &Operation, last_segment: &str) -> (Vec<NamePart>, bool) 
     };
     let mut id = without_glue(id, &operation.method, &operation.path);
     let mut is_called_create = false;
-    // Django REST framework names an operation by its path and what its method does most often: `tasks_reject_create`.
+    // Django REST framework names an operation by its path and what its method does most often:
+    // `tasks_reject_create`.
     let usual = [
         "_create",
         "_list",
@@ -297,7 +332,9 @@ fn id_parts(operation: &Operation, last_segment: &str) -> (Vec<NamePart>, bool) 
         "_destroy",
         "_delete",
     ];
-    if let Some((rest, ending)) = usual.iter().find_map(|ending| Some((id.strip_suffix(ending)?, *ending)))
+    if let Some((rest, ending)) = usual
+        .iter()
+        .find_map(|ending| Some((id.strip_suffix(ending)?, *ending)))
         && !last_segment.is_empty()
         && snake_case(rest)
             .replace('_', "")
@@ -310,12 +347,14 @@ fn id_parts(operation: &Operation, last_segment: &str) -> (Vec<NamePart>, bool) 
     let parts = name_parts(id)
         .into_iter()
         .map(|part| if is_post { without_post(part) } else { part });
-    let parts = parts.map(NamePart::of).filter(|part| !part.words.is_empty());
+    let parts = parts
+        .map(NamePart::of)
+        .filter(|part| !part.words.is_empty());
     (parts.collect(), is_called_create)
 }
 
-/// The parts of an operationId: `pets/delete`, `Pets_Delete` and `PetsController_delete` have two, `delete_pets` and `Delete_All_My_Pets`
-/// one.
+/// The parts of an operationId: `pets/delete`, `Pets_Delete` and `PetsController_delete` have two,
+/// `delete_pets` and `Delete_All_My_Pets` one.
 fn name_parts(id: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     for section in id.split(['/', '.', ':', '#']) {
@@ -339,15 +378,25 @@ fn begins_with_capital(text: Option<&str>) -> bool {
     text.is_some_and(|text| text.starts_with(|first: char| first.is_ascii_uppercase()))
 }
 
-/// The part of a name behind or before the method, as in `PostInvoices`, `postV3Keys` and `SavePost`.
+/// The part of a name behind or before the method, as in `PostInvoices`, `postV3Keys` and
+/// `SavePost`.
 fn without_post(part: &str) -> &str {
-    let front = ["post", "Post", "POST"].iter().find_map(|post| part.strip_prefix(post));
-    let front = front.filter(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase() || "_-".contains(first)));
-    let back = || ["Post", "POST"].iter().find_map(|post| part.strip_suffix(post));
+    let front = ["post", "Post", "POST"]
+        .iter()
+        .find_map(|post| part.strip_prefix(post));
+    let front = front.filter(|rest| {
+        rest.starts_with(|first: char| first.is_ascii_uppercase() || "_-".contains(first))
+    });
+    let back = || {
+        ["Post", "POST"]
+            .iter()
+            .find_map(|post| part.strip_suffix(post))
+    };
     front.or_else(back).unwrap_or(part)
 }
 
-/// The values in the query or the fragment that a document writes into a path: `DeleteStack` of `/#Action=DeleteStack`.
+/// The values in the query or the fragment that a document writes into a path: `DeleteStack` of
+/// `/#Action=DeleteStack`.
 fn behind_path(path: &str) -> impl Iterator<Item = &str> {
     let start = path.find(['?', '#']).unwrap_or(path.len());
     let pairs = path.get(start..).unwrap_or_default().split(['?', '#', '&']);
@@ -356,10 +405,15 @@ fn behind_path(path: &str) -> impl Iterator<Item = &str> {
         .filter(|value| !value.is_empty())
 }
 
-/// The verb that a text begins with: `Deletes a pet`, `This method can be used to delete a pet`, `Pets - Delete a pet`.
+/// The verb that a text begins with: `Deletes a pet`, `This method can be used to delete a pet`,
+/// `Pets - Delete a pet`.
 fn first_verb(text: &str) -> Word {
     let own = verb_of(text);
-    let behind = || [" - ", ": "].iter().find_map(|separator| verb_of(text.split_once(separator)?.1));
+    let behind = || {
+        [" - ", ": "]
+            .iter()
+            .find_map(|separator| verb_of(text.split_once(separator)?.1))
+    };
     own.or_else(behind)
 }
 
@@ -373,16 +427,21 @@ fn verb_of(text: &str) -> Word {
         let is_method = token.len() > 1 && token.chars().all(|letter| letter.is_ascii_uppercase());
         let word = token.to_lowercase();
         if !is_method && !entry(&word).is_some_and(|entry| entry.is(Meaning::BeforeText)) {
-            return entry_of_form(&word).or_else(|| glued(&word)).filter(|entry| entry.is_verb());
+            return entry_of_form(&word)
+                .or_else(|| glued(&word))
+                .filter(|entry| entry.is_verb());
         }
     }
     None
 }
 
-/// Returns the verb that a word begins with, if it is written together with its object: `killall`, `deleteuser`, `updatelabels`.
+/// Returns the verb that a word begins with, if it is written together with its object: `killall`,
+/// `deleteuser`, `updatelabels`.
 fn glued(word: &str) -> Word {
     let begins = |verb: &&&str| {
-        let Some(rest) = word.strip_prefix(**verb) else { return false };
+        let Some(rest) = word.strip_prefix(**verb) else {
+            return false;
+        };
         if verb.len() < MIN_GLUED_LEN {
             OBJECTS.iter().any(|object| rest.starts_with(object))
         } else {
@@ -392,8 +451,8 @@ fn glued(word: &str) -> Word {
     GLUED.iter().find(begins).and_then(|verb| entry(verb))
 }
 
-/// Returns true if a verb and the text after it are a form of that verb, or a noun made of it, alone or before another noun: `deleted`,
-/// `cancellations`, `expiredkeys`.
+/// Returns true if a verb and the text after it are a form of that verb, or a noun made of it,
+/// alone or before another noun: `deleted`, `cancellations`, `expiredkeys`.
 fn is_inflected(verb: &str, rest: &str) -> bool {
     if ["", "s", "r", "er", "rs", "ers", "able", "ment", "ments"].contains(&rest) {
         return true;
@@ -402,6 +461,11 @@ fn is_inflected(verb: &str, rest: &str) -> bool {
         return rest.starts_with('d') && !NOUNS_IN_D.iter().any(|noun| rest.starts_with(noun));
     }
     // A final consonant may be doubled: `cancelled`.
-    let rest = verb.get(verb.len() - 1..).and_then(|last| rest.strip_prefix(last)).unwrap_or(rest);
-    ["ed", "ing", "ion", "ation", "ance"].iter().any(|ending| rest.starts_with(ending))
+    let rest = verb
+        .get(verb.len() - 1..)
+        .and_then(|last| rest.strip_prefix(last))
+        .unwrap_or(rest);
+    ["ed", "ing", "ion", "ation", "ance"]
+        .iter()
+        .any(|ending| rest.starts_with(ending))
 }

@@ -7,8 +7,8 @@ pub(crate) fn snake_case(name: &str) -> String {
     if !name.is_ascii() {
         return name.to_snake_case();
     }
-    // As heck splits ASCII: at what is not alphanumeric, before a capital after a small letter, and before the last of several
-    // capitals that a small letter follows.
+    // As heck splits ASCII: at what is not alphanumeric, before a capital after a small letter, and
+    // before the last of several capitals that a small letter follows.
     let bytes = name.as_bytes();
     let mut words = String::with_capacity(bytes.len() + 8);
     let (mut is_lower, mut is_upper) = (false, false);
@@ -21,7 +21,10 @@ pub(crate) fn snake_case(name: &str) -> String {
             continue;
         }
         let next = bytes.get(index + 1).copied().unwrap_or(b' ');
-        if byte.is_ascii_uppercase() && (is_lower || (is_upper && next.is_ascii_lowercase())) && !words.ends_with('_') {
+        if byte.is_ascii_uppercase()
+            && (is_lower || (is_upper && next.is_ascii_lowercase()))
+            && !words.ends_with('_')
+        {
             words.push('_');
         }
         words.push(char::from(byte.to_ascii_lowercase()));

@@ -24,8 +24,12 @@ pub(crate) fn format_request(request: &Request, shape: DryRunFormat) -> String {
 
 /// The headers in the order in which they are sent, but for those that the client itself writes.
 fn headers(request: &Request) -> impl Iterator<Item = (&str, String)> {
-    let value_text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-    request.headers.iter().map(move |(name, value)| (name.as_str(), value_text(value)))
+    let value_text =
+        |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    request
+        .headers
+        .iter()
+        .map(move |(name, value)| (name.as_str(), value_text(value)))
 }
 
 /// A body that is text, and in memory.
@@ -35,9 +39,16 @@ fn body_text(body: &Payload) -> Option<&str> {
 
 fn http_text(request: &Request) -> String {
     let url = &request.url;
-    let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let query = url
+        .query()
+        .map(|query| format!("?{query}"))
+        .unwrap_or_default();
     let host = url.authority();
-    let mut out = format!("{} {}{query} HTTP/1.1\nhost: {host}\n", request.method, url.path());
+    let mut out = format!(
+        "{} {}{query} HTTP/1.1\nhost: {host}\n",
+        request.method,
+        url.path()
+    );
     for (name, value) in headers(request) {
         out.push_str(&format!("{name}: {value}\n"));
     }
@@ -62,7 +73,10 @@ fn curl(request: &Request) -> String {
     };
     let mut out = format!("curl {method} {}", shell_word(request.url.as_str()));
     for (name, value) in headers(request) {
-        out.push_str(&format!(" \\\n  --header {}", shell_word(&format!("{name}: {value}"))));
+        out.push_str(&format!(
+            " \\\n  --header {}",
+            shell_word(&format!("{name}: {value}"))
+        ));
     }
     if let Some(body) = &request.body {
         match body_text(body) {

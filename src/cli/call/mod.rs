@@ -1,4 +1,5 @@
-//! `openapi-mcp call`: one call that is resolved and sent like a client's, without confirmation and observation.
+//! `openapi-mcp call`: one call that is resolved and sent like a client's, without confirmation and
+//! observation.
 
 mod dry_run;
 mod tenant;
@@ -20,7 +21,9 @@ use super::end_signals::{EndSignals, INTERRUPTED};
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, help, output};
 use crate::annotate::meta_tool_names;
-use crate::api::{Caller, OnMissingCredential, TenantSource, ToolResult, WaitPlace, seal_handles_with};
+use crate::api::{
+    Caller, OnMissingCredential, TenantSource, ToolResult, WaitPlace, seal_handles_with,
+};
 use crate::config::ApiConfig;
 use crate::config::saved_files::SavedFileSettings;
 use crate::config::settings::CommandSettings;
@@ -50,13 +53,15 @@ pub(crate) struct CallCommand {
     /// The tenant whose call it is, if the API has tenants: the value of its claim or header
     #[arg(long, value_name = "VALUE")]
     tenant: Option<String>,
-    /// Call as the user whose access token is in this variable; it is verified as a server with these settings does
+    /// Call as the user whose access token is in this variable; it is verified as a server with
+    /// these settings does
     #[arg(long, value_name = "VARIABLE", hide_short_help = true)]
     as_token_env: Option<String>,
     /// Send nothing: show the request that would be sent, with *** for credentials
     #[arg(long, value_enum, value_name = "SHAPE", num_args = 0..=1, require_equals = true, default_missing_value = "http", conflicts_with = "json")]
     dry_run: Option<dry_run::DryRunFormat>,
-    /// Go on waiting for an operation of the tool: the handle is in the result of the call that started it
+    /// Go on waiting for an operation of the tool: the handle is in the result of the call that
+    /// started it
     #[arg(long, value_name = "HANDLE", hide_short_help = true, conflicts_with_all = ["args", "arguments", "dry_run"])]
     handle: Option<String>,
     /// The tool's name
@@ -69,18 +74,34 @@ pub(crate) struct CallCommand {
 pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let mut arguments = arguments(command).map_err(Failure::setting)?;
     let is_client = command.as_token_env.is_some();
-    let config = load::call_settings(&command.settings, &command.saved_files, &command.config, is_client)?;
+    let config = load::call_settings(
+        &command.settings,
+        &command.saved_files,
+        &command.config,
+        is_client,
+    )?;
     let user = match &command.as_token_env {
-        Some(variable) => Some(user::caller_of_token(variable, &config).await.map_err(Failure::setting)?),
+        Some(variable) => Some(
+            user::caller_of_token(variable, &config)
+                .await
+                .map_err(Failure::setting)?,
+        ),
         None => None,
     };
     let has_keys = config.process.state_keys.is_some();
     seal_handles_with(config.process.state_keys.as_ref());
     // What the calls of a mock go to lives as long as this.
     let apis = load_called(config.apis, &command.tool).await?;
-    if let Some(offered) = apis.iter().find_map(|(_, loaded)| loaded.api.get(&command.tool)) {
+    if let Some(offered) = apis
+        .iter()
+        .find_map(|(_, loaded)| loaded.api.get(&command.tool))
+    {
         put_members_into_body(&mut arguments, |key| {
-            offered.operation.parameters.iter().any(|parameter| parameter.key == key)
+            offered
+                .operation
+                .parameters
+                .iter()
+                .any(|parameter| parameter.key == key)
         });
     }
     let Some(catalog) = catalog_of(&apis)? else {
@@ -101,8 +122,15 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     } else {
         Caller::default()
     };
-    match catalog.resolve(&tool, Some(arguments), user.as_ref().map(Caller::granted), &caller) {
-        Some(Resolution::Call(call)) => run_call(command, with_types(call), &apis, user, has_keys).await,
+    match catalog.resolve(
+        &tool,
+        Some(arguments),
+        user.as_ref().map(Caller::granted),
+        &caller,
+    ) {
+        Some(Resolution::Call(call)) => {
+            run_call(command, with_types(call), &apis, user, has_keys).await
+        }
         Some(Resolution::Answer(answer)) => print_result(command, &*answer.await),
         None => Err(unknown_tool(&command.tool, &apis)),
     }
@@ -121,11 +149,16 @@ fn config_of<'a>(apis: &'a [(Arc<ApiConfig>, Loaded)], tool: &str) -> Option<&'a
 }
 
 /// The caller of a tool of an API with these settings.
-fn caller_of(command: &CallCommand, config: Option<&Arc<ApiConfig>>, user: Option<Caller>) -> Result<Caller, Failure> {
+fn caller_of(
+    command: &CallCommand,
+    config: Option<&Arc<ApiConfig>>,
+    user: Option<Caller>,
+) -> Result<Caller, Failure> {
     let tenants = config
         .filter(|config| !config.mock)
         .and_then(|config| config.options.tenants.as_ref());
-    let is_told_by_token = user.is_some() && tenants.is_some_and(|tenants| matches!(tenants.source, TenantSource::Claim(_)));
+    let is_told_by_token = user.is_some()
+        && tenants.is_some_and(|tenants| matches!(tenants.source, TenantSource::Claim(_)));
     let caller = match &command.tenant {
         None if is_told_by_token => Caller::default(),
         tenant => caller_of_tenant(tenants, tenant.as_deref()).map_err(Failure::setting)?,
@@ -137,7 +170,12 @@ fn caller_of(command: &CallCommand, config: Option<&Arc<ApiConfig>>, user: Optio
 }
 
 /// Place of the call, from which the command with `--handle` goes on.
-fn wait_place(call: &ResolvedCall, caller: &Caller, has_keys: bool, ending: CancellationToken) -> Option<Arc<WaitPlace>> {
+fn wait_place(
+    call: &ResolvedCall,
+    caller: &Caller,
+    has_keys: bool,
+    ending: CancellationToken,
+) -> Option<Arc<WaitPlace>> {
     let mut place = call.wait_place(caller, ending)?;
     place.how = if has_keys {
         Ok("`openapi-mcp call` with the same settings and tool goes on with --handle".to_owned())
@@ -166,7 +204,10 @@ async fn run_call(
     if let Some(user) = &user {
         let lacking = call.lacking_scopes(user);
         if !lacking.is_empty() {
-            let needs = format!("--as-token-env: the token lacks a scope that this needs: {}", lacking.join(" "));
+            let needs = format!(
+                "--as-token-env: the token lacks a scope that this needs: {}",
+                lacking.join(" ")
+            );
             return Err(Failure::setting(needs));
         }
     }
@@ -176,12 +217,14 @@ async fn run_call(
     if let Some(shape) = command.dry_run {
         return print_request(&call, shape, &caller);
     }
-    let mut signals = EndSignals::listen().map_err(|error| Failure::Io("signals cannot be handled".into(), error))?;
+    let mut signals = EndSignals::listen()
+        .map_err(|error| Failure::Io("signals cannot be handled".into(), error))?;
     let mut calling = pin!(call.call(caller));
     tokio::select! {
         result = &mut calling => print_result(command, &result),
         _ = signals.next() => {
-            // A call that waits ends with its handle. Any other is dropped, and the file that it writes is removed.
+            // A call that waits ends with its handle. Any other is dropped, and the file that it
+            // writes is removed.
             ending.cancel();
             match tokio::time::timeout(INTERRUPTION_GRACE, &mut calling).await {
                 Ok(result) => {
@@ -195,12 +238,19 @@ async fn run_call(
 }
 
 /// Shows the request of a call, even if a credential is missing without which it would not be sent.
-fn print_request(call: &ResolvedCall, shape: dry_run::DryRunFormat, caller: &Caller) -> Result<ExitCode, Failure> {
+fn print_request(
+    call: &ResolvedCall,
+    shape: dry_run::DryRunFormat,
+    caller: &Caller,
+) -> Result<ExitCode, Failure> {
     match call.preview(OnMissingCredential::Omit, caller) {
         Ok(request) => {
             output::print_result(&(dry_run::format_request(&request, shape) + "\n"))?;
             if let Err(refusal) = call.preview(OnMissingCredential::Refuse, caller) {
-                output::print_remark(&format!("note: this would not be sent: {}", format_result(&refusal)));
+                output::print_remark(&format!(
+                    "note: this would not be sent: {}",
+                    format_result(&refusal)
+                ));
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -220,13 +270,24 @@ fn print_result(command: &CallCommand, result: &ToolResult) -> Result<ExitCode, 
     output::print_result(&(text + "\n"))?;
     if !command.json {
         // A note on a reply is not a part of it: `| jq` must still work.
-        result.notes().iter().for_each(|note| output::print_remark(note));
+        result
+            .notes()
+            .iter()
+            .for_each(|note| output::print_remark(note));
     }
-    Ok(if result.is_error() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if result.is_error() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
-/// The APIs that may have a tool. Of several, only those are loaded whose tools' names may be like this.
-async fn load_called(mut configs: Vec<ApiConfig>, tool: &str) -> Result<Vec<(Arc<ApiConfig>, Loaded)>, Failure> {
+/// The APIs that may have a tool. Of several, only those are loaded whose tools' names may be like
+/// this.
+async fn load_called(
+    mut configs: Vec<ApiConfig>,
+    tool: &str,
+) -> Result<Vec<(Arc<ApiConfig>, Loaded)>, Failure> {
     let all: Vec<String> = configs
         .iter()
         .filter_map(|config| config.options.name.as_ref())
@@ -234,8 +295,11 @@ async fn load_called(mut configs: Vec<ApiConfig>, tool: &str) -> Result<Vec<(Arc
         .collect();
     // The tools of search mode serve all APIs.
     let is_meta_tool = meta_tool_names::kind_of(tool).is_some();
-    configs
-        .retain(|config| is_meta_tool || config.options.name.is_none() || tool.starts_with(config.options.annotate.names.prefix.as_str()));
+    configs.retain(|config| {
+        is_meta_tool
+            || config.options.name.is_none()
+            || tool.starts_with(config.options.annotate.names.prefix.as_str())
+    });
     configs.iter().for_each(load::warn_about_insecure_upstream);
     let LoadedApis { apis, .. } = load_each(configs, LoadPurpose::Serve).await?;
     if apis.is_empty() {
@@ -249,47 +313,76 @@ async fn load_called(mut configs: Vec<ApiConfig>, tool: &str) -> Result<Vec<(Arc
 
 /// Describes why there is no tool of that name, with advice.
 fn unknown_tool(tool: &str, apis: &[(Arc<ApiConfig>, Loaded)]) -> Failure {
-    if let Some(why) = apis.iter().find_map(|(_, loaded)| loaded.api.why_left_out(tool)) {
+    if let Some(why) = apis
+        .iter()
+        .find_map(|(_, loaded)| loaded.api.why_left_out(tool))
+    {
         return Failure::setting(format!("the tool `{tool}` is left out by {why}"));
     }
     // Only an API without a name gives its prefix to the meta-tools.
-    let own = apis.iter().find(|(config, _)| config.options.name.is_none());
-    let bare = own.and_then(|(config, _)| tool.strip_prefix(config.options.annotate.names.prefix.as_str()));
+    let own = apis
+        .iter()
+        .find(|(config, _)| config.options.name.is_none());
+    let bare = own
+        .and_then(|(config, _)| tool.strip_prefix(config.options.annotate.names.prefix.as_str()));
     if let Some(kind) = meta_tool_names::kind_of(bare.unwrap_or(tool)) {
         return Failure::setting(format!("`{tool}` {}", why_meta_tool_is_missing(kind)));
     }
-    let hint = apis.iter().find_map(|(_, loaded)| loaded.api.nearest(tool)).map_or_else(
-        || "`openapi-mcp tools` lists them".to_owned(),
-        |name| format!("did you mean `{name}`?"),
-    );
+    let hint = apis
+        .iter()
+        .find_map(|(_, loaded)| loaded.api.nearest(tool))
+        .map_or_else(
+            || "`openapi-mcp tools` lists them".to_owned(),
+            |name| format!("did you mean `{name}`?"),
+        );
     Failure::setting(format!("there is no tool `{tool}`; {hint}"))
 }
 
-/// Reads the texts of the command line as the types that the schema declares: they are no mistakes that a note must report.
+/// Reads the texts of the command line as the types that the schema declares: they are no mistakes
+/// that a note must report.
 fn with_types(call: ResolvedCall) -> ResolvedCall {
     let given = call.arguments().cloned().unwrap_or_default();
     let typed = call.repaired_arguments();
     let differs_in_texts = given.len() == typed.len()
-        && given
-            .iter()
-            .all(|(key, value)| typed.get(key).is_some_and(|typed| typed == value || value.is_string()));
-    if differs_in_texts { call.with_arguments(typed) } else { call }
+        && given.iter().all(|(key, value)| {
+            typed
+                .get(key)
+                .is_some_and(|typed| typed == value || value.is_string())
+        });
+    if differs_in_texts {
+        call.with_arguments(typed)
+    } else {
+        call
+    }
 }
 
 /// Puts `body.a.b=1` into the argument `body`, unless the tool has an argument of that name.
 fn put_members_into_body(arguments: &mut JsonObject, is_parameter: impl Fn(&str) -> bool) {
-    let is_member = |key: &str| key.strip_prefix(BODY).is_some_and(|rest| rest.starts_with('.')) && !is_parameter(key);
-    let keys: Vec<String> = arguments.keys().filter(|key| is_member(key)).cloned().collect();
+    let is_member = |key: &str| {
+        key.strip_prefix(BODY)
+            .is_some_and(|rest| rest.starts_with('.'))
+            && !is_parameter(key)
+    };
+    let keys: Vec<String> = arguments
+        .keys()
+        .filter(|key| is_member(key))
+        .cloned()
+        .collect();
     for key in keys {
         // No schema nests deeper.
         let mut names = key.splitn(64, '.');
         let first = names.next().unwrap_or_default();
-        // A body that is given as another value than an object stays, and so does the key, which is reported then.
+        // A body that is given as another value than an object stays, and so does the key, which is
+        // reported then.
         if arguments.get(first).is_some_and(|body| !body.is_object()) {
             continue;
         }
-        let Some(value) = arguments.shift_remove(&key) else { continue };
-        let body = arguments.entry(first).or_insert_with(|| Value::Object(JsonObject::new()));
+        let Some(value) = arguments.shift_remove(&key) else {
+            continue;
+        };
+        let body = arguments
+            .entry(first)
+            .or_insert_with(|| Value::Object(JsonObject::new()));
         put_member(body, names, value);
     }
 }
@@ -308,12 +401,13 @@ fn put_member<'n>(place: &mut Value, mut path: impl Iterator<Item = &'n str>, va
     }
 }
 
-/// The arguments of the command line. Plain values stay text here; what the schema wants as a number, a list or an object
-/// is read as that on the way, exactly as for a client that gives text.
+/// The arguments of the command line. Plain values stay text here; what the schema wants as a
+/// number, a list or an object is read as that on the way, exactly as for a client that gives text.
 fn arguments(command: &CallCommand) -> Result<JsonObject, String> {
     let mut arguments = match &command.args {
         None => JsonObject::new(),
-        Some(text) => serde_json::from_str(text).map_err(|error| format!("--args is not a JSON object: {error}"))?,
+        Some(text) => serde_json::from_str(text)
+            .map_err(|error| format!("--args is not a JSON object: {error}"))?,
     };
     for argument in &command.arguments {
         let (key, value) = argument.split_once('=').ok_or_else(|| {
@@ -351,7 +445,8 @@ fn file(path: &str) -> std::io::Result<String> {
     use base64::Engine as _;
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.read_to_end(&mut bytes)?;
-    Ok(String::from_utf8(bytes).unwrap_or_else(|error| base64::engine::general_purpose::STANDARD.encode(error.as_bytes())))
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|error| base64::engine::general_purpose::STANDARD.encode(error.as_bytes())))
 }
 
 fn format_result(result: &ToolResult) -> String {

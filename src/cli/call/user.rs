@@ -13,9 +13,13 @@ use crate::transport::http::verify_once;
 /// # Errors
 /// A sentence: the settings name no issuer, or the token is not valid.
 pub(super) async fn caller_of_token(variable: &str, config: &Config) -> Result<Caller, String> {
-    let token = parse_variable(variable, parse_secret).map_err(|problem| format!("--as-token-env: {problem}"))?;
+    let token = parse_variable(variable, parse_secret)
+        .map_err(|problem| format!("--as-token-env: {problem}"))?;
     let Transport::Http { bind, options } = &config.process.transport else {
-        return Err("--as-token-env needs a configuration file with `transport: http` and `oauth_issuer`".into());
+        return Err(
+            "--as-token-env needs a configuration file with `transport: http` and `oauth_issuer`"
+                .into(),
+        );
     };
     let Some(oauth) = &options.access.oauth else {
         return Err("--as-token-env needs `oauth_issuer` in the configuration file, which says whose tokens are taken".into());
@@ -24,8 +28,16 @@ pub(super) async fn caller_of_token(variable: &str, config: &Config) -> Result<C
     let Some(url) = options.access.public_url.clone().or(own) else {
         return Err("--as-token-env needs `public_url` in the configuration file".into());
     };
-    let of_one = config.apis.first().map(|api| api.outbound.for_others()).unwrap_or_default();
-    let client = outbound::http_client(&OutboundOptions { tls: true, ..of_one }).map_err(|error| format!("--as-token-env: {error}"))?;
+    let of_one = config
+        .apis
+        .first()
+        .map(|api| api.outbound.for_others())
+        .unwrap_or_default();
+    let client = outbound::http_client(&OutboundOptions {
+        tls: true,
+        ..of_one
+    })
+    .map_err(|error| format!("--as-token-env: {error}"))?;
     verify_once(&token, oauth, client, url)
         .await
         .map_err(|problem| format!("--as-token-env: {problem}"))

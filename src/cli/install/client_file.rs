@@ -35,14 +35,23 @@ impl<'p> ClientFile<'p> {
     /// It cannot be read, is not UTF-8, is too large, or is a project's and lies elsewhere.
     pub(super) fn read(place: &'p ClientPlace, client: ClientName) -> Result<Self, Failure> {
         let target = link_target(&place.file).map_err(Failure::setting)?;
-        if let Some(outside) = place.project.as_deref().and_then(|project| outside(project, &target)) {
+        if let Some(outside) = place
+            .project
+            .as_deref()
+            .and_then(|project| outside(project, &target))
+        {
             return Err(Failure::setting(format!(
                 "`{}` leads out of the project, to `{}`; remove the symbolic link, or name that file with --config-path",
                 place.file.display(),
                 outside.display()
             )));
         }
-        let before = read_text(&target).map_err(|error| Failure::setting(format!("`{}` cannot be read: {error}", place.file.display())))?;
+        let before = read_text(&target).map_err(|error| {
+            Failure::setting(format!(
+                "`{}` cannot be read: {error}",
+                place.file.display()
+            ))
+        })?;
         Ok(Self {
             place,
             client,
@@ -64,7 +73,8 @@ impl<'p> ClientFile<'p> {
     /// # Errors
     /// The file cannot be parsed; it stays untouched.
     pub(super) fn find(&self, name: &str) -> Result<Option<Value>, Failure> {
-        find_in(self.text(), self.place.format, self.keys(), name).map_err(|why| self.untouched(&why))
+        find_in(self.text(), self.place.format, self.keys(), name)
+            .map_err(|why| self.untouched(&why))
     }
 
     /// The names of the entries that `install` wrote.
@@ -73,11 +83,14 @@ impl<'p> ClientFile<'p> {
     /// As [`find`](Self::find).
     pub(super) fn own_names(&self) -> Result<Vec<String>, Failure> {
         let (last, keys) = self.keys().split_last().unwrap_or((&"", &[]));
-        let found = find_in(self.text(), self.place.format, keys, last).map_err(|why| self.untouched(&why))?;
+        let found = find_in(self.text(), self.place.format, keys, last)
+            .map_err(|why| self.untouched(&why))?;
         let Some(Value::Object(entries)) = found else {
             return Ok(Vec::new());
         };
-        let own = entries.into_iter().filter(|(name, entry)| is_own_entry(self.client, name, entry));
+        let own = entries
+            .into_iter()
+            .filter(|(name, entry)| is_own_entry(self.client, name, entry));
         Ok(own.map(|(name, _)| name).collect())
     }
 
@@ -107,8 +120,14 @@ impl<'p> ClientFile<'p> {
         self.checked(edited, name, None)
     }
 
-    /// The edited text, if the client finds in it what was meant, with the byte order mark of the file.
-    fn checked(&self, edited: Result<String, String>, name: &str, meant: Option<&Value>) -> Result<String, Failure> {
+    /// The edited text, if the client finds in it what was meant, with the byte order mark of the
+    /// file.
+    fn checked(
+        &self,
+        edited: Result<String, String>,
+        name: &str,
+        meant: Option<&Value>,
+    ) -> Result<String, Failure> {
         let edited = edited.and_then(|text| {
             let found = find_in(&text, self.place.format, self.keys(), name);
             match found {
@@ -116,8 +135,14 @@ impl<'p> ClientFile<'p> {
                 _ => Err("its servers are written in a form that cannot be edited".to_owned()),
             }
         });
-        let mark = if self.before().starts_with(BOM) { BOM } else { "" };
-        edited.map(|text| format!("{mark}{text}")).map_err(|why| self.untouched(&why))
+        let mark = if self.before().starts_with(BOM) {
+            BOM
+        } else {
+            ""
+        };
+        edited
+            .map(|text| format!("{mark}{text}"))
+            .map_err(|why| self.untouched(&why))
     }
 
     /// The text without a byte order mark.
@@ -132,7 +157,11 @@ impl<'p> ClientFile<'p> {
                 find_in(self.text(), self.place.format, &["mcp"], "servers"),
                 Ok(Some(Value::Object(_)))
             );
-        if is_new_form { &["mcp", "servers"] } else { self.place.keys }
+        if is_new_form {
+            &["mcp", "servers"]
+        } else {
+            self.place.keys
+        }
     }
 
     fn untouched(&self, why: &str) -> Failure {
@@ -149,12 +178,18 @@ impl<'p> ClientFile<'p> {
         self.target.with_file_name(name)
     }
 
-    /// Replaces the file after keeping it as a backup. Returns `false` if it is no longer the file that was read.
+    /// Replaces the file after keeping it as a backup. Returns `false` if it is no longer the file
+    /// that was read.
     ///
     /// # Errors
     /// The file or the backup cannot be written.
     pub(super) fn write(&self, after: &str) -> Result<bool, Failure> {
-        let failed = |error: std::io::Error| Failure::setting(format!("`{}` cannot be written: {error}", self.place.file.display()));
+        let failed = |error: std::io::Error| {
+            Failure::setting(format!(
+                "`{}` cannot be written: {error}",
+                self.place.file.display()
+            ))
+        };
         let folder = self.target.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(failed)?;
         let _lock = lock_folder(folder);
@@ -169,7 +204,12 @@ impl<'p> ClientFile<'p> {
     }
 }
 
-fn find_in(text: &str, format: FileFormat, keys: &[&str], name: &str) -> Result<Option<Value>, String> {
+fn find_in(
+    text: &str,
+    format: FileFormat,
+    keys: &[&str],
+    name: &str,
+) -> Result<Option<Value>, String> {
     match format {
         FileFormat::Toml => toml_file::find(text, keys, name),
         format => json_file::find(text, format, keys, name),
@@ -177,7 +217,11 @@ fn find_in(text: &str, format: FileFormat, keys: &[&str], name: &str) -> Result<
 }
 
 /// The text with those questions of VS Code whose ids it lacks.
-fn with_inputs(mut text: String, format: FileFormat, mut inputs: Vec<Value>) -> Result<String, String> {
+fn with_inputs(
+    mut text: String,
+    format: FileFormat,
+    mut inputs: Vec<Value>,
+) -> Result<String, String> {
     if inputs.is_empty() {
         return Ok(text);
     }
@@ -192,8 +236,8 @@ fn with_inputs(mut text: String, format: FileFormat, mut inputs: Vec<Value>) -> 
     Ok(text)
 }
 
-/// Keeps other runs of `install` from writing into the folder until it is dropped, if the system locks folders. Without the lock, one
-/// of two edits at the same time could be lost.
+/// Keeps other runs of `install` from writing into the folder until it is dropped, if the system
+/// locks folders. Without the lock, one of two edits at the same time could be lost.
 fn lock_folder(folder: &Path) -> Option<File> {
     let folder = File::open(folder).ok()?;
     folder.lock().ok()?;
@@ -218,14 +262,27 @@ fn link_target(file: &Path) -> Result<PathBuf, String> {
             }
         }
     }
-    Err(format!("`{}` is a symbolic link that leads to itself", file.display()))
+    Err(format!(
+        "`{}` is a symbolic link that leads to itself",
+        file.display()
+    ))
 }
 
-/// Returns where a file is if that is not in the folder: symbolic links may stand for the folders on its path.
+/// Returns where a file is if that is not in the folder: symbolic links may stand for the folders
+/// on its path.
 fn outside(folder: &Path, file: &Path) -> Option<PathBuf> {
     let real = |path: &Path| {
-        let rest = |there: &Path| Some(there.canonicalize().ok()?.join(path.strip_prefix(there).ok()?));
-        path.ancestors().find_map(rest).unwrap_or_else(|| path.to_owned())
+        let rest = |there: &Path| {
+            Some(
+                there
+                    .canonicalize()
+                    .ok()?
+                    .join(path.strip_prefix(there).ok()?),
+            )
+        };
+        path.ancestors()
+            .find_map(rest)
+            .unwrap_or_else(|| path.to_owned())
     };
     let file = real(file);
     (!file.starts_with(real(folder))).then_some(file)
@@ -236,7 +293,9 @@ fn read_text(path: &Path) -> std::io::Result<Option<String>> {
     match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
-        Ok(found) if !found.is_file() => return Err(std::io::Error::other("it is not a regular file")),
+        Ok(found) if !found.is_file() => {
+            return Err(std::io::Error::other("it is not a regular file"));
+        }
         Ok(_) => {}
     }
     let file = File::open(path)?;
@@ -247,8 +306,8 @@ fn read_text(path: &Path) -> std::io::Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Writes a file beside its place and renames it, so that no program reads half of it. It gets the mode and the owner of `like`;
-/// without it, only the user can read the file.
+/// Writes a file beside its place and renames it, so that no program reads half of it. It gets the
+/// mode and the owner of `like`; without it, only the user can read the file.
 fn write_new(path: &Path, text: &str, like: Option<&Path>) -> std::io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.tmp", std::process::id()));

@@ -1,4 +1,5 @@
-//! The table of clients of the book: where each keeps its entry, how it refers to variables, and how lists and results suit it.
+//! The table of clients of the book: where each keeps its entry, how it refers to variables, and
+//! how lists and results suit it.
 
 #[cfg(test)]
 mod tests {
@@ -33,7 +34,9 @@ mod tests {
         let file = match client {
             ClientName::ClaudeCode => "written by `claude mcp add-json`".to_owned(),
             ClientName::ClaudeDesktop => "`claude_desktop_config.json`".to_owned(),
-            ClientName::Goose | ClientName::Continue => format!("printed, for `{}`", user.file.display()),
+            ClientName::Goose | ClientName::Continue => {
+                format!("printed, for `{}`", user.file.display())
+            }
             _ => format!("`{}`", user.file.display()),
         };
         match place(InstallScope::Project) {
@@ -46,10 +49,13 @@ mod tests {
     fn variable_of(client: ClientName) -> String {
         match client {
             ClientName::Vscode => "a question, whose answer VS Code keeps encrypted".into(),
-            ClientName::Codex => "`env_vars = [\"NAME\"]`, and `bearer_token_env_var` for `--url`".into(),
+            ClientName::Codex => {
+                "`env_vars = [\"NAME\"]`, and `bearer_token_env_var` for `--url`".into()
+            }
             ClientName::Goose => "`env_keys`".into(),
             ClientName::Openai | ClientName::Generic => "–".into(),
-            _ => placeholder(client, "name", "NAME").map_or("none".into(), |form| format!("`{form}`")),
+            _ => placeholder(client, "name", "NAME")
+                .map_or("none".into(), |form| format!("`{form}`")),
         }
     }
 
@@ -58,10 +64,23 @@ mod tests {
         let costs = client_costs(usize::MAX, usize::MAX);
         let profile = KnownClient::from(client).profile();
         let any = KnownClient::Generic.profile();
-        let of = |name: &str| costs.iter().find(|cost| cost.client == name).map(|cost| cost.setting.to_owned());
-        let advice = of(profile.name).or_else(|| of(any.name)).unwrap_or_default();
-        let flags = ["--tools all".to_owned(), "--tools auto".to_owned(), format!("--client {client}")];
-        let advice = flags.iter().fold(advice, |advice, flag| advice.replace(flag, &format!("`{flag}`")));
+        let of = |name: &str| {
+            costs
+                .iter()
+                .find(|cost| cost.client == name)
+                .map(|cost| cost.setting.to_owned())
+        };
+        let advice = of(profile.name)
+            .or_else(|| of(any.name))
+            .unwrap_or_default();
+        let flags = [
+            "--tools all".to_owned(),
+            "--tools auto".to_owned(),
+            format!("--client {client}"),
+        ];
+        let advice = flags.iter().fold(advice, |advice, flag| {
+            advice.replace(flag, &format!("`{flag}`"))
+        });
         match profile.max_tools {
             Some(most) => format!("{advice} (it takes {most} tools)"),
             None => advice,
@@ -103,7 +122,10 @@ mod tests {
         for client in listed() {
             let profile = KnownClient::from(client).profile();
             if !profile.source.is_empty() {
-                tables.push_str(&format!("- {}: {} ({})\n", profile.name, profile.source, profile.checked));
+                tables.push_str(&format!(
+                    "- {}: {} ({})\n",
+                    profile.name, profile.source, profile.checked
+                ));
             }
         }
         let fresh = format!("{before}{BEGIN}{tables}{END}{after}");

@@ -1,4 +1,5 @@
-//! The change of a client's file: shown, agreed to, written, and made again if another program wrote the file meanwhile.
+//! The change of a client's file: shown, agreed to, written, and made again if another program
+//! wrote the file meanwhile.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -37,10 +38,12 @@ pub(super) enum EntryChange<'e> {
     Uninstall(&'e str),
 }
 
-/// Reads the file, makes the change and writes it, at most twice. The exit code says whether the user declined.
+/// Reads the file, makes the change and writes it, at most twice. The exit code says whether the
+/// user declined.
 ///
 /// # Errors
-/// The file cannot be read, edited or written; or the entry of that name is another program's, and `force` is not set.
+/// The file cannot be read, edited or written; or the entry of that name is another program's, and
+/// `force` is not set.
 pub(super) fn edit(
     place: &ClientPlace,
     client: ClientName,
@@ -96,7 +99,10 @@ fn edited(
         EntryChange::Uninstall(name) => name,
     };
     let found = file.find(name)?;
-    let is_foreign = found.as_ref().is_some_and(|found| !is_own_entry(client, name, found)) && !force;
+    let is_foreign = found
+        .as_ref()
+        .is_some_and(|found| !is_own_entry(client, name, found))
+        && !force;
     match change {
         EntryChange::Install(entry) if found.as_ref() == Some(&entry.value(client)) => {
             output::print_remark(&format!("`{name}` is already in {shown_place}"));
@@ -117,12 +123,21 @@ fn edited(
     }
 }
 
-/// The lines that differ. The lines around them may hold secrets of other servers, and are not shown.
+/// The lines that differ. The lines around them may hold secrets of other servers, and are not
+/// shown.
 fn changed_lines(before: &str, after: &str) -> String {
     let diff = similar::TextDiff::from_lines(before, after);
-    let changed = diff.iter_all_changes().filter(|change| change.tag() != similar::ChangeTag::Equal);
+    let changed = diff
+        .iter_all_changes()
+        .filter(|change| change.tag() != similar::ChangeTag::Equal);
     changed
-        .map(|change| format!("{}{}\n", change.tag(), change.value().trim_end_matches(['\r', '\n'])))
+        .map(|change| {
+            format!(
+                "{}{}\n",
+                change.tag(),
+                change.value().trim_end_matches(['\r', '\n'])
+            )
+        })
         .collect()
 }
 
@@ -135,5 +150,8 @@ pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
         .map_err(failed)?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).map_err(failed)?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    Ok(matches!(
+        answer.trim().to_ascii_lowercase().as_str(),
+        "y" | "yes"
+    ))
 }

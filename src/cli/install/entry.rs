@@ -48,7 +48,9 @@ pub(super) fn placeholder(client: ClientName, server: &str, variable: &str) -> O
 
 /// The id of a question that VS Code asks: the server, and what is asked for.
 fn input_id(server: &str, variable: &str) -> String {
-    let what = variable.strip_prefix("OPENAPI_MCP_AUTH_").unwrap_or(variable);
+    let what = variable
+        .strip_prefix("OPENAPI_MCP_AUTH_")
+        .unwrap_or(variable);
     format!("{server}-{}", what.to_ascii_lowercase().replace('_', "-"))
 }
 
@@ -99,7 +101,13 @@ impl ClientEntry {
         }
     }
 
-    fn command_value(&self, client: ClientName, program: &str, arguments: &[String], variables: &[String]) -> Value {
+    fn command_value(
+        &self,
+        client: ClientName,
+        program: &str,
+        arguments: &[String],
+        variables: &[String],
+    ) -> Value {
         let mut resolved: Map<String, Value> = variables
             .iter()
             .filter_map(|name| Some((name.clone(), placeholder(client, &self.name, name)?.into())))
@@ -107,29 +115,46 @@ impl ClientEntry {
         let mut plain = Map::new();
         if program == WSL && !variables.is_empty() {
             let names_alone = matches!(client, ClientName::Codex | ClientName::Goose);
-            let target = if names_alone { &mut plain } else { &mut resolved };
+            let target = if names_alone {
+                &mut plain
+            } else {
+                &mut resolved
+            };
             target.insert("WSLENV".into(), shared_with_wsl(variables).into());
         }
         let mut value = match client {
             ClientName::Opencode => {
-                let command: Vec<&str> = [program].into_iter().chain(arguments.iter().map(String::as_str)).collect();
+                let command: Vec<&str> = [program]
+                    .into_iter()
+                    .chain(arguments.iter().map(String::as_str))
+                    .collect();
                 json!({ "type": "local", "command": command, "enabled": true })
             }
             ClientName::Goose => json!({
                 "name": self.name, "type": "stdio", "cmd": program, "args": arguments, "enabled": true, "timeout": 300,
             }),
-            ClientName::Continue => json!({ "name": self.name, "command": program, "args": arguments }),
-            ClientName::ClaudeCode | ClientName::Vscode => json!({ "type": "stdio", "command": program, "args": arguments }),
+            ClientName::Continue => {
+                json!({ "name": self.name, "command": program, "args": arguments })
+            }
+            ClientName::ClaudeCode | ClientName::Vscode => {
+                json!({ "type": "stdio", "command": program, "args": arguments })
+            }
             _ => json!({ "command": program, "args": arguments }),
         };
-        let Some(members) = value.as_object_mut() else { return value };
+        let Some(members) = value.as_object_mut() else {
+            return value;
+        };
         let (key, handed) = match client {
             ClientName::Codex => ("env_vars", json!(variables)),
             ClientName::Goose => ("env_keys", json!(variables)),
             ClientName::Opencode => ("environment", Value::Object(resolved)),
             _ => ("env", Value::Object(resolved)),
         };
-        let key_of_plain = if client == ClientName::Goose { "envs" } else { "env" };
+        let key_of_plain = if client == ClientName::Goose {
+            "envs"
+        } else {
+            "env"
+        };
         for (key, handed) in [(key, handed), (key_of_plain, Value::Object(plain))] {
             if handed != json!({}) && handed != json!([]) {
                 members.insert(key.into(), handed);
@@ -146,7 +171,9 @@ impl ClientEntry {
             ClientName::Goose => json!({
                 "name": self.name, "type": "streamable_http", "uri": url, "enabled": true, "timeout": 300,
             }),
-            ClientName::Continue => json!({ "name": self.name, "type": "streamable-http", "url": url }),
+            ClientName::Continue => {
+                json!({ "name": self.name, "type": "streamable-http", "url": url })
+            }
             ClientName::Opencode => json!({ "type": "remote", "url": url, "enabled": true }),
             _ => json!({ "url": url }),
         };
@@ -156,7 +183,10 @@ impl ClientEntry {
         if client == ClientName::Codex {
             members.insert("bearer_token_env_var".into(), token.into());
         } else if client == ClientName::Goose {
-            members.insert("headers".into(), json!({ "Authorization": format!("Bearer ${{{token}}}") }));
+            members.insert(
+                "headers".into(),
+                json!({ "Authorization": format!("Bearer ${{{token}}}") }),
+            );
             members.insert("env_keys".into(), json!([token]));
         } else if let Some(form) = placeholder(client, &self.name, token) {
             let headers = json!({ "Authorization": format!("Bearer {form}") });
@@ -174,7 +204,10 @@ impl ClientEntry {
         if client != ClientName::Vscode {
             return Vec::new();
         }
-        self.variables().iter().map(|variable| input(&self.name, variable)).collect()
+        self.variables()
+            .iter()
+            .map(|variable| input(&self.name, variable))
+            .collect()
     }
 
     /// The text to paste into the client's file.
@@ -204,15 +237,22 @@ impl ClientEntry {
     pub(crate) fn link(&self, client: ClientName) -> Result<String, String> {
         const MAX_LINK_LEN: usize = 2000;
         if !self.variables().is_empty() {
-            return Err("a link cannot carry the credential that this entry needs; --write or --print does".into());
+            return Err(
+                "a link cannot carry the credential that this entry needs; --write or --print does"
+                    .into(),
+            );
         }
         let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let value = self.value(client);
         let link = match client {
             ClientName::Vscode => {
-                let mut whole = Map::from_iter([("name".to_owned(), Value::from(self.name.clone()))]);
+                let mut whole =
+                    Map::from_iter([("name".to_owned(), Value::from(self.name.clone()))]);
                 whole.extend(value.as_object().cloned().unwrap_or_default());
-                format!("vscode:mcp/install?{}", encode(&Value::Object(whole).to_string()))
+                format!(
+                    "vscode:mcp/install?{}",
+                    encode(&Value::Object(whole).to_string())
+                )
             }
             ClientName::Cursor => {
                 let config = base64::engine::general_purpose::STANDARD.encode(value.to_string());
@@ -223,7 +263,11 @@ impl ClientEntry {
                 )
             }
             ClientName::Goose => self.goose_link(&encode)?,
-            _ => return Err(format!("{client} has no links; vscode, cursor and goose have")),
+            _ => {
+                return Err(format!(
+                    "{client} has no links; vscode, cursor and goose have"
+                ));
+            }
         };
         if link.len() > MAX_LINK_LEN {
             return Err(format!(
@@ -234,23 +278,31 @@ impl ClientEntry {
         Ok(link)
     }
 
-    /// Goose Desktop takes links to an address, and of commands only those of a list, which has no paths.
+    /// Goose Desktop takes links to an address, and of commands only those of a list, which has no
+    /// paths.
     fn goose_link(&self, encode: &dyn Fn(&str) -> String) -> Result<String, String> {
         let target = match &self.target {
-            EntryTarget::Command { program, arguments, .. } => {
+            EntryTarget::Command {
+                program, arguments, ..
+            } => {
                 if !["npx", "uvx"].contains(&program.as_str()) {
                     return Err(
                         "goose takes links only to servers that npx or uvx starts, and to an address (--url); --print shows the entry"
                             .into(),
                     );
                 }
-                let arguments: String = arguments.iter().map(|argument| format!("&arg={}", encode(argument))).collect();
+                let arguments: String = arguments
+                    .iter()
+                    .map(|argument| format!("&arg={}", encode(argument)))
+                    .collect();
                 format!("cmd={program}{arguments}")
             }
             EntryTarget::Url { url, .. } => format!("type=streamable_http&url={}", encode(url)),
         };
         let name = encode(&self.name);
-        Ok(format!("goose://extension?{target}&id={name}&name={name}&timeout=300"))
+        Ok(format!(
+            "goose://extension?{target}&id={name}&name={name}&timeout=300"
+        ))
     }
 }
 
@@ -283,7 +335,9 @@ pub(super) fn name_limit(client: ClientName, server: &str, tool: &str) -> Option
     let both = server.len() + tool.len();
     match client {
         // mcp__SERVER__TOOL
-        ClientName::ClaudeCode | ClientName::ClaudeDesktop | ClientName::Codex => Some((both + 7, 64)),
+        ClientName::ClaudeCode | ClientName::ClaudeDesktop | ClientName::Codex => {
+            Some((both + 7, 64))
+        }
         // mcp_SERVER_TOOL
         ClientName::Gemini => Some((both + 5, 63)),
         ClientName::Vscode => Some((both + 5, 64)),

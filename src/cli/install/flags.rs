@@ -1,4 +1,5 @@
-//! The settings of `serve` that an entry carries: those of the command line, with absolute paths and without secrets.
+//! The settings of `serve` that an entry carries: those of the command line, with absolute paths
+//! and without secrets.
 
 use std::path::{Path, PathBuf};
 
@@ -28,15 +29,25 @@ pub(crate) struct PathRules {
     pub(crate) distribution: Option<String>,
 }
 
-/// The arguments of the command that the client starts; what must not be in it is pushed to `problems`.
-pub(crate) fn serve_arguments(command: &Command, matches: &ArgMatches, rules: &PathRules, problems: &mut Vec<String>) -> Vec<String> {
+/// The arguments of the command that the client starts; what must not be in it is pushed to
+/// `problems`.
+pub(crate) fn serve_arguments(
+    command: &Command,
+    matches: &ArgMatches,
+    rules: &PathRules,
+    problems: &mut Vec<String>,
+) -> Vec<String> {
     let mut arguments = vec!["serve".to_owned()];
     for argument in command.get_arguments() {
         let id = argument.get_id().as_str();
-        if argument.get_env().is_none() || matches.value_source(id) != Some(ValueSource::CommandLine) {
+        if argument.get_env().is_none()
+            || matches.value_source(id) != Some(ValueSource::CommandLine)
+        {
             continue;
         }
-        let Some(flag) = argument.get_long() else { continue };
+        let Some(flag) = argument.get_long() else {
+            continue;
+        };
         let values = matches.get_raw(id).into_iter().flatten();
         for value in values {
             let Some(value) = value.to_str() else {
@@ -46,8 +57,15 @@ pub(crate) fn serve_arguments(command: &Command, matches: &ArgMatches, rules: &P
                 continue;
             };
             if names(argument, "BOOL") {
-                let is_on = !matches!(value.to_ascii_lowercase().as_str(), "false" | "no" | "off" | "0" | "n" | "f");
-                arguments.push(if is_on { format!("--{flag}") } else { format!("--{flag}=false") });
+                let is_on = !matches!(
+                    value.to_ascii_lowercase().as_str(),
+                    "false" | "no" | "off" | "0" | "n" | "f"
+                );
+                arguments.push(if is_on {
+                    format!("--{flag}")
+                } else {
+                    format!("--{flag}=false")
+                });
                 continue;
             }
             let value = if names(argument, "FILE") || names(argument, "DIR") {
@@ -75,7 +93,9 @@ pub(crate) fn serve_arguments(command: &Command, matches: &ArgMatches, rules: &P
 
 fn names(argument: &Arg, name: &str) -> bool {
     let names = argument.get_value_names().unwrap_or_default();
-    names.iter().any(|value| value.split('|').any(|part| part == name))
+    names
+        .iter()
+        .any(|value| value.split('|').any(|part| part == name))
 }
 
 /// A path as the client will find it: absolute, or in the client's own word for the project.
@@ -100,7 +120,9 @@ fn placed(flag: &str, value: &str, rules: &PathRules, problems: &mut Vec<String>
         return value.to_owned();
     };
     match rules.client {
-        ClientName::Vscode | ClientName::Cursor => format!("${{workspaceFolder}}/{}", inside.display()),
+        ClientName::Vscode | ClientName::Cursor => {
+            format!("${{workspaceFolder}}/{}", inside.display())
+        }
         _ => inside.display().to_string(),
     }
 }
@@ -120,9 +142,13 @@ fn absolute(path: &Path) -> PathBuf {
     whole
 }
 
-/// Sentences about secrets that are written out in the settings, which a client's file must not hold. `query_keys` are the query
-/// parameters that the document's schemes name.
-pub(crate) fn written_out_secrets(api: &ApiSettings, arguments: &[String], query_keys: &[String]) -> Vec<String> {
+/// Sentences about secrets that are written out in the settings, which a client's file must not
+/// hold. `query_keys` are the query parameters that the document's schemes name.
+pub(crate) fn written_out_secrets(
+    api: &ApiSettings,
+    arguments: &[String],
+    query_keys: &[String],
+) -> Vec<String> {
     let mut found = config::secret_headers(&api.header, &api.document.spec_header);
     for argument in arguments {
         let text = argument
@@ -141,9 +167,17 @@ pub(crate) fn written_out_secrets(api: &ApiSettings, arguments: &[String], query
         }
         for (name, _) in url.query_pairs() {
             let lower = name.to_ascii_lowercase();
-            let says_so = ["token", "secret", "password", "signature", "api_key", "apikey", "api-key"]
-                .iter()
-                .any(|word| lower.contains(word));
+            let says_so = [
+                "token",
+                "secret",
+                "password",
+                "signature",
+                "api_key",
+                "apikey",
+                "api-key",
+            ]
+            .iter()
+            .any(|word| lower.contains(word));
             if says_so || query_keys.iter().any(|key| *key == name) {
                 found.push(format!(
                     "the query parameter `{}` of a URL is a credential, which would be in the client's file; send it as a header with --spec-header-env NAME=VARIABLE",
@@ -164,7 +198,8 @@ pub(crate) struct ServerProgram {
 }
 
 impl ServerProgram {
-    /// The same, started in a distribution of WSL by a client on Windows. It has no shell, and so none of its folders for programs.
+    /// The same, started in a distribution of WSL by a client on Windows. It has no shell, and so
+    /// none of its folders for programs.
     pub(crate) fn through_wsl(self, distribution: &str) -> Self {
         let command = match variables::on_path(&self.command) {
             Some(path) => path.display().to_string(),
@@ -183,14 +218,22 @@ impl ServerProgram {
 ///
 /// # Errors
 /// A sentence: the system does not report the path of this program.
-pub(crate) fn program(scope: InstallScope, system: OperatingSystem) -> Result<ServerProgram, String> {
+pub(crate) fn program(
+    scope: InstallScope,
+    system: OperatingSystem,
+) -> Result<ServerProgram, String> {
     let running = variables::running_program()?;
     let on_path = variables::on_path("openapi-mcp");
     Ok(program_at(&running, on_path.as_deref(), scope, system))
 }
 
 /// The same for a program that runs from a path, and the one on PATH.
-fn program_at(running: &Path, on_path: Option<&Path>, scope: InstallScope, system: OperatingSystem) -> ServerProgram {
+fn program_at(
+    running: &Path,
+    on_path: Option<&Path>,
+    scope: InstallScope,
+    system: OperatingSystem,
+) -> ServerProgram {
     let plain = |command: String, warning: Option<String>| ServerProgram {
         command,
         arguments: Vec::new(),
@@ -200,11 +243,19 @@ fn program_at(running: &Path, on_path: Option<&Path>, scope: InstallScope, syste
     let package = env!("CARGO_PKG_NAME");
     let version = env!("CARGO_PKG_VERSION");
     if text.contains("/_npx/") {
-        let npx = ["npx".to_owned(), "-y".to_owned(), format!("{package}@{version}")];
+        let npx = [
+            "npx".to_owned(),
+            "-y".to_owned(),
+            format!("{package}@{version}"),
+        ];
         let shell = ["cmd".to_owned(), "/c".to_owned()];
         let mut words = shell
             .into_iter()
-            .take(if system == OperatingSystem::Windows { 2 } else { 0 })
+            .take(if system == OperatingSystem::Windows {
+                2
+            } else {
+                0
+            })
             .chain(npx);
         return ServerProgram {
             command: words.next().unwrap_or_default(),
@@ -212,10 +263,18 @@ fn program_at(running: &Path, on_path: Option<&Path>, scope: InstallScope, syste
             warning: None,
         };
     }
-    if text.contains("/uv/archive-v0/") || text.contains("/uv/cache/") || text.contains("/.cache/uv/") {
+    if text.contains("/uv/archive-v0/")
+        || text.contains("/uv/cache/")
+        || text.contains("/.cache/uv/")
+    {
         return ServerProgram {
             command: "uvx".into(),
-            arguments: ["--from".into(), format!("{package}=={version}"), "openapi-mcp".into()].to_vec(),
+            arguments: [
+                "--from".into(),
+                format!("{package}=={version}"),
+                "openapi-mcp".into(),
+            ]
+            .to_vec(),
             warning: None,
         };
     }
@@ -232,8 +291,9 @@ fn program_at(running: &Path, on_path: Option<&Path>, scope: InstallScope, syste
     {
         return plain(path.display().to_string(), None);
     }
-    let is_temporary =
-        text.contains("/target/debug/") || text.contains("/target/release/") || running.starts_with(variables::temporary_folder());
+    let is_temporary = text.contains("/target/debug/")
+        || text.contains("/target/release/")
+        || running.starts_with(variables::temporary_folder());
     let warning = is_temporary.then(|| {
         format!(
             "the entry starts `{}`, which the next build or cleaning may remove; `cargo install --locked --path .` installs it for good",
@@ -307,8 +367,14 @@ mod tests {
             ),
         ] {
             let found = program_at(Path::new(running), on_path.map(Path::new), scope, system);
-            let words: Vec<String> = std::iter::once(found.command).chain(found.arguments).collect();
-            assert_eq!((words.join(" "), found.warning.is_some()), (expected, warns), "{running}");
+            let words: Vec<String> = std::iter::once(found.command)
+                .chain(found.arguments)
+                .collect();
+            assert_eq!(
+                (words.join(" "), found.warning.is_some()),
+                (expected, warns),
+                "{running}"
+            );
         }
         // A path with a version in it dies with the next one.
         #[cfg(unix)]
@@ -316,7 +382,10 @@ mod tests {
             let linked = folder.path().join("openapi-mcp");
             std::os::unix::fs::symlink(&installed, &linked).unwrap();
             let found = program_at(&installed, Some(&linked), InstallScope::User, Linux);
-            assert_eq!((found.command, found.warning.is_some()), (linked.display().to_string(), false));
+            assert_eq!(
+                (found.command, found.warning.is_some()),
+                (linked.display().to_string(), false)
+            );
         }
     }
 }

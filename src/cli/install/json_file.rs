@@ -15,7 +15,12 @@ use super::splice::{Splice, line_before, splice, without_line_end};
 ///
 /// # Errors
 /// A sentence about what cannot be read.
-pub(super) fn find(text: &str, format: FileFormat, keys: &[&str], name: &str) -> Result<Option<Value>, String> {
+pub(super) fn find(
+    text: &str,
+    format: FileFormat,
+    keys: &[&str],
+    name: &str,
+) -> Result<Option<Value>, String> {
     let parsed = JsonText::parse(text, format)?;
     let Some((object, [])) = parsed.descend(keys)? else {
         return Ok(None);
@@ -27,12 +32,19 @@ pub(super) fn find(text: &str, format: FileFormat, keys: &[&str], name: &str) ->
 ///
 /// # Errors
 /// As [`find`].
-pub(super) fn put(text: &str, format: FileFormat, keys: &[&str], name: &str, value: &Value) -> Result<String, String> {
+pub(super) fn put(
+    text: &str,
+    format: FileFormat,
+    keys: &[&str],
+    name: &str,
+    value: &Value,
+) -> Result<String, String> {
     let parsed = JsonText::parse(text, format)?;
     let nested = |keys: &[&str]| {
-        keys.iter()
-            .rev()
-            .fold(value.clone(), |inner, key| serde_json::json!({ *key: inner }))
+        keys.iter().rev().fold(
+            value.clone(),
+            |inner, key| serde_json::json!({ *key: inner }),
+        )
     };
     let Some((object, missing)) = parsed.descend(keys)? else {
         let object = nested(&[keys, &[name]].concat());
@@ -44,7 +56,12 @@ pub(super) fn put(text: &str, format: FileFormat, keys: &[&str], name: &str, val
     };
     let splices = match member(object, key)? {
         Some(found) => vec![parsed.replace(found, &value)],
-        None => parsed.append(object.range, object.properties.last().map(|last| last.range), Some(key), &value),
+        None => parsed.append(
+            object.range,
+            object.properties.last().map(|last| last.range),
+            Some(key),
+            &value,
+        ),
     };
     Ok(splice(text, splices))
 }
@@ -53,28 +70,48 @@ pub(super) fn put(text: &str, format: FileFormat, keys: &[&str], name: &str, val
 ///
 /// # Errors
 /// As [`find`]; the member is not an array.
-pub(super) fn push(text: &str, format: FileFormat, key: &str, element: &Value) -> Result<String, String> {
+pub(super) fn push(
+    text: &str,
+    format: FileFormat,
+    key: &str,
+    element: &Value,
+) -> Result<String, String> {
     let parsed = JsonText::parse(text, format)?;
     let found = parsed.root.as_ref().and_then(|root| root.get_array(key));
     let array = found.ok_or_else(|| format!("`{key}` is not an array"))?;
-    let last = array.elements.last().map(jsonc_parser::common::Ranged::range);
-    Ok(splice(text, parsed.append(array.range, last, None, element)))
+    let last = array
+        .elements
+        .last()
+        .map(jsonc_parser::common::Ranged::range);
+    Ok(splice(
+        text,
+        parsed.append(array.range, last, None, element),
+    ))
 }
 
 /// The text without the entry.
 ///
 /// # Errors
 /// As [`find`].
-pub(super) fn take_out(text: &str, format: FileFormat, keys: &[&str], name: &str) -> Result<String, String> {
+pub(super) fn take_out(
+    text: &str,
+    format: FileFormat,
+    keys: &[&str],
+    name: &str,
+) -> Result<String, String> {
     let parsed = JsonText::parse(text, format)?;
     let found = match parsed.descend(keys)? {
         Some((object, [])) => member(object, name)?,
         _ => None,
     };
-    Ok(found.map_or_else(|| text.to_owned(), |found| splice(text, parsed.remove(found.range))))
+    Ok(found.map_or_else(
+        || text.to_owned(),
+        |found| splice(text, parsed.remove(found.range)),
+    ))
 }
 
-/// A text with its syntax: the object at the root, unless there is only white space and comments, and the tokens.
+/// A text with its syntax: the object at the root, unless there is only white space and comments,
+/// and the tokens.
 struct JsonText<'t> {
     text: &'t str,
     root: Option<Object<'t>>,
@@ -99,7 +136,8 @@ impl<'t> JsonText<'t> {
             tokens: true,
             ..CollectOptions::default()
         };
-        let parsed = parse_to_ast(text, &collected, &options).map_err(|error| format!("it is not valid JSON: {error}"))?;
+        let parsed = parse_to_ast(text, &collected, &options)
+            .map_err(|error| format!("it is not valid JSON: {error}"))?;
         let root = match parsed.value {
             None => None,
             Some(jsonc_parser::ast::Value::Object(object)) => Some(object),
@@ -110,10 +148,17 @@ impl<'t> JsonText<'t> {
     }
 
     /// The innermost object that the keys lead to, and the keys that it lacks.
-    fn descend<'k>(&self, mut keys: &'k [&'k str]) -> Result<Option<(&Object<'t>, &'k [&'k str])>, String> {
-        let Some(mut object) = self.root.as_ref() else { return Ok(None) };
+    fn descend<'k>(
+        &self,
+        mut keys: &'k [&'k str],
+    ) -> Result<Option<(&Object<'t>, &'k [&'k str])>, String> {
+        let Some(mut object) = self.root.as_ref() else {
+            return Ok(None);
+        };
         while let [key, rest @ ..] = keys {
-            let Some(found) = member(object, key)? else { break };
+            let Some(found) = member(object, key)? else {
+                break;
+            };
             let value = found.value.as_object();
             object = value.ok_or_else(|| format!("the value of `{key}` is not an object"))?;
             keys = rest;
@@ -132,12 +177,21 @@ impl<'t> JsonText<'t> {
         (old.start..old.end, new)
     }
 
-    /// Adds a member or an element behind the last one: in the same line if all are in one, else in lines of its own.
-    fn append(&self, container: Range, last: Option<Range>, key: Option<&str>, value: &Value) -> Vec<Splice> {
+    /// Adds a member or an element behind the last one: in the same line if all are in one, else in
+    /// lines of its own.
+    fn append(
+        &self,
+        container: Range,
+        last: Option<Range>,
+        key: Option<&str>,
+        value: &Value,
+    ) -> Vec<Splice> {
         let (start, close) = (container.start + 1, container.end - 1);
         let inside = self.text.get(start..close).unwrap_or_default();
         let end = start + inside.trim_end().len();
-        let key = key.map(|key| format!("{}: ", Value::from(key))).unwrap_or_default();
+        let key = key
+            .map(|key| format!("{}: ", Value::from(key)))
+            .unwrap_or_default();
         let has_comma = last.is_some_and(|last| self.comma_after(last.end).is_some());
         let mut splices: Vec<Splice> = Vec::new();
         if let Some(last) = last.filter(|_| !has_comma) {
@@ -149,34 +203,55 @@ impl<'t> JsonText<'t> {
             return splices;
         }
         let line = line_before(self.text, container.start);
-        let outer = line.get(..line.len() - line.trim_start().len()).unwrap_or_default();
+        let outer = line
+            .get(..line.len() - line.trim_start().len())
+            .unwrap_or_default();
         let beside = last
             .map(|last| line_before(self.text, last.start))
             .filter(|line| line.trim().is_empty());
         let unit = self.indent_unit();
         let indent = beside.map_or_else(|| format!("{outer}{unit}"), str::to_owned);
         let member = format!("\n{indent}{key}{}{comma}", indented(value, &indent, unit));
-        splices.push(if self.text.get(end..close).unwrap_or_default().contains('\n') {
-            (end..end, member)
-        } else {
-            (end..close, format!("{member}\n{outer}"))
-        });
+        splices.push(
+            if self.text.get(end..close).unwrap_or_default().contains('\n') {
+                (end..end, member)
+            } else {
+                (end..close, format!("{member}\n{outer}"))
+            },
+        );
         splices
     }
 
-    /// Removes a member with one comma, and the line or the object that is empty then. Comments stay.
+    /// Removes a member with one comma, and the line or the object that is empty then. Comments
+    /// stay.
     fn remove(&self, found: Range) -> Vec<Splice> {
         let comma = self.comma_after(found.end);
         let end = comma.map_or(found.end, |comma| comma.end);
-        let previous = self.tokens.iter().take_while(|token| token.range.end <= found.start).last();
+        let previous = self
+            .tokens
+            .iter()
+            .take_while(|token| token.range.end <= found.start)
+            .last();
         let previous = previous.map(|token| (&token.token, token.range));
-        let before = self.text.get(..found.start).unwrap_or_default().trim_end_matches([' ', '\t']);
+        let before = self
+            .text
+            .get(..found.start)
+            .unwrap_or_default()
+            .trim_end_matches([' ', '\t']);
         let after = self.text.get(end..).unwrap_or_default();
         let range = match previous {
-            Some((Token::OpenBrace, open)) if after.trim_start().starts_with('}') && before.trim_end().len() == open.end => {
+            Some((Token::OpenBrace, open))
+                if after.trim_start().starts_with('}') && before.trim_end().len() == open.end =>
+            {
                 open.end..self.text.len() - after.trim_start().len()
             }
-            _ if after.lines().next().is_none_or(|line| line.trim().is_empty()) => without_line_end(before).len()..end,
+            _ if after
+                .lines()
+                .next()
+                .is_none_or(|line| line.trim().is_empty()) =>
+            {
+                without_line_end(before).len()..end
+            }
             _ => before.len()..end,
         };
         let mut splices = vec![(range, String::new())];
@@ -195,13 +270,17 @@ impl<'t> JsonText<'t> {
     fn indent_unit(&self) -> &'t str {
         let first = self.root.as_ref().and_then(|root| root.properties.first());
         let line = first.map(|first| line_before(self.text, first.range.start));
-        line.filter(|line| !line.is_empty() && line.trim().is_empty()).unwrap_or("  ")
+        line.filter(|line| !line.is_empty() && line.trim().is_empty())
+            .unwrap_or("  ")
     }
 }
 
 /// The member of that name. Of two with one name, clients read one, and it is unknown which.
 fn member<'o, 't>(object: &'o Object<'t>, key: &str) -> Result<Option<&'o ObjectProp<'t>>, String> {
-    let mut named = object.properties.iter().filter(|property| property.name.as_str() == key);
+    let mut named = object
+        .properties
+        .iter()
+        .filter(|property| property.name.as_str() == key);
     let found = named.next();
     match named.next() {
         Some(_) => Err(format!("the key `{key}` is there twice")),
@@ -212,7 +291,8 @@ fn member<'o, 't>(object: &'o Object<'t>, key: &str) -> Result<Option<&'o Object
 /// A value in lines, of which all but the first begin with `indent`.
 fn indented(value: &Value, indent: &str, unit: &str) -> String {
     let mut bytes = Vec::new();
-    let mut serializer = Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(unit.as_bytes()));
+    let mut serializer =
+        Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(unit.as_bytes()));
     if value.serialize(&mut serializer).is_err() {
         return value.to_string();
     }

@@ -1,12 +1,15 @@
-//! `openapi-mcp install` and `uninstall`: the entry for a client, printed, as a link, or written into the client's file.
+//! `openapi-mcp install` and `uninstall`: the entry for a client, printed, as a link, or written
+//! into the client's file.
 //!
 //! # Adding a client to install into
 //!
-//! - A variant of `ClientName` in `config/choices.rs`, and its `ClientProfile` in `annotate/client_profile.rs`.
+//! - A variant of `ClientName` in `config/choices.rs`, and its `ClientProfile` in
+//!   `annotate/client_profile.rs`.
 //! - Its file: `INSTALLABLE`, `form_of`, `user_file` and `project_file` in `cli/install/place.rs`.
-//! - Its entry: `command_value` and `url_value` in `cli/install/entry.rs`, and `name_limit` there if the client limits the names of server
-//!   and tool together.
-//! - A row in `tests/it/install/entries.rs`; the table of clients in the book follows with `UPDATE=1`.
+//! - Its entry: `command_value` and `url_value` in `cli/install/entry.rs`, and `name_limit` there
+//!   if the client limits the names of server and tool together.
+//! - A row in `tests/it/install/entries.rs`; the table of clients in the book follows with
+//!   `UPDATE=1`.
 
 mod client_file;
 mod client_table;
@@ -57,7 +60,12 @@ pub(crate) struct InstallCommand {
     /// The variable with the token for --url
     ///
     /// The client reads it; the file never holds the token.
-    #[arg(long, value_name = "VARIABLE", requires = "url", help_heading = "Entry")]
+    #[arg(
+        long,
+        value_name = "VARIABLE",
+        requires = "url",
+        help_heading = "Entry"
+    )]
     url_token_env: Option<String>,
     /// Only print what can be pasted
     #[arg(long, conflicts_with_all = ["write", "link"], help_heading = "Entry")]
@@ -90,7 +98,10 @@ pub(crate) struct UninstallCommand {
     target: TargetFile,
 }
 
-pub(crate) async fn run(command: &InstallCommand, matches: &ArgMatches) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(
+    command: &InstallCommand,
+    matches: &ArgMatches,
+) -> Result<ExitCode, Failure> {
     if command.list {
         return list_clients(&command.target);
     }
@@ -124,7 +135,9 @@ pub(crate) async fn run(command: &InstallCommand, matches: &ArgMatches) -> Resul
     }
     if let Some(why) = command.target.print_only(client, &place) {
         if mode == InstallMode::Write {
-            return Err(Failure::setting(format!("{why}; --print shows the entry to paste")));
+            return Err(Failure::setting(format!(
+                "{why}; --print shows the entry to paste"
+            )));
         }
         output::print_remark(&format!("note: {why}"));
         return print_entry(&entry, client, &place, &command.target);
@@ -134,17 +147,37 @@ pub(crate) async fn run(command: &InstallCommand, matches: &ArgMatches) -> Resul
     }
     command.target.require_folder(&place)?;
     remark_alternative(&place);
-    edit(&place, client, EntryChange::Install(&entry), mode, command.target.force)
+    edit(
+        &place,
+        client,
+        EntryChange::Install(&entry),
+        mode,
+        command.target.force,
+    )
 }
 
-fn url_entry(command: &InstallCommand, client: ClientName, url: &str, matches: &ArgMatches) -> Result<(ClientEntry, Vec<String>), Failure> {
+fn url_entry(
+    command: &InstallCommand,
+    client: ClientName,
+    url: &str,
+    matches: &ArgMatches,
+) -> Result<(ClientEntry, Vec<String>), Failure> {
     let serve = Cli::command();
-    let settings = serve.find_subcommand("serve").into_iter().flat_map(clap::Command::get_arguments);
+    let settings = serve
+        .find_subcommand("serve")
+        .into_iter()
+        .flat_map(clap::Command::get_arguments);
     let given = |argument: &&clap::Arg| {
         let id = argument.get_id().as_str();
-        id != "client" && argument.get_env().is_some() && matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine)
+        id != "client"
+            && argument.get_env().is_some()
+            && matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine)
     };
-    if let Some(flag) = settings.into_iter().find(given).and_then(clap::Arg::get_long) {
+    if let Some(flag) = settings
+        .into_iter()
+        .find(given)
+        .and_then(clap::Arg::get_long)
+    {
         return Err(Failure::setting(format!(
             "--url names a server that has its own settings; --{flag} belongs to that server"
         )));
@@ -159,7 +192,8 @@ fn url_entry(command: &InstallCommand, client: ClientName, url: &str, matches: &
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let Some(parsed) = parsed else {
         return Err(Failure::setting(
-            "--url must be the http(s) address of the MCP endpoint, as in https://mcp.example/mcp".into(),
+            "--url must be the http(s) address of the MCP endpoint, as in https://mcp.example/mcp"
+                .into(),
         ));
     };
     let secrets = flags::written_out_secrets(&ApiSettings::default(), &[url.to_owned()], &[]);
@@ -175,7 +209,10 @@ fn url_entry(command: &InstallCommand, client: ClientName, url: &str, matches: &
         .host_str()
         .is_some_and(|host| ["localhost", "127.0.0.1", "[::1]"].contains(&host));
     if parsed.scheme() == "http" && !is_local && command.url_token_env.is_some() {
-        remarks.push("warning: the token goes over http without encryption; use https beyond this machine".into());
+        remarks.push(
+            "warning: the token goes over http without encryption; use https beyond this machine"
+                .into(),
+        );
     }
     if command.url_token_env.is_some() && client == ClientName::Zed {
         return Err(Failure::setting(
@@ -185,7 +222,11 @@ fn url_entry(command: &InstallCommand, client: ClientName, url: &str, matches: &
     if command.url_token_env.is_some() && client != ClientName::Vscode {
         remarks.push(needs::DOCK_REMARK.into());
     }
-    let name = entry_name(command.name.as_deref(), parsed.host_str().unwrap_or_default(), MAX_NAME_LEN)?;
+    let name = entry_name(
+        command.name.as_deref(),
+        parsed.host_str().unwrap_or_default(),
+        MAX_NAME_LEN,
+    )?;
     let target = EntryTarget::Url {
         url: url.to_owned(),
         token: command.url_token_env.clone(),
@@ -206,8 +247,18 @@ async fn command_entry(
     if !problems.is_empty() {
         return Err(Failure::Settings(crate::config::ConfigError(problems)));
     }
-    let needs = EntryNeeds::find(&command.settings, &command.server, &command.config, &settings).await?;
-    let name = entry_name(command.name.as_deref(), &needs.title, needs.max_server_name(client))?;
+    let needs = EntryNeeds::find(
+        &command.settings,
+        &command.server,
+        &command.config,
+        &settings,
+    )
+    .await?;
+    let name = entry_name(
+        command.name.as_deref(),
+        &needs.title,
+        needs.max_server_name(client),
+    )?;
     let mut remarks = needs.check(client, &name, command.target.force)?;
     let system = OperatingSystem::current();
     let program = flags::program(rules.scope, system).map_err(Failure::setting)?;
@@ -241,7 +292,8 @@ async fn command_entry(
 /// The maximum length of a server's name, in bytes.
 const MAX_NAME_LEN: usize = 32;
 
-/// The name of the server: the one that was given, else one of at most `max_bytes` bytes that is made of a title.
+/// The name of the server: the one that was given, else one of at most `max_bytes` bytes that is
+/// made of a title.
 fn entry_name(given: Option<&str>, title: &str, max_bytes: usize) -> Result<String, Failure> {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if let Some(name) = given {
@@ -255,7 +307,12 @@ fn entry_name(given: Option<&str>, title: &str, max_bytes: usize) -> Result<Stri
     Ok(name_from_title(title, max_bytes.clamp(1, MAX_NAME_LEN)))
 }
 
-fn print_entry(entry: &ClientEntry, client: ClientName, place: &ClientPlace, target: &TargetFile) -> Result<ExitCode, Failure> {
+fn print_entry(
+    entry: &ClientEntry,
+    client: ClientName,
+    place: &ClientPlace,
+    target: &TargetFile,
+) -> Result<ExitCode, Failure> {
     output::print_remark(&format!("put this into {}:", place.file.display()));
     remark_alternative(place);
     output::print_result(&entry.snippet(client, place))?;
@@ -271,7 +328,10 @@ fn print_entry(entry: &ClientEntry, client: ClientName, place: &ClientPlace, tar
 /// Names the file that another build of the client reads.
 fn remark_alternative(place: &ClientPlace) {
     if let Some(other) = &place.alternative {
-        output::print_remark(&format!("(the build that is not from the Store reads {})", other.display()));
+        output::print_remark(&format!(
+            "(the build that is not from the Store reads {})",
+            other.display()
+        ));
     }
 }
 
@@ -294,7 +354,13 @@ pub(crate) fn uninstall(command: &UninstallCommand) -> Result<ExitCode, Failure>
             place.file.display()
         )));
     }
-    edit(&place, client, EntryChange::Uninstall(name), mode, target.force)
+    edit(
+        &place,
+        client,
+        EntryChange::Uninstall(name),
+        mode,
+        target.force,
+    )
 }
 
 /// The name of the only entry of a client's file that `install` wrote.
@@ -320,7 +386,9 @@ fn list_clients(target: &TargetFile) -> Result<ExitCode, Failure> {
     for client in place::INSTALLABLE {
         let line = match target.place(client, &folder) {
             Ok(place) if place.file.exists() => format!("found       {}", place.file.display()),
-            Ok(place) if place.folder.is_dir() => format!("found       {} (not there yet)", place.file.display()),
+            Ok(place) if place.folder.is_dir() => {
+                format!("found       {} (not there yet)", place.file.display())
+            }
             Ok(place) => format!("not found   {}", place.file.display()),
             Err(_) => "-           no configuration per project".to_owned(),
         };

@@ -1,4 +1,5 @@
-//! The needs of an entry besides its command: variables, the limits of the client, and a document that can be served.
+//! The needs of an entry besides its command: variables, the limits of the client, and a document
+//! that can be served.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -67,13 +68,20 @@ struct NamedVariables {
 }
 
 impl NamedVariables {
-    /// Takes the settings of the whole process that have no value here, and those that cannot be read without that value.
+    /// Takes the settings of the whole process that have no value here, and those that cannot be
+    /// read without that value.
     fn take_process_wide(&mut self, layered: &mut LayeredSettings) {
         let shared = &mut layered.process.shared_state;
         let has_key = shared.state_key_env.is_some();
         let names = [
-            (&mut layered.server.observability.audit_key_env, "--audit-key-file"),
-            (&mut shared.shared_state_password_env, "--shared-state-password-file"),
+            (
+                &mut layered.server.observability.audit_key_env,
+                "--audit-key-file",
+            ),
+            (
+                &mut shared.shared_state_password_env,
+                "--shared-state-password-file",
+            ),
             (&mut shared.state_key_env, "--state-key-file"),
         ];
         for (name, file_flag) in names {
@@ -86,7 +94,8 @@ impl NamedVariables {
         }
     }
 
-    /// Takes them out of the settings: nothing is called, so that nothing but the address of a document needs a value now.
+    /// Takes them out of the settings: nothing is called, so that nothing but the address of a
+    /// document needs a value now.
     ///
     /// # Errors
     /// A text in place of a variable's name is not one.
@@ -103,17 +112,28 @@ impl NamedVariables {
         for config::NamedSettings { name, api, .. } in &mut layered.apis {
             let of_headers = [&api.header_env, &api.document.spec_header_env].into_iter();
             let schemes = || api.credentials.auth.values();
-            named.has_scheme_variables |= schemes().any(|settings| !settings.variables().is_empty());
+            named.has_scheme_variables |=
+                schemes().any(|settings| !settings.variables().is_empty());
             let of_schemes = schemes().flat_map(SchemeSettings::variables);
             let all = of_headers.flat_map(|pairs| config::named_variables(pairs));
             let all = all
                 .chain(variables_of_rules(&api.rules.overrides))
                 .chain(api.upstream.proxy_auth_env.as_deref());
-            named.required.extend(all.map(str::to_owned).chain(of_schemes));
-            let of_people = api.credentials.auth.iter().filter(|(_, settings)| settings.needs_login());
-            named.logins.extend(of_people.map(|(scheme, _)| scheme.clone()));
+            named
+                .required
+                .extend(all.map(str::to_owned).chain(of_schemes));
+            let of_people = api
+                .credentials
+                .auth
+                .iter()
+                .filter(|(_, settings)| settings.needs_login());
+            named
+                .logins
+                .extend(of_people.map(|(scheme, _)| scheme.clone()));
             let schemes = std::mem::take(&mut api.credentials.auth).into_keys();
-            named.configured.extend(schemes.map(|scheme| (name.clone(), scheme)));
+            named
+                .configured
+                .extend(schemes.map(|scheme| (name.clone(), scheme)));
             if !api.header_env.is_empty() {
                 named.file_flags.push("--header-file NAME=PATH");
             }
@@ -131,7 +151,8 @@ impl NamedVariables {
 }
 
 impl EntryNeeds {
-    /// Reads the documents as the server will. Values of variables are not needed, only their names, but for those that rules name.
+    /// Reads the documents as the server will. Values of variables are not needed, only their
+    /// names, but for those that rules name.
     ///
     /// # Errors
     /// The settings or the documents are not fit for a server that a client starts.
@@ -141,21 +162,28 @@ impl EntryNeeds {
         file: &ConfigFile,
         arguments: &[String],
     ) -> Result<Self, Failure> {
-        let mut layered = LayeredSettings::read(given, server, &file.choice, file.config.as_deref());
+        let mut layered =
+            LayeredSettings::read(given, server, &file.choice, file.config.as_deref());
         let named = NamedVariables::take(&mut layered)?;
-        let Config { process, apis } = load::resolve_server(layered, LogLevel::Error, LogDelivery::Direct)?;
+        let Config { process, apis } =
+            load::resolve_server(layered, LogLevel::Error, LogDelivery::Direct)?;
         if matches!(process.transport, Transport::Http { .. }) {
             return Err(Failure::setting(
                 "--transport http: a client starts its server over stdio; start this one yourself, and install its address with --url"
                     .into(),
             ));
         }
-        let LoadedApis { apis, is_complete } = each_api::load_each(apis, LoadPurpose::Inspect).await?;
+        let LoadedApis { apis, is_complete } =
+            each_api::load_each(apis, LoadPurpose::Inspect).await?;
         let mut needs = Self {
             has_several_apis: apis.iter().any(|(config, _)| config.options.name.is_some()),
             title: title_of(&apis),
             confirms: process.confirm.is_on(),
-            logins: named.logins.iter().map(|scheme| login_command(file, scheme)).collect(),
+            logins: named
+                .logins
+                .iter()
+                .map(|scheme| login_command(file, scheme))
+                .collect(),
             ..Self::default()
         };
         if !is_complete {
@@ -169,7 +197,12 @@ impl EntryNeeds {
             let (schemes, used) = used_schemes(&loaded.api);
             query_keys.extend(schemes.values().filter_map(query_key));
             let place = loaded.api.credential_place();
-            let is_unset = |scheme: &&String| !config.mock && !named.configured.contains(&(config.options.name.clone(), (*scheme).clone()));
+            let is_unset = |scheme: &&String| {
+                !config.mock
+                    && !named
+                        .configured
+                        .contains(&(config.options.name.clone(), (*scheme).clone()))
+            };
             let fields = used
                 .keys()
                 .filter(is_unset)
@@ -205,8 +238,13 @@ impl EntryNeeds {
             &config.profile,
             config.list.mode == ListMode::Search,
         );
-        let errors = report.findings.iter().filter(|finding| finding.level == Severity::Error);
-        let mut errors: Vec<String> = errors.map(|finding| format!("{}: {}", finding.pointer, finding.message)).collect();
+        let errors = report
+            .findings
+            .iter()
+            .filter(|finding| finding.level == Severity::Error);
+        let mut errors: Vec<String> = errors
+            .map(|finding| format!("{}: {}", finding.pointer, finding.message))
+            .collect();
         if report.tools == 0 {
             errors.push("no tool is left to serve".into());
         }
@@ -229,23 +267,41 @@ impl EntryNeeds {
     /// Names of tools clash.
     fn look_at_list(&mut self, apis: &[(Arc<ApiConfig>, Loaded)]) -> Result<(), Failure> {
         let catalog = each_api::catalog_of(apis)?;
-        let listed = catalog.map(|catalog| catalog.listed_names()).unwrap_or_default();
-        let most = apis.iter().filter_map(|(config, _)| config.profile.max_tools).min();
-        self.max_tools = most.filter(|most| listed.len() > *most).map(|most| (listed.len(), most));
-        self.longest_tool = listed.into_iter().max_by_key(String::len).unwrap_or_default();
+        let listed = catalog
+            .map(|catalog| catalog.listed_names())
+            .unwrap_or_default();
+        let most = apis
+            .iter()
+            .filter_map(|(config, _)| config.profile.max_tools)
+            .min();
+        self.max_tools = most
+            .filter(|most| listed.len() > *most)
+            .map(|most| (listed.len(), most));
+        self.longest_tool = listed
+            .into_iter()
+            .max_by_key(String::len)
+            .unwrap_or_default();
         Ok(())
     }
 
-    /// The maximum length of the server's name with which the client takes the longest name of a tool, in bytes.
+    /// The maximum length of the server's name with which the client takes the longest name of a
+    /// tool, in bytes.
     pub(super) fn max_server_name(&self, client: ClientName) -> usize {
-        name_limit(client, "", &self.longest_tool).map_or(usize::MAX, |(whole, limit)| limit.saturating_sub(whole))
+        name_limit(client, "", &self.longest_tool)
+            .map_or(usize::MAX, |(whole, limit)| limit.saturating_sub(whole))
     }
 
     /// Refuses what the client cannot use, and returns remarks for the user.
     ///
     /// # Errors
-    /// Operations are lost and `force` is not set; a name is too long for the client; a variable cannot be handed over.
-    pub(super) fn check(&self, client: ClientName, name: &str, force: bool) -> Result<Vec<String>, Failure> {
+    /// Operations are lost and `force` is not set; a name is too long for the client; a variable
+    /// cannot be handed over.
+    pub(super) fn check(
+        &self,
+        client: ClientName,
+        name: &str,
+        force: bool,
+    ) -> Result<Vec<String>, Failure> {
         let mut problems = Vec::new();
         if !self.errors.is_empty() && !force {
             problems.extend(self.errors.iter().take(10).cloned());
@@ -279,10 +335,15 @@ impl EntryNeeds {
                 .map(|flag| format!("{flag} in place of the variable"))
                 .collect();
             if client == ClientName::ClaudeDesktop {
-                ways.insert(0, "a bundle, which asks for the values: `openapi-mcp bundle`".to_owned());
+                ways.insert(
+                    0,
+                    "a bundle, which asks for the values: `openapi-mcp bundle`".to_owned(),
+                );
             }
             if self.has_scheme_variables || ways.is_empty() {
-                ways.push("`file` in place of `env` under `auth` in the configuration file".to_owned());
+                ways.push(
+                    "`file` in place of `env` under `auth` in the configuration file".to_owned(),
+                );
             }
             problems.push(format!(
                 "{client} passes on no variables, and the server needs {}; use {}",
@@ -316,14 +377,18 @@ impl EntryNeeds {
         let unasked = profile.confirmation_warning().filter(|_| self.confirms);
         remarks.extend(unasked.map(|warning| format!("warning: {warning}")));
         let logins = self.logins.iter();
-        remarks.extend(logins.map(|command| format!("note: calls need a login; unless you are signed in, run `{command}` once")));
+        remarks.extend(logins.map(|command| {
+            format!("note: calls need a login; unless you are signed in, run `{command}` once")
+        }));
         let needed = self.variables.join(", ");
         if !self.variables.is_empty() && !hands_over {
             remarks.push(format!(
                 "note: calls that need a credential ({needed}) are refused, because {client} hands over no variables; either write a configuration file with `auth: {{ SCHEME: {{ file: PATH }} }}`, readable by you alone, and give --config FILE, or make a bundle with `openapi-mcp bundle`"
             ));
         } else if client == ClientName::Vscode && !self.variables.is_empty() {
-            remarks.push(format!("note: VS Code asks for {needed} at the first start"));
+            remarks.push(format!(
+                "note: VS Code asks for {needed} at the first start"
+            ));
         } else if !self.variables.is_empty() {
             remarks.push(format!(
                 "note: set {needed} where {client} is started; the file holds only the names"
@@ -336,8 +401,15 @@ impl EntryNeeds {
 
 /// The command by which a person signs in for a scheme.
 fn login_command(file: &ConfigFile, scheme: &str) -> String {
-    let config = file.config.as_ref().map(|path| format!(" --config {}", path.display()));
-    format!("openapi-mcp login{} {}", config.unwrap_or_default(), one_line(scheme))
+    let config = file
+        .config
+        .as_ref()
+        .map(|path| format!(" --config {}", path.display()));
+    format!(
+        "openapi-mcp login{} {}",
+        config.unwrap_or_default(),
+        one_line(scheme)
+    )
 }
 
 /// The title of the only document, or the names of several APIs.
@@ -348,7 +420,9 @@ fn title_of(apis: &[(Arc<ApiConfig>, Loaded)]) -> String {
         .map(ApiName::as_str)
         .collect();
     match apis {
-        [(config, loaded)] if config.options.name.is_none() => one_line(loaded.api.document().title()),
+        [(config, loaded)] if config.options.name.is_none() => {
+            one_line(loaded.api.document().title())
+        }
         _ => names.join("-"),
     }
 }

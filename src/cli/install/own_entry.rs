@@ -1,11 +1,13 @@
-//! Recognizes our entries in a client's file: they start this program, or have the form that `install --url` writes.
+//! Recognizes our entries in a client's file: they start this program, or have the form that
+//! `install --url` writes.
 
 use serde_json::Value;
 
 use super::entry::{ClientEntry, EntryTarget};
 use crate::config::settings::ClientName;
 
-/// Returns `true` if `install` could have written the entry of that name, so that it may be replaced and removed.
+/// Returns `true` if `install` could have written the entry of that name, so that it may be
+/// replaced and removed.
 pub(super) fn is_own_entry(client: ClientName, name: &str, entry: &Value) -> bool {
     let words = command_words(entry);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -18,30 +20,42 @@ fn command_words(entry: &Value) -> Vec<String> {
     for key in ["command", "cmd", "args"] {
         match entry.get(key) {
             Some(Value::String(word)) => words.push(word.clone()),
-            Some(Value::Array(items)) => words.extend(items.iter().filter_map(Value::as_str).map(str::to_owned)),
+            Some(Value::Array(items)) => {
+                words.extend(items.iter().filter_map(Value::as_str).map(str::to_owned));
+            }
             _ => {}
         }
     }
     words
 }
 
-/// Returns `true` if the words start this program: by its file, with npx or uvx from its package, or one of these through `cmd` or `wsl`.
+/// Returns `true` if the words start this program: by its file, with npx or uvx from its package,
+/// or one of these through `cmd` or `wsl`.
 fn starts_this_program(words: &[&str]) -> bool {
     let Some((program, rest)) = words.split_first() else {
         return false;
     };
     let file = program.rsplit(['/', '\\']).next().unwrap_or_default();
     let lower = file.to_ascii_lowercase();
-    let stem = lower.strip_suffix(".exe").or(lower.strip_suffix(".cmd")).unwrap_or(&lower);
+    let stem = lower
+        .strip_suffix(".exe")
+        .or(lower.strip_suffix(".cmd"))
+        .unwrap_or(&lower);
     match (stem, rest) {
         _ if matches!(file, "openapi-mcp" | "openapi-mcp.exe") => true,
         ("cmd", [flag, rest @ ..]) if flag.eq_ignore_ascii_case("/c") => starts_this_program(rest),
-        ("wsl", ["-d" | "--distribution", _, "--exec" | "-e" | "--", rest @ ..] | ["--exec" | "-e" | "--", rest @ ..]) => {
-            starts_this_program(rest)
-        }
-        ("npx", ["-y" | "--yes", package, ..] | [package, ..]) | ("uvx", ["--from", package, ..] | [package, ..]) => {
-            is_own_package(package)
-        }
+        (
+            "wsl",
+            [
+                "-d" | "--distribution",
+                _,
+                "--exec" | "-e" | "--",
+                rest @ ..,
+            ]
+            | ["--exec" | "-e" | "--", rest @ ..],
+        ) => starts_this_program(rest),
+        ("npx", ["-y" | "--yes", package, ..] | [package, ..])
+        | ("uvx", ["--from", package, ..] | [package, ..]) => is_own_package(package),
         _ => false,
     }
 }
@@ -54,10 +68,14 @@ fn is_own_package(text: &str) -> bool {
     version.is_empty() || version.starts_with('@') || version.starts_with("==")
 }
 
-/// Returns `true` if `install --url` writes exactly this entry for its address and the variable of its token.
+/// Returns `true` if `install --url` writes exactly this entry for its address and the variable of
+/// its token.
 fn is_own_url_entry(client: ClientName, name: &str, entry: &Value) -> bool {
     let text = |pointer: &&str| entry.pointer(pointer).and_then(Value::as_str);
-    let Some(url) = ["/url", "/serverUrl", "/httpUrl", "/uri"].iter().find_map(text) else {
+    let Some(url) = ["/url", "/serverUrl", "/httpUrl", "/uri"]
+        .iter()
+        .find_map(text)
+    else {
         return false;
     };
     let header = [
@@ -67,15 +85,21 @@ fn is_own_url_entry(client: ClientName, name: &str, entry: &Value) -> bool {
     ];
     let target = EntryTarget::Url {
         url: url.to_owned(),
-        token: header.iter().find_map(text).map(|header| token_variable(client, name, header)),
+        token: header
+            .iter()
+            .find_map(text)
+            .map(|header| token_variable(client, name, header)),
     };
     let name = name.to_owned();
     ClientEntry { name, target }.value(client) == *entry
 }
 
-/// The variable at the end of a header, such as `Bearer ${NAME}`. VS Code has the id of a question there.
+/// The variable at the end of a header, such as `Bearer ${NAME}`. VS Code has the id of a question
+/// there.
 fn token_variable(client: ClientName, name: &str, header: &str) -> String {
-    let mut words = header.rsplit(|character: char| !character.is_ascii_alphanumeric() && !matches!(character, '_' | '-'));
+    let mut words = header.rsplit(|character: char| {
+        !character.is_ascii_alphanumeric() && !matches!(character, '_' | '-')
+    });
     let last = words.find(|word| !word.is_empty()).unwrap_or_default();
     match last.strip_prefix(&format!("{name}-")) {
         Some(id) if client == ClientName::Vscode => id.to_ascii_uppercase().replace('-', "_"),
@@ -95,12 +119,42 @@ mod tests {
             (&["C:\\bin\\openapi-mcp.exe", "serve"], true),
             (&["npx", "-y", "openapi-mcp-server"], true),
             (&["npx", "-y", "openapi-mcp-server@0.1.0", "serve"], true),
-            (&["cmd", "/c", "npx", "-y", "openapi-mcp-server@0.1.0"], true),
-            (&["uvx", "--from", "openapi-mcp-server==0.1.0", "openapi-mcp", "serve"], true),
+            (
+                &["cmd", "/c", "npx", "-y", "openapi-mcp-server@0.1.0"],
+                true,
+            ),
+            (
+                &[
+                    "uvx",
+                    "--from",
+                    "openapi-mcp-server==0.1.0",
+                    "openapi-mcp",
+                    "serve",
+                ],
+                true,
+            ),
             (&["uvx", "openapi-mcp-server@latest"], true),
-            (&["wsl.exe", "-d", "Debian", "--exec", "/usr/bin/openapi-mcp", "serve"], true),
+            (
+                &[
+                    "wsl.exe",
+                    "-d",
+                    "Debian",
+                    "--exec",
+                    "/usr/bin/openapi-mcp",
+                    "serve",
+                ],
+                true,
+            ),
             (&["uvx", "awslabs.openapi-mcp-server@latest"], false),
-            (&["uvx", "--from", "git+https://h.example/openapi-mcp-server", "openapi-mcp"], false),
+            (
+                &[
+                    "uvx",
+                    "--from",
+                    "git+https://h.example/openapi-mcp-server",
+                    "openapi-mcp",
+                ],
+                false,
+            ),
             (&["npx", "-y", "@ivotoby/openapi-mcp-server"], false),
             (&["npx", "-y", "openapi-mcp-server-extra"], false),
             (&["node", "/home/me/openapi-mcp-tests/other.js"], false),

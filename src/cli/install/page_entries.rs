@@ -54,14 +54,18 @@ pub(crate) fn page_entries(needs_token: bool) -> Vec<PageSnippet> {
 /// The name by which people know a client.
 fn shown_name(client: ClientName) -> String {
     let value = client.to_possible_value();
-    let name = value.as_ref().and_then(|value| value.get_help().map(ToString::to_string));
+    let name = value
+        .as_ref()
+        .and_then(|value| value.get_help().map(ToString::to_string));
     name.unwrap_or_else(|| client.to_string())
 }
 
 /// The command of a client that adds the entry, for clients that have one.
 fn add_command(client: ClientName, entry: &ClientEntry) -> Option<String> {
     let ClientEntry { name, target } = entry;
-    let EntryTarget::Url { url, token } = target else { return None };
+    let EntryTarget::Url { url, token } = target else {
+        return None;
+    };
     let header = |form: &str| {
         token
             .as_ref()

@@ -93,7 +93,9 @@ pub(crate) const INSTALLABLE: [ClientName; 11] = [
 
 impl Surroundings<'_> {
     fn folder(&self, name: &str) -> Option<PathBuf> {
-        (self.variable)(name).filter(|text| !text.is_empty()).map(PathBuf::from)
+        (self.variable)(name)
+            .filter(|text| !text.is_empty())
+            .map(PathBuf::from)
     }
 
     pub(crate) fn home(&self) -> Result<PathBuf, String> {
@@ -108,7 +110,8 @@ impl Surroundings<'_> {
 
     /// The folder that a variable names, else one in the home folder.
     fn folder_or_home(&self, variable: &str, name: &str) -> Result<PathBuf, String> {
-        self.folder(variable).map_or_else(|| Ok(self.home()?.join(name)), Ok)
+        self.folder(variable)
+            .map_or_else(|| Ok(self.home()?.join(name)), Ok)
     }
 
     /// Returns the folder of programs' settings.
@@ -121,7 +124,9 @@ impl Surroundings<'_> {
     }
 
     fn xdg_config(&self) -> Result<PathBuf, String> {
-        let given = self.folder("XDG_CONFIG_HOME").filter(|folder| folder.is_absolute());
+        let given = self
+            .folder("XDG_CONFIG_HOME")
+            .filter(|folder| folder.is_absolute());
         given.map_or_else(|| Ok(self.home()?.join(".config")), Ok)
     }
 
@@ -129,13 +134,17 @@ impl Surroundings<'_> {
         self.folder_or_home("APPDATA", "AppData/Roaming")
     }
 
-    /// The folder of the build of Claude Desktop that the Microsoft Store installs; that build does not read `%APPDATA%`.
+    /// The folder of the build of Claude Desktop that the Microsoft Store installs; that build does
+    /// not read `%APPDATA%`.
     fn claude_of_the_store(&self) -> Option<PathBuf> {
         let packages = self.folder("LOCALAPPDATA")?.join("Packages");
         let mut found: Vec<PathBuf> = std::fs::read_dir(packages)
             .ok()?
             .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("Claude_")))
+            .filter(|path| {
+                path.file_name()
+                    .is_some_and(|name| name.to_string_lossy().starts_with("Claude_"))
+            })
             .map(|path| path.join("LocalCache/Roaming/Claude"))
             .filter(|path| path.is_dir())
             .collect();
@@ -148,7 +157,11 @@ impl Surroundings<'_> {
 ///
 /// # Errors
 /// A sentence: the client has no such scope, or the location of the file is unknown.
-pub(crate) fn place_of(client: ClientName, scope: InstallScope, at: &Surroundings<'_>) -> Result<ClientPlace, String> {
+pub(crate) fn place_of(
+    client: ClientName,
+    scope: InstallScope,
+    at: &Surroundings<'_>,
+) -> Result<ClientPlace, String> {
     let (format, keys) = form_of(client)?;
     let (folder, name) = match scope {
         InstallScope::User => user_file(client, at)?,
@@ -158,9 +171,14 @@ pub(crate) fn place_of(client: ClientName, scope: InstallScope, at: &Surrounding
     let mut alternative = None;
     match (client, scope) {
         // Its state is beside its folder, unless a variable names the folder.
-        (ClientName::ClaudeCode, InstallScope::User) if at.folder("CLAUDE_CONFIG_DIR").is_none() => file = at.home()?.join(name),
+        (ClientName::ClaudeCode, InstallScope::User)
+            if at.folder("CLAUDE_CONFIG_DIR").is_none() =>
+        {
+            file = at.home()?.join(name);
+        }
         (ClientName::ClaudeDesktop, _) => {
-            alternative = Some(at.settings()?.join("Claude").join(name)).filter(|usual| *usual != file);
+            alternative =
+                Some(at.settings()?.join("Claude").join(name)).filter(|usual| *usual != file);
         }
         (ClientName::Opencode, _) => {
             let with_comments = folder.join("opencode.jsonc");
@@ -184,9 +202,10 @@ pub(crate) fn place_of(client: ClientName, scope: InstallScope, at: &Surrounding
 /// The form of a client's file, and the keys that lead to the servers in it.
 fn form_of(client: ClientName) -> Result<(FileFormat, &'static [&'static str]), String> {
     Ok(match client {
-        ClientName::ClaudeDesktop | ClientName::ClaudeCode | ClientName::Cursor | ClientName::Windsurf => {
-            (FileFormat::Json, &["mcpServers"])
-        }
+        ClientName::ClaudeDesktop
+        | ClientName::ClaudeCode
+        | ClientName::Cursor
+        | ClientName::Windsurf => (FileFormat::Json, &["mcpServers"]),
         ClientName::Gemini => (FileFormat::JsonWithComments, &["mcpServers"]),
         ClientName::Vscode => (FileFormat::Jsonc, &["servers"]),
         ClientName::Zed => (FileFormat::Jsonc, &["context_servers"]),
@@ -194,7 +213,9 @@ fn form_of(client: ClientName) -> Result<(FileFormat, &'static [&'static str]), 
         ClientName::Codex => (FileFormat::Toml, &["mcp_servers"]),
         ClientName::Goose => (FileFormat::Yaml, &["extensions"]),
         ClientName::Continue => (FileFormat::Yaml, &["mcpServers"]),
-        ClientName::Claude | ClientName::Openai | ClientName::Generic => return Err(not_installable(client)),
+        ClientName::Claude | ClientName::Openai | ClientName::Generic => {
+            return Err(not_installable(client));
+        }
     })
 }
 
@@ -203,24 +224,38 @@ fn user_file(client: ClientName, at: &Surroundings<'_>) -> Result<(PathBuf, &'st
     let is_windows = at.system == OperatingSystem::Windows;
     Ok(match client {
         ClientName::ClaudeDesktop => {
-            let store = if is_windows { at.claude_of_the_store() } else { None };
-            let folder = store.map_or_else(|| Ok::<_, String>(at.settings()?.join("Claude")), Ok)?;
+            let store = if is_windows {
+                at.claude_of_the_store()
+            } else {
+                None
+            };
+            let folder =
+                store.map_or_else(|| Ok::<_, String>(at.settings()?.join("Claude")), Ok)?;
             (folder, "claude_desktop_config.json")
         }
-        ClientName::ClaudeCode => (at.folder_or_home("CLAUDE_CONFIG_DIR", ".claude")?, ".claude.json"),
+        ClientName::ClaudeCode => (
+            at.folder_or_home("CLAUDE_CONFIG_DIR", ".claude")?,
+            ".claude.json",
+        ),
         ClientName::Vscode => (at.settings()?.join("Code/User"), "mcp.json"),
         ClientName::Cursor => (at.home()?.join(".cursor"), "mcp.json"),
         ClientName::Windsurf => (at.home()?.join(".codeium/windsurf"), "mcp_config.json"),
         ClientName::Gemini => (at.home()?.join(".gemini"), "settings.json"),
         ClientName::Codex => (at.folder_or_home("CODEX_HOME", ".codex")?, "config.toml"),
         // Only on Linux, it heeds the variable of XDG.
-        ClientName::Zed if at.system == OperatingSystem::Mac => (at.home()?.join(".config/zed"), "settings.json"),
+        ClientName::Zed if at.system == OperatingSystem::Mac => {
+            (at.home()?.join(".config/zed"), "settings.json")
+        }
         ClientName::Zed => (at.settings()?.join("zed"), "settings.json"),
-        ClientName::Goose if is_windows => (at.roaming()?.join("Block/goose/config"), "config.yaml"),
+        ClientName::Goose if is_windows => {
+            (at.roaming()?.join("Block/goose/config"), "config.yaml")
+        }
         ClientName::Goose => (at.xdg_config()?.join("goose"), "config.yaml"),
         ClientName::Continue => (at.home()?.join(".continue"), "config.yaml"),
         ClientName::Opencode => (at.xdg_config()?.join("opencode"), "opencode.json"),
-        ClientName::Claude | ClientName::Openai | ClientName::Generic => return Err(not_installable(client)),
+        ClientName::Claude | ClientName::Openai | ClientName::Generic => {
+            return Err(not_installable(client));
+        }
     })
 }
 
@@ -234,13 +269,20 @@ fn project_file(client: ClientName) -> Result<&'static str, String> {
         ClientName::Codex => ".codex/config.toml",
         ClientName::Continue => ".continue/mcpServers/openapi-mcp.yaml",
         ClientName::Opencode => "opencode.json",
-        _ => return Err(format!("{client} has no configuration per project; --scope user writes your own")),
+        _ => {
+            return Err(format!(
+                "{client} has no configuration per project; --scope user writes your own"
+            ));
+        }
     })
 }
 
 fn not_installable(client: ClientName) -> String {
     let names: Vec<String> = INSTALLABLE.iter().map(ToString::to_string).collect();
-    format!("--client {client} is not one program; choose one of {}", names.join(", "))
+    format!(
+        "--client {client} is not one program; choose one of {}",
+        names.join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -248,10 +290,17 @@ mod tests {
     use super::*;
 
     fn place(client: ClientName, system: OperatingSystem, variables: &[(&str, &str)]) -> String {
-        user_place_with(client, system, variables).file.display().to_string()
+        user_place_with(client, system, variables)
+            .file
+            .display()
+            .to_string()
     }
 
-    fn user_place_with(client: ClientName, system: OperatingSystem, variables: &[(&str, &str)]) -> ClientPlace {
+    fn user_place_with(
+        client: ClientName,
+        system: OperatingSystem,
+        variables: &[(&str, &str)],
+    ) -> ClientPlace {
         let variable = |name: &str| {
             let found = variables.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
@@ -266,7 +315,10 @@ mod tests {
 
     #[test]
     fn each_client_has_its_file_on_each_system() {
-        use ClientName::{ClaudeCode, ClaudeDesktop, Codex, Continue, Cursor, Gemini, Goose, Opencode, Vscode, Windsurf, Zed};
+        use ClientName::{
+            ClaudeCode, ClaudeDesktop, Codex, Continue, Cursor, Gemini, Goose, Opencode, Vscode,
+            Windsurf, Zed,
+        };
         for (client, linux, mac, windows) in [
             (
                 ClaudeDesktop,
@@ -274,14 +326,24 @@ mod tests {
                 "/h/Library/Application Support/Claude/claude_desktop_config.json",
                 "/roaming/Claude/claude_desktop_config.json",
             ),
-            (ClaudeCode, "/h/.claude.json", "/h/.claude.json", "/h/.claude.json"),
+            (
+                ClaudeCode,
+                "/h/.claude.json",
+                "/h/.claude.json",
+                "/h/.claude.json",
+            ),
             (
                 Vscode,
                 "/h/.config/Code/User/mcp.json",
                 "/h/Library/Application Support/Code/User/mcp.json",
                 "/roaming/Code/User/mcp.json",
             ),
-            (Cursor, "/h/.cursor/mcp.json", "/h/.cursor/mcp.json", "/h/.cursor/mcp.json"),
+            (
+                Cursor,
+                "/h/.cursor/mcp.json",
+                "/h/.cursor/mcp.json",
+                "/h/.cursor/mcp.json",
+            ),
             (
                 Windsurf,
                 "/h/.codeium/windsurf/mcp_config.json",
@@ -294,7 +356,12 @@ mod tests {
                 "/h/.gemini/settings.json",
                 "/h/.gemini/settings.json",
             ),
-            (Codex, "/h/.codex/config.toml", "/h/.codex/config.toml", "/h/.codex/config.toml"),
+            (
+                Codex,
+                "/h/.codex/config.toml",
+                "/h/.codex/config.toml",
+                "/h/.codex/config.toml",
+            ),
             (
                 Zed,
                 "/h/.config/zed/settings.json",
@@ -324,7 +391,10 @@ mod tests {
             assert_eq!(place(client, OperatingSystem::Linux, &unix), linux);
             assert_eq!(place(client, OperatingSystem::Mac, &unix), mac);
             let windows_variables = [("USERPROFILE", "/h"), ("APPDATA", "/roaming")];
-            assert_eq!(place(client, OperatingSystem::Windows, &windows_variables), windows);
+            assert_eq!(
+                place(client, OperatingSystem::Windows, &windows_variables),
+                windows
+            );
         }
     }
 
@@ -332,17 +402,32 @@ mod tests {
     fn the_variables_of_a_client_count_as_the_client_counts_them() {
         let system = OperatingSystem::Linux;
         let home = ("HOME", "/h");
-        assert_eq!(place(ClientName::Codex, system, &[home, ("CODEX_HOME", "/c")]), "/c/config.toml");
         assert_eq!(
-            place(ClientName::ClaudeCode, system, &[home, ("CLAUDE_CONFIG_DIR", "/c")]),
+            place(ClientName::Codex, system, &[home, ("CODEX_HOME", "/c")]),
+            "/c/config.toml"
+        );
+        assert_eq!(
+            place(
+                ClientName::ClaudeCode,
+                system,
+                &[home, ("CLAUDE_CONFIG_DIR", "/c")]
+            ),
             "/c/.claude.json"
         );
         assert_eq!(
-            place(ClientName::Vscode, system, &[home, ("XDG_CONFIG_HOME", "/x")]),
+            place(
+                ClientName::Vscode,
+                system,
+                &[home, ("XDG_CONFIG_HOME", "/x")]
+            ),
             "/x/Code/User/mcp.json"
         );
         assert_eq!(
-            place(ClientName::Zed, OperatingSystem::Mac, &[home, ("XDG_CONFIG_HOME", "/x")]),
+            place(
+                ClientName::Zed,
+                OperatingSystem::Mac,
+                &[home, ("XDG_CONFIG_HOME", "/x")]
+            ),
             "/h/.config/zed/settings.json"
         );
     }
@@ -350,11 +435,21 @@ mod tests {
     #[test]
     fn the_build_of_the_store_is_preferred_where_it_is_there_and_the_other_file_is_named() {
         let local = tempfile::tempdir().unwrap();
-        let store = local.path().join("Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude");
+        let store = local
+            .path()
+            .join("Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude");
         std::fs::create_dir_all(&store).unwrap();
         let local = local.path().display().to_string();
-        let variables = [("USERPROFILE", "/h"), ("APPDATA", "/roaming"), ("LOCALAPPDATA", local.as_str())];
-        let found = user_place_with(ClientName::ClaudeDesktop, OperatingSystem::Windows, &variables);
+        let variables = [
+            ("USERPROFILE", "/h"),
+            ("APPDATA", "/roaming"),
+            ("LOCALAPPDATA", local.as_str()),
+        ];
+        let found = user_place_with(
+            ClientName::ClaudeDesktop,
+            OperatingSystem::Windows,
+            &variables,
+        );
         assert_eq!(found.file, store.join("claude_desktop_config.json"));
         assert_eq!(
             found.alternative.as_deref(),

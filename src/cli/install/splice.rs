@@ -5,7 +5,8 @@ use std::ops::Range;
 /// A part of a text, and what replaces it.
 pub(super) type Splice = (Range<usize>, String);
 
-/// The text with these parts replaced. New lines end as the lines of the text do. A part inside another one goes with it.
+/// The text with these parts replaced. New lines end as the lines of the text do. A part inside
+/// another one goes with it.
 pub(super) fn splice(text: &str, mut splices: Vec<Splice>) -> String {
     let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     splices.sort_by_key(|(range, _)| range.start);
@@ -39,10 +40,26 @@ mod tests {
     #[test]
     fn parts_are_replaced_in_any_order_and_new_lines_end_as_the_others() {
         for (text, splices, expected) in [
-            ("abc", vec![(2..3, "z".to_owned()), (0..1, String::new())], "bz"),
-            ("abc", vec![(1..1, "1".to_owned()), (1..1, "2".to_owned())], "a12bc"),
-            ("abcd", vec![(0..3, "x".to_owned()), (1..2, String::new())], "xd"),
-            ("a\r\nb\nc", vec![(1..1, "\nx".to_owned())], "a\r\nx\r\nb\nc"),
+            (
+                "abc",
+                vec![(2..3, "z".to_owned()), (0..1, String::new())],
+                "bz",
+            ),
+            (
+                "abc",
+                vec![(1..1, "1".to_owned()), (1..1, "2".to_owned())],
+                "a12bc",
+            ),
+            (
+                "abcd",
+                vec![(0..3, "x".to_owned()), (1..2, String::new())],
+                "xd",
+            ),
+            (
+                "a\r\nb\nc",
+                vec![(1..1, "\nx".to_owned())],
+                "a\r\nx\r\nb\nc",
+            ),
         ] {
             assert_eq!(splice(text, splices), expected, "{text:?}");
         }

@@ -1,8 +1,11 @@
-//! The file that is edited, by the flags and the system of this program, and the files that are never written from here.
+//! The file that is edited, by the flags and the system of this program, and the files that are
+//! never written from here.
 
 use std::path::{Path, PathBuf};
 
-use super::place::{ClientPlace, FileFormat, InstallScope, OperatingSystem, Surroundings, place_of};
+use super::place::{
+    ClientPlace, FileFormat, InstallScope, OperatingSystem, Surroundings, place_of,
+};
 use crate::config::settings::ClientName;
 use crate::config::variables;
 use crate::error::Failure;
@@ -13,7 +16,8 @@ use crate::error::Failure;
 pub(super) struct TargetFile {
     /// `user` or `project`
     ///
-    /// Whose configuration: your own, for all projects, or that of the current folder, which a team shares.
+    /// Whose configuration: your own, for all projects, or that of the current folder, which a team
+    /// shares.
     #[arg(long, value_enum, default_value = "user", hide_possible_values = true)]
     pub(super) scope: InstallScope,
     /// The client's file, if it is elsewhere
@@ -58,7 +62,9 @@ impl TargetFile {
                 }
             }
         };
-        let Some(distribution) = variables::read_variable("WSL_DISTRO_NAME").filter(|_| self.is_on_windows(client, &place)) else {
+        let Some(distribution) = variables::read_variable("WSL_DISTRO_NAME")
+            .filter(|_| self.is_on_windows(client, &place))
+        else {
             return Ok(place);
         };
         let place = match self.config_path {
@@ -71,17 +77,21 @@ impl TargetFile {
         })
     }
 
-    /// Returns `true` if a client that is asked for in WSL runs on Windows: its file is there, or it has a window and is not installed here.
+    /// Returns `true` if a client that is asked for in WSL runs on Windows: its file is there, or
+    /// it has a window and is not installed here.
     fn is_on_windows(&self, client: ClientName, place: &ClientPlace) -> bool {
         use ClientName::{ClaudeDesktop, Cursor, Vscode, Windsurf, Zed};
         let has_window = matches!(client, ClaudeDesktop | Cursor | Vscode | Windsurf | Zed);
-        let is_absent = has_window && self.config_path.is_none() && !self.force && !place.folder.is_dir();
+        let is_absent =
+            has_window && self.config_path.is_none() && !self.force && !place.folder.is_dir();
         place.file.starts_with("/mnt") || (self.scope == InstallScope::User && is_absent)
     }
 
     /// `~/.claude.json` holds the state of Claude Code, which rewrites it while it runs.
     pub(super) fn is_state_file_of_claude_code(&self, client: ClientName) -> bool {
-        client == ClientName::ClaudeCode && self.scope == InstallScope::User && self.config_path.is_none()
+        client == ClientName::ClaudeCode
+            && self.scope == InstallScope::User
+            && self.config_path.is_none()
     }
 
     /// Returns the reason for which a client's file is never written from here.
@@ -97,10 +107,16 @@ impl TargetFile {
         let is_set = |name: &str| variables::read_variable(name).is_some();
         let is_usual = self.scope == InstallScope::User && self.config_path.is_none();
         if client == ClientName::Vscode && is_usual && is_set("VSCODE_IPC_HOOK_CLI") {
-            return Some("VS Code is connected to this machine from another one, where its settings are".into());
+            return Some(
+                "VS Code is connected to this machine from another one, where its settings are"
+                    .into(),
+            );
         }
-        let is_sudo = is_set("SUDO_USER") && variables::read_variable("USER").is_some_and(|user| user == "root");
-        is_sudo.then(|| "sudo would write the settings of root; run this as the user whose client it is".into())
+        let is_sudo = is_set("SUDO_USER")
+            && variables::read_variable("USER").is_some_and(|user| user == "root");
+        is_sudo.then(|| {
+            "sudo would write the settings of root; run this as the user whose client it is".into()
+        })
     }
 
     /// Checks that the client is there.

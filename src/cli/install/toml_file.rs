@@ -12,7 +12,8 @@ use super::splice::{Splice, line_before, splice, without_line_end};
 /// # Errors
 /// A sentence about what cannot be read.
 pub(super) fn find(text: &str, keys: &[&str], name: &str) -> Result<Option<Value>, String> {
-    let document: Value = toml_edit::de::from_str(text).map_err(|error| not_valid(error.message()))?;
+    let document: Value =
+        toml_edit::de::from_str(text).map_err(|error| not_valid(error.message()))?;
     let mut servers = &document;
     for key in keys {
         servers = match servers.get(key) {
@@ -40,7 +41,10 @@ pub(super) fn put(text: &str, keys: &[&str], name: &str, value: &Value) -> Resul
         text if text.ends_with('\n') => "\n",
         _ => "\n\n",
     };
-    Ok(splice(text, vec![(text.len()..text.len(), format!("{gap}{entry}"))]))
+    Ok(splice(
+        text,
+        vec![(text.len()..text.len(), format!("{gap}{entry}"))],
+    ))
 }
 
 /// The text without the entry and the blank line before it. Comments around it stay.
@@ -78,18 +82,24 @@ fn lines_of(text: &str, keys: &[&str], name: &str) -> Result<Vec<Splice>, String
         }
     }
     let mut ranges = Vec::new();
-    let found = item.as_table().and_then(|table| collect_tables(table, &mut ranges));
+    let found = item
+        .as_table()
+        .and_then(|table| collect_tables(table, &mut ranges));
     found.ok_or_else(|| format!("`{name}` is not a table with a header of its own"))?;
     ranges.sort_by_key(|range| range.start);
     let whole_lines = |range: Range<usize>| {
         let rest = text.get(range.end..).unwrap_or_default();
         let end = range.end + rest.find('\n').map_or(rest.len(), |at| at + 1);
-        (range.start - line_before(text, range.start).len()..end, String::new())
+        (
+            range.start - line_before(text, range.start).len()..end,
+            String::new(),
+        )
     };
     Ok(ranges.into_iter().map(whole_lines).collect())
 }
 
-/// Collects the ranges of a table and those below it: each from its header to its last value. `None` if a value has no header of its own.
+/// Collects the ranges of a table and those below it: each from its header to its last value.
+/// `None` if a value has no header of its own.
 fn collect_tables(table: &Table, ranges: &mut Vec<Range<usize>>) -> Option<()> {
     if table.is_dotted() {
         return None;
@@ -102,7 +112,9 @@ fn collect_tables(table: &Table, ranges: &mut Vec<Range<usize>>) -> Option<()> {
                 own.end = own.end.max(value.span()?.end);
             }
             Item::Table(inner) => collect_tables(inner, ranges)?,
-            Item::ArrayOfTables(tables) => tables.iter().try_for_each(|inner| collect_tables(inner, ranges))?,
+            Item::ArrayOfTables(tables) => tables
+                .iter()
+                .try_for_each(|inner| collect_tables(inner, ranges))?,
             Item::None => {}
         }
     }
@@ -111,7 +123,10 @@ fn collect_tables(table: &Table, ranges: &mut Vec<Range<usize>>) -> Option<()> {
 }
 
 fn not_valid(message: &str) -> String {
-    format!("it is not valid TOML: {}", message.lines().next().unwrap_or_default())
+    format!(
+        "it is not valid TOML: {}",
+        message.lines().next().unwrap_or_default()
+    )
 }
 
 fn toml_value(value: &Value) -> toml_edit::Value {
@@ -119,7 +134,9 @@ fn toml_value(value: &Value) -> toml_edit::Value {
         Value::Bool(value) => (*value).into(),
         Value::Array(items) => items.iter().map(toml_value).collect::<Array>().into(),
         Value::Object(members) => {
-            let members = members.iter().map(|(key, value)| (key.as_str(), toml_value(value)));
+            let members = members
+                .iter()
+                .map(|(key, value)| (key.as_str(), toml_value(value)));
             members.collect::<InlineTable>().into()
         }
         Value::String(text) => text.as_str().into(),

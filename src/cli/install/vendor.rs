@@ -20,7 +20,9 @@ pub(super) fn add_arguments(entry: &ClientEntry) -> Vec<String> {
 
 /// The arguments that remove such an entry.
 pub(super) fn remove_arguments(name: &str) -> Vec<String> {
-    ["mcp", "remove", "--scope", "user", name].map(str::to_owned).to_vec()
+    ["mcp", "remove", "--scope", "user", name]
+        .map(str::to_owned)
+        .to_vec()
 }
 
 /// The command for a person to run in a POSIX shell.
@@ -48,7 +50,9 @@ pub(super) fn run_claude(arguments: &[String], mode: InstallMode) -> Result<Exit
         .stdin(Stdio::null())
         .stdout(std::io::stderr())
         .status()
-        .map_err(|error| Failure::Io(format!("`{}` cannot be started", program.display()), error))?;
+        .map_err(|error| {
+            Failure::Io(format!("`{}` cannot be started", program.display()), error)
+        })?;
     if status.success() {
         Ok(ExitCode::SUCCESS)
     } else {
@@ -62,6 +66,9 @@ pub(super) fn run_claude(arguments: &[String], mode: InstallMode) -> Result<Exit
 /// A batch file would need its arguments quoted for a shell, and is not started.
 fn claude() -> Option<PathBuf> {
     let found = variables::on_path("claude")?;
-    let extension = found.extension().map(std::ffi::OsStr::to_ascii_lowercase).unwrap_or_default();
+    let extension = found
+        .extension()
+        .map(std::ffi::OsStr::to_ascii_lowercase)
+        .unwrap_or_default();
     (found.is_absolute() && extension != "cmd" && extension != "bat").then_some(found)
 }

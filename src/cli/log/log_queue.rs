@@ -1,8 +1,8 @@
-//! Standard error of a server: lines wait in a bounded queue, and a thread writes them. They need not be read: lines that do not fit are
-//! dropped and counted.
+//! Standard error of a server: lines wait in a bounded queue, and a thread writes them. They need
+//! not be read: lines that do not fit are dropped and counted.
 //!
-//! The queue is not tracing-appender's, whose guard reports a thread that cannot finish with `eprintln!`: that waits for ever if standard
-//! error is not read, and panics if it is closed.
+//! The queue is not tracing-appender's, whose guard reports a thread that cannot finish with
+//! `eprintln!`: that waits for ever if standard error is not read, and panics if it is closed.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -47,20 +47,23 @@ struct QueueState {
 }
 
 impl LogQueue {
-    /// The queue of this process, and its thread with the first call. Without a thread, lines are dropped.
+    /// The queue of this process, and its thread with the first call. Without a thread, lines are
+    /// dropped.
     pub(crate) fn start() -> Self {
         let start = || {
             let queue = Self::default();
             let shared = Arc::clone(&queue.0);
-            let _ = std::thread::Builder::new().name("log".into()).spawn(move || shared.write_lines());
+            let _ = std::thread::Builder::new()
+                .name("log".into())
+                .spawn(move || shared.write_lines());
             queue
         };
         QUEUE.get_or_init(start).clone()
     }
 }
 
-/// Writes a text to standard error, after what was logged before, and waits for it, at most [`FLUSH_TIMEOUT`]: if standard error is not
-/// read, the text is lost, but the process ends.
+/// Writes a text to standard error, after what was logged before, and waits for it, at most
+/// [`FLUSH_TIMEOUT`]: if standard error is not read, the text is lost, but the process ends.
 pub(crate) fn write_and_wait(text: &str) {
     if text.is_empty() && QUEUE.get().is_none() {
         return;
@@ -69,8 +72,12 @@ pub(crate) fn write_and_wait(text: &str) {
     let mut state = queue.lock();
     state.lines.extend_from_slice(text.as_bytes());
     queue.filled.notify_one();
-    let is_busy = |state: &mut QueueState| !state.is_unread && (state.writing || !state.lines.is_empty());
-    if let Ok((mut state, waited)) = queue.written.wait_timeout_while(state, FLUSH_TIMEOUT, is_busy) {
+    let is_busy =
+        |state: &mut QueueState| !state.is_unread && (state.writing || !state.lines.is_empty());
+    if let Ok((mut state, waited)) = queue
+        .written
+        .wait_timeout_while(state, FLUSH_TIMEOUT, is_busy)
+    {
         state.is_unread |= waited.timed_out();
     }
 }
@@ -99,7 +106,10 @@ impl SharedQueue {
             state.writing = false;
             while state.lines.is_empty() {
                 self.written.notify_all();
-                state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self
+                    .filled
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
             }
             std::mem::swap(&mut taken, &mut state.lines);
             let dropped = std::mem::take(&mut state.dropped);
@@ -110,7 +120,10 @@ impl SharedQueue {
             taken.clear();
             taken.shrink_to(MAX_IDLE_BYTES);
             if dropped > 0 {
-                tracing::error!("standard error was not read: {} dropped", counted(dropped, "log line"));
+                tracing::error!(
+                    "standard error was not read: {} dropped",
+                    counted(dropped, "log line")
+                );
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Logs: always on standard error, because standard output belongs to the protocol or to the result.
+//! Logs: always on standard error, because standard output belongs to the protocol or to the
+//! result.
 
 pub(crate) mod log_queue;
 pub(crate) mod spinner;
@@ -22,16 +23,20 @@ use crate::config::variables::allows_decoration;
 /// Delivery of log lines to standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogDelivery {
-    /// The code that logs a line writes it, and waits until it is written: for a command that runs once.
+    /// The code that logs a line writes it, and waits until it is written: for a command that runs
+    /// once.
     Direct,
-    /// A thread writes the lines, so a standard error that is not read does not block: for a server.
+    /// A thread writes the lines, so a standard error that is not read does not block: for a
+    /// server.
     Queued,
 }
 
-/// Starts logging. Lines of libraries are logged at `warn` and `error` only: at lower levels they could contain headers and
-/// bodies. Lines of rmcp's service module are never logged: it reports each client that leaves as an error.
+/// Starts logging. Lines of libraries are logged at `warn` and `error` only: at lower levels they
+/// could contain headers and bodies. Lines of rmcp's service module are never logged: it reports
+/// each client that leaves as an error.
 ///
-/// A line that cannot be written is lost, and nothing else: tracing-subscriber would report it with `eprintln!`, which panics.
+/// A line that cannot be written is lost, and nothing else: tracing-subscriber would report it with
+/// `eprintln!`, which panics.
 pub(crate) fn start_logging(options: LogOptions, default: LogLevel, delivery: LogDelivery) {
     let level = match options.level.unwrap_or(default) {
         LogLevel::Off => return,
@@ -64,7 +69,8 @@ pub(crate) fn start_logging(options: LogOptions, default: LogLevel, delivery: Lo
     }
 }
 
-/// Logs panics like everything else: the standard hook writes to standard error itself, and waits until it can.
+/// Logs panics like everything else: the standard hook writes to standard error itself, and waits
+/// until it can.
 fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let backtrace = std::backtrace::Backtrace::capture();

@@ -1,4 +1,5 @@
-//! A spinner on standard error for work that takes longer than a second. It is shown in terminals only.
+//! A spinner on standard error for work that takes longer than a second. It is shown in terminals
+//! only.
 
 use std::io::{IsTerminal as _, Write};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -43,7 +44,9 @@ impl Spinner {
                 bar.finish_and_clear();
             }
         };
-        let thread = std::thread::Builder::new().name("spinner".into()).spawn(show);
+        let thread = std::thread::Builder::new()
+            .name("spinner".into())
+            .spawn(show);
         Self {
             running: thread.ok().map(|thread| (sender, thread)),
         }

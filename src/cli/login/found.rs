@@ -30,10 +30,14 @@ impl FoundLogin {
 
 fn label_of(api: Option<&ApiName>, scheme: &str) -> String {
     let scheme = one_line(scheme);
-    api.map_or_else(|| format!("`{scheme}`"), |api| format!("`{scheme}` of the API `{api}`"))
+    api.map_or_else(
+        || format!("`{scheme}`"),
+        |api| format!("`{scheme}` of the API `{api}`"),
+    )
 }
 
-/// The security schemes of OAuth of all APIs: those for which people can sign in, and the reasons for which others are not among them.
+/// The security schemes of OAuth of all APIs: those for which people can sign in, and the reasons
+/// for which others are not among them.
 pub(super) struct FoundLogins {
     found: Vec<FoundLogin>,
     impossible: Vec<ImpossibleLogin>,
@@ -48,7 +52,11 @@ struct ImpossibleLogin {
 
 impl ImpossibleLogin {
     fn describe(&self) -> String {
-        format!("nobody can sign in to {}: {}", label_of(self.api.as_ref(), &self.scheme), self.why)
+        format!(
+            "nobody can sign in to {}: {}",
+            label_of(self.api.as_ref(), &self.scheme),
+            self.why
+        )
     }
 }
 
@@ -56,7 +64,10 @@ impl ImpossibleLogin {
 ///
 /// # Errors
 /// The settings or the documents cannot be used.
-pub(super) async fn find_logins(settings: &CommandSettings, file: &ConfigFile) -> Result<FoundLogins, Failure> {
+pub(super) async fn find_logins(
+    settings: &CommandSettings,
+    file: &ConfigFile,
+) -> Result<FoundLogins, Failure> {
     let config = load::chosen_settings(settings, file, LogLevel::Warn)?;
     refuse_mocks_and_tenants(&config.apis)?;
     let is_over_http = matches!(config.process.transport, Transport::Http { .. });
@@ -119,15 +130,26 @@ impl FoundLogins {
     /// There is none.
     pub(super) fn all(&self, scheme: Option<&str>) -> Result<Vec<&FoundLogin>, Failure> {
         let is_meant = |name: &str| scheme.is_none_or(|scheme| scheme == name);
-        let found: Vec<&FoundLogin> = self.found.iter().filter(|found| is_meant(found.login.scheme())).collect();
+        let found: Vec<&FoundLogin> = self
+            .found
+            .iter()
+            .filter(|found| is_meant(found.login.scheme()))
+            .collect();
         if !found.is_empty() {
             return Ok(found);
         }
-        let why = self.impossible.iter().filter(|impossible| is_meant(&impossible.scheme));
+        let why = self
+            .impossible
+            .iter()
+            .filter(|impossible| is_meant(&impossible.scheme));
         let mut why: Vec<String> = why.map(ImpossibleLogin::describe).collect();
         if why.is_empty() {
             let all = self.found.iter().map(FoundLogin::label);
-            let all = all.chain(self.impossible.iter().map(|other| label_of(other.api.as_ref(), &other.scheme)));
+            let all = all.chain(
+                self.impossible
+                    .iter()
+                    .map(|other| label_of(other.api.as_ref(), &other.scheme)),
+            );
             let all: Vec<String> = all.collect();
             why.push(match (scheme, all.is_empty()) {
                 (_, true) => {

@@ -34,7 +34,10 @@ async fn end_login(found: &FoundLogin) -> Result<bool, Failure> {
     let label = found.label();
     let (text, is_over) = match found.login().log_out().await.map_err(Failure::setting)? {
         LogoutOutcome::NobodySignedIn => (format!("{label}: nobody was signed in\n"), true),
-        LogoutOutcome::Revoked => (format!("{label}: the refresh token is revoked and removed\n"), true),
+        LogoutOutcome::Revoked => (
+            format!("{label}: the refresh token is revoked and removed\n"),
+            true,
+        ),
         LogoutOutcome::Removed => (
             format!(
                 "{label}: the refresh token is removed; the authorization server names no usable endpoint to revoke it, and it may still be valid\n"

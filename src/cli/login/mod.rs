@@ -1,4 +1,5 @@
-//! `openapi-mcp login`: a person agrees once, in the browser or on another device, and calls from this machine are made as that person.
+//! `openapi-mcp login`: a person agrees once, in the browser or on another device, and calls from
+//! this machine are made as that person.
 
 mod found;
 pub(crate) mod logout;
@@ -33,8 +34,8 @@ pub(crate) struct LoginCommand {
     /// Sign in on any device, with a code that is shown here
     #[arg(long, conflicts_with = "callback")]
     device: bool,
-    /// The address on this machine to which the browser comes back, if the server wants a fixed one [default: http://127.0.0.1:PORT/callback
-    /// with a free port]
+    /// The address on this machine to which the browser comes back, if the server wants a fixed one
+    /// [default: http://127.0.0.1:PORT/callback with a free port]
     #[arg(long, value_name = "URL", value_parser = read_callback)]
     callback: Option<CallbackAddress>,
     /// Show who is signed in
@@ -54,12 +55,21 @@ struct CallbackAddress {
 
 /// A loopback address over http (RFC 8252 section 7.3).
 fn read_callback(text: &str) -> Result<CallbackAddress, String> {
-    let url = Url::parse(text).ok().filter(|url| url.scheme() == "http" && is_loopback(url));
-    let is_plain = |url: &Url| url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none();
+    let url = Url::parse(text)
+        .ok()
+        .filter(|url| url.scheme() == "http" && is_loopback(url));
+    let is_plain = |url: &Url| {
+        url.username().is_empty()
+            && url.password().is_none()
+            && url.query().is_none()
+            && url.fragment().is_none()
+    };
     let text = text.to_owned();
     url.filter(|url| is_plain(url) && url.port() != Some(0))
         .map(|url| CallbackAddress { url, text })
-        .ok_or_else(|| "it must be an http address of this machine, as in http://localhost:8765/cb".to_owned())
+        .ok_or_else(|| {
+            "it must be an http address of this machine, as in http://localhost:8765/cb".to_owned()
+        })
 }
 
 pub(crate) async fn run(command: &LoginCommand) -> Result<ExitCode, Failure> {
@@ -78,7 +88,9 @@ pub(crate) async fn run(command: &LoginCommand) -> Result<ExitCode, Failure> {
     });
     let signed_in = signed_in.await.unwrap_or_else(|_| {
         let minutes = LOGIN_TIMEOUT.as_secs() / 60;
-        Err(LoginFailure::Refused(format!("nobody signed in within {minutes} minutes")))
+        Err(LoginFailure::Refused(format!(
+            "nobody signed in within {minutes} minutes"
+        )))
     });
     match signed_in {
         Ok(facts) => {
@@ -90,12 +102,17 @@ pub(crate) async fn run(command: &LoginCommand) -> Result<ExitCode, Failure> {
                 login.store().path().display()
             ))?;
             if logins.is_over_http() {
-                output::print_remark("warning: with `transport: http`, every client of the server calls the API as this person");
+                output::print_remark(
+                    "warning: with `transport: http`, every client of the server calls the API as this person",
+                );
             }
             Ok(ExitCode::SUCCESS)
         }
         Err(LoginFailure::Refused(why)) => {
-            output::print_remark(&format!("error: the login to {} failed: {why}", found.label()));
+            output::print_remark(&format!(
+                "error: the login to {} failed: {why}",
+                found.label()
+            ));
             Ok(ExitCode::FAILURE)
         }
         Err(LoginFailure::Command(failure)) => Err(failure),
@@ -122,7 +139,10 @@ impl From<Failure> for LoginFailure {
     }
 }
 
-async fn by_browser(login: &Login, callback: Option<&CallbackAddress>) -> Result<LoginFacts, LoginFailure> {
+async fn by_browser(
+    login: &Login,
+    callback: Option<&CallbackAddress>,
+) -> Result<LoginFacts, LoginFailure> {
     let bound = LoginCallback::bind(callback.map(|address| &address.url)).await;
     let listener = bound.map_err(|error| {
         let address = callback.map_or("127.0.0.1", |address| &address.text);
@@ -130,18 +150,23 @@ async fn by_browser(login: &Login, callback: Option<&CallbackAddress>) -> Result
     })?;
     let redirect = callback.map_or_else(|| listener.redirect().as_str(), |address| &address.text);
     let request = Arc::new(login.authorization_request(redirect).await?);
-    // Nothing opens it: other users of this machine could read `state` among the arguments of that program.
+    // Nothing opens it: other users of this machine could read `state` among the arguments of that
+    // program.
     output::print_result(&format!(
         "To sign in, open this address in a browser on this machine:\n\n{}\n\n",
         request.url()
     ))?;
     if !has_browser() {
-        output::print_remark("note: a browser on another machine cannot come back to this one; --device has no need to");
+        output::print_remark(
+            "note: a browser on another machine cannot come back to this one; --device has no need to",
+        );
     }
     let awaited = Arc::clone(&request);
     match listener.wait(move |query| awaited.read_answer(query)).await {
         Some(AuthorizationAnswer::Code(code)) => Ok(login.redeem_code(&request, code).await?),
-        Some(AuthorizationAnswer::Refused(why)) => Err(format!("the authorization server answered: {why}").into()),
+        Some(AuthorizationAnswer::Refused(why)) => {
+            Err(format!("the authorization server answered: {why}").into())
+        }
         None => Err("the listener for the answer broke".to_owned().into()),
     }
 }
@@ -172,7 +197,11 @@ fn show_status(logins: &[&FoundLogin]) -> Result<ExitCode, Failure> {
         };
         output::print_result(&line)?;
     }
-    Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if is_complete {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn describe_login(found: &FoundLogin, token: &StoredToken) -> String {
@@ -182,15 +211,24 @@ fn describe_login(found: &FoundLogin, token: &StoredToken) -> String {
     };
     let until = match token.expires {
         None => "the access token has no end that is known".to_owned(),
-        Some(at) if at <= SystemTime::now() => "the access token has ended, and is renewed with the next call".to_owned(),
-        Some(at) => format!("the access token is valid until {}, and is renewed", httpdate::fmt_http_date(at)),
+        Some(at) if at <= SystemTime::now() => {
+            "the access token has ended, and is renewed with the next call".to_owned()
+        }
+        Some(at) => format!(
+            "the access token is valid until {}, and is renewed",
+            httpdate::fmt_http_date(at)
+        ),
     };
-    format!("{}: signed in{person}\n  scopes: {scopes}\n  {until}\n", found.label())
+    format!(
+        "{}: signed in{person}\n  scopes: {scopes}\n  {until}\n",
+        found.label()
+    )
 }
 
 fn describe_person(facts: &LoginFacts) -> String {
     let name = facts.email.as_deref().or(facts.subject.as_deref());
-    name.map(|name| format!(" as {}", shown(name))).unwrap_or_default()
+    name.map(|name| format!(" as {}", shown(name)))
+        .unwrap_or_default()
 }
 
 fn shown_scopes(facts: &LoginFacts) -> String {

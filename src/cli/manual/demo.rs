@@ -1,4 +1,5 @@
-//! `openapi-mcp demo`: the tools of an example document and one call, in words, with nothing to set up.
+//! `openapi-mcp demo`: the tools of an example document and one call, in words, with nothing to set
+//! up.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -33,7 +34,8 @@ pub(crate) async fn run() -> Result<ExitCode, Failure> {
     })?;
     let document = Arc::new(document);
     let running = mock::start_mock(Arc::clone(&document)).await;
-    let running = running.map_err(|error| Failure::Io("the mock cannot be started".into(), error))?;
+    let running =
+        running.map_err(|error| Failure::Io("the mock cannot be started".into(), error))?;
     let options = ApiOptions {
         destination: Destination::Fixed(running.url().clone()),
         ..ApiOptions::default()
@@ -45,7 +47,9 @@ pub(crate) async fn run() -> Result<ExitCode, Failure> {
     let client = outbound::http_client(&outbound).map_err(Failure::Outbound)?;
     let (api, _) = Api::build(document, options, client).map_err(|error| match error {
         BuildError::Server(error) => Failure::Server(error),
-        BuildError::Patterns(problems) | BuildError::CredentialSettings(problems) => Failure::Settings(ConfigError(problems)),
+        BuildError::Patterns(problems) | BuildError::CredentialSettings(problems) => {
+            Failure::Settings(ConfigError(problems))
+        }
     })?;
     let api = Arc::new(api);
     let tools: Vec<_> = api.iter().collect();
@@ -61,7 +65,9 @@ pub(crate) async fn run() -> Result<ExitCode, Failure> {
     text.push_str("\nOne call, as a model makes it: get_pet with petId 7. The document's example answers:\n\n");
     let arguments = json!({ "petId": 7 }).as_object().cloned();
     let reply = api.call("get_pet", arguments, Caller::default()).await;
-    let reply = reply.and_then(|result| result.structured_content()).unwrap_or_default();
+    let reply = reply
+        .and_then(|result| result.structured_content())
+        .unwrap_or_default();
     text.push_str(&serde_json::to_string_pretty(&reply).unwrap_or_default());
     text.push('\n');
     text.push_str(NEXT_STEPS);

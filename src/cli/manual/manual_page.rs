@@ -38,7 +38,10 @@ pub(crate) fn print_manual(command: &ManCommand) -> Result<ExitCode, Failure> {
     let program = visible_command();
     let page = match &command.of {
         None => page_of_program(&program),
-        Some(name) => match program.get_subcommands().find(|command| command.get_name() == name) {
+        Some(name) => match program
+            .get_subcommands()
+            .find(|command| command.get_name() == name)
+        {
             Some(found) => page_of_command(found, &program),
             None => {
                 return Err(Failure::setting(format!(
@@ -48,7 +51,8 @@ pub(crate) fn print_manual(command: &ManCommand) -> Result<ExitCode, Failure> {
             }
         },
     };
-    let page = page.map_err(|error| Failure::Io("the manual page cannot be written".into(), error))?;
+    let page =
+        page.map_err(|error| Failure::Io("the manual page cannot be written".into(), error))?;
     output::print_result(&String::from_utf8_lossy(&page))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -69,13 +73,24 @@ fn page_of_program(program: &Command) -> io::Result<Vec<u8>> {
     for command in program.get_subcommands() {
         rest.control("TP", []);
         rest.text([bold(command.get_name())]);
-        rest.text([roman(command.get_about().map(ToString::to_string).unwrap_or_default())]);
+        rest.text([roman(
+            command
+                .get_about()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+        )]);
     }
-    write_section(&mut rest, "EXAMPLES", &paragraph_of(help::SERVE_EXAMPLES, "Examples:"));
+    write_section(
+        &mut rest,
+        "EXAMPLES",
+        &paragraph_of(help::SERVE_EXAMPLES, "Examples:"),
+    );
     write_section(&mut rest, "ENVIRONMENT", ENVIRONMENT);
     write_files(&mut rest);
     write_section(&mut rest, "EXIT STATUS", EXIT_STATUS);
-    let pages = names(program).into_iter().map(|name| format!("openapi-mcp-{name}(1)"));
+    let pages = names(program)
+        .into_iter()
+        .map(|name| format!("openapi-mcp-{name}(1)"));
     write_section(&mut rest, "SEE ALSO", &pages.collect::<Vec<_>>().join(", "));
     rest.to_writer(&mut bytes)?;
     Ok(bytes)
@@ -92,7 +107,10 @@ fn page_of_command(command: &Command, program: &Command) -> io::Result<Vec<u8>> 
         .version(program.get_version().unwrap_or_default().to_owned())
         // All flags of a command that serves take a screen.
         .override_usage(usage.trim_start_matches("Usage: ").to_owned());
-    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let after = command
+        .get_after_help()
+        .map(ToString::to_string)
+        .unwrap_or_default();
     let page = Man::new(own).manual("openapi-mcp");
     let mut bytes = Vec::new();
     page.render_title(&mut bytes)?;
@@ -109,7 +127,11 @@ fn page_of_command(command: &Command, program: &Command) -> io::Result<Vec<u8>> 
     write_section(
         &mut rest,
         "EXIT STATUS",
-        if own_codes.is_empty() { EXIT_STATUS } else { &own_codes },
+        if own_codes.is_empty() {
+            EXIT_STATUS
+        } else {
+            &own_codes
+        },
     );
     write_section(&mut rest, "SEE ALSO", "openapi-mcp(1)");
     rest.to_writer(&mut bytes)?;
@@ -118,14 +140,25 @@ fn page_of_command(command: &Command, program: &Command) -> io::Result<Vec<u8>> 
 
 /// The text behind a beginning, up to the end of its paragraph.
 fn paragraph_of(text: &str, beginning: &str) -> String {
-    let found = text.split("\n\n").find_map(|paragraph| paragraph.strip_prefix(beginning));
-    found.map(|rest| rest.trim_matches('\n').to_owned()).unwrap_or_default()
+    let found = text
+        .split("\n\n")
+        .find_map(|paragraph| paragraph.strip_prefix(beginning));
+    found
+        .map(|rest| rest.trim_matches('\n').to_owned())
+        .unwrap_or_default()
 }
 
 /// The paragraphs that belong to no other section.
 fn notes_of(text: &str) -> String {
-    let is_note = |paragraph: &&str| !SECTIONS.iter().any(|(beginning, _)| paragraph.starts_with(beginning));
-    text.split("\n\n").filter(is_note).collect::<Vec<_>>().join("\n\n")
+    let is_note = |paragraph: &&str| {
+        !SECTIONS
+            .iter()
+            .any(|(beginning, _)| paragraph.starts_with(beginning))
+    };
+    text.split("\n\n")
+        .filter(is_note)
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }
 
 fn write_files(roff: &mut Roff) {
@@ -135,7 +168,10 @@ fn write_files(roff: &mut Roff) {
             "openapi-mcp.yaml",
             "the settings, under any name that --config gives; flags and variables are stronger",
         ),
-        ("tokens.json", "refresh tokens, under any name that --token-store gives"),
+        (
+            "tokens.json",
+            "refresh tokens, under any name that --token-store gives",
+        ),
     ] {
         roff.control("TP", []);
         roff.text([bold(name)]);
@@ -151,7 +187,9 @@ fn write_section(roff: &mut Roff, title: &str, text: &str) {
     roff.control("SH", [title]);
     for paragraph in text.split("\n\n") {
         roff.control("PP", []);
-        let lines = paragraph.lines().map(|line| [roman(line.trim()), line_break()]);
+        let lines = paragraph
+            .lines()
+            .map(|line| [roman(line.trim()), line_break()]);
         roff.text(lines.flatten().collect::<Vec<Inline>>());
     }
 }

@@ -4,7 +4,8 @@ pub(crate) mod demo;
 pub(crate) mod manual_page;
 pub(crate) mod shell;
 
-/// The pages of the book that are made from the command line: the settings, and the commands. `UPDATE=1` writes them.
+/// The pages of the book that are made from the command line: the settings, and the commands.
+/// `UPDATE=1` writes them.
 #[cfg(test)]
 mod tests {
     use clap::{Arg, Command, CommandFactory as _};
@@ -13,17 +14,30 @@ mod tests {
 
     /// The pages of settings: the file, the title, and the sections of `--help` that each has.
     const PAGES: [(&str, &str, &[&str]); 4] = [
-        ("settings-api", "Settings of the API", &["Document", "Upstream", "Credentials"]),
-        ("settings-tools", "Settings of the tools", &["Tools", "Calls", "Clients"]),
+        (
+            "settings-api",
+            "Settings of the API",
+            &["Document", "Upstream", "Credentials"],
+        ),
+        (
+            "settings-tools",
+            "Settings of the tools",
+            &["Tools", "Calls", "Clients"],
+        ),
         (
             "settings-server",
             "Settings of the server",
             &["HTTP", "Authentication", "Log", "Configuration file"],
         ),
-        ("settings-operations", "Settings of operations", &["Operations"]),
+        (
+            "settings-operations",
+            "Settings of operations",
+            &["Operations"],
+        ),
     ];
 
-    const GENERATED: &str = "This page is generated from the program: `UPDATE=1 cargo test --locked --lib` writes it.";
+    const GENERATED: &str =
+        "This page is generated from the program: `UPDATE=1 cargo test --locked --lib` writes it.";
 
     const EXIT_CODES: &str = "## Exit codes
 
@@ -48,7 +62,10 @@ mod tests {
     }
 
     fn is_switch(argument: &Arg) -> bool {
-        !argument.get_action().takes_values() || argument.get_value_names().is_some_and(|names| names == ["BOOL"])
+        !argument.get_action().takes_values()
+            || argument
+                .get_value_names()
+                .is_some_and(|names| names == ["BOOL"])
     }
 
     /// The value of an argument as `--help` shows it; empty for a switch.
@@ -61,7 +78,10 @@ mod tests {
     }
 
     fn meaning_of(argument: &Arg) -> String {
-        let text = argument.get_help().map(ToString::to_string).unwrap_or_default();
+        let text = argument
+            .get_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         text.trim_end_matches('.').replace('<', "&lt;")
     }
 
@@ -75,12 +95,18 @@ mod tests {
     /// A part for one setting.
     fn setting(argument: &Arg) -> Option<String> {
         let (flag, variable) = (argument.get_long()?, argument.get_env()?);
-        let mut part = format!("### `{}`\n\n", format!("--{flag} {}", value_of(argument)).trim());
+        let mut part = format!(
+            "### `{}`\n\n",
+            format!("--{flag} {}", value_of(argument)).trim()
+        );
         part.push_str(&format!("{}.\n\n", meaning_of(argument)));
         let choices = argument.get_possible_values();
         if !is_switch(argument) && !choices.is_empty() {
             for choice in choices {
-                let about = choice.get_help().map(ToString::to_string).unwrap_or_default();
+                let about = choice
+                    .get_help()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
                 part.push_str(&format!("- `{}`: {about}\n", choice.get_name()));
             }
             part.push('\n');
@@ -89,7 +115,10 @@ mod tests {
             "config" | "api" => String::new(),
             key => format!(", key `{key}`"),
         };
-        part.push_str(&format!("Variable `{}`{key}\n\n", variable.to_string_lossy()));
+        part.push_str(&format!(
+            "Variable `{}`{key}\n\n",
+            variable.to_string_lossy()
+        ));
         Some(part)
     }
 
@@ -101,7 +130,9 @@ mod tests {
         );
         for section in sections {
             page.push_str(&format!("## {section}\n\n"));
-            let of_section = serve.get_arguments().filter(|argument| section_of(argument) == Some(section));
+            let of_section = serve
+                .get_arguments()
+                .filter(|argument| section_of(argument) == Some(section));
             page.extend(of_section.filter_map(setting));
         }
         page.trim_end().to_owned() + "\n"
@@ -110,15 +141,23 @@ mod tests {
     /// A row for an option or a value that is no setting.
     fn option(argument: &Arg) -> String {
         let value = value_of(argument);
-        let name = argument.get_long().map_or(value.clone(), |flag| format!("--{flag} {value}"));
+        let name = argument
+            .get_long()
+            .map_or(value.clone(), |flag| format!("--{flag} {value}"));
         let mut text = meaning_of(argument);
         if !is_switch(argument) {
             let choices = argument.get_possible_values();
-            let choices: Vec<String> = choices.iter().map(|choice| format!("`{}`", choice.get_name())).collect();
+            let choices: Vec<String> = choices
+                .iter()
+                .map(|choice| format!("`{}`", choice.get_name()))
+                .collect();
             if !choices.is_empty() {
                 text.push_str(&format!(": {}", choices.join(", ")));
             }
-            let defaults = argument.get_default_values().iter().map(|value| value.to_string_lossy());
+            let defaults = argument
+                .get_default_values()
+                .iter()
+                .map(|value| value.to_string_lossy());
             for default in defaults {
                 text.push_str(&format!(" (default: `{default}`)"));
             }
@@ -128,22 +167,38 @@ mod tests {
 
     fn command(command: &mut Command) -> String {
         let usage = command.render_usage().to_string();
-        let takes_settings = command.get_arguments().any(|argument| argument.get_id() == "spec");
+        let takes_settings = command
+            .get_arguments()
+            .any(|argument| argument.get_id() == "spec");
         let mut part = format!(
             "## `openapi-mcp {}`\n\n`{}`{}\n\n",
             command.get_name(),
             usage.trim_start_matches("Usage: "),
-            if takes_settings { ", with [settings](settings.md)" } else { "" }
+            if takes_settings {
+                ", with [settings](settings.md)"
+            } else {
+                ""
+            }
         );
-        let is_own = |argument: &&Arg| argument.get_env().is_none() && !argument.is_hide_set() && argument.get_id() != "help";
+        let is_own = |argument: &&Arg| {
+            argument.get_env().is_none() && !argument.is_hide_set() && argument.get_id() != "help"
+        };
         let rows: String = command.get_arguments().filter(is_own).map(option).collect();
         if !rows.is_empty() {
             part.push_str(&format!("| option | meaning |\n|---|---|\n{rows}\n"));
         }
         // The pages of settings and credentials have what is said of variables.
-        let is_of_variables = |text: &&str| ["Credentials:", "Each setting"].iter().any(|beginning| text.starts_with(beginning));
+        let is_of_variables = |text: &&str| {
+            ["Credentials:", "Each setting"]
+                .iter()
+                .any(|beginning| text.starts_with(beginning))
+        };
         if let Some(text) = command.get_after_help().map(ToString::to_string) {
-            let paragraphs: Vec<&str> = text.trim().split("\n\n").filter(|text| !is_of_variables(text)).collect();
+            let paragraphs: Vec<&str> = text
+                .trim()
+                .split("\n\n")
+                .filter(|text| !is_of_variables(text))
+                .collect();
             part.push_str(&format!("```text\n{}\n```\n\n", paragraphs.join("\n\n")));
         }
         part
@@ -152,12 +207,19 @@ mod tests {
     fn commands_page() -> String {
         let mut cli = Cli::command();
         cli.build();
-        let mut page = format!("# Commands\n\n{GENERATED}\n\n| command | what it does |\n|---|---|\n");
+        let mut page =
+            format!("# Commands\n\n{GENERATED}\n\n| command | what it does |\n|---|---|\n");
         let mut parts = String::new();
-        for listed in cli.get_subcommands_mut().filter(|listed| !listed.is_hide_set()) {
+        for listed in cli
+            .get_subcommands_mut()
+            .filter(|listed| !listed.is_hide_set())
+        {
             let name = listed.get_name().to_owned();
             if name != "help" {
-                let about = listed.get_about().map(ToString::to_string).unwrap_or_default();
+                let about = listed
+                    .get_about()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
                 page.push_str(&format!("| [`{name}`](#openapi-mcp-{name}) | {about} |\n"));
                 parts.push_str(&command(listed));
             }
@@ -167,12 +229,23 @@ mod tests {
 
     #[test]
     fn the_pages_of_settings_are_as_fresh_as_the_schema() {
-        let sections: Vec<&str> = PAGES.iter().flat_map(|(_, _, sections)| sections.iter().copied()).collect();
+        let sections: Vec<&str> = PAGES
+            .iter()
+            .flat_map(|(_, _, sections)| sections.iter().copied())
+            .collect();
         let cli = Cli::command();
         let serve = cli.find_subcommand("serve").unwrap();
-        for argument in serve.get_arguments().filter(|argument| argument.get_env().is_some()) {
-            let is_on_a_page = section_of(argument).is_some_and(|section| sections.contains(&section));
-            assert!(is_on_a_page, "{}: its `help_heading` is the section of no page", argument.get_id());
+        for argument in serve
+            .get_arguments()
+            .filter(|argument| argument.get_env().is_some())
+        {
+            let is_on_a_page =
+                section_of(argument).is_some_and(|section| sections.contains(&section));
+            assert!(
+                is_on_a_page,
+                "{}: its `help_heading` is the section of no page",
+                argument.get_id()
+            );
         }
         for (name, title, sections) in PAGES {
             write_or_compare(name, &settings_page(title, sections));

@@ -23,10 +23,16 @@ Where shells look for the script:
 
 pub(crate) fn print_completions(command: &CompletionsCommand) -> Result<ExitCode, Failure> {
     let mut bytes = Vec::new();
-    clap_complete::generate(command.shell, &mut visible_command(), "openapi-mcp", &mut bytes);
+    clap_complete::generate(
+        command.shell,
+        &mut visible_command(),
+        "openapi-mcp",
+        &mut bytes,
+    );
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     if command.shell == Shell::Bash {
-        // clap_complete takes the hyphen in the name for the border of a subcommand in half of the script.
+        // clap_complete takes the hyphen in the name for the border of a subcommand in half of the
+        // script.
         text = text.replace("openapi__subcmd__mcp", "openapi__mcp");
     }
     output::print_result(&text)?;

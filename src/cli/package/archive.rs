@@ -1,4 +1,5 @@
-//! A zip archive whose bytes depend on nothing but its content: fixed times, fixed order, Unix modes on every system.
+//! A zip archive whose bytes depend on nothing but its content: fixed times, fixed order, Unix
+//! modes on every system.
 
 use std::io::{Cursor, Write as _};
 
@@ -25,8 +26,15 @@ pub(super) fn write_archive(files: &[ArchivedFile<'_>]) -> Result<Vec<u8>, Strin
             .compression_method(CompressionMethod::Deflated)
             .last_modified_time(DateTime::default())
             .unix_permissions(mode);
-        writer.start_file(file.name.as_str(), options).map_err(|error| failed(&error))?;
-        writer.write_all(file.bytes).map_err(|error| failed(&error))?;
+        writer
+            .start_file(file.name.as_str(), options)
+            .map_err(|error| failed(&error))?;
+        writer
+            .write_all(file.bytes)
+            .map_err(|error| failed(&error))?;
     }
-    writer.finish().map(Cursor::into_inner).map_err(|error| failed(&error))
+    writer
+        .finish()
+        .map(Cursor::into_inner)
+        .map_err(|error| failed(&error))
 }

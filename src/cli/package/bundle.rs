@@ -1,4 +1,5 @@
-//! `openapi-mcp bundle`: this program, a document and settings in one file that a host installs with a click.
+//! `openapi-mcp bundle`: this program, a document and settings in one file that a host installs
+//! with a click.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
@@ -31,7 +32,9 @@ use crate::text::{counted, hex, name_from_title};
 const START: &str = "#!/bin/sh\nfolder=$(CDPATH= cd -- \"$(dirname -- \"$0\")\" && pwd)\nchmod u+x \"$folder/openapi-mcp\" 2>/dev/null\nexec \"$folder/openapi-mcp\" serve --config \"$folder/openapi-mcp.json\"\n";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "The bundle holds one binary, the document with its overlays, and the settings; secrets are asked for by the host.")]
+#[command(
+    after_help = "The bundle holds one binary, the document with its overlays, and the settings; secrets are asked for by the host."
+)]
 pub(crate) struct BundleCommand {
     #[command(flatten)]
     settings: CommandSettings,
@@ -64,7 +67,8 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
     let document = api.document();
     if api.tools().is_empty() {
         return Err(Failure::setting(
-            "no tool is left, and a bundle without tools has no use; `openapi-mcp check` says why".into(),
+            "no tool is left, and a bundle without tools has no use; `openapi-mcp check` says why"
+                .into(),
         ));
     }
     let servers = server::declared_servers(document);
@@ -86,7 +90,8 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
         server_variables: &settings.config.server.variables,
         fetched_on: document.url.as_ref().map(|_| today()),
     });
-    let names = document_files::file_names(document, &settings.config.document.source).map_err(Failure::setting)?;
+    let names = document_files::file_names(document, &settings.config.document.source)
+        .map_err(Failure::setting)?;
     let root = names.first().map_or("api.json", String::as_str);
     let inner = inner_settings(&settings.given, root, settings.base_url(document, &servers));
     let bytes = write_bundle(&manifest, &inner, document, &names, &program)?;
@@ -118,10 +123,16 @@ impl BundleSettings {
     /// Reads and checks the settings.
     ///
     /// # Errors
-    /// There is not exactly one API, or something in the settings is wrong, secret, or of this machine.
+    /// There is not exactly one API, or something in the settings is wrong, secret, or of this
+    /// machine.
     fn read(command: &BundleCommand) -> Result<Self, Failure> {
         let file = &command.config;
-        let mut layered = LayeredSettings::read(&command.settings, &ServerSettings::default(), &file.choice, file.config.as_deref());
+        let mut layered = LayeredSettings::read(
+            &command.settings,
+            &ServerSettings::default(),
+            &file.choice,
+            file.config.as_deref(),
+        );
         layered.forget_server();
         let process = layered.process.clone();
         let only = layered.keep_one_without_name().map_err(|found| {
@@ -136,15 +147,22 @@ impl BundleSettings {
             api.header_env.clear();
             given
         });
-        let named_variables: Vec<String> = config::named_variables(&given.header_env).map(str::to_owned).collect();
+        let named_variables: Vec<String> = config::named_variables(&given.header_env)
+            .map(str::to_owned)
+            .collect();
         let mut problems = config::secret_headers(&given.header, &given.document.spec_header);
         problems.extend(unportable(&given));
-        problems.extend(variables::not_variable_names(named_variables.iter().map(String::as_str)));
+        problems.extend(variables::not_variable_names(
+            named_variables.iter().map(String::as_str),
+        ));
         if !problems.is_empty() {
             return Err(Failure::Settings(ConfigError(problems)));
         }
         Ok(Self {
-            given: CommandSettings { api: given, process },
+            given: CommandSettings {
+                api: given,
+                process,
+            },
             named_variables,
             config: load::resolve_one_api(layered, LogLevel::Error)?.1,
         })
@@ -156,9 +174,13 @@ impl BundleSettings {
         servers.first().filter(|_| !is_chosen)
     }
 
-    /// Returns the base URL if the document's server is relative to the document's address, because a document in a bundle has none.
+    /// Returns the base URL if the document's server is relative to the document's address, because
+    /// a document in a bundle has none.
     fn base_url(&self, document: &Document, servers: &[ServerTemplate]) -> Option<Url> {
-        let address = document.url.as_ref().filter(|_| self.config.base_url.is_none())?;
+        let address = document
+            .url
+            .as_ref()
+            .filter(|_| self.config.base_url.is_none())?;
         let is_relative = server::root_url(servers, None, &self.config.server).is_err();
         server::root_url(servers, Some(address), &self.config.server)
             .ok()
@@ -166,13 +188,16 @@ impl BundleSettings {
     }
 }
 
-/// Warns of operations that have no server. `asks` says that the host asks for the variables of a server.
+/// Warns of operations that have no server. `asks` says that the host asks for the variables of a
+/// server.
 fn warn_about_servers(config: &ApiConfig, api: &Api, asks: bool) -> Result<(), Failure> {
     match require_server(config, api) {
         Err(Failure::Server(ServerError::Variable { .. })) if asks => {}
         found => {
             if let Some(error) = found? {
-                output::print_remark(&format!("warning: not all operations can be called: {error}"));
+                output::print_remark(&format!(
+                    "warning: not all operations can be called: {error}"
+                ));
             }
         }
     }
@@ -204,8 +229,19 @@ fn unportable(settings: &ApiSettings) -> Vec<String> {
 }
 
 /// The settings inside a bundle: what concerns the document is done, and no flag names it again.
-fn inner_settings(settings: &CommandSettings, root: &str, base_url: Option<Url>) -> Map<String, Value> {
-    const DONE: [&str; 6] = ["spec", "spec_header", "spec_header_env", "overlay", "external_refs", "log_level"];
+fn inner_settings(
+    settings: &CommandSettings,
+    root: &str,
+    base_url: Option<Url>,
+) -> Map<String, Value> {
+    const DONE: [&str; 6] = [
+        "spec",
+        "spec_header",
+        "spec_header_env",
+        "overlay",
+        "external_refs",
+        "log_level",
+    ];
     let mut map = match serde_json::to_value(settings) {
         Ok(Value::Object(map)) => map,
         _ => Map::new(),
@@ -223,7 +259,8 @@ fn inner_settings(settings: &CommandSettings, root: &str, base_url: Option<Url>)
 /// The name that was given, which is part of a file's name, else one made of the title.
 fn bundle_name(given: Option<&str>, title: &str) -> Result<String, Failure> {
     let is_legal = |name: &str| {
-        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let is_allowed =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         (1..=60).contains(&name.len()) && name.bytes().all(is_allowed) && !name.starts_with('.')
     };
     match given {
@@ -246,32 +283,46 @@ fn bundle_version(given: Option<&str>, declared: Option<&str>) -> Result<String,
                 .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
     };
     match given {
-        Some(version) if !is_semantic(&version) => Err(Failure::setting("--bundle-version must be a semantic version, as in 1.2.3".into())),
+        Some(version) if !is_semantic(&version) => Err(Failure::setting(
+            "--bundle-version must be a semantic version, as in 1.2.3".into(),
+        )),
         Some(version) => Ok(version.to_owned()),
         None => Ok(declared.filter(is_semantic).unwrap_or("1.0.0").to_owned()),
     }
 }
 
-/// The date, or that of `SOURCE_DATE_EPOCH` (<https://reproducible-builds.org/specs/source-date-epoch/>), as in `28 Jul 2026`.
+/// The date, or that of `SOURCE_DATE_EPOCH`
+/// (<https://reproducible-builds.org/specs/source-date-epoch/>), as in `28 Jul 2026`.
 fn today() -> String {
-    let epoch = variables::read_variable("SOURCE_DATE_EPOCH").and_then(|seconds| seconds.parse::<u32>().ok());
-    let time = epoch.map_or_else(SystemTime::now, |seconds| UNIX_EPOCH + Duration::from_secs(seconds.into()));
+    let epoch = variables::read_variable("SOURCE_DATE_EPOCH")
+        .and_then(|seconds| seconds.parse::<u32>().ok());
+    let time = epoch.map_or_else(SystemTime::now, |seconds| {
+        UNIX_EPOCH + Duration::from_secs(seconds.into())
+    });
     // `Tue, 28 Jul 2026 12:34:56 GMT`
-    httpdate::fmt_http_date(time).get(5..16).unwrap_or_default().to_owned()
+    httpdate::fmt_http_date(time)
+        .get(5..16)
+        .unwrap_or_default()
+        .to_owned()
 }
 
-/// Writes a file that does not exist yet; with `replaces`, also over an existing one. A file with the same bytes stays.
+/// Writes a file that does not exist yet; with `replaces`, also over an existing one. A file with
+/// the same bytes stays.
 fn write_file(path: &Path, bytes: &[u8], replaces: bool) -> Result<(), Failure> {
     let failed = |error| Failure::Io(format!("`{}` cannot be written", path.display()), error);
     let is_same = || std::fs::read(path).is_ok_and(|there| there == bytes);
     match OpenOptions::new().write(true).create_new(true).open(path) {
         Ok(mut file) => file.write_all(bytes).map_err(failed),
         Err(error) if error.kind() == ErrorKind::AlreadyExists && is_same() => Ok(()),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && !replaces => Err(Failure::setting(format!(
-            "`{}` is already there and holds something else; --force replaces it, --output names another file",
-            path.display()
-        ))),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => std::fs::write(path, bytes).map_err(failed),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && !replaces => {
+            Err(Failure::setting(format!(
+                "`{}` is already there and holds something else; --force replaces it, --output names another file",
+                path.display()
+            )))
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            std::fs::write(path, bytes).map_err(failed)
+        }
         Err(error) => Err(failed(error)),
     }
 }
@@ -288,7 +339,11 @@ fn write_bundle(
     let settings = pretty(&Value::Object(settings.clone()));
     let mut files = vec![
         ("manifest.json".to_owned(), manifest.as_bytes(), false),
-        ("server/openapi-mcp.json".to_owned(), settings.as_bytes(), false),
+        (
+            "server/openapi-mcp.json".to_owned(),
+            settings.as_bytes(),
+            false,
+        ),
     ];
     for (name, file) in names.iter().zip(document.files()) {
         files.push((format!("document/{name}"), file.text().as_bytes(), false));
@@ -296,7 +351,11 @@ fn write_bundle(
     if program.platform != BundlePlatform::Win32 {
         files.push(("server/start.sh".to_owned(), START.as_bytes(), true));
     }
-    files.push((format!("server/{}", program.platform.binary()), &program.bytes, true));
+    files.push((
+        format!("server/{}", program.platform.binary()),
+        &program.bytes,
+        true,
+    ));
     let files: Vec<ArchivedFile<'_>> = files
         .into_iter()
         .map(|(name, bytes, is_executable)| ArchivedFile {

@@ -1,4 +1,5 @@
-//! The files of a document in a bundle: at their paths in the document's own folder, so that references still resolve.
+//! The files of a document in a bundle: at their paths in the document's own folder, so that
+//! references still resolve.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,11 +9,12 @@ use url::Url;
 use crate::spec::{Document, Source};
 use crate::text::one_line;
 
-/// The path of each file of the document in the folder of the documents, with `/` between its parts; the document itself is the
-/// first.
+/// The path of each file of the document in the folder of the documents, with `/` between its
+/// parts; the document itself is the first.
 ///
 /// # Errors
-/// A sentence about a file outside the document's folder, and about a reference that would lead elsewhere in a bundle.
+/// A sentence about a file outside the document's folder, and about a reference that would lead
+/// elsewhere in a bundle.
 pub(super) fn file_names(document: &Document, source: &Source) -> Result<Vec<String>, String> {
     let mut names = vec![String::new()];
     for file in document.files().iter().skip(1) {
@@ -33,7 +35,11 @@ pub(super) fn file_names(document: &Document, source: &Source) -> Result<Vec<Str
         *first = root;
     }
     for ((from, uri), target) in &document.links {
-        let name = |number: u32| usize::try_from(number).ok().and_then(|index| names.get(index));
+        let name = |number: u32| {
+            usize::try_from(number)
+                .ok()
+                .and_then(|index| names.get(index))
+        };
         let (Some(from), Ok(target)) = (name(*from), target) else {
             continue;
         };
@@ -80,18 +86,27 @@ fn below_url(document: &Url, file: &str) -> Option<String> {
 /// The parts of a path that leads nowhere but down.
 fn joined(path: &Path) -> Option<String> {
     let part = |component: Component<'_>| match component {
-        Component::Normal(part) => part.to_str().filter(|part| !part.contains(['\\', ':'])).map(str::to_owned),
+        Component::Normal(part) => part
+            .to_str()
+            .filter(|part| !part.contains(['\\', ':']))
+            .map(str::to_owned),
         _ => None,
     };
     let parts: Option<Vec<String>> = path.components().map(part).collect();
-    parts.filter(|parts| !parts.is_empty()).map(|parts| parts.join("/"))
+    parts
+        .filter(|parts| !parts.is_empty())
+        .map(|parts| parts.join("/"))
 }
 
 /// The file that a reference in the file `from` names.
 fn resolved(from: &str, uri: &str) -> Option<String> {
     let relative = percent_decode_str(uri).decode_utf8().ok()?;
     let mut path = PathBuf::new();
-    for component in Path::new(from).parent()?.join(relative.as_ref()).components() {
+    for component in Path::new(from)
+        .parent()?
+        .join(relative.as_ref())
+        .components()
+    {
         match component {
             Component::Normal(part) => path.push(part),
             Component::CurDir => {}

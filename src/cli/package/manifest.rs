@@ -41,7 +41,13 @@ fn config_key(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     lower
         .chars()
-        .map(|character| if character.is_ascii_alphanumeric() { character } else { '_' })
+        .map(|character| {
+            if character.is_ascii_alphanumeric() {
+                character
+            } else {
+                '_'
+            }
+        })
         .collect()
 }
 
@@ -79,18 +85,26 @@ pub(super) fn manifest(parts: &ManifestParts<'_>) -> Value {
     manifest
 }
 
-/// Writes the document's description of itself, and the day on which it was fetched if it comes from a URL.
+/// Writes the document's description of itself, and the day on which it was fetched if it comes
+/// from a URL.
 fn long_description(parts: &ManifestParts<'_>) -> Option<String> {
     let document = parts.api.document();
-    let said = document.description().map(|text| truncate(&clean(text), MAX_LONG_DESCRIPTION));
+    let said = document
+        .description()
+        .map(|text| truncate(&clean(text), MAX_LONG_DESCRIPTION));
     let copied = parts.fetched_on.as_ref().zip(document.url.as_ref());
-    let copied = copied.map(|(date, url)| format!("The document is a copy of {}, fetched on {date}.", redacted(url)));
+    let copied = copied.map(|(date, url)| {
+        format!(
+            "The document is a copy of {}, fetched on {date}.",
+            redacted(url)
+        )
+    });
     let all: Vec<String> = said.into_iter().chain(copied).collect();
     (!all.is_empty()).then(|| all.join("\n\n"))
 }
 
-/// Returns the command that the host starts. Hosts have unpacked binaries without their executable bit (modelcontextprotocol/mcpb#294); a
-/// script that the shell reads does not need it.
+/// Returns the command that the host starts. Hosts have unpacked binaries without their executable
+/// bit (modelcontextprotocol/mcpb#294); a script that the shell reads does not need it.
 fn start(platform: BundlePlatform, environment: &Map<String, Value>) -> Value {
     match platform {
         BundlePlatform::Win32 => json!({
@@ -125,15 +139,20 @@ impl UserFields {
         key
     }
 
-    /// Asks for the value of a variable. Two schemes can have one variable: then one field asks for both, and it is as secret and as
-    /// required as the stricter of them.
+    /// Asks for the value of a variable. Two schemes can have one variable: then one field asks for
+    /// both, and it is as secret and as required as the stricter of them.
     fn ask(&mut self, wanted: &str, variable: &str, field: Value) {
         let known = self.environment.get(variable).and_then(Value::as_str);
         let known = known.and_then(|text| text.strip_prefix("${user_config.")?.strip_suffix('}'));
-        let Some(earlier) = known.and_then(|key| self.asked.get_mut(key)).and_then(Value::as_object_mut) else {
+        let Some(earlier) = known
+            .and_then(|key| self.asked.get_mut(key))
+            .and_then(Value::as_object_mut)
+        else {
             let key = self.free_key(wanted);
-            self.environment
-                .insert(variable.to_owned(), format!("${{user_config.{key}}}").into());
+            self.environment.insert(
+                variable.to_owned(),
+                format!("${{user_config.{key}}}").into(),
+            );
             self.asked.insert(key, field);
             return;
         };
@@ -144,7 +163,10 @@ impl UserFields {
             earlier.insert("required".into(), true.into());
             earlier.remove("default");
         }
-        if let (Some(Value::String(title)), Some(more)) = (earlier.get_mut("title"), field.get("title").and_then(Value::as_str)) {
+        if let (Some(Value::String(title)), Some(more)) = (
+            earlier.get_mut("title"),
+            field.get("title").and_then(Value::as_str),
+        ) {
             title.push_str(&format!("; {more}"));
         }
     }
@@ -165,7 +187,8 @@ fn text_field(title: &str, description: &str, is_secret: bool, is_required: bool
     field
 }
 
-/// Returns the values that the user is asked for. No value is ever an argument, which a list of processes would show.
+/// Returns the values that the user is asked for. No value is ever an argument, which a list of
+/// processes would show.
 fn fields(parts: &ManifestParts<'_>) -> UserFields {
     let mut fields = UserFields::default();
     for (name, used) in parts.used {
@@ -194,7 +217,10 @@ fn fields(parts: &ManifestParts<'_>) -> UserFields {
     fields.ask("base_url", "OPENAPI_MCP_BASE_URL", base_url);
     let mut pairs = Vec::new();
     for (name, variable) in parts.server.iter().flat_map(|server| &server.variables) {
-        let default = parts.server_variables.get(name).or(variable.default.as_ref());
+        let default = parts
+            .server_variables
+            .get(name)
+            .or(variable.default.as_ref());
         let allowed = if variable.allowed.is_empty() {
             String::new()
         } else {
@@ -210,16 +236,22 @@ fn fields(parts: &ManifestParts<'_>) -> UserFields {
         pairs.push(format!("{name}=${{user_config.{key}}}"));
     }
     if !pairs.is_empty() {
-        fields.environment.insert("OPENAPI_MCP_SERVER_VAR".into(), pairs.join(",").into());
+        fields
+            .environment
+            .insert("OPENAPI_MCP_SERVER_VAR".into(), pairs.join(",").into());
     }
     fields
 }
 
-/// Name and description of each tool; the format has no title, so that the title begins the description.
+/// Name and description of each tool; the format has no title, so that the title begins the
+/// description.
 fn tools(api: &Api) -> Value {
     let tool = |offered: crate::api::OfferedTool<'_>| {
         let whole: Value = serde_json::from_str(offered.text).unwrap_or_default();
-        let description = whole.get("description").and_then(Value::as_str).unwrap_or_default();
+        let description = whole
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let title = offered.tool.title.as_deref().unwrap_or_default();
         let text = if description.starts_with(title) {
             description.to_owned()

@@ -21,10 +21,11 @@ use crate::mcp::endpoints::served_apis::ApiCounts;
 use crate::outbound::OutboundError;
 use crate::text;
 
-/// Returns true if a document that cannot be served at the start may be there later: it comes from a server, which may be down or still
-/// starting.
+/// Returns true if a document that cannot be served at the start may be there later: it comes from
+/// a server, which may be down or still starting.
 fn may_come(config: &ApiConfig, failure: &Failure) -> bool {
-    config.document.source.url().is_some() && matches!(failure, Failure::Read(_) | Failure::Document { .. })
+    config.document.source.url().is_some()
+        && matches!(failure, Failure::Read(_) | Failure::Document { .. })
 }
 
 /// Makes the slot of an API: the facts that are known before its document is read.
@@ -62,11 +63,21 @@ pub(crate) struct WatchedApis {
 
 impl LoadingApis {
     /// Begins to load all, each in a task of its own.
-    pub(crate) fn start(configs: Vec<Arc<ApiConfig>>, process: &ProcessConfig, server: &McpServer) -> Self {
+    pub(crate) fn start(
+        configs: Vec<Arc<ApiConfig>>,
+        process: &ProcessConfig,
+        server: &McpServer,
+    ) -> Self {
         let mut loads = JoinSet::new();
         for (index, config) in configs.iter().enumerate() {
-            let (span, config, server) = (load::span_of(config), Arc::clone(config), server.clone());
-            let load = async move { (index, served::load_into(&config, &server, index, None).await) };
+            let (span, config, server) =
+                (load::span_of(config), Arc::clone(config), server.clone());
+            let load = async move {
+                (
+                    index,
+                    served::load_into(&config, &server, index, None).await,
+                )
+            };
             loads.spawn(load.instrument(span));
         }
         Self {
@@ -79,8 +90,9 @@ impl LoadingApis {
         }
     }
 
-    /// Waits until each is served, or is known not to be, and watches them for changes from then on. What concerns one of
-    /// several APIs costs that one, unless the settings are wrong or all are required.
+    /// Waits until each is served, or is known not to be, and watches them for changes from then
+    /// on. What concerns one of several APIs costs that one, unless the settings are wrong or all
+    /// are required.
     ///
     /// # Errors
     /// The failure that ends the start.
@@ -88,34 +100,48 @@ impl LoadingApis {
         let mut watching = Vec::new();
         let (mut problems, mut is_complete) = (Vec::new(), true);
         while let Some(loaded) = self.loads.join_next().await {
-            let (index, outcome) =
-                loaded.map_err(|error| Failure::Io("a document cannot be loaded".into(), std::io::Error::other(error)))?;
-            let Some(config) = self.configs.get(index) else { continue };
+            let (index, outcome) = loaded.map_err(|error| {
+                Failure::Io(
+                    "a document cannot be loaded".into(),
+                    std::io::Error::other(error),
+                )
+            })?;
+            let Some(config) = self.configs.get(index) else {
+                continue;
+            };
             let standing = match (outcome, &config.options.name) {
                 (Ok(served), _) => Some(served),
-                (Err(failure), None) => match config.reload.filter(|_| may_come(config, &failure)) {
-                    Some(every) => {
-                        tracing::error!(
-                            "there are no tools yet: {}; --reload tries again every {} s",
-                            text::error_in_a_line(&failure),
-                            every.as_secs_f64()
-                        );
-                        self.server.apis().fail(index, failure.for_clients());
-                        is_complete = false;
-                        None
+                (Err(failure), None) => {
+                    match config.reload.filter(|_| may_come(config, &failure)) {
+                        Some(every) => {
+                            tracing::error!(
+                                "there are no tools yet: {}; --reload tries again every {} s",
+                                text::error_in_a_line(&failure),
+                                every.as_secs_f64()
+                            );
+                            self.server.apis().fail(index, failure.for_clients());
+                            is_complete = false;
+                            None
+                        }
+                        None => return Err(failure),
                     }
-                    None => return Err(failure),
-                },
+                }
                 (Err(Failure::Settings(ConfigError(own))), Some(name)) => {
                     problems.extend(ConfigError::under(name, own));
                     continue;
                 }
                 (Err(failure @ Failure::Outbound(OutboundError::Identity(_))), Some(name)) => {
-                    problems.extend(ConfigError::under(name, vec![text::error_in_a_line(&failure)]));
+                    problems.extend(ConfigError::under(
+                        name,
+                        vec![text::error_in_a_line(&failure)],
+                    ));
                     continue;
                 }
                 (Err(failure), Some(name)) => {
-                    tracing::error!("the API `{name}` is not served: {}", text::error_in_a_line(&failure));
+                    tracing::error!(
+                        "the API `{name}` is not served: {}",
+                        text::error_in_a_line(&failure)
+                    );
                     self.server.apis().fail(index, failure.for_clients());
                     is_complete = false;
                     None
@@ -141,15 +167,24 @@ impl LoadingApis {
         } else if all > 1 {
             tracing::info!("all {all} APIs are served");
         }
-        Ok(WatchedApis { _watching: watching })
+        Ok(WatchedApis {
+            _watching: watching,
+        })
     }
 
-    /// Returns a sentence for each pattern of `--confirm` and `auth_tokens` that matches no tool, if all APIs could be read.
+    /// Returns a sentence for each pattern of `--confirm` and `auth_tokens` that matches no tool,
+    /// if all APIs could be read.
     fn unmatched_patterns(&self, is_complete: bool) -> Vec<String> {
         let served = self.server.apis().served();
-        let is_idle = |pattern: &Pattern| !pattern.is_optional() && !served.iter().any(|api| api.has_match(pattern));
+        let is_idle = |pattern: &Pattern| {
+            !pattern.is_optional() && !served.iter().any(|api| api.has_match(pattern))
+        };
         // Patterns of `--confirm` were compared with the only document already.
-        let confirmed = self.confirm.patterns.iter().filter(|_| !self.server.apis().is_single());
+        let confirmed = self
+            .confirm
+            .patterns
+            .iter()
+            .filter(|_| !self.server.apis().is_single());
         let confirmed = confirmed.filter(|pattern| is_idle(pattern));
         let mut problems: Vec<String> = confirmed
             .map(|pattern| format!("--confirm `{pattern}` matches no tool of any API; write `?{pattern}` if it may match nothing"))

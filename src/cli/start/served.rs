@@ -14,9 +14,14 @@ use crate::mock::Running;
 use crate::spec::{Revision, Severity};
 use crate::text::{TYPICAL_BYTES_PER_TOKEN, counted, one_line};
 
-/// Reads the document and hands its tools to the server, as the API at that place; gives what they depend on. Warnings that were
-/// logged `before` are not logged again.
-pub(crate) async fn load_into(config: &ApiConfig, server: &McpServer, index: usize, before: Option<&Served>) -> Result<Served, Failure> {
+/// Reads the document and hands its tools to the server, as the API at that place; gives what they
+/// depend on. Warnings that were logged `before` are not logged again.
+pub(crate) async fn load_into(
+    config: &ApiConfig,
+    server: &McpServer,
+    index: usize,
+    before: Option<&Served>,
+) -> Result<Served, Failure> {
     if before.is_none() {
         load::warn_about_insecure_upstream(config);
     }
@@ -36,17 +41,25 @@ pub(crate) async fn load_into(config: &ApiConfig, server: &McpServer, index: usi
         }
     }
     let warnings = api.warnings().to_vec();
-    let mocks = mock.into_iter().map(|mock| (Arc::downgrade(&api), mock)).collect();
+    let mocks = mock
+        .into_iter()
+        .map(|mock| (Arc::downgrade(&api), mock))
+        .collect();
     server
         .serve_api(index, Arc::clone(&api))
         .map_err(|clashes| Failure::Settings(ConfigError(clashes)))?;
     announce(&api, config, lost, server.searches());
-    Ok(Served { mocks, seen, warnings })
+    Ok(Served {
+        mocks,
+        seen,
+        warnings,
+    })
 }
 
 /// Resources that an API depends on while it is served.
 pub(crate) struct Served {
-    /// Mocks that calls go to under `--mock`, including those of calls in flight that began with an earlier API.
+    /// Mocks that calls go to under `--mock`, including those of calls in flight that began with an
+    /// earlier API.
     pub(crate) mocks: Vec<(Weak<Api>, Running)>,
     /// Revisions of what was read for it.
     pub(crate) seen: Vec<Revision>,
@@ -56,7 +69,10 @@ pub(crate) struct Served {
 
 fn announce(api: &Api, config: &ApiConfig, lost: usize, searches: bool) {
     let tools = api.tools().len();
-    let read_only = api.iter().filter(|offered| offered.hints.is_read_only()).count();
+    let read_only = api
+        .iter()
+        .filter(|offered| offered.hints.is_read_only())
+        .count();
     let confirmed = api.iter().filter(|offered| offered.must_confirm).count();
     let confirmed = if confirmed == 0 {
         String::new()
@@ -73,18 +89,27 @@ fn announce(api: &Api, config: &ApiConfig, lost: usize, searches: bool) {
         one_line(api.document().title()),
         counted(tools, "tool")
     );
-    let words = summarize_words(
-        api.iter()
-            .map(|offered| (offered.hints, offered.enforcement, &offered.operation.method)),
-    );
+    let words = summarize_words(api.iter().map(|offered| {
+        (
+            offered.hints,
+            offered.enforcement,
+            &offered.operation.method,
+        )
+    }));
     if let Some(words) = words {
         tracing::info!("{words}");
     }
     if tools == 0 {
-        tracing::warn!("there is no tool to serve; check --tool-include, --tool-exclude, --read-only, --no-destructive and the document");
+        tracing::warn!(
+            "there is no tool to serve; check --tool-include, --tool-exclude, --read-only, --no-destructive and the document"
+        );
     }
     if searches {
-        let about = if api.is_finished_on_use() { "more than" } else { "about" };
+        let about = if api.is_finished_on_use() {
+            "more than"
+        } else {
+            "about"
+        };
         let (tokens, instead) = (
             cost::list_tokens(api),
             "clients list a few tools that search and call these, instead of a list of",
@@ -97,7 +122,9 @@ fn announce(api: &Api, config: &ApiConfig, lost: usize, searches: bool) {
                     bytes / TYPICAL_BYTES_PER_TOKEN
                 );
             }
-            ListMode::All | ListMode::Search | ListMode::Auto => tracing::info!("--tools search: {instead} {about} {tokens} tokens"),
+            ListMode::All | ListMode::Search | ListMode::Auto => {
+                tracing::info!("--tools search: {instead} {about} {tokens} tokens");
+            }
         }
         return;
     }

@@ -16,8 +16,8 @@ use crate::config::settings::FileRules;
 /// Keys of the settings of an API that are not flags, because no line could hold their values.
 pub(crate) const FILE_ONLY: [&str; 4] = ["access", "auth", "overrides", "tenants"];
 
-/// The settings of a mapping, and its rules. A key that `T` does not have is handed to `take_other`, and is unknown if that does not
-/// take it; `others` are the keys that it takes.
+/// The settings of a mapping, and its rules. A key that `T` does not have is handed to
+/// `take_other`, and is unknown if that does not take it; `others` are the keys that it takes.
 pub(crate) fn read_keys<T: Args + DeserializeOwned + Default>(
     members: Map<String, Value>,
     others: &[&str],
@@ -55,7 +55,12 @@ pub(crate) fn read_keys<T: Args + DeserializeOwned + Default>(
 }
 
 /// Takes one key if its value by itself is valid.
-fn admit_key<T: DeserializeOwned>(key: String, value: Value, map: &mut Map<String, Value>, problems: &mut FileProblems<'_>) {
+fn admit_key<T: DeserializeOwned>(
+    key: String,
+    value: Value,
+    map: &mut Map<String, Value>,
+    problems: &mut FileProblems<'_>,
+) {
     let admits = |value: &Value| {
         let alone = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
         serde_json::from_value::<T>(alone).map(|_| ())
@@ -71,11 +76,18 @@ fn admit_key<T: DeserializeOwned>(key: String, value: Value, map: &mut Map<Strin
     };
     // One wrong element is reported as such.
     let elements = value.as_array().into_iter().flatten().enumerate();
-    let wrong = elements.filter_map(|(index, element)| Some((index, element, admits(&vec![element.clone()].into()).err()?)));
+    let wrong = elements.filter_map(|(index, element)| {
+        Some((index, element, admits(&vec![element.clone()].into()).err()?))
+    });
     let before = problems.problems.len();
     if admits(&Vec::<Value>::new().into()).is_ok() {
         for (index, element, error) in wrong {
-            problems.push_wrong_value(&format!("{key}[{index}]"), element, &expected_by(&error), disclosure);
+            problems.push_wrong_value(
+                &format!("{key}[{index}]"),
+                element,
+                &expected_by(&error),
+                disclosure,
+            );
         }
     }
     if problems.problems.len() == before {

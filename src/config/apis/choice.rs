@@ -9,8 +9,8 @@ use crate::text;
 /// `--api`, of every command that reads settings.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ApiChoice {
-    /// One API of several, as NAME=SPEC; all its tools begin with NAME_. tools, check, call and bundle take NAME alone, which chooses
-    /// one of the configuration file (repeatable)
+    /// One API of several, as NAME=SPEC; all its tools begin with NAME_. tools, check, call and
+    /// bundle take NAME alone, which chooses one of the configuration file (repeatable)
     #[arg(
         long = "api",
         env = "OPENAPI_MCP_API",
@@ -24,7 +24,11 @@ pub(crate) struct ApiChoice {
 
 impl ApiChoice {
     /// Adds the APIs that are given with their documents, and gives the names that are chosen.
-    pub(crate) fn add_to(&self, apis: &mut Vec<NamedSettings>, problems: &mut Vec<String>) -> Vec<ApiName> {
+    pub(crate) fn add_to(
+        &self,
+        apis: &mut Vec<NamedSettings>,
+        problems: &mut Vec<String>,
+    ) -> Vec<ApiName> {
         let mut chosen = Vec::new();
         for text in self.api.iter().filter(|text| !text.trim().is_empty()) {
             let (name, spec) = match text.split_once('=') {
@@ -52,14 +56,21 @@ impl ApiChoice {
 }
 
 /// Keeps the chosen APIs; those that do not exist are problems.
-pub(crate) fn keep_chosen(apis: &mut Vec<NamedSettings>, chosen: &[ApiName], problems: &mut Vec<String>) {
+pub(crate) fn keep_chosen(
+    apis: &mut Vec<NamedSettings>,
+    chosen: &[ApiName],
+    problems: &mut Vec<String>,
+) {
     for name in chosen {
         let known = apis.iter().filter_map(|api| api.name.as_ref());
         if !known.clone().any(|known| known == name) {
             let known = known.map(ApiName::as_str);
             let hint = match text::nearest(name.as_str(), known.clone(), 0.75) {
                 Some(nearest) => format!("; did you mean `{nearest}`?"),
-                None if apis.is_empty() => "; write --api NAME=SPEC, or name it under `apis` in the configuration file".into(),
+                None if apis.is_empty() => {
+                    "; write --api NAME=SPEC, or name it under `apis` in the configuration file"
+                        .into()
+                }
                 None => format!("; there is {}", known.collect::<Vec<_>>().join(", ")),
             };
             problems.push(format!("--api: there is no API `{name}`{hint}"));

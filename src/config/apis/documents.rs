@@ -1,4 +1,5 @@
-//! Settings of the document of an API: its source, its overlays, and how they and the files that it refers to are read.
+//! Settings of the document of an API: its source, its overlays, and how they and the files that it
+//! refers to are read.
 
 use clap::Args;
 use http::header::HeaderMap;
@@ -22,12 +23,18 @@ const MAX_SPEC_BYTES: usize = 1 << 30;
 #[serde(default)]
 pub(crate) struct DocumentSettings {
     /// The OpenAPI document: a file, an http(s) URL, or - for standard input
-    #[arg(long, env = "OPENAPI_MCP_SPEC", hide_env_values = true, value_name = "FILE|URL|-")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_SPEC",
+        hide_env_values = true,
+        value_name = "FILE|URL|-"
+    )]
     #[arg(help_heading = "Document")]
     #[serde(skip_serializing_if = "ConfigSource::is_missing")]
     pub spec: Option<ConfigSource>,
 
-    /// A header for fetching the document from a URL (repeatable; for secrets, use --spec-header-env)
+    /// A header for fetching the document from a URL (repeatable; for secrets, use
+    /// --spec-header-env)
     #[arg(
         long,
         env = "OPENAPI_MCP_SPEC_HEADER",
@@ -40,7 +47,12 @@ pub(crate) struct DocumentSettings {
     pub spec_header: Vec<String>,
 
     /// A header for fetching the document, with its value in an environment variable (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_SPEC_HEADER_ENV", value_delimiter = ',', value_name = "NAME=VARIABLE")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_SPEC_HEADER_ENV",
+        value_delimiter = ',',
+        value_name = "NAME=VARIABLE"
+    )]
     #[arg(help_heading = "Document")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub spec_header_env: Vec<String>,
@@ -58,14 +70,24 @@ pub(crate) struct DocumentSettings {
     pub overlay: Vec<ConfigSource>,
 
     /// References into other files that are followed [default: local]
-    #[arg(long, env = "OPENAPI_MCP_EXTERNAL_REFS", value_name = "WHICH", value_enum)]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_EXTERNAL_REFS",
+        value_name = "WHICH",
+        value_enum
+    )]
     #[arg(help_heading = "Document")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_refs: Option<ExternalRefs>,
 
-    /// The maximum size of the document, in bytes after decompression; twice that for the other files that it refers to
-    /// together [default: 67108864]
-    #[arg(long, env = "OPENAPI_MCP_MAX_SPEC_BYTES", value_name = "BYTES", help_heading = "Document")]
+    /// The maximum size of the document, in bytes after decompression; twice that for the other
+    /// files that it refers to together [default: 67108864]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_MAX_SPEC_BYTES",
+        value_name = "BYTES",
+        help_heading = "Document"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_spec_bytes: Option<usize>,
 }
@@ -80,8 +102,8 @@ pub(crate) struct DocumentOptions {
     pub overlays: Vec<Source>,
     /// The references into other files that are followed.
     pub external_references: ExternalReferences,
-    /// The most bytes of the document, and of each overlay and each file that it refers to; of these files together, twice as
-    /// many.
+    /// The most bytes of the document, and of each overlay and each file that it refers to; of
+    /// these files together, twice as many.
     pub max_bytes: usize,
 }
 
@@ -91,7 +113,8 @@ impl DocumentOptions {
         SourceReader::new(client.clone(), self.headers.clone(), self.max_bytes)
     }
 
-    /// Returns true if a connection may be made to read it; one to its own URL, only if that `counts`.
+    /// Returns true if a connection may be made to read it; one to its own URL, only if that
+    /// `counts`.
     pub(crate) fn may_connect(&self, counts: impl Fn(&Url) -> bool) -> bool {
         self.external_references == ExternalReferences::Any
             || self.overlays.iter().any(|overlay| overlay.url().is_some())
@@ -99,8 +122,8 @@ impl DocumentOptions {
     }
 }
 
-/// Resolves the settings of the document; what is wrong with them is pushed to `problems`, and what is most likely not meant to `warnings`.
-/// `None` if there is no document.
+/// Resolves the settings of the document; what is wrong with them is pushed to `problems`, and what
+/// is most likely not meant to `warnings`. `None` if there is no document.
 pub(crate) fn resolve_document(
     settings: &DocumentSettings,
     name: Option<&ApiName>,
@@ -108,38 +131,68 @@ pub(crate) fn resolve_document(
     problems: &mut Vec<String>,
 ) -> Option<DocumentOptions> {
     let source = resolve_source(settings.spec.as_ref(), name, problems);
-    let overlays = settings.overlay.iter().filter(|overlay| !overlay.is_empty());
-    let mut parse = |overlay: &ConfigSource| overlay.parse().map_err(|error| problems.push(format!("--overlay: {error}"))).ok();
+    let overlays = settings
+        .overlay
+        .iter()
+        .filter(|overlay| !overlay.is_empty());
+    let mut parse = |overlay: &ConfigSource| {
+        overlay
+            .parse()
+            .map_err(|error| problems.push(format!("--overlay: {error}")))
+            .ok()
+    };
     let overlays = overlays.filter_map(&mut parse).collect();
     let flags = ["--spec-header", "--spec-header-env"];
-    let headers = read_headers(flags, &settings.spec_header, &settings.spec_header_env, problems);
+    let headers = read_headers(
+        flags,
+        &settings.spec_header,
+        &settings.spec_header_env,
+        problems,
+    );
     warnings.extend(warn_about_missing_scheme(flags, &headers));
     let max_bytes = settings.max_spec_bytes.unwrap_or(DEFAULT_MAX_SPEC_BYTES);
     if !(1..=MAX_SPEC_BYTES).contains(&max_bytes) {
-        problems.push(format!("--max-spec-bytes must be between 1 and {MAX_SPEC_BYTES}"));
+        problems.push(format!(
+            "--max-spec-bytes must be between 1 and {MAX_SPEC_BYTES}"
+        ));
     }
     Some(DocumentOptions {
         source: source?,
         headers,
         overlays,
-        external_references: settings.external_refs.map(ExternalReferences::from).unwrap_or_default(),
+        external_references: settings
+            .external_refs
+            .map(ExternalReferences::from)
+            .unwrap_or_default(),
         max_bytes,
     })
 }
 
-fn resolve_source(spec: Option<&ConfigSource>, name: Option<&ApiName>, problems: &mut Vec<String>) -> Option<Source> {
+fn resolve_source(
+    spec: Option<&ConfigSource>,
+    name: Option<&ApiName>,
+    problems: &mut Vec<String>,
+) -> Option<Source> {
     let Some(spec) = spec.filter(|spec| !spec.is_empty()) else {
         if name.is_some() {
             problems.push("no document is given; add `spec`, with a file or a URL".into());
-        } else if !problems.iter().any(|problem| problem.starts_with("the configuration file ")) {
+        } else if !problems
+            .iter()
+            .any(|problem| problem.starts_with("the configuration file "))
+        {
             // Otherwise, what of the file could not be read may be what names the document.
             problems.push("no document is given; add --spec FILE, --spec URL, or --spec - (standard input, if no client needs it)".into());
         }
         return None;
     };
-    let source = spec.parse().map_err(|error| problems.push(format!("--spec: {error}"))).ok()?;
+    let source = spec
+        .parse()
+        .map_err(|error| problems.push(format!("--spec: {error}")))
+        .ok()?;
     if name.is_some() && source == Source::Stdin {
-        problems.push("`spec` is `-`, and standard input cannot be the document of one API of several".into());
+        problems.push(
+            "`spec` is `-`, and standard input cannot be the document of one API of several".into(),
+        );
         return None;
     }
     Some(source)

@@ -14,7 +14,12 @@ pub(crate) fn read_apis(value: &Value, problems: &mut FileProblems<'_>) -> Vec<N
     let mut found = Vec::new();
     let keys_of_process = [keys::<ProcessSettings>(), keys::<ServerSettings>()].concat();
     let Value::Object(members) = value else {
-        problems.push_wrong_value("apis", value, "a mapping of names to settings", Disclosure::Hidden);
+        problems.push_wrong_value(
+            "apis",
+            value,
+            "a mapping of names to settings",
+            Disclosure::Hidden,
+        );
         return found;
     };
     if members.is_empty() {
@@ -29,7 +34,12 @@ pub(crate) fn read_apis(value: &Value, problems: &mut FileProblems<'_>) -> Vec<N
             }
         };
         let Value::Object(settings) = settings else {
-            problems.push_wrong_value(&format!("apis.{name}"), settings, "a mapping of settings", Disclosure::Hidden);
+            problems.push_wrong_value(
+                &format!("apis.{name}"),
+                settings,
+                "a mapping of settings",
+                Disclosure::Hidden,
+            );
             continue;
         };
         let section = format!("apis.{name}");
@@ -39,7 +49,8 @@ pub(crate) fn read_apis(value: &Value, problems: &mut FileProblems<'_>) -> Vec<N
             problems: problems.problems,
         };
         let is_of_process = |key: &str, _: &Value, problems: &mut FileProblems<'_>| {
-            let is_known = keys_of_process.iter().any(|known| known == key) || key == FILE_ONLY_OF_PROCESS;
+            let is_known =
+                keys_of_process.iter().any(|known| known == key) || key == FILE_ONLY_OF_PROCESS;
             if is_known {
                 problems.push(format!(
                     "`{key}` concerns the whole process, and not one API; put it at the top of the file"
@@ -47,7 +58,8 @@ pub(crate) fn read_apis(value: &Value, problems: &mut FileProblems<'_>) -> Vec<N
             }
             is_known
         };
-        let (mut one, rules) = read_keys::<NamedSettings>(settings.clone(), &[], &mut own, is_of_process);
+        let (mut one, rules) =
+            read_keys::<NamedSettings>(settings.clone(), &[], &mut own, is_of_process);
         one.api.rules = rules;
         let place = format!("the configuration file `{}`", problems.file);
         add_api(&mut found, name, one, &place, problems.problems);

@@ -4,9 +4,13 @@ use crate::config::forward::ForwardSettings;
 use crate::config::layer::given_flags;
 use crate::config::settings::{ApiSettings, CommonSettings};
 
-/// Reports each flag (or variable) of one API that cannot be used with several: ignored it would be a surprise, and used for
-/// all it would send what is meant for one to the others.
-pub(crate) fn refuse_settings_of_one_api(api: &ApiSettings, forward: &ForwardSettings, problems: &mut Vec<String>) {
+/// Reports each flag (or variable) of one API that cannot be used with several: ignored it would be
+/// a surprise, and used for all it would send what is meant for one to the others.
+pub(crate) fn refuse_settings_of_one_api(
+    api: &ApiSettings,
+    forward: &ForwardSettings,
+    problems: &mut Vec<String>,
+) {
     let own = ApiSettings {
         common: CommonSettings::default(),
         ..api.clone()

@@ -1,5 +1,6 @@
-//! Several APIs in one server: the settings under each name of `apis`, those of one API and those of the whole process. There is no
-//! inheritance: a setting of one API in any other place is an error.
+//! Several APIs in one server: the settings under each name of `apis`, those of one API and those
+//! of the whole process. There is no inheritance: a setting of one API in any other place is an
+//! error.
 
 pub(crate) mod admission;
 pub(crate) mod choice;

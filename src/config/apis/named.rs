@@ -42,7 +42,13 @@ impl NamedSettings {
 }
 
 /// Adds an API, unless another one has its name; two names that differ in `-` and `_` only are one.
-pub(crate) fn add_api(apis: &mut Vec<NamedSettings>, name: ApiName, settings: NamedSettings, place: &str, problems: &mut Vec<String>) {
+pub(crate) fn add_api(
+    apis: &mut Vec<NamedSettings>,
+    name: ApiName,
+    settings: NamedSettings,
+    place: &str,
+    problems: &mut Vec<String>,
+) {
     match apis.iter().filter_map(|api| api.name.as_ref()).find(|known| known.is_like(&name)) {
         None => apis.push(NamedSettings {
             name: Some(name),

@@ -1,4 +1,5 @@
-//! The key `apis` in the published schema, which says of each key whether it belongs under an API or to the whole process.
+//! The key `apis` in the published schema, which says of each key whether it belongs under an API
+//! or to the whole process.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,10 @@ use crate::config::settings::CommonSettings;
 
 /// The key and the definition of one API.
 pub(crate) fn apis() -> Value {
-    let own: BTreeSet<String> = keys::<NamedSettings>().into_iter().chain(FILE_ONLY.map(str::to_owned)).collect();
+    let own: BTreeSet<String> = keys::<NamedSettings>()
+        .into_iter()
+        .chain(FILE_ONLY.map(str::to_owned))
+        .collect();
     // Each means the same as at the top of a file for one API.
     let properties: Map<String, Value> = own
         .into_iter()
@@ -41,7 +45,10 @@ pub(crate) fn apis() -> Value {
 
 /// Returns the schema of the keys that must not be beside `apis`, because they apply to one API.
 pub(crate) fn beside_apis(schema: &Value) -> Value {
-    let of_one = schema["$defs"]["Api"]["properties"].as_object().unwrap().keys();
+    let of_one = schema["$defs"]["Api"]["properties"]
+        .as_object()
+        .unwrap()
+        .keys();
     let (common, scopes) = (keys::<CommonSettings>(), keys::<ScopeSettings>());
     let refused = of_one.filter(|key| !common.contains(key) && !scopes.contains(key));
     let refused: Map<String, Value> = refused.map(|key| (key.clone(), false.into())).collect();

@@ -1,5 +1,5 @@
-//! The static secrets of all APIs together, which are taken out of the replies, errors and logs of each: an API that keeps logs
-//! may echo what another one's requests carried.
+//! The static secrets of all APIs together, which are taken out of the replies, errors and logs of
+//! each: an API that keeps logs may echo what another one's requests carried.
 
 use secrecy::{ExposeSecret as _, SecretString};
 
@@ -8,8 +8,8 @@ use crate::proxy::Credentials;
 use crate::proxy::auth::values::basic_forms;
 use crate::proxy::redact::words_of_secret_header;
 
-/// The shortest secret of another API that is looked for, in bytes. Shorter ones would be found in data that has nothing to do
-/// with them.
+/// The shortest secret of another API that is looked for, in bytes. Shorter ones would be found in
+/// data that has nothing to do with them.
 const MIN_FOREIGN_SECRET_BYTES: usize = 12;
 
 /// Gives each of several APIs the secrets of all, those of their tenants included.
@@ -32,17 +32,32 @@ pub(crate) fn share_secrets(apis: &mut [ApiConfig]) {
 
 /// Returns the secrets of the operator's settings of one API, in each form in which they are sent.
 fn static_secrets(api: &ApiConfig) -> Vec<Vec<u8>> {
-    let tenants = api.options.tenants.iter().flat_map(|tenants| tenants.entries.values());
-    let all = api.options.credentials.iter().chain(tenants.map(|tenant| &tenant.credentials));
+    let tenants = api
+        .options
+        .tenants
+        .iter()
+        .flat_map(|tenants| tenants.entries.values());
+    let all = api
+        .options
+        .credentials
+        .iter()
+        .chain(tenants.map(|tenant| &tenant.credentials));
     let given = all.flat_map(Credentials::exposed);
     let headers = api.options.headers.iter().chain(&api.document.headers);
     let of_headers = headers
         .filter(|(_, value)| value.is_sensitive())
         .flat_map(|(name, value)| words_of_secret_header(name, value));
-    let proxy = api.outbound.proxy.iter().filter_map(|proxy| proxy.credential.as_ref());
+    let proxy = api
+        .outbound
+        .proxy
+        .iter()
+        .filter_map(|proxy| proxy.credential.as_ref());
     let of_proxy = proxy.flat_map(|pair| {
         let pair = pair.expose_secret();
-        let encoded = basic_forms(pair).into_iter().flatten().map(String::into_bytes);
+        let encoded = basic_forms(pair)
+            .into_iter()
+            .flatten()
+            .map(String::into_bytes);
         std::iter::once(pair.as_bytes().to_vec()).chain(encoded)
     });
     given.chain(of_headers).chain(of_proxy).collect()

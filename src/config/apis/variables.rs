@@ -1,7 +1,7 @@
 //! The variables `OPENAPI_MCP_AUTH_<API>_<SCHEME>`: to which API each belongs.
 //!
-//! This is decided by the names of the APIs alone. Were the schemes of the documents asked as well, the author of one document
-//! could claim the credential of another API by the name of a scheme.
+//! This is decided by the names of the APIs alone. Were the schemes of the documents asked as well,
+//! the author of one document could claim the credential of another API by the name of a scheme.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,12 @@ use crate::proxy::auth::values::{PREFIX, RESERVED_SUFFIXES};
 /// The values of one API, by what follows its name.
 pub(crate) type VariablesOfApi = BTreeMap<String, SecretString>;
 
-/// The values of the variables `OPENAPI_MCP_AUTH_…` of each API. One that could belong to two APIs, or belongs to none, is a
-/// problem.
-pub(crate) fn credential_variables_by_api(names: &[ApiName], problems: &mut Vec<String>) -> BTreeMap<ApiName, VariablesOfApi> {
+/// The values of the variables `OPENAPI_MCP_AUTH_…` of each API. One that could belong to two APIs,
+/// or belongs to none, is a problem.
+pub(crate) fn credential_variables_by_api(
+    names: &[ApiName],
+    problems: &mut Vec<String>,
+) -> BTreeMap<ApiName, VariablesOfApi> {
     let mut by_api: BTreeMap<ApiName, VariablesOfApi> = BTreeMap::new();
     for (name, value) in std::env::vars_os() {
         let Some(suffix) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else {
@@ -30,7 +33,10 @@ pub(crate) fn credential_variables_by_api(names: &[ApiName], problems: &mut Vec<
             Ok(None) => {}
             Ok(Some((api, rest))) => match read_credential_variable(rest, value) {
                 Ok(value) => {
-                    by_api.entry(api.clone()).or_default().insert(rest.to_owned(), value);
+                    by_api
+                        .entry(api.clone())
+                        .or_default()
+                        .insert(rest.to_owned(), value);
                 }
                 Err(why) => problems.push(format!("the variable {PREFIX}{suffix} {why}")),
             },
@@ -40,15 +46,23 @@ pub(crate) fn credential_variables_by_api(names: &[ApiName], problems: &mut Vec<
     by_api
 }
 
-/// The API that a variable belongs to, with what follows its name; `None` for a setting of the server.
-fn owner<'n, 's>(suffix: &'s str, names: &'n [ApiName]) -> Result<Option<(&'n ApiName, &'s str)>, String> {
+/// The API that a variable belongs to, with what follows its name; `None` for a setting of the
+/// server.
+fn owner<'n, 's>(
+    suffix: &'s str,
+    names: &'n [ApiName],
+) -> Result<Option<(&'n ApiName, &'s str)>, String> {
     let rest_of = |name: &'n ApiName| {
-        let rest = suffix.strip_prefix(name.in_variables().as_str())?.strip_prefix('_')?;
+        let rest = suffix
+            .strip_prefix(name.in_variables().as_str())?
+            .strip_prefix('_')?;
         (!rest.is_empty()).then_some((name, rest))
     };
     let owners: Vec<(&ApiName, &str)> = names.iter().filter_map(rest_of).collect();
     let readings = || {
-        let reading = |(name, rest): &(&ApiName, &str)| format!("`{}` of the API `{name}`", rest.to_ascii_lowercase());
+        let reading = |(name, rest): &(&ApiName, &str)| {
+            format!("`{}` of the API `{name}`", rest.to_ascii_lowercase())
+        };
         owners.iter().map(reading).collect::<Vec<_>>().join(" or ")
     };
     let way_out = "unset it, and name the credential with `auth` under the API in `apis`";
@@ -80,17 +94,25 @@ mod tests {
     #[test]
     fn a_variable_that_could_belong_to_two_apis_belongs_to_neither() {
         let names = ["a", "a_b", "pets", "token"].map(|name| ApiName::parse(name).unwrap());
-        let owner = |suffix: &str| owner(suffix, &names).map(|owner| owner.map(|(name, rest)| format!("{name}:{rest}")));
+        let owner = |suffix: &str| {
+            owner(suffix, &names).map(|owner| owner.map(|(name, rest)| format!("{name}:{rest}")))
+        };
         assert_eq!(owner("PETS_API_KEY"), Ok(Some("pets:API_KEY".into())));
         assert_eq!(owner("A_C"), Ok(Some("a:C".into())));
         for (suffix, words) in [
             ("A_B_C", ["`b_c` of the API `a`", "`c` of the API `a_b`"]),
-            ("TOKEN_ENV", ["a setting of the server", "`env` of the API `token`"]),
+            (
+                "TOKEN_ENV",
+                ["a setting of the server", "`env` of the API `token`"],
+            ),
             ("API_KEY", ["belongs to none", "(a, a_b, pets, token)"]),
             ("PETS", ["belongs to none", "OPENAPI_MCP_AUTH_PETS "]),
         ] {
             let problem = owner(suffix).unwrap_err();
-            assert!(words.iter().all(|words| problem.contains(words)), "{problem}");
+            assert!(
+                words.iter().all(|words| problem.contains(words)),
+                "{problem}"
+            );
         }
         assert_eq!(super::owner("TOKEN_FILE", &names[..3]), Ok(None));
     }

@@ -20,11 +20,20 @@ use crate::proxy::auth::values::OauthClientOptions;
 use crate::shared_state::keys::StateKeys;
 
 /// Resolves the OAuth client of the scheme at `key` in the file; faults are pushed to `problems`.
-pub(super) fn oauth_client(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) -> Option<OauthClientOptions> {
+pub(super) fn oauth_client(
+    key: &str,
+    settings: &SchemeSettings,
+    problems: &mut Vec<String>,
+) -> Option<OauthClientOptions> {
     let client = OauthClientOptions {
         signer: signer(key, settings, problems),
         exchange: exchange(key, settings, problems),
-        authorization_url: login_url(key, "authorization_url", settings.authorization_url.as_deref(), problems),
+        authorization_url: login_url(
+            key,
+            "authorization_url",
+            settings.authorization_url.as_deref(),
+            problems,
+        ),
         device_authorization_url: login_url(
             key,
             "device_authorization_url",
@@ -40,26 +49,48 @@ pub(super) fn oauth_client(key: &str, settings: &SchemeSettings, problems: &mut 
     (client.signer.is_some() || client.exchange.is_some() || client.logs_in()).then_some(client)
 }
 
-/// The storage of logins: the one that is named, else over stdio the one of the system's user. Over HTTP, everybody would act as the person
-/// who has signed in, so a store counts only if it is named.
-pub(crate) fn login_store(named: Option<&TokenStore>, transport: &Transport, keys: Option<&StateKeys>) -> Option<TokenStore> {
+/// The storage of logins: the one that is named, else over stdio the one of the system's user. Over
+/// HTTP, everybody would act as the person who has signed in, so a store counts only if it is
+/// named.
+pub(crate) fn login_store(
+    named: Option<&TokenStore>,
+    transport: &Transport,
+    keys: Option<&StateKeys>,
+) -> Option<TokenStore> {
     match (named, transport) {
         (Some(store), _) => Some(store.clone()),
         (None, Transport::Stdio) => {
             let folders = choose_native_strategy().ok()?;
-            // On Windows, data moves to other machines, where a refresh token must not be used as well.
-            let local = || if cfg!(windows) { folders.cache_dir() } else { folders.data_dir() };
+            // On Windows, data moves to other machines, where a refresh token must not be used as
+            // well.
+            let local = || {
+                if cfg!(windows) {
+                    folders.cache_dir()
+                } else {
+                    folders.data_dir()
+                }
+            };
             let folder = folders.state_dir().unwrap_or_else(local);
-            Some(TokenStore::at(folder.join("openapi-mcp").join("tokens.json"), keys.cloned()))
+            Some(TokenStore::at(
+                folder.join("openapi-mcp").join("tokens.json"),
+                keys.cloned(),
+            ))
         }
         (None, Transport::Http { .. }) => None,
     }
 }
 
 /// The address of an endpoint for logins. A query stays a part of it (RFC 6749 section 3.1).
-fn login_url(key: &str, member: &str, text: Option<&str>, problems: &mut Vec<String>) -> Option<Url> {
+fn login_url(
+    key: &str,
+    member: &str,
+    text: Option<&str>,
+    problems: &mut Vec<String>,
+) -> Option<Url> {
     let url = Url::parse(text?).ok();
-    let is_plain = |url: &Url| url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
+    let is_plain = |url: &Url| {
+        url.username().is_empty() && url.password().is_none() && url.fragment().is_none()
+    };
     let url = url.filter(|url| is_encrypted_or_local(url) && is_plain(url));
     if url.is_none() {
         problems.push(format!(
@@ -69,7 +100,11 @@ fn login_url(key: &str, member: &str, text: Option<&str>, problems: &mut Vec<Str
     url
 }
 
-fn signer(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) -> Option<Arc<ClientSigner>> {
+fn signer(
+    key: &str,
+    settings: &SchemeSettings,
+    problems: &mut Vec<String>,
+) -> Option<Arc<ClientSigner>> {
     let Some(reference) = &settings.client_key else {
         let of_key = [
             ("client_key_id", settings.client_key_id.is_some()),
@@ -81,11 +116,21 @@ fn signer(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) -> O
         return None;
     };
     if settings.client_secret.is_some() {
-        problems.push(format!("`{key}` has both `client_secret` and `client_key`; one is enough"));
+        problems.push(format!(
+            "`{key}` has both `client_secret` and `client_key`; one is enough"
+        ));
     }
-    let certificate = settings.client_certificate.as_ref().map(std::fs::read_to_string).transpose();
+    let certificate = settings
+        .client_certificate
+        .as_ref()
+        .map(std::fs::read_to_string)
+        .transpose();
     let certificate = certificate
-        .map_err(|error| problems.push(format!("`{key}.client_certificate`: the file cannot be read: {error}")))
+        .map_err(|error| {
+            problems.push(format!(
+                "`{key}.client_certificate`: the file cannot be read: {error}"
+            ));
+        })
         .ok()?;
     let options = ClientKeyOptions {
         key_id: settings.client_key_id.as_deref(),
@@ -109,7 +154,8 @@ fn signer(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) -> O
 #[cfg(unix)]
 fn is_open_to_others(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
-    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o004 != 0)
+    std::fs::metadata(path)
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o004 != 0)
 }
 
 #[cfg(not(unix))]
@@ -117,7 +163,11 @@ fn is_open_to_others(_path: &Path) -> bool {
     false
 }
 
-fn exchange(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) -> Option<ExchangeOptions> {
+fn exchange(
+    key: &str,
+    settings: &SchemeSettings,
+    problems: &mut Vec<String>,
+) -> Option<ExchangeOptions> {
     let Some(grant) = settings.grant else {
         let of_grant = [
             ("resource", !settings.resource.is_empty()),
@@ -127,12 +177,18 @@ fn exchange(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) ->
         ];
         let given = of_grant.iter().filter(|(_, is_given)| *is_given);
         given.for_each(|(name, _)| {
-            let what = if *name == "audience" { " is a list, which" } else { "" };
+            let what = if *name == "audience" {
+                " is a list, which"
+            } else {
+                ""
+            };
             problems.push(format!("`{key}.{name}`{what} needs `{key}.grant`"));
         });
         return None;
     };
-    if grant == GrantKind::OnBehalfOf && !(settings.audience.is_empty() && settings.resource.is_empty()) {
+    if grant == GrantKind::OnBehalfOf
+        && !(settings.audience.is_empty() && settings.resource.is_empty())
+    {
         problems.push(format!(
             "`{key}`: the grant on-behalf-of takes neither `audience` nor `resource`; its `scopes` name the API"
         ));
@@ -155,9 +211,13 @@ fn token_type(text: &str) -> String {
     }
 }
 
-/// Checks a server whose API is called as the user, because of the grant of a `scheme`: it needs tokens of users, and no other credential
-/// in their place.
-pub(crate) fn check_grants(scheme: Option<&str>, forward: &Forwarding, transport: &Transport) -> Vec<String> {
+/// Checks a server whose API is called as the user, because of the grant of a `scheme`: it needs
+/// tokens of users, and no other credential in their place.
+pub(crate) fn check_grants(
+    scheme: Option<&str>,
+    forward: &Forwarding,
+    transport: &Transport,
+) -> Vec<String> {
     let Some(name) = scheme else {
         return Vec::new();
     };

@@ -27,15 +27,24 @@ pub(crate) fn read_secret(reference: &Reference) -> Result<SecretString, String>
     }
 }
 
-/// Parses the text of a file with secrets by `parse`; its errors are the end of a sentence about the file.
-pub(crate) fn parse_file<T>(path: &Path, parse: impl FnOnce(&str) -> Result<T, &'static str>) -> Result<T, String> {
+/// Parses the text of a file with secrets by `parse`; its errors are the end of a sentence about
+/// the file.
+pub(crate) fn parse_file<T>(
+    path: &Path,
+    parse: impl FnOnce(&str) -> Result<T, &'static str>,
+) -> Result<T, String> {
     let shown = path.display();
-    let text = text_file(path).map_err(|error| format!("the file `{shown}` cannot be read: {error}"))?;
+    let text =
+        text_file(path).map_err(|error| format!("the file `{shown}` cannot be read: {error}"))?;
     parse(&text).map_err(|why| format!("the file `{shown}` {why}"))
 }
 
-/// Parses the value of a variable by `parse`; its errors are the end of a sentence about the variable.
-pub(crate) fn parse_variable<T>(name: &str, parse: impl FnOnce(&str) -> Result<T, &'static str>) -> Result<T, String> {
+/// Parses the value of a variable by `parse`; its errors are the end of a sentence about the
+/// variable.
+pub(crate) fn parse_variable<T>(
+    name: &str,
+    parse: impl FnOnce(&str) -> Result<T, &'static str>,
+) -> Result<T, String> {
     let value = read_variable(name).ok_or_else(|| describe_unset(name))?;
     parse(&value).map_err(|why| format!("the variable `{name}` {why}"))
 }
@@ -44,9 +53,13 @@ pub(crate) fn parse_variable<T>(name: &str, parse: impl FnOnce(&str) -> Result<T
 pub(crate) fn describe_unset(name: &str) -> String {
     match std::env::var(name) {
         Ok(value) if is_placeholder(&value) => {
-            format!("the variable `{name}` holds a placeholder that the client did not fill, and counts as not set")
+            format!(
+                "the variable `{name}` holds a placeholder that the client did not fill, and counts as not set"
+            )
         }
-        Ok(value) if value.is_empty() => format!("the variable `{name}` is empty, and counts as not set"),
+        Ok(value) if value.is_empty() => {
+            format!("the variable `{name}` is empty, and counts as not set")
+        }
         _ => format!("{} is not set, or is not valid UTF-8", called(name)),
     }
 }
@@ -72,7 +85,9 @@ pub(crate) fn parse_secret(value: &str) -> Result<SecretString, &'static str> {
         return Err("is empty");
     }
     if trimmed.chars().any(char::is_control) {
-        return Err("contains a line break or another control character, which a credential cannot have");
+        return Err(
+            "contains a line break or another control character, which a credential cannot have",
+        );
     }
     Ok(SecretString::from(trimmed.to_owned()))
 }
@@ -100,7 +115,11 @@ mod tests {
         ] {
             let (_directory, reference) = file(text);
             let read = read_secret(&reference);
-            assert_eq!(read.as_ref().ok().map(secrecy::ExposeSecret::expose_secret), expected, "{text:?}");
+            assert_eq!(
+                read.as_ref().ok().map(secrecy::ExposeSecret::expose_secret),
+                expected,
+                "{text:?}"
+            );
             assert!(!format!("{read:?}").contains("s3cret"), "{read:?}");
         }
         assert!(read_secret(&Reference::File("/dev/zero".to_owned().into())).is_err());

@@ -1,4 +1,5 @@
-//! Settings of credentials: which values the operator gives for the document's security schemes, always by reference.
+//! Settings of credentials: which values the operator gives for the document's security schemes,
+//! always by reference.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -29,26 +30,39 @@ use crate::spec::operation::server;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct CredentialSettings {
-    /// Credentials by the name of the document's security scheme, each by reference. Only in the configuration file; variables
-    /// named `OPENAPI_MCP_AUTH_SCHEME` count as well.
+    /// Credentials by the name of the document's security scheme, each by reference. Only in the
+    /// configuration file; variables named `OPENAPI_MCP_AUTH_SCHEME` count as well.
     #[arg(skip)]
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub auth: BTreeMap<String, SchemeSettings>,
 
-    /// An origin besides the API's own that headers and credentials may be sent to, as in `https://uploads.example` (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_CREDENTIAL_ORIGIN", value_delimiter = ',', value_name = "ORIGIN")]
+    /// An origin besides the API's own that headers and credentials may be sent to, as in
+    /// `https://uploads.example` (repeatable)
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_CREDENTIAL_ORIGIN",
+        value_delimiter = ',',
+        value_name = "ORIGIN"
+    )]
     #[arg(help_heading = "Credentials")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub credential_origin: Vec<String>,
 
-    /// Call operations without the credentials that they require if none are set, instead of refusing the call
+    /// Call operations without the credentials that they require if none are set, instead of
+    /// refusing the call
     #[arg(long, env = "OPENAPI_MCP_ALLOW_MISSING_CREDENTIALS", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Credentials")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_missing_credentials: Option<bool>,
 
-    /// A file in which refresh tokens are kept that the token endpoint replaces, for the next start and for other processes, and those of
-    /// `openapi-mcp login` [default: for logins over stdio, `openapi-mcp/tokens.json` in the system's folder for state]
-    #[arg(long, env = "OPENAPI_MCP_TOKEN_STORE", value_name = "FILE", help_heading = "Credentials")]
+    /// A file in which refresh tokens are kept that the token endpoint replaces, for the next start
+    /// and for other processes, and those of `openapi-mcp login` [default: for logins over stdio,
+    /// `openapi-mcp/tokens.json` in the system's folder for state]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_TOKEN_STORE",
+        value_name = "FILE",
+        help_heading = "Credentials"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_store: Option<ConfigPath>,
 }
@@ -84,7 +98,10 @@ pub(crate) struct SchemeSettings {
     pub scopes: Option<String>,
     /// The audience to request; with a grant, several
     #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "one_or_several"
+    )]
     pub audience: Vec<String>,
     /// The token endpoint
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,7 +112,8 @@ pub(crate) struct SchemeSettings {
     /// For `openapi-mcp login`: the authorization endpoint, if the issuer does not name it
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authorization_url: Option<String>,
-    /// For `openapi-mcp login --device`: the device authorization endpoint, if the issuer does not name it
+    /// For `openapi-mcp login --device`: the device authorization endpoint, if the issuer does not
+    /// name it
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_authorization_url: Option<String>,
     /// The OAuth client's private key in PEM, in place of a secret (`private_key_jwt`)
@@ -115,12 +133,17 @@ pub(crate) struct SchemeSettings {
     pub grant: Option<GrantKind>,
     /// With a grant: the resource to request (RFC 8707)
     #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "one_or_several"
+    )]
     pub resource: Vec<String>,
-    /// With a grant: request the scopes that the document names for the operation, in place of `scopes`
+    /// With a grant: request the scopes that the document names for the operation, in place of
+    /// `scopes`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation_scopes: Option<bool>,
-    /// With a grant: the type of the client's token, `access_token`, `jwt`, or a URI (RFC 8693 section 3)
+    /// With a grant: the type of the client's token, `access_token`, `jwt`, or a URI (RFC 8693
+    /// section 3)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject_token_type: Option<String>,
     /// Sign requests for AWS (Signature Version 4)
@@ -158,12 +181,22 @@ impl SchemeSettings {
         found
     }
 
-    /// Resolves the signatures of its requests. `key` is its own in the file; faults are pushed to `problems`.
-    pub(super) fn signature(&self, key: &str, problems: &mut Vec<String>) -> Option<Arc<dyn Signature>> {
+    /// Resolves the signatures of its requests. `key` is its own in the file; faults are pushed to
+    /// `problems`.
+    pub(super) fn signature(
+        &self,
+        key: &str,
+        problems: &mut Vec<String>,
+    ) -> Option<Arc<dyn Signature>> {
         let settings = self.sigv4.as_ref()?;
-        let others = to_map(self).into_iter().filter(|(other, _)| other != "sigv4");
-        problems
-            .extend(others.map(|(other, _)| format!("`{key}` has both `sigv4` and `{other}`; a signed request has no other credential")));
+        let others = to_map(self)
+            .into_iter()
+            .filter(|(other, _)| other != "sigv4");
+        problems.extend(others.map(|(other, _)| {
+            format!(
+                "`{key}` has both `sigv4` and `{other}`; a signed request has no other credential"
+            )
+        }));
         settings.resolve(&join_path(key, "sigv4"), problems)
     }
 }
@@ -182,8 +215,8 @@ pub(crate) enum ClientId {
 /// Forms of a reference to a secret in the file.
 const REFERENCE: &str = "`{ env: VARIABLE }` or `{ file: PATH }`";
 
-/// Returns true if a value of `auth`, which is at `path`, can be read; faults are pushed to `problems`. A value may be a secret that was
-/// written out, and is not repeated.
+/// Returns true if a value of `auth`, which is at `path`, can be read; faults are pushed to
+/// `problems`. A value may be a secret that was written out, and is not repeated.
 pub(crate) fn check_schemes(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> bool {
     let before = problems.problems.len();
     let Value::Object(schemes) = value else {
@@ -193,7 +226,8 @@ pub(crate) fn check_schemes(path: &str, value: &Value, problems: &mut FileProble
     for (name, scheme) in schemes {
         let path = join_path(path, name);
         let Value::Object(members) = scheme else {
-            let expected = format!("{REFERENCE}, or a mapping of parts such as `username` and `password`");
+            let expected =
+                format!("{REFERENCE}, or a mapping of parts such as `username` and `password`");
             problems.push_wrong_value(&path, scheme, &expected, Disclosure::Hidden);
             continue;
         };
@@ -202,7 +236,9 @@ pub(crate) fn check_schemes(path: &str, value: &Value, problems: &mut FileProble
                 Value::Object(parts) if key == "sigv4" => {
                     let path = join_path(&path, key);
                     let parts = parts.iter();
-                    parts.for_each(|(key, part)| check_member::<SignatureSettings>(&path, key, part, problems));
+                    parts.for_each(|(key, part)| {
+                        check_member::<SignatureSettings>(&path, key, part, problems);
+                    });
                 }
                 _ => check_member::<SchemeSettings>(&path, key, member, problems),
             }
@@ -211,12 +247,21 @@ pub(crate) fn check_schemes(path: &str, value: &Value, problems: &mut FileProble
     problems.problems.len() == before
 }
 
-fn check_member<T: DeserializeOwned>(path: &str, key: &str, value: &Value, problems: &mut FileProblems<'_>) {
+fn check_member<T: DeserializeOwned>(
+    path: &str,
+    key: &str,
+    value: &Value,
+    problems: &mut FileProblems<'_>,
+) {
     let path_of_member = join_path(path, key);
-    let is_known = read_member::<T>(key, &Value::Null).map_or_else(|error| !error.to_string().starts_with("unknown field"), |_| true);
+    let is_known = read_member::<T>(key, &Value::Null).map_or_else(
+        |error| !error.to_string().starts_with("unknown field"),
+        |_| true,
+    );
     if !is_known {
         // serde names all keys in its error: "unknown field `x`, expected one of `env`, `file`, …".
-        let keys = read_member::<T>("", &Value::Null).map_or_else(|error| error.to_string(), |_| String::new());
+        let keys = read_member::<T>("", &Value::Null)
+            .map_or_else(|error| error.to_string(), |_| String::new());
         problems.push_unknown_key(path, key, keys.split('`').skip(1).step_by(2));
     } else if read_member::<T>(key, value).is_err() {
         let expected = match key {
@@ -259,13 +304,20 @@ pub(crate) fn credential_variables(problems: &mut Vec<String>) -> BTreeMap<Strin
 ///
 /// # Errors
 /// The fault, as the end of a sentence.
-pub(crate) fn read_credential_variable(suffix: &str, value: OsString) -> Result<SecretString, &'static str> {
+pub(crate) fn read_credential_variable(
+    suffix: &str,
+    value: OsString,
+) -> Result<SecretString, &'static str> {
     let value = value.into_string().map_err(|_| "is not valid UTF-8")?;
     checked(CredentialPart::of_variable(suffix), parse_secret(&value)?)
 }
 
 /// Resolves the values of the scheme at `key` of the file.
-pub(super) fn scheme_values(key: &str, settings: &SchemeSettings, problems: &mut Vec<String>) -> CredentialValues {
+pub(super) fn scheme_values(
+    key: &str,
+    settings: &SchemeSettings,
+    problems: &mut Vec<String>,
+) -> CredentialValues {
     let own = match (&settings.env, &settings.file) {
         (Some(name), None) => Some(Reference::Env(name.clone())),
         (None, Some(path)) => Some(Reference::File(path.clone())),

@@ -1,5 +1,5 @@
-//! Settings of requests that are signed for AWS: region, service, and access keys by reference or from the environment that AWS gives its
-//! containers and functions.
+//! Settings of requests that are signed for AWS: region, service, and access keys by reference or
+//! from the environment that AWS gives its containers and functions.
 
 use std::sync::Arc;
 
@@ -12,7 +12,9 @@ use crate::config::variables::read_variable;
 use crate::outbound::is_encrypted_or_local;
 use crate::proxy::auth::signatures::Signature;
 use crate::proxy::auth::signatures::aws::access_keys::AccessKeys;
-use crate::proxy::auth::signatures::aws::key_endpoint::{ContainerToken, KeyEndpoint, is_container_endpoint, regional_sts};
+use crate::proxy::auth::signatures::aws::key_endpoint::{
+    ContainerToken, KeyEndpoint, is_container_endpoint, regional_sts,
+};
 use crate::proxy::auth::signatures::aws::signature_options::{AccessKeyOptions, AwsSignature};
 
 /// Address that ECS has for the endpoint of a container.
@@ -26,7 +28,8 @@ pub(crate) struct SignatureSettings {
     /// The region; by default that of the host, if AWS names it there
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// The signing name of the service, such as `execute-api` or `s3`; by default that of the host, if AWS names it there
+    /// The signing name of the service, such as `execute-api` or `s3`; by default that of the host,
+    /// if AWS names it there
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
     /// Take the credentials from the variables of AWS
@@ -55,7 +58,9 @@ pub(crate) enum AwsCredentials {
 /// The form of the value of a key, if it is neither a text nor a reference.
 pub(super) fn form_in_signatures(key: &str) -> Option<&'static str> {
     match key {
-        "sigv4" => Some("a mapping with `credentials: environment`, or with `access_key_id` and `secret_access_key`"),
+        "sigv4" => Some(
+            "a mapping with `credentials: environment`, or with `access_key_id` and `secret_access_key`",
+        ),
         "credentials" => Some("`environment`"),
         _ => None,
     }
@@ -63,7 +68,11 @@ pub(super) fn form_in_signatures(key: &str) -> Option<&'static str> {
 
 impl SignatureSettings {
     /// Resolves the settings at `key` in the file; faults are pushed to `problems`.
-    pub(super) fn resolve(&self, key: &str, problems: &mut Vec<String>) -> Option<Arc<dyn Signature>> {
+    pub(super) fn resolve(
+        &self,
+        key: &str,
+        problems: &mut Vec<String>,
+    ) -> Option<Arc<dyn Signature>> {
         let (region, service) = (self.region.clone(), self.service.clone());
         for (part, text) in [("region", &region), ("service", &service)] {
             if text.as_ref().is_some_and(|text| !is_word(text)) {
@@ -78,7 +87,11 @@ impl SignatureSettings {
             None => of_references(key, self, problems),
         };
         let keys = keys.filter(|_| problems.len() == before)?;
-        Some(Arc::new(AwsSignature { region, service, keys }))
+        Some(Arc::new(AwsSignature {
+            region,
+            service,
+            keys,
+        }))
     }
 }
 
@@ -88,10 +101,15 @@ fn is_word(text: &str) -> bool {
 }
 
 /// The keys that the settings refer to.
-fn of_references(key: &str, settings: &SignatureSettings, problems: &mut Vec<String>) -> Option<AccessKeyOptions> {
+fn of_references(
+    key: &str,
+    settings: &SignatureSettings,
+    problems: &mut Vec<String>,
+) -> Option<AccessKeyOptions> {
     let mut read = |name: &str, reference: &Option<Reference>| {
         let read = reference.as_ref().map(read_secret)?;
-        read.map_err(|why| problems.push(format!("`{key}.{name}`: {why}"))).ok()
+        read.map_err(|why| problems.push(format!("`{key}.{name}`: {why}")))
+            .ok()
     };
     let id = read("access_key_id", &settings.access_key_id);
     let secret = read("secret_access_key", &settings.secret_access_key);
@@ -104,7 +122,11 @@ fn of_references(key: &str, settings: &SignatureSettings, problems: &mut Vec<Str
     Some(fixed(&id?, secret?, session_token))
 }
 
-fn fixed(id: &SecretString, secret: SecretString, session_token: Option<SecretString>) -> AccessKeyOptions {
+fn fixed(
+    id: &SecretString,
+    secret: SecretString,
+    session_token: Option<SecretString>,
+) -> AccessKeyOptions {
     AccessKeyOptions::Fixed(AccessKeys {
         id: id.expose_secret().to_owned(),
         secret,
@@ -114,14 +136,27 @@ fn fixed(id: &SecretString, secret: SecretString, session_token: Option<SecretSt
 }
 
 /// The keys that the variables of AWS lead to, in the order of its SDKs.
-fn of_environment(key: &str, settings: &SignatureSettings, problems: &mut Vec<String>) -> Option<AccessKeyOptions> {
+fn of_environment(
+    key: &str,
+    settings: &SignatureSettings,
+    problems: &mut Vec<String>,
+) -> Option<AccessKeyOptions> {
     let mut problem = |why: String| problems.push(format!("`{key}.credentials`: {why}"));
-    let references = [&settings.access_key_id, &settings.secret_access_key, &settings.session_token];
+    let references = [
+        &settings.access_key_id,
+        &settings.secret_access_key,
+        &settings.session_token,
+    ];
     if references.iter().any(|reference| reference.is_some()) {
-        problem("`environment` excludes `access_key_id`, `secret_access_key` and `session_token`".into());
+        problem(
+            "`environment` excludes `access_key_id`, `secret_access_key` and `session_token`"
+                .into(),
+        );
         return None;
     }
-    let found = if read_variable("AWS_ACCESS_KEY_ID").is_some() || read_variable("AWS_SECRET_ACCESS_KEY").is_some() {
+    let found = if read_variable("AWS_ACCESS_KEY_ID").is_some()
+        || read_variable("AWS_SECRET_ACCESS_KEY").is_some()
+    {
         of_key_variables()
     } else if let Some(file) = read_variable("AWS_WEB_IDENTITY_TOKEN_FILE") {
         web_identity(file, settings.region.as_deref()).map(AccessKeyOptions::Issued)
@@ -143,13 +178,18 @@ fn of_key_variables() -> Result<AccessKeyOptions, String> {
 }
 
 fn web_identity(file: String, region: Option<&str>) -> Result<KeyEndpoint, String> {
-    let role = read_variable("AWS_ROLE_ARN").ok_or("AWS_WEB_IDENTITY_TOKEN_FILE needs AWS_ROLE_ARN")?;
+    let role =
+        read_variable("AWS_ROLE_ARN").ok_or("AWS_WEB_IDENTITY_TOKEN_FILE needs AWS_ROLE_ARN")?;
     let url = if let Some(text) = read_variable("AWS_ENDPOINT_URL_STS") {
         let url = Url::parse(&text).ok().filter(is_encrypted_or_local);
         url.ok_or("AWS_ENDPOINT_URL_STS must be an https URL, or on this machine")?
     } else {
-        let named = ["AWS_REGION", "AWS_DEFAULT_REGION"].into_iter().find_map(read_variable);
-        let region = named.or_else(|| region.map(str::to_owned)).filter(|region| is_word(region));
+        let named = ["AWS_REGION", "AWS_DEFAULT_REGION"]
+            .into_iter()
+            .find_map(read_variable);
+        let region = named
+            .or_else(|| region.map(str::to_owned))
+            .filter(|region| is_word(region));
         let url = region.and_then(|region| regional_sts(&region));
         url.ok_or("AWS_WEB_IDENTITY_TOKEN_FILE needs AWS_REGION, or `region` beside `credentials`")?
     };
@@ -163,7 +203,8 @@ fn web_identity(file: String, region: Option<&str>) -> Result<KeyEndpoint, Strin
 
 /// URL of the endpoint of this container.
 fn container_url() -> Option<String> {
-    let relative = read_variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI").map(|path| format!("{CONTAINER_HOST}{path}"));
+    let relative = read_variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
+        .map(|path| format!("{CONTAINER_HOST}{path}"));
     relative.or_else(|| read_variable("AWS_CONTAINER_CREDENTIALS_FULL_URI"))
 }
 
@@ -172,10 +213,14 @@ fn container(url: &str) -> Result<KeyEndpoint, String> {
     let url = parsed.ok_or(
         "the endpoint of AWS_CONTAINER_CREDENTIALS_… must be an https URL, or on this machine, 169.254.170.2, 169.254.170.23 or fd00:ec2::23",
     )?;
-    let value = || parse_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN", parse_secret).map(ContainerToken::Value);
+    let value = || {
+        parse_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN", parse_secret).map(ContainerToken::Value)
+    };
     let authorization = match read_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
         Some(file) => Some(ContainerToken::File(file.into())),
-        None => read_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN").map(|_| value()).transpose()?,
+        None => read_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN")
+            .map(|_| value())
+            .transpose()?,
     };
     Ok(KeyEndpoint::Container { url, authorization })
 }

@@ -22,13 +22,23 @@ use crate::transport::http::{AccessOptions, Limits, OauthOptions, StaticToken, T
 #[serde(default)]
 pub(crate) struct AccessSettings {
     /// An environment variable with a bearer token that HTTP clients must send (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_AUTH_TOKEN_ENV", value_delimiter = ',', value_name = "VARIABLE")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_AUTH_TOKEN_ENV",
+        value_delimiter = ',',
+        value_name = "VARIABLE"
+    )]
     #[arg(help_heading = "Authentication")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub auth_token_env: Vec<String>,
 
     /// A file with such tokens, one per line; it is read again when it changes (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_AUTH_TOKEN_FILE", value_delimiter = ',', value_name = "FILE")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_AUTH_TOKEN_FILE",
+        value_delimiter = ',',
+        value_name = "FILE"
+    )]
     #[arg(help_heading = "Authentication")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub auth_token_file: Vec<ConfigPath>,
@@ -39,28 +49,53 @@ pub(crate) struct AccessSettings {
     pub auth_tokens: Vec<NamedTokenSettings>,
 
     /// The URL that clients use for /mcp, if it differs from that of --bind
-    #[arg(long, env = "OPENAPI_MCP_PUBLIC_URL", value_name = "URL", help_heading = "HTTP")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_PUBLIC_URL",
+        value_name = "URL",
+        help_heading = "HTTP"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_url: Option<String>,
 
     /// Accept HTTP clients with access tokens (JWT) of this OAuth 2.1 issuer
-    #[arg(long, env = "OPENAPI_MCP_OAUTH_ISSUER", value_name = "URL", help_heading = "Authentication")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_OAUTH_ISSUER",
+        value_name = "URL",
+        help_heading = "Authentication"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth_issuer: Option<String>,
 
     /// The audience that tokens must name (repeatable: any of them) [default: the public URL]
-    #[arg(long, env = "OPENAPI_MCP_OAUTH_AUDIENCE", value_delimiter = ',', value_name = "URI")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_OAUTH_AUDIENCE",
+        value_delimiter = ',',
+        value_name = "URI"
+    )]
     #[arg(help_heading = "Authentication")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub oauth_audience: Vec<String>,
 
     /// The URL of the issuer's keys [default: the one in its metadata]
-    #[arg(long, env = "OPENAPI_MCP_OAUTH_JWKS_URL", value_name = "URL", help_heading = "Authentication")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_OAUTH_JWKS_URL",
+        value_name = "URL",
+        help_heading = "Authentication"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth_jwks_url: Option<String>,
 
     /// A scope that every request requires (repeatable)
-    #[arg(long, env = "OPENAPI_MCP_OAUTH_SCOPE", value_delimiter = ',', value_name = "SCOPE")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_OAUTH_SCOPE",
+        value_delimiter = ',',
+        value_name = "SCOPE"
+    )]
     #[arg(help_heading = "Authentication")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub oauth_scope: Vec<String>,
@@ -76,22 +111,44 @@ pub(crate) struct AccessSettings {
     pub scopes: ScopeSettings,
 
     /// A PEM file with the certificate to serve HTTPS with; it is read again when it changes
-    #[arg(long, env = "OPENAPI_MCP_TLS_CERT", value_name = "FILE", help_heading = "HTTP")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_TLS_CERT",
+        value_name = "FILE",
+        help_heading = "HTTP"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_cert: Option<ConfigPath>,
 
     /// A PEM file with the private key of that certificate
-    #[arg(long, env = "OPENAPI_MCP_TLS_KEY", value_name = "FILE", help_heading = "HTTP")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_TLS_KEY",
+        value_name = "FILE",
+        help_heading = "HTTP"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_key: Option<ConfigPath>,
 
-    /// The maximum number of connections at the same time; further ones wait to be accepted [default: 1024]
-    #[arg(long, env = "OPENAPI_MCP_MAX_CONNECTIONS", value_name = "NUMBER", help_heading = "HTTP")]
+    /// The maximum number of connections at the same time; further ones wait to be accepted
+    /// [default: 1024]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_MAX_CONNECTIONS",
+        value_name = "NUMBER",
+        help_heading = "HTTP"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_connections: Option<usize>,
 
-    /// The maximum number of requests per second of one client, known by its token, else by its address [default: no limit]
-    #[arg(long, env = "OPENAPI_MCP_CLIENT_RATE_LIMIT", value_name = "NUMBER", help_heading = "HTTP")]
+    /// The maximum number of requests per second of one client, known by its token, else by its
+    /// address [default: no limit]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_CLIENT_RATE_LIMIT",
+        value_name = "NUMBER",
+        help_heading = "HTTP"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_rate_limit: Option<f64>,
 }
@@ -99,14 +156,25 @@ pub(crate) struct AccessSettings {
 impl AccessSettings {
     /// Returns true if clients need no credentials.
     pub(crate) fn is_open(&self) -> bool {
-        self.auth_token_env.is_empty() && self.auth_token_file.is_empty() && self.auth_tokens.is_empty() && self.oauth_issuer.is_none()
+        self.auth_token_env.is_empty()
+            && self.auth_token_file.is_empty()
+            && self.auth_tokens.is_empty()
+            && self.oauth_issuer.is_none()
     }
 }
 
-/// Reads the authentication of clients; `is_local` is true if only this machine can reach the server.
-pub(crate) fn access(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) -> AccessOptions {
+/// Reads the authentication of clients; `is_local` is true if only this machine can reach the
+/// server.
+pub(crate) fn access(
+    settings: &AccessSettings,
+    is_local: bool,
+    problems: &mut Vec<String>,
+) -> AccessOptions {
     let mut access = AccessOptions {
-        public_url: settings.public_url.as_deref().and_then(|text| public_url(text, problems)),
+        public_url: settings
+            .public_url
+            .as_deref()
+            .and_then(|text| public_url(text, problems)),
         oauth: oauth(settings, is_local, problems),
         ..AccessOptions::default()
     };
@@ -114,11 +182,9 @@ pub(crate) fn access(settings: &AccessSettings, is_local: bool, problems: &mut V
         match read_variable(variable) {
             Some(value) => match StaticToken::in_text(&value) {
                 Ok(tokens) => access.tokens.extend(tokens),
-                Err(wrong) => problems.extend(
-                    wrong
-                        .iter()
-                        .map(|problem| format!("--auth-token-env: the variable `{variable}`: {problem}")),
-                ),
+                Err(wrong) => problems.extend(wrong.iter().map(|problem| {
+                    format!("--auth-token-env: the variable `{variable}`: {problem}")
+                })),
             },
             None => problems.push(format!("--auth-token-env: {}", describe_unset(variable))),
         }
@@ -126,7 +192,11 @@ pub(crate) fn access(settings: &AccessSettings, is_local: bool, problems: &mut V
     for path in &settings.auth_token_file {
         match StaticToken::in_file(path) {
             Ok(tokens) => access.token_files.push((path.to_path_buf(), tokens)),
-            Err(wrong) => problems.extend(wrong.iter().map(|problem| format!("--auth-token-file: {problem}"))),
+            Err(wrong) => problems.extend(
+                wrong
+                    .iter()
+                    .map(|problem| format!("--auth-token-file: {problem}")),
+            ),
         }
     }
     resolve_named_tokens(&settings.auth_tokens, &mut access, problems);
@@ -135,7 +205,10 @@ pub(crate) fn access(settings: &AccessSettings, is_local: bool, problems: &mut V
 
 fn public_url(text: &str, problems: &mut Vec<String>) -> Option<Url> {
     let url = Url::parse(text).ok().filter(|url| {
-        let plain = url.query().is_none() && url.fragment().is_none() && url.username().is_empty() && url.password().is_none();
+        let plain = url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none();
         plain && url.has_host() && matches!(url.scheme(), "http" | "https")
     });
     let Some(mut url) = url else {
@@ -149,29 +222,44 @@ fn public_url(text: &str, problems: &mut Vec<String>) -> Option<Url> {
     Some(url)
 }
 
-fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) -> Option<OauthOptions> {
+fn oauth(
+    settings: &AccessSettings,
+    is_local: bool,
+    problems: &mut Vec<String>,
+) -> Option<OauthOptions> {
     let Some(issuer) = &settings.oauth_issuer else {
-        for flag in given_flags(settings).iter().filter(|flag| flag.starts_with("--oauth-")) {
+        for flag in given_flags(settings)
+            .iter()
+            .filter(|flag| flag.starts_with("--oauth-"))
+        {
             problems.push(format!("{flag} needs --oauth-issuer"));
         }
         return None;
     };
     let before = problems.len();
     let jwks_url = settings.oauth_jwks_url.as_ref().and_then(|text| {
-        let url = Url::parse(text)
-            .ok()
-            .filter(|url| url.has_host() && matches!(url.scheme(), "http" | "https") && !has_user(url));
+        let url = Url::parse(text).ok().filter(|url| {
+            url.has_host() && matches!(url.scheme(), "http" | "https") && !has_user(url)
+        });
         if url.is_none() {
-            problems.push("--oauth-jwks-url is not an http(s) URL without user and password".into());
+            problems
+                .push("--oauth-jwks-url is not an http(s) URL without user and password".into());
         }
         url
     });
-    // An attacker who can change the keys in transit can forge tokens. If the URL of the keys is given, the issuer is only a name.
+    // An attacker who can change the keys in transit can forge tokens. If the URL of the keys is
+    // given, the issuer is only a name.
     match Url::parse(issuer) {
-        Ok(url) if url.query().is_some() || url.fragment().is_some() || !url.has_host() || has_user(&url) => {
+        Ok(url)
+            if url.query().is_some()
+                || url.fragment().is_some()
+                || !url.has_host()
+                || has_user(&url) =>
+        {
             problems.push("--oauth-issuer is not the URL of an issuer: it has no host, or it has a user, a query or a fragment".into());
         }
-        Ok(url) if url.scheme() == "https" || jwks_url.is_some() || outbound::is_loopback(&url) => {}
+        Ok(url) if url.scheme() == "https" || jwks_url.is_some() || outbound::is_loopback(&url) => {
+        }
         _ => problems.push(format!(
             "--oauth-issuer: `{issuer}` must be an https URL, as in https://login.example/tenant"
         )),
@@ -182,7 +270,11 @@ fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) 
     check_scopes(settings.oauth_scope.iter(), problems);
     let tool_scopes = tool_scopes(&settings.scopes, problems);
     let introspection = introspection(&settings.introspection, problems);
-    for audience in settings.oauth_audience.iter().filter(|audience| audience.trim().is_empty()) {
+    for audience in settings
+        .oauth_audience
+        .iter()
+        .filter(|audience| audience.trim().is_empty())
+    {
         problems.push(format!("--oauth-audience: `{audience}` is empty"));
     }
     (problems.len() == before).then(|| OauthOptions {
@@ -198,7 +290,13 @@ fn oauth(settings: &AccessSettings, is_local: bool, problems: &mut Vec<String>) 
 
 /// The scopes that calls require; what is wrong with them is pushed to `problems`.
 pub(crate) fn tool_scopes(settings: &ScopeSettings, problems: &mut Vec<String>) -> ToolScopes {
-    check_scopes(settings.oauth_read_scope.iter().chain(&settings.oauth_write_scope), problems);
+    check_scopes(
+        settings
+            .oauth_read_scope
+            .iter()
+            .chain(&settings.oauth_write_scope),
+        problems,
+    );
     ToolScopes {
         read: settings.oauth_read_scope.clone(),
         write: settings.oauth_write_scope.clone(),
@@ -233,12 +331,16 @@ pub(crate) fn client_limits(settings: &AccessSettings, problems: &mut Vec<String
     let mut limits = Limits::default();
     match settings.max_connections {
         Some(0) => problems.push("--max-connections must be more than 0".into()),
-        Some(connections) => limits.connections = connections.min(tokio::sync::Semaphore::MAX_PERMITS),
+        Some(connections) => {
+            limits.connections = connections.min(tokio::sync::Semaphore::MAX_PERMITS);
+        }
         None => {}
     }
     match settings.client_rate_limit {
         Some(rate) if !(0.001..=1e6).contains(&rate) => {
-            problems.push("--client-rate-limit must be between 0.001 and 1000000 requests a second".into());
+            problems.push(
+                "--client-rate-limit must be between 0.001 and 1000000 requests a second".into(),
+            );
         }
         rate => limits.rate = rate,
     }

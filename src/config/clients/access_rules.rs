@@ -1,4 +1,5 @@
-//! The rules of `access` in the configuration file, which decide who may list and call which operations of an API.
+//! The rules of `access` in the configuration file, which decide who may list and call which
+//! operations of an API.
 
 use serde_json::Value;
 
@@ -14,7 +15,8 @@ use crate::spec::operation::rules::AccessDemand;
 #[derive(schemars::JsonSchema)]
 #[expect(dead_code, reason = "only its shape counts")]
 pub(crate) struct AccessSchema {
-    /// Rules of what callers need for the operations that match; all that match must be met. Only in the configuration file.
+    /// Rules of what callers need for the operations that match; all that match must be met. Only
+    /// in the configuration file.
     access: Option<Vec<AccessRuleSchema>>,
 }
 
@@ -24,7 +26,8 @@ pub(crate) struct AccessSchema {
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its shape counts")]
 struct AccessRuleSchema {
-    /// The operations that the rule applies to: all that match a glob of each key; without it, all operations
+    /// The operations that the rule applies to: all that match a glob of each key; without it, all
+    /// operations
     #[schemars(rename = "match")]
     matches: Option<crate::config::overrides::MatchSchema>,
     /// True if the rule may match no operation; otherwise that is an error
@@ -68,7 +71,12 @@ pub(crate) fn read_access(value: &Value, problems: &mut FileProblems<'_>) -> Vec
 
 fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<AccessRule> {
     let Value::Object(members) = value else {
-        problems.push_wrong_value(path, value, "a mapping with `match`, and `scopes` or `claims`", Disclosure::Shown);
+        problems.push_wrong_value(
+            path,
+            value,
+            "a mapping with `match`, and `scopes` or `claims`",
+            Disclosure::Shown,
+        );
         return None;
     };
     let before = problems.problems.len();
@@ -83,7 +91,9 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
         }
     }
     if problems.problems.len() == before && says == AccessDemand::default() {
-        problems.push(format!("`{path}` asks for nothing; add `scopes` or `claims`"));
+        problems.push(format!(
+            "`{path}` asks for nothing; add `scopes` or `claims`"
+        ));
     }
     Some(AccessRule {
         name: format!("`{path}`"),
@@ -95,19 +105,30 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
 }
 
 /// Reads a list of scopes, or one.
-pub(super) fn read_scopes(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Vec<String> {
+pub(super) fn read_scopes(
+    path: &str,
+    value: &Value,
+    problems: &mut FileProblems<'_>,
+) -> Vec<String> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let read = match value {
         Value::Array(scopes) => scopes.iter().map(text).collect(),
         single => text(single).map(|scope| vec![scope]),
     };
     let Some(scopes): Option<Vec<String>> = read else {
-        problems.push_wrong_value(path, value, "a list of scopes, as in [admin]", Disclosure::Shown);
+        problems.push_wrong_value(
+            path,
+            value,
+            "a list of scopes, as in [admin]",
+            Disclosure::Shown,
+        );
         return Vec::new();
     };
     let mut wrong = Vec::new();
     check_scopes(scopes.iter(), &mut wrong);
-    wrong.into_iter().for_each(|problem| problems.push(format!("`{path}`: {problem}")));
+    wrong
+        .into_iter()
+        .for_each(|problem| problems.push(format!("`{path}`: {problem}")));
     scopes
 }
 

@@ -6,15 +6,27 @@ use crate::config::keys::claim::check_claim;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 
 /// RFC 6749 section 3.3; any other character would break the challenge that names them.
-pub(super) fn check_scopes<'s>(scopes: impl Iterator<Item = &'s String>, problems: &mut Vec<String>) {
-    let legal = |scope: &str| !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\');
+pub(super) fn check_scopes<'s>(
+    scopes: impl Iterator<Item = &'s String>,
+    problems: &mut Vec<String>,
+) {
+    let legal = |scope: &str| {
+        !scope.is_empty()
+            && scope
+                .bytes()
+                .all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\')
+    };
     for scope in scopes.filter(|scope| !legal(scope)) {
         problems.push(format!("`{}` is not an OAuth scope", scope.escape_debug()));
     }
 }
 
 /// Reads the claims of a rule, each with the values of which a token must have one.
-pub(super) fn read_wanted_claims(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Vec<(String, Vec<Value>)> {
+pub(super) fn read_wanted_claims(
+    path: &str,
+    value: &Value,
+    problems: &mut FileProblems<'_>,
+) -> Vec<(String, Vec<Value>)> {
     let Some(claims) = mapping_of_claims(path, value, problems) else {
         return Vec::new();
     };
@@ -34,7 +46,10 @@ pub(super) fn read_wanted_claims(path: &str, value: &Value, problems: &mut FileP
             }
             single => vec![single.clone()],
         };
-        for value in several.iter().filter(|value| value.is_object() || value.is_array()) {
+        for value in several
+            .iter()
+            .filter(|value| value.is_object() || value.is_array())
+        {
             problems.push_wrong_value(
                 &path,
                 value,
@@ -47,7 +62,11 @@ pub(super) fn read_wanted_claims(path: &str, value: &Value, problems: &mut FileP
     wanted
 }
 
-fn mapping_of_claims<'v>(path: &str, value: &'v Value, problems: &mut FileProblems<'_>) -> Option<&'v Map<String, Value>> {
+fn mapping_of_claims<'v>(
+    path: &str,
+    value: &'v Value,
+    problems: &mut FileProblems<'_>,
+) -> Option<&'v Map<String, Value>> {
     let claims = value.as_object();
     if claims.is_none() {
         problems.push_wrong_value(

@@ -14,7 +14,10 @@ use crate::transport::http::IntrospectionOptions;
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
-#[expect(clippy::struct_field_names, reason = "they are the names of the settings")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "they are the names of the settings"
+)]
 pub(crate) struct IntrospectionSettings {
     /// The issuer's introspection endpoint (RFC 7662) for tokens that are not JWTs
     #[arg(long, env = "OPENAPI_MCP_OAUTH_INTROSPECTION_URL", value_name = "URL")]
@@ -23,32 +26,58 @@ pub(crate) struct IntrospectionSettings {
     pub oauth_introspection_url: Option<String>,
 
     /// The client that asks the introspection endpoint
-    #[arg(long, env = "OPENAPI_MCP_OAUTH_CLIENT_ID", value_name = "ID", help_heading = "Authentication")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_OAUTH_CLIENT_ID",
+        value_name = "ID",
+        help_heading = "Authentication"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth_client_id: Option<String>,
 
     /// An environment variable with the secret of that client
-    #[arg(long, env = "OPENAPI_MCP_OAUTH_CLIENT_SECRET_ENV", value_name = "VARIABLE")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_OAUTH_CLIENT_SECRET_ENV",
+        value_name = "VARIABLE"
+    )]
     #[arg(help_heading = "Authentication")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth_client_secret_env: Option<String>,
 
     /// A file with the secret of that client
-    #[arg(long, env = "OPENAPI_MCP_OAUTH_CLIENT_SECRET_FILE", value_name = "FILE")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_OAUTH_CLIENT_SECRET_FILE",
+        value_name = "FILE"
+    )]
     #[arg(help_heading = "Authentication")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth_client_secret_file: Option<ConfigPath>,
 }
 
-/// Reads the settings; `None` if there is no introspection. What is wrong with them is pushed to `problems`.
-pub(super) fn introspection(settings: &IntrospectionSettings, problems: &mut Vec<String>) -> Option<IntrospectionOptions> {
+/// Reads the settings; `None` if there is no introspection. What is wrong with them is pushed to
+/// `problems`.
+pub(super) fn introspection(
+    settings: &IntrospectionSettings,
+    problems: &mut Vec<String>,
+) -> Option<IntrospectionOptions> {
     let (variable, file) = (
         settings.oauth_client_secret_env.as_deref(),
         settings.oauth_client_secret_file.as_ref(),
     );
     let has_secret = variable.is_some() || file.is_some();
-    let secret = resolve_secret("oauth-client-secret", variable, file, |text| Ok(SecretString::from(text)), problems);
-    let id = settings.oauth_client_id.as_ref().filter(|id| !id.trim().is_empty());
+    let secret = resolve_secret(
+        "oauth-client-secret",
+        variable,
+        file,
+        |text| Ok(SecretString::from(text)),
+        problems,
+    );
+    let id = settings
+        .oauth_client_id
+        .as_ref()
+        .filter(|id| !id.trim().is_empty());
     let Some(text) = &settings.oauth_introspection_url else {
         if has_secret || id.is_some() {
             problems.push("--oauth-client-id and --oauth-client-secret-env or -file need --oauth-introspection-url".into());
@@ -57,14 +86,18 @@ pub(super) fn introspection(settings: &IntrospectionSettings, problems: &mut Vec
     };
     // The token and the secret are sent there.
     let url = Url::parse(text).ok().filter(|url| {
-        let is_plain = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
+        let is_plain =
+            url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
         is_plain && url.has_host() && is_encrypted_or_local(url)
     });
     if url.is_none() {
-        problems.push("--oauth-introspection-url is not an https URL without user and password".into());
+        problems
+            .push("--oauth-introspection-url is not an https URL without user and password".into());
     }
     if id.is_none() {
-        problems.push("--oauth-introspection-url needs --oauth-client-id, the client that may ask it".into());
+        problems.push(
+            "--oauth-introspection-url needs --oauth-client-id, the client that may ask it".into(),
+        );
     }
     if !has_secret {
         problems.push("--oauth-introspection-url needs --oauth-client-secret-env or --oauth-client-secret-file".into());

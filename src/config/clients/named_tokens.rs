@@ -1,4 +1,5 @@
-//! The key `auth_tokens` of the configuration file: static tokens with a name, and the share of the tools that each may call.
+//! The key `auth_tokens` of the configuration file: static tokens with a name, and the share of the
+//! tools that each may call.
 
 use std::sync::Arc;
 
@@ -42,11 +43,17 @@ pub(crate) struct NamedTokenSettings {
     pub file: Option<ConfigPath>,
     /// The tools that it may call, by patterns as in `tool_include` of an API; without any, all
     #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "one_or_several"
+    )]
     pub tool_include: Vec<String>,
     /// The tools that it may not call
     #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "one_or_several"
+    )]
     pub tool_exclude: Vec<String>,
     /// True if it may call only tools that read
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,13 +61,18 @@ pub(crate) struct NamedTokenSettings {
     /// The claims that it has, for rules of `access` alone
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub claims: Map<String, Value>,
-    /// The scopes that it has; without any, it has those that tools ask for, and none for rules of `access`
+    /// The scopes that it has; without any, it has those that tools ask for, and none for rules of
+    /// `access`
     #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "one_or_several"
+    )]
     pub scopes: Vec<String>,
 }
 
-/// Returns true if the value of `auth_tokens` can be read; errors are pushed to `problems` and repeat no value that may be a token.
+/// Returns true if the value of `auth_tokens` can be read; errors are pushed to `problems` and
+/// repeat no value that may be a token.
 pub(crate) fn check_tokens(value: &Value, problems: &mut FileProblems<'_>) -> bool {
     let before = problems.problems.len();
     let Value::Array(entries) = value else {
@@ -78,14 +90,20 @@ pub(crate) fn check_tokens(value: &Value, problems: &mut FileProblems<'_>) -> bo
     for (index, entry) in entries.iter().enumerate() {
         let place = format!("auth_tokens[{index}]");
         let Value::Object(members) = entry else {
-            problems.push_wrong_value(&place, entry, "a mapping with `name`, and `env` or `file`", Disclosure::Hidden);
+            problems.push_wrong_value(
+                &place,
+                entry,
+                "a mapping with `name`, and `env` or `file`",
+                Disclosure::Hidden,
+            );
             continue;
         };
         for (key, value) in members {
             let (is_right, expected) = match key.as_str() {
                 "name" | "env" | "file" => (value.is_string(), "a text"),
                 "tool_exclude" => (is_texts(value), "a text or a list of texts"),
-                // Without any, a token may call everything: an empty list would be read as the opposite.
+                // Without any, a token may call everything: an empty list would be read as the
+                // opposite.
                 "tool_include" | "scopes" => (
                     is_texts(value) && value.as_array().is_none_or(|texts| !texts.is_empty()),
                     "a text or a list of texts that is not empty",
@@ -104,7 +122,12 @@ pub(crate) fn check_tokens(value: &Value, problems: &mut FileProblems<'_>) -> bo
                 }
             };
             if !is_right {
-                problems.push_wrong_value(&join_path(&place, key), value, expected, Disclosure::Hidden);
+                problems.push_wrong_value(
+                    &join_path(&place, key),
+                    value,
+                    expected,
+                    Disclosure::Hidden,
+                );
             }
         }
     }
@@ -112,22 +135,42 @@ pub(crate) fn check_tokens(value: &Value, problems: &mut FileProblems<'_>) -> bo
 }
 
 fn is_texts(value: &Value) -> bool {
-    value.is_string() || value.as_array().is_some_and(|texts| texts.iter().all(Value::is_string))
+    value.is_string()
+        || value
+            .as_array()
+            .is_some_and(|texts| texts.iter().all(Value::is_string))
 }
 
 /// Reads the tokens with names into `access`; errors are pushed to `problems`.
-pub(super) fn resolve_named_tokens(settings: &[NamedTokenSettings], access: &mut AccessOptions, problems: &mut Vec<String>) {
+pub(super) fn resolve_named_tokens(
+    settings: &[NamedTokenSettings],
+    access: &mut AccessOptions,
+    problems: &mut Vec<String>,
+) {
     for (index, entry) in settings.iter().enumerate() {
         let place = format!("auth_tokens[{index}]");
-        check_name(&place, entry, settings.get(..index).unwrap_or_default(), problems);
+        check_name(
+            &place,
+            entry,
+            settings.get(..index).unwrap_or_default(),
+            problems,
+        );
         let mut wrong = Vec::new();
         check_scopes(entry.scopes.iter(), &mut wrong);
-        let token = read_token(entry).map_err(|problems| wrong.extend(problems)).ok();
-        problems.extend(wrong.into_iter().map(|problem| format!("`{place}`: {problem}")));
+        let token = read_token(entry)
+            .map_err(|problems| wrong.extend(problems))
+            .ok();
+        problems.extend(
+            wrong
+                .into_iter()
+                .map(|problem| format!("`{place}`: {problem}")),
+        );
         let Some(token) = token else { continue };
         let has_name = |other: &NamedToken| other.token == token;
         if access.all_tokens().contains(&token) || access.named.iter().any(has_name) {
-            problems.push(format!("`{place}`: its token is there twice; each client needs its own"));
+            problems.push(format!(
+                "`{place}`: its token is there twice; each client needs its own"
+            ));
         }
         access.named.push(NamedToken {
             name: entry.name.clone(),
@@ -148,13 +191,20 @@ pub(super) fn resolve_named_tokens(settings: &[NamedTokenSettings], access: &mut
     }
 }
 
-fn check_name(place: &str, entry: &NamedTokenSettings, before: &[NamedTokenSettings], problems: &mut Vec<String>) {
+fn check_name(
+    place: &str,
+    entry: &NamedTokenSettings,
+    before: &[NamedTokenSettings],
+    problems: &mut Vec<String>,
+) {
     let name = &entry.name;
     let is_legal = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if !(1..=32).contains(&name.len()) || !name.bytes().all(is_legal) {
         problems.push(format!("`{place}.name` must be 1 to 32 of a-z, 0-9 and -"));
     } else if before.iter().any(|other| other.name == *name) {
-        problems.push(format!("`{place}.name`: `{name}` is the name of another token; give each its own"));
+        problems.push(format!(
+            "`{place}.name`: `{name}` is the name of another token; give each its own"
+        ));
     }
 }
 
@@ -162,28 +212,43 @@ fn read_token(entry: &NamedTokenSettings) -> Result<StaticToken, Vec<String>> {
     match (&entry.env, &entry.file) {
         (Some(variable), None) => {
             let value = read_variable(variable).ok_or_else(|| vec![describe_unset(variable)])?;
-            StaticToken::parse(value.trim()).map_err(|problem| vec![format!("the token in the variable `{variable}` {problem}")])
+            StaticToken::parse(value.trim()).map_err(|problem| {
+                vec![format!("the token in the variable `{variable}` {problem}")]
+            })
         }
         (None, Some(file)) => NamedToken::in_file(file),
         (Some(_), Some(_)) => Err(vec!["`env` and `file` exclude each other".into()]),
-        (None, None) => Err(vec!["there is no token; add `env` with a variable, or `file`".into()]),
+        (None, None) => Err(vec![
+            "there is no token; add `env` with a variable, or `file`".into(),
+        ]),
     }
 }
 
-/// Returns the share of the tools of each token, in the order of `auth_tokens`; errors are pushed to `problems`.
-pub(crate) fn resolve_shares(settings: &[NamedTokenSettings], problems: &mut Vec<String>) -> Arc<[TokenShare]> {
+/// Returns the share of the tools of each token, in the order of `auth_tokens`; errors are pushed
+/// to `problems`.
+pub(crate) fn resolve_shares(
+    settings: &[NamedTokenSettings],
+    problems: &mut Vec<String>,
+) -> Arc<[TokenShare]> {
     let mut patterns = |place: &str, texts: &[String]| -> Vec<Pattern> {
         let read = texts.iter().filter_map(|text| {
             let read = Pattern::parse(text);
-            read.map_err(|error| problems.push(format!("`{place}`: {error}"))).ok()
+            read.map_err(|error| problems.push(format!("`{place}`: {error}")))
+                .ok()
         });
         read.collect()
     };
     let share = |(index, entry): (usize, &NamedTokenSettings)| TokenShare {
         name: entry.name.clone(),
         selection: Selection {
-            include: patterns(&format!("auth_tokens[{index}].tool_include"), &entry.tool_include),
-            exclude: patterns(&format!("auth_tokens[{index}].tool_exclude"), &entry.tool_exclude),
+            include: patterns(
+                &format!("auth_tokens[{index}].tool_include"),
+                &entry.tool_include,
+            ),
+            exclude: patterns(
+                &format!("auth_tokens[{index}].tool_exclude"),
+                &entry.tool_exclude,
+            ),
             read_only: entry.read_only.unwrap_or_default(),
             no_destructive: false,
         },

@@ -5,22 +5,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::keys::text_list::one_or_several;
 
-/// Scopes that calls require of a client's token. Of several, one is enough: a broader one may imply a narrower one.
+/// Scopes that calls require of a client's token. Of several, one is enough: a broader one may
+/// imply a narrower one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct ScopeSettings {
     /// A scope that calls of read-only tools require (repeatable: any of them)
-    #[arg(long, env = "OPENAPI_MCP_OAUTH_READ_SCOPE", value_delimiter = ',', value_name = "SCOPE")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_OAUTH_READ_SCOPE",
+        value_delimiter = ',',
+        value_name = "SCOPE"
+    )]
     #[arg(help_heading = "Authentication")]
     #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "one_or_several"
+    )]
     pub oauth_read_scope: Vec<String>,
 
     /// A scope that calls of all other tools require (repeatable: any of them)
-    #[arg(long, env = "OPENAPI_MCP_OAUTH_WRITE_SCOPE", value_delimiter = ',', value_name = "SCOPE")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_OAUTH_WRITE_SCOPE",
+        value_delimiter = ',',
+        value_name = "SCOPE"
+    )]
     #[arg(help_heading = "Authentication")]
     #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "one_or_several"
+    )]
     pub oauth_write_scope: Vec<String>,
 }

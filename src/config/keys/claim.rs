@@ -9,7 +9,11 @@ pub(crate) fn check_claim(place: &str) -> Result<(), String> {
         return Err("the name of a claim is missing".into());
     }
     let escapes = place.split('~').skip(1);
-    if place.starts_with('/') && escapes.into_iter().any(|rest| !rest.starts_with(['0', '1'])) {
+    if place.starts_with('/')
+        && escapes
+            .into_iter()
+            .any(|rest| !rest.starts_with(['0', '1']))
+    {
         return Err(format!(
             "`{}` is not a JSON Pointer: in one, `~` is written `~0`, and `/` within a name `~1`",
             place.escape_debug()

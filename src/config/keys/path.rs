@@ -1,4 +1,5 @@
-//! Paths in settings. Those of the configuration file are relative to its folder, those of a flag or a variable to the working directory.
+//! Paths in settings. Those of the configuration file are relative to its folder, those of a flag
+//! or a variable to the working directory.
 
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -36,7 +37,13 @@ pub(crate) struct ConfigPath(PathBuf);
 impl<'de> Deserialize<'de> for ConfigPath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // `-` is standard output.
-        let read = |text: String| if text == "-" { text.into() } else { resolve(Path::new(&text)) };
+        let read = |text: String| {
+            if text == "-" {
+                text.into()
+            } else {
+                resolve(Path::new(&text))
+            }
+        };
         String::deserialize(deserializer).map(|text| Self(read(text)))
     }
 }
@@ -62,7 +69,8 @@ impl AsRef<Path> for ConfigPath {
     }
 }
 
-/// A header of requests whose value is in a file: `NAME=PATH`, or `NAME=SCHEME PATH` with an authentication scheme before the value.
+/// A header of requests whose value is in a file: `NAME=PATH`, or `NAME=SCHEME PATH` with an
+/// authentication scheme before the value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(inline))]
@@ -70,11 +78,15 @@ impl AsRef<Path> for ConfigPath {
 pub(crate) struct HeaderFile(String);
 
 impl HeaderFile {
-    /// Returns the name of the header, the authentication scheme or an empty text, and the path; `None` if there is no `=`.
+    /// Returns the name of the header, the authentication scheme or an empty text, and the path;
+    /// `None` if there is no `=`.
     pub(crate) fn parts(&self) -> Option<(&str, &str, &Path)> {
         let (name, value) = self.0.split_once('=')?;
         // A path has a separator or a dot in its first word, or no second one.
-        let is_scheme = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let is_scheme = |word: &str| {
+            word.bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        };
         let (scheme, path) = value
             .trim()
             .split_once(' ')
@@ -144,7 +156,9 @@ impl<'de> Deserialize<'de> for ConfigSource {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let resolved = match Source::parse(&text) {
-            Ok(Source::Path(path)) if !text.trim().is_empty() => resolve(&path).into_os_string().into_string().ok(),
+            Ok(Source::Path(path)) if !text.trim().is_empty() => {
+                resolve(&path).into_os_string().into_string().ok()
+            }
             _ => None,
         };
         Ok(Self(resolved.unwrap_or(text)))
@@ -170,7 +184,12 @@ mod tests {
     #[test]
     fn only_a_relative_path_starts_at_the_folder() {
         let folder = Path::new("/etc/mcp");
-        let source = |text: &str| read_relative_to(folder, || serde_json::from_value::<ConfigSource>(text.into()).unwrap()).0;
+        let source = |text: &str| {
+            read_relative_to(folder, || {
+                serde_json::from_value::<ConfigSource>(text.into()).unwrap()
+            })
+            .0
+        };
         for (text, expected) in [
             ("api.yaml", "/etc/mcp/api.yaml"),
             ("../api.yaml", "/etc/mcp/../api.yaml"),
@@ -182,8 +201,15 @@ mod tests {
             assert_eq!(source(text), expected, "{text}");
         }
         let path = |text: &str| serde_json::from_value::<ConfigPath>(text.into()).unwrap().0;
-        assert_eq!(read_relative_to(folder, || path("key.pem")), Path::new("/etc/mcp/key.pem"));
-        assert_eq!(path("key.pem"), Path::new("key.pem"), "the folder counts for one file");
+        assert_eq!(
+            read_relative_to(folder, || path("key.pem")),
+            Path::new("/etc/mcp/key.pem")
+        );
+        assert_eq!(
+            path("key.pem"),
+            Path::new("key.pem"),
+            "the folder counts for one file"
+        );
     }
     #[test]
     fn every_flag_that_names_a_file_knows_where_its_path_starts() {
@@ -193,13 +219,18 @@ mod tests {
 
         use crate::config::settings::{ApiSettings, ServerSettings};
 
-        let command = ServerSettings::augment_args(ApiSettings::augment_args(Command::new("serve")));
+        let command =
+            ServerSettings::augment_args(ApiSettings::augment_args(Command::new("serve")));
         let mut count = 0;
         for argument in command.get_arguments() {
             let names = argument.get_value_names().unwrap_or_default();
-            if names.iter().any(|name| name.split('|').any(|name| name == "FILE" || name == "DIR")) {
+            if names
+                .iter()
+                .any(|name| name.split('|').any(|name| name == "FILE" || name == "DIR"))
+            {
                 let read_as = argument.get_value_parser().type_id();
-                let is_path = read_as == TypeId::of::<ConfigPath>() || read_as == TypeId::of::<ConfigSource>();
+                let is_path = read_as == TypeId::of::<ConfigPath>()
+                    || read_as == TypeId::of::<ConfigSource>();
                 assert!(is_path, "{argument}");
                 count += 1;
             }

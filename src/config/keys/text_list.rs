@@ -3,7 +3,9 @@
 use serde::{Deserialize, Deserializer};
 
 /// A list of texts, or one text: `confirm: destructive`.
-pub(crate) fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+pub(crate) fn one_or_several<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected a text or a list of texts")]
     enum Texts {

@@ -1,4 +1,5 @@
-//! Messages about problems of the configuration file: the location, the value, and the expected value.
+//! Messages about problems of the configuration file: the location, the value, and the expected
+//! value.
 
 use std::fmt::Display;
 
@@ -27,13 +28,23 @@ pub(crate) enum Disclosure {
 impl FileProblems<'_> {
     /// A problem of the file as a whole.
     pub(crate) fn push(&mut self, problem: impl Display) {
-        let section = self.section.map(|section| format!(", `{section}`")).unwrap_or_default();
-        self.problems
-            .push(format!("the configuration file `{}`{section}: {problem}", self.file));
+        let section = self
+            .section
+            .map(|section| format!(", `{section}`"))
+            .unwrap_or_default();
+        self.problems.push(format!(
+            "the configuration file `{}`{section}: {problem}",
+            self.file
+        ));
     }
 
     /// A key that does not exist, with the keys that do.
-    pub(crate) fn push_unknown_key<'k>(&mut self, path: &str, key: &str, known: impl IntoIterator<Item = &'k str>) {
+    pub(crate) fn push_unknown_key<'k>(
+        &mut self,
+        path: &str,
+        key: &str,
+        known: impl IntoIterator<Item = &'k str>,
+    ) {
         let hint = crate::text::nearest(key, known, 0.75)
             .map(|nearest| format!("; did you mean `{nearest}`?"))
             .unwrap_or_default();
@@ -41,7 +52,13 @@ impl FileProblems<'_> {
     }
 
     /// A value of the wrong type.
-    pub(crate) fn push_wrong_value(&mut self, path: &str, found: &Value, expected: &str, disclosure: Disclosure) {
+    pub(crate) fn push_wrong_value(
+        &mut self,
+        path: &str,
+        found: &Value,
+        expected: &str,
+        disclosure: Disclosure,
+    ) {
         let found = describe_value(found, disclosure);
         let expected = match expected {
             "true or false" => boolean_advice(path, &found),
@@ -50,19 +67,23 @@ impl FileProblems<'_> {
         self.push(format!("`{path}` is {found}; {expected}"));
     }
 
-    /// The value without the keys and elements that have no value, each of which is a problem: of a setting that was meant,
-    /// nothing would be left.
+    /// The value without the keys and elements that have no value, each of which is a problem: of a
+    /// setting that was meant, nothing would be left.
     pub(crate) fn without_nulls(&mut self, path: &str, value: Value) -> Option<Value> {
         match value {
             Value::Null => {
-                self.push(format!("`{path}` has no value; remove the key, or give it a value"));
+                self.push(format!(
+                    "`{path}` has no value; remove the key, or give it a value"
+                ));
                 None
             }
             Value::Array(items) => {
                 let count = items.len();
                 let items = items.into_iter().enumerate();
                 let kept: Vec<Value> = items
-                    .filter_map(|(index, item)| self.without_nulls(&format!("{path}[{index}]"), item))
+                    .filter_map(|(index, item)| {
+                        self.without_nulls(&format!("{path}[{index}]"), item)
+                    })
                     .collect();
                 (count == 0 || !kept.is_empty()).then_some(Value::Array(kept))
             }
@@ -70,7 +91,10 @@ impl FileProblems<'_> {
                 let count = members.len();
                 let kept: Map<String, Value> = members
                     .into_iter()
-                    .filter_map(|(key, member)| self.without_nulls(&join_path(path, &key), member).map(|member| (key, member)))
+                    .filter_map(|(key, member)| {
+                        self.without_nulls(&join_path(path, &key), member)
+                            .map(|member| (key, member))
+                    })
                     .collect();
                 (count == 0 || !kept.is_empty()).then_some(Value::Object(kept))
             }
@@ -107,7 +131,8 @@ fn describe_value(value: &Value, disclosure: Disclosure) -> String {
     }
 }
 
-/// Advises about a word that is a boolean in YAML 1.1, in which `no` means false, but not in YAML 1.2.
+/// Advises about a word that is a boolean in YAML 1.1, in which `no` means false, but not in YAML
+/// 1.2.
 fn boolean_advice(path: &str, found: &str) -> String {
     let word = found
         .trim_start_matches("the text ")
@@ -122,10 +147,13 @@ fn boolean_advice(path: &str, found: &str) -> String {
     format!("write `{key}: {meant}`")
 }
 
-/// Reads from a message of serde what it expected ("invalid type: …, expected …"), in the words of this program.
+/// Reads from a message of serde what it expected ("invalid type: …, expected …"), in the words of
+/// this program.
 pub(crate) fn expected_by(error: &serde_json::Error) -> String {
     let message = error.to_string();
-    let expected = message.split_once(", expected ").map_or(message.as_str(), |(_, expected)| expected);
+    let expected = message
+        .split_once(", expected ")
+        .map_or(message.as_str(), |(_, expected)| expected);
     let expected = expected.split(" at line ").next().unwrap_or(expected);
     match expected {
         "a boolean" => "true or false",
@@ -133,7 +161,12 @@ pub(crate) fn expected_by(error: &serde_json::Error) -> String {
         "f64" => "a number",
         "usize" | "u32" | "u64" => "a whole number of at least 0",
         "a string" | "path string" | "string or map" => "a text",
-        other => return other.trim_start_matches("expected ").trim_start_matches("one of ").to_owned(),
+        other => {
+            return other
+                .trim_start_matches("expected ")
+                .trim_start_matches("one of ")
+                .to_owned();
+        }
     }
     .to_owned()
 }

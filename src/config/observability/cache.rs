@@ -18,8 +18,14 @@ const MIN_CACHE_BYTES: usize = 64 << 10;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct CacheSettings {
-    /// Keep replies to GET requests of read-only tools, as the API allows, in up to this many bytes of memory, for each API [default: 0, off]
-    #[arg(long, env = "OPENAPI_MCP_CACHE", value_name = "BYTES", help_heading = "Operations")]
+    /// Keep replies to GET requests of read-only tools, as the API allows, in up to this many bytes
+    /// of memory, for each API [default: 0, off]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_CACHE",
+        value_name = "BYTES",
+        help_heading = "Operations"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<usize>,
 
@@ -30,14 +36,21 @@ pub(crate) struct CacheSettings {
 }
 
 /// The settings of the cache; what is wrong with them is pushed to `problems`.
-pub(crate) fn resolve_cache(settings: &CacheSettings, problems: &mut Vec<String>) -> Option<CacheOptions> {
+pub(crate) fn resolve_cache(
+    settings: &CacheSettings,
+    problems: &mut Vec<String>,
+) -> Option<CacheOptions> {
     let bytes = settings.cache.filter(|bytes| *bytes > 0);
     if bytes.is_some_and(|bytes| bytes < MIN_CACHE_BYTES) {
-        problems.push(format!("--cache must be 0 (no cache) or at least {MIN_CACHE_BYTES} bytes"));
+        problems.push(format!(
+            "--cache must be 0 (no cache) or at least {MIN_CACHE_BYTES} bytes"
+        ));
     }
     let ttl = settings.cache_default_ttl.unwrap_or(0.0);
     if !(0.0..=MAX_TTL_SECONDS).contains(&ttl) {
-        problems.push(format!("--cache-default-ttl must be between 0 and {MAX_TTL_SECONDS} seconds"));
+        problems.push(format!(
+            "--cache-default-ttl must be between 0 and {MAX_TTL_SECONDS} seconds"
+        ));
         return None;
     }
     if ttl > 0.0 && bytes.is_none() {

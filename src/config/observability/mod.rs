@@ -29,28 +29,54 @@ const MIN_KEY_BYTES: usize = 16;
 #[serde(default)]
 pub(crate) struct ObservabilitySettings {
     /// Serve metrics for Prometheus at /metrics of this address; port 0 takes a free port
-    #[arg(long, env = "OPENAPI_MCP_METRICS_BIND", value_name = "ADDRESS:PORT", help_heading = "Operations")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_METRICS_BIND",
+        value_name = "ADDRESS:PORT",
+        help_heading = "Operations"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics_bind: Option<String>,
 
     /// The tool's name as a label in metrics of calls [default: auto, which is up to 500 tools]
-    #[arg(long, env = "OPENAPI_MCP_METRICS_TOOL_LABEL", value_name = "WHEN", value_enum)]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_METRICS_TOOL_LABEL",
+        value_name = "WHEN",
+        value_enum
+    )]
     #[arg(help_heading = "Operations")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics_tool_label: Option<ToolLabelName>,
 
-    /// Append a line of JSON for every call to this file; - is standard output, with --transport http
-    #[arg(long, env = "OPENAPI_MCP_AUDIT_LOG", value_name = "FILE|-", help_heading = "Operations")]
+    /// Append a line of JSON for every call to this file; - is standard output, with --transport
+    /// http
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_AUDIT_LOG",
+        value_name = "FILE|-",
+        help_heading = "Operations"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_log: Option<ConfigPath>,
 
     /// An environment variable with the key of the hashes in the audit log [default: a random key]
-    #[arg(long, env = "OPENAPI_MCP_AUDIT_KEY_ENV", value_name = "VARIABLE", help_heading = "Operations")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_AUDIT_KEY_ENV",
+        value_name = "VARIABLE",
+        help_heading = "Operations"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_key_env: Option<String>,
 
     /// A file with the key of the hashes in the audit log
-    #[arg(long, env = "OPENAPI_MCP_AUDIT_KEY_FILE", value_name = "FILE", help_heading = "Operations")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_AUDIT_KEY_FILE",
+        value_name = "FILE",
+        help_heading = "Operations"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_key_file: Option<ConfigPath>,
 
@@ -64,8 +90,8 @@ pub(crate) struct ObservabilitySettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_log_required: Option<bool>,
 
-    /// Send the trace of a call to the API, in the headers traceparent and tracestate; the variables of OpenTelemetry configure the export
-    /// of this server's spans
+    /// Send the trace of a call to the API, in the headers traceparent and tracestate; the
+    /// variables of OpenTelemetry configure the export of this server's spans
     #[arg(long, env = "OPENAPI_MCP_PROPAGATE_TRACE", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Operations")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub propagate_trace: Option<bool>,
@@ -86,8 +112,13 @@ pub(crate) struct MetricsConfig {
     pub(crate) tool_label: ToolLabel,
 }
 
-/// The settings of metrics, traces and the audit log; what is wrong with them is pushed to `problems`.
-pub(crate) fn resolve_observability(settings: &ObservabilitySettings, is_stdio: bool, problems: &mut Vec<String>) -> ObservabilityConfig {
+/// The settings of metrics, traces and the audit log; what is wrong with them is pushed to
+/// `problems`.
+pub(crate) fn resolve_observability(
+    settings: &ObservabilitySettings,
+    is_stdio: bool,
+    problems: &mut Vec<String>,
+) -> ObservabilityConfig {
     let metrics = settings.metrics_bind.as_deref().and_then(|text| {
         let bind = text.replace("localhost:", "127.0.0.1:").parse().ok();
         if bind.is_none() {
@@ -97,7 +128,10 @@ pub(crate) fn resolve_observability(settings: &ObservabilitySettings, is_stdio: 
         }
         Some(MetricsConfig {
             bind: bind?,
-            tool_label: settings.metrics_tool_label.map(ToolLabel::from).unwrap_or_default(),
+            tool_label: settings
+                .metrics_tool_label
+                .map(ToolLabel::from)
+                .unwrap_or_default(),
         })
     });
     if settings.metrics_bind.is_none() && settings.metrics_tool_label.is_some() {
@@ -110,13 +144,20 @@ pub(crate) fn resolve_observability(settings: &ObservabilitySettings, is_stdio: 
     }
 }
 
-fn resolve_audit(settings: &ObservabilitySettings, is_stdio: bool, problems: &mut Vec<String>) -> Option<AuditOptions> {
+fn resolve_audit(
+    settings: &ObservabilitySettings,
+    is_stdio: bool,
+    problems: &mut Vec<String>,
+) -> Option<AuditOptions> {
     let key = resolve_audit_key(settings, problems);
     let Some(path) = &settings.audit_log else {
         let dependent = [
             ("--audit-key-env", settings.audit_key_env.is_some()),
             ("--audit-key-file", settings.audit_key_file.is_some()),
-            ("--audit-log-required", settings.audit_log_required == Some(true)),
+            (
+                "--audit-log-required",
+                settings.audit_log_required == Some(true),
+            ),
         ];
         for (flag, _) in dependent.iter().filter(|(_, is_given)| *is_given) {
             problems.push(format!("{flag} needs --audit-log"));
@@ -138,7 +179,10 @@ fn resolve_audit(settings: &ObservabilitySettings, is_stdio: bool, problems: &mu
     })
 }
 
-fn resolve_audit_key(settings: &ObservabilitySettings, problems: &mut Vec<String>) -> Option<SecretString> {
+fn resolve_audit_key(
+    settings: &ObservabilitySettings,
+    problems: &mut Vec<String>,
+) -> Option<SecretString> {
     let parse = |text: &str| {
         let key = text.trim();
         let is_long = key.len() >= MIN_KEY_BYTES;
@@ -146,6 +190,9 @@ fn resolve_audit_key(settings: &ObservabilitySettings, problems: &mut Vec<String
             .then(|| SecretString::from(key))
             .ok_or("holds a key of less than 16 characters, which can be guessed; `openssl rand -hex 32` makes a good one")
     };
-    let (variable, file) = (settings.audit_key_env.as_deref(), settings.audit_key_file.as_ref());
+    let (variable, file) = (
+        settings.audit_key_env.as_deref(),
+        settings.audit_key_file.as_ref(),
+    );
     resolve_secret("audit-key", variable, file, parse, problems)
 }

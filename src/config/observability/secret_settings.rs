@@ -3,8 +3,9 @@
 use crate::config::auth::references::{parse_file, parse_variable};
 use crate::config::keys::path::ConfigPath;
 
-/// Parses by `parse` the secret that one of the two settings names; `None` if neither is given. Faults are pushed to `problems`, including
-/// the end of a sentence about the variable or the file that `parse` returns.
+/// Parses by `parse` the secret that one of the two settings names; `None` if neither is given.
+/// Faults are pushed to `problems`, including the end of a sentence about the variable or the file
+/// that `parse` returns.
 pub(crate) fn resolve_secret<T>(
     name: &str,
     variable: Option<&str>,
@@ -21,5 +22,7 @@ pub(crate) fn resolve_secret<T>(
         (Some(variable), None) => ("env", parse_variable(variable, parse)),
         (None, Some(path)) => ("file", parse_file(path, parse)),
     };
-    secret.map_err(|why| problems.push(format!("--{name}-{setting}: {why}"))).ok()
+    secret
+        .map_err(|why| problems.push(format!("--{name}-{setting}: {why}")))
+        .ok()
 }

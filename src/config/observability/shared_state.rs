@@ -19,7 +19,8 @@ const DEFAULT_INSTANCE: &str = "openapi-mcp";
 /// The longest name of a deployment.
 const MAX_INSTANCE_LENGTH: usize = 64;
 const DEFAULT_PORT: u16 = 6379;
-/// Enough for a server in the same place. One that is far away takes longer, and a call that waits longer is slower than without it.
+/// Enough for a server in the same place. One that is far away takes longer, and a call that waits
+/// longer is slower than without it.
 const DEFAULT_TIMEOUT: Duration = Duration::from_millis(50);
 const MIN_TIMEOUT_SECONDS: f64 = 0.001;
 const MAX_TIMEOUT_SECONDS: f64 = 10.0;
@@ -29,44 +30,75 @@ const MAX_TIMEOUT_SECONDS: f64 = 10.0;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct SharedStateSettings {
-    /// Share limits, refresh tokens, confirmations and kept replies with other replicas through this Redis or Valkey server;
-    /// `rediss` encrypts the connection, as in `rediss://user@redis.example:6379/0`
-    #[arg(long, env = "OPENAPI_MCP_SHARED_STATE", value_name = "URL", hide_env_values = true)]
+    /// Share limits, refresh tokens, confirmations and kept replies with other replicas through
+    /// this Redis or Valkey server; `rediss` encrypts the connection, as in
+    /// `rediss://user@redis.example:6379/0`
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_SHARED_STATE",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     #[arg(help_heading = "Operations")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_state: Option<String>,
 
     /// An environment variable with the password for that server
-    #[arg(long, env = "OPENAPI_MCP_SHARED_STATE_PASSWORD_ENV", value_name = "VARIABLE")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_SHARED_STATE_PASSWORD_ENV",
+        value_name = "VARIABLE"
+    )]
     #[arg(help_heading = "Operations")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_state_password_env: Option<String>,
 
     /// A file with the password for that server
-    #[arg(long, env = "OPENAPI_MCP_SHARED_STATE_PASSWORD_FILE", value_name = "FILE")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_SHARED_STATE_PASSWORD_FILE",
+        value_name = "FILE"
+    )]
     #[arg(help_heading = "Operations")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_state_password_file: Option<ConfigPath>,
 
-    /// Seconds for a request to that server that a call waits for, before it goes on without: 0.001 to 10 [default: 0.05]
+    /// Seconds for a request to that server that a call waits for, before it goes on without: 0.001
+    /// to 10 [default: 0.05]
     #[arg(long, env = "OPENAPI_MCP_SHARED_STATE_TIMEOUT", value_name = "SECONDS")]
     #[arg(help_heading = "Operations")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_state_timeout: Option<f64>,
 
-    /// A name that distinguishes this deployment from others on the same server [default: openapi-mcp]
-    #[arg(long, env = "OPENAPI_MCP_INSTANCE", value_name = "NAME", help_heading = "Operations")]
+    /// A name that distinguishes this deployment from others on the same server [default:
+    /// openapi-mcp]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_INSTANCE",
+        value_name = "NAME",
+        help_heading = "Operations"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
 
-    /// An environment variable with the key that encrypts the shared state and the token store: 32 bytes in hexadecimal digits or
-    /// base64; of several keys, the first encrypts and all decrypt
-    #[arg(long, env = "OPENAPI_MCP_STATE_KEY_ENV", value_name = "VARIABLE", help_heading = "Operations")]
+    /// An environment variable with the key that encrypts the shared state and the token store: 32
+    /// bytes in hexadecimal digits or base64; of several keys, the first encrypts and all decrypt
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_STATE_KEY_ENV",
+        value_name = "VARIABLE",
+        help_heading = "Operations"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state_key_env: Option<String>,
 
     /// A file with that key
-    #[arg(long, env = "OPENAPI_MCP_STATE_KEY_FILE", value_name = "FILE", help_heading = "Operations")]
+    #[arg(
+        long,
+        env = "OPENAPI_MCP_STATE_KEY_FILE",
+        value_name = "FILE",
+        help_heading = "Operations"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state_key_file: Option<ConfigPath>,
 }
@@ -78,8 +110,8 @@ pub(crate) struct SharedStateConfig {
     pub(crate) state: Option<Arc<SharedState>>,
 }
 
-/// The settings of what replicas share; what is wrong with them is pushed to `problems`. The server's certificate may come from
-/// `authorities` as well.
+/// The settings of what replicas share; what is wrong with them is pushed to `problems`. The
+/// server's certificate may come from `authorities` as well.
 pub(crate) fn resolve_shared_state(
     settings: &SharedStateSettings,
     authority_files: &[ConfigPath],
@@ -89,9 +121,18 @@ pub(crate) fn resolve_shared_state(
     let password = resolve_password(settings, problems);
     let Some(text) = &settings.shared_state else {
         let dependent = [
-            ("--shared-state-password-env", settings.shared_state_password_env.is_some()),
-            ("--shared-state-password-file", settings.shared_state_password_file.is_some()),
-            ("--shared-state-timeout", settings.shared_state_timeout.is_some()),
+            (
+                "--shared-state-password-env",
+                settings.shared_state_password_env.is_some(),
+            ),
+            (
+                "--shared-state-password-file",
+                settings.shared_state_password_file.is_some(),
+            ),
+            (
+                "--shared-state-timeout",
+                settings.shared_state_timeout.is_some(),
+            ),
             ("--instance", settings.instance.is_some()),
         ];
         for (flag, _) in dependent.iter().filter(|(_, is_given)| *is_given) {
@@ -112,21 +153,25 @@ pub(crate) fn resolve_shared_state(
     }
     // Files that cannot be read are reported as files of --ca-cert.
     let authorities = read_authorities("--ca-cert", authority_files, &mut Vec::new());
-    let options = place.zip(keys.clone()).map(|(place, keys)| SharedStateOptions {
-        host: place.host,
-        port: place.port,
-        database: place.database,
-        user: place.user,
-        password,
-        tls: place.tls,
-        authorities,
-        instance,
-        keys,
-        call_timeout,
-    });
+    let options = place
+        .zip(keys.clone())
+        .map(|(place, keys)| SharedStateOptions {
+            host: place.host,
+            port: place.port,
+            database: place.database,
+            user: place.user,
+            password,
+            tls: place.tls,
+            authorities,
+            instance,
+            keys,
+            call_timeout,
+        });
     let state = options.and_then(|options| {
         let state = SharedState::new(options);
-        state.map_err(|problem| problems.push(format!("--shared-state: {problem}"))).ok()
+        state
+            .map_err(|problem| problems.push(format!("--shared-state: {problem}")))
+            .ok()
     });
     SharedStateConfig {
         keys,
@@ -135,16 +180,28 @@ pub(crate) fn resolve_shared_state(
 }
 
 fn resolve_keys(settings: &SharedStateSettings, problems: &mut Vec<String>) -> Option<StateKeys> {
-    let (variable, file) = (settings.state_key_env.as_deref(), settings.state_key_file.as_ref());
+    let (variable, file) = (
+        settings.state_key_env.as_deref(),
+        settings.state_key_file.as_ref(),
+    );
     resolve_secret("state-key", variable, file, StateKeys::parse, problems)
 }
 
-fn resolve_password(settings: &SharedStateSettings, problems: &mut Vec<String>) -> Option<SecretString> {
+fn resolve_password(
+    settings: &SharedStateSettings,
+    problems: &mut Vec<String>,
+) -> Option<SecretString> {
     let (variable, file) = (
         settings.shared_state_password_env.as_deref(),
         settings.shared_state_password_file.as_ref(),
     );
-    resolve_secret("shared-state-password", variable, file, parse_secret, problems)
+    resolve_secret(
+        "shared-state-password",
+        variable,
+        file,
+        parse_secret,
+        problems,
+    )
 }
 
 fn resolve_instance(name: Option<&str>, problems: &mut Vec<String>) -> String {
@@ -159,7 +216,9 @@ fn resolve_instance(name: Option<&str>, problems: &mut Vec<String>) -> String {
 }
 
 fn resolve_timeout(seconds: Option<f64>, problems: &mut Vec<String>) -> Duration {
-    let Some(seconds) = seconds else { return DEFAULT_TIMEOUT };
+    let Some(seconds) = seconds else {
+        return DEFAULT_TIMEOUT;
+    };
     if !(MIN_TIMEOUT_SECONDS..=MAX_TIMEOUT_SECONDS).contains(&seconds) {
         problems.push(format!(
             "--shared-state-timeout must be between {MIN_TIMEOUT_SECONDS} and {MAX_TIMEOUT_SECONDS} seconds"
@@ -180,8 +239,7 @@ struct ServerPlace {
 
 /// Reads the URL, which may hold a password by mistake and is not repeated.
 fn read_url(text: &str) -> Result<ServerPlace, &'static str> {
-    const FORM: &str =
-        "must be the URL of a Redis or Valkey server, as in redis://redis.example:6379 or rediss://user@redis.example:6379/0";
+    const FORM: &str = "must be the URL of a Redis or Valkey server, as in redis://redis.example:6379 or rediss://user@redis.example:6379/0";
     let url = Url::parse(text).map_err(|_| FORM)?;
     let tls = match url.scheme() {
         "redis" => false,
@@ -205,7 +263,10 @@ fn read_url(text: &str) -> Result<ServerPlace, &'static str> {
         .decode_utf8()
         .map_err(|_| FORM)?;
     Ok(ServerPlace {
-        host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
+        host: host
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .to_owned(),
         port: url.port().unwrap_or(DEFAULT_PORT),
         database,
         user: (!user.is_empty()).then(|| user.into_owned()),
@@ -221,7 +282,10 @@ mod tests {
     fn a_url_names_the_server_and_never_holds_a_password() {
         for (text, expected) in [
             ("redis://h", Some(("h", 6379, 0, None, false))),
-            ("rediss://u%40x@h:7000/3", Some(("h", 7000, 3, Some("u@x"), true))),
+            (
+                "rediss://u%40x@h:7000/3",
+                Some(("h", 7000, 3, Some("u@x"), true)),
+            ),
             ("redis://[::1]:7000/", Some(("::1", 7000, 0, None, false))),
             ("redis://:hunter2@h", None),
             ("redis://h/x", None),
@@ -232,7 +296,15 @@ mod tests {
         ] {
             let read = read_url(text);
             let shown = read.as_ref().ok();
-            let shown = shown.map(|place| (place.host.as_str(), place.port, place.database, place.user.as_deref(), place.tls));
+            let shown = shown.map(|place| {
+                (
+                    place.host.as_str(),
+                    place.port,
+                    place.database,
+                    place.user.as_deref(),
+                    place.tls,
+                )
+            });
             assert_eq!(shown, expected, "{text}");
             assert!(!read.err().unwrap_or_default().contains("hunter2"));
         }

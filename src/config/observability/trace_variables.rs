@@ -35,9 +35,12 @@ pub(super) struct TraceVariables(BTreeMap<String, String>);
 
 impl TraceVariables {
     pub(super) fn of_environment() -> Self {
-        let of_exporter = OF_EXPORTER
-            .iter()
-            .flat_map(|name| [format!("{EXPORTER}{name}"), format!("{EXPORTER}TRACES_{name}")]);
+        let of_exporter = OF_EXPORTER.iter().flat_map(|name| {
+            [
+                format!("{EXPORTER}{name}"),
+                format!("{EXPORTER}TRACES_{name}"),
+            ]
+        });
         let names = of_exporter.chain(OTHERS.iter().map(|name| (*name).to_owned()));
         Self::from_pairs(names.filter_map(|name| Some((name.clone(), read_variable(&name)?))))
     }
@@ -69,7 +72,10 @@ impl TraceVariables {
 
 /// Pairs `name=value`, separated by commas, with values percent-encoded.
 pub(super) fn read_pairs(variable: &str, text: &str) -> Result<Vec<(String, String)>, String> {
-    let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
+    let pairs = text
+        .split(',')
+        .map(str::trim)
+        .filter(|pair| !pair.is_empty());
     let read = |pair: &str| {
         let (name, value) = pair.split_once('=')?;
         let name = name.trim();
@@ -84,11 +90,20 @@ pub(super) fn read_pairs(variable: &str, text: &str) -> Result<Vec<(String, Stri
 
 /// Headers as [`read_pairs`] reads them, their values marked as secrets.
 pub(super) fn read_headers(variable: &str, text: &str) -> Result<HeaderMap, String> {
-    const OF_THE_MESSAGE: [HeaderName; 4] = [header::HOST, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONNECTION];
+    const OF_THE_MESSAGE: [HeaderName; 4] = [
+        header::HOST,
+        header::CONTENT_LENGTH,
+        header::TRANSFER_ENCODING,
+        header::CONNECTION,
+    ];
     let mut headers = HeaderMap::new();
     for (name, value) in read_pairs(variable, text)? {
-        let header = name.parse::<HeaderName>().ok().zip(HeaderValue::from_str(&value).ok());
-        let Some((name, mut value)) = header.filter(|(name, _)| !OF_THE_MESSAGE.contains(name)) else {
+        let header = name
+            .parse::<HeaderName>()
+            .ok()
+            .zip(HeaderValue::from_str(&value).ok());
+        let Some((name, mut value)) = header.filter(|(name, _)| !OF_THE_MESSAGE.contains(name))
+        else {
             return Err(format!("{variable} holds a header that cannot be sent"));
         };
         value.set_sensitive(true);

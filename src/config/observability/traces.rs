@@ -1,5 +1,6 @@
-//! The export of spans, by the variables of OpenTelemetry's specification. Clients pass their own variables to servers over stdio, so no
-//! fault here ends a start: variables that cannot be used cause one warning, and there are no traces.
+//! The export of spans, by the variables of OpenTelemetry's specification. Clients pass their own
+//! variables to servers over stdio, so no fault here ends a start: variables that cannot be used
+//! cause one warning, and there are no traces.
 
 use std::path::Path;
 use std::time::Duration;
@@ -43,7 +44,11 @@ pub(super) fn resolve_traces(propagates: bool) -> TracesConfig {
 
 /// Reads the exporter and the sampling; `None` if no variable requests traces.
 fn read_options(variables: &TraceVariables) -> Result<Option<TraceOptions>, String> {
-    let is = |name: &str, wanted: &str| variables.get(name).is_some_and(|value| value.eq_ignore_ascii_case(wanted));
+    let is = |name: &str, wanted: &str| {
+        variables
+            .get(name)
+            .is_some_and(|value| value.eq_ignore_ascii_case(wanted))
+    };
     let asks = ["TRACES_ENDPOINT", "ENDPOINT"]
         .iter()
         .any(|name| variables.of_exporter(name).is_some());
@@ -54,8 +59,12 @@ fn read_options(variables: &TraceVariables) -> Result<Option<TraceOptions>, Stri
         return Err("OTEL_TRACES_EXPORTER must be otlp or none".into());
     }
     let protocol = variables.of_traces("PROTOCOL");
-    if let Some((name, _)) = protocol.filter(|(_, value)| !value.eq_ignore_ascii_case("http/protobuf")) {
-        return Err(format!("{name} must be http/protobuf, the only protocol here"));
+    if let Some((name, _)) =
+        protocol.filter(|(_, value)| !value.eq_ignore_ascii_case("http/protobuf"))
+    {
+        return Err(format!(
+            "{name} must be http/protobuf, the only protocol here"
+        ));
     }
     let gzip = match variables.of_traces("COMPRESSION") {
         None => false,
@@ -67,10 +76,16 @@ fn read_options(variables: &TraceVariables) -> Result<Option<TraceOptions>, Stri
     let headers = variables.of_traces("HEADERS");
     Ok(Some(TraceOptions {
         endpoint: read_endpoint(variables)?,
-        headers: headers.map_or_else(|| Ok(http::HeaderMap::new()), |(name, value)| read_headers(&name, value))?,
+        headers: headers.map_or_else(
+            || Ok(http::HeaderMap::new()),
+            |(name, value)| read_headers(&name, value),
+        )?,
         timeout: read_milliseconds(variables.of_traces("TIMEOUT"), DEFAULT_TIMEOUT)?,
         gzip,
-        schedule_delay: read_milliseconds(variables.named("OTEL_BSP_SCHEDULE_DELAY"), DEFAULT_SCHEDULE_DELAY)?,
+        schedule_delay: read_milliseconds(
+            variables.named("OTEL_BSP_SCHEDULE_DELAY"),
+            DEFAULT_SCHEDULE_DELAY,
+        )?,
         sampler: read_sampler(variables)?,
         resource: read_resource(variables)?,
         authorities,
@@ -81,7 +96,9 @@ fn read_options(variables: &TraceVariables) -> Result<Option<TraceOptions>, Stri
 fn read_endpoint(variables: &TraceVariables) -> Result<Url, String> {
     let own = variables.named("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
     let is_own = own.is_some();
-    let (name, text) = own.or_else(|| variables.named("OTEL_EXPORTER_OTLP_ENDPOINT")).unwrap_or_default();
+    let (name, text) = own
+        .or_else(|| variables.named("OTEL_EXPORTER_OTLP_ENDPOINT"))
+        .unwrap_or_default();
     let url = Url::parse(text)
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
@@ -98,10 +115,20 @@ fn read_endpoint(variables: &TraceVariables) -> Result<Url, String> {
     Ok(url)
 }
 
-fn read_milliseconds(variable: Option<(String, &str)>, default: Duration) -> Result<Duration, String> {
-    let Some((name, text)) = variable else { return Ok(default) };
-    let milliseconds = text.trim().parse().ok().filter(|number| (1..=3_600_000).contains(number));
-    let milliseconds = milliseconds.ok_or_else(|| format!("{name} must be a number of milliseconds"))?;
+fn read_milliseconds(
+    variable: Option<(String, &str)>,
+    default: Duration,
+) -> Result<Duration, String> {
+    let Some((name, text)) = variable else {
+        return Ok(default);
+    };
+    let milliseconds = text
+        .trim()
+        .parse()
+        .ok()
+        .filter(|number| (1..=3_600_000).contains(number));
+    let milliseconds =
+        milliseconds.ok_or_else(|| format!("{name} must be a number of milliseconds"))?;
     Ok(Duration::from_millis(milliseconds))
 }
 
@@ -111,10 +138,17 @@ fn read_sampler(variables: &TraceVariables) -> Result<Sampler, String> {
         .unwrap_or(DEFAULT_SAMPLER)
         .trim()
         .to_ascii_lowercase();
-    let argument = match variables.get("OTEL_TRACES_SAMPLER_ARG").filter(|_| name.ends_with("traceidratio")) {
+    let argument = match variables
+        .get("OTEL_TRACES_SAMPLER_ARG")
+        .filter(|_| name.ends_with("traceidratio"))
+    {
         None => None,
         Some(text) => {
-            let ratio = text.trim().parse().ok().filter(|ratio| (0.0..=1.0).contains(ratio));
+            let ratio = text
+                .trim()
+                .parse()
+                .ok()
+                .filter(|ratio| (0.0..=1.0).contains(ratio));
             Some(ratio.ok_or("OTEL_TRACES_SAMPLER_ARG must be a share between 0 and 1")?)
         }
     };
@@ -157,14 +191,22 @@ fn read_certificates(variables: &TraceVariables) -> Result<Certificates, String>
     let path = |name: &str| variables.of_traces(name).map(|(_, path)| Path::new(path));
     let authorities = variables
         .of_traces("CERTIFICATE")
-        .map_or_else(Vec::new, |(name, path)| read_authorities(&name, &[path], &mut problems));
-    let names = ["OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_KEY"];
+        .map_or_else(Vec::new, |(name, path)| {
+            read_authorities(&name, &[path], &mut problems)
+        });
+    let names = [
+        "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE",
+        "OTEL_EXPORTER_OTLP_CLIENT_KEY",
+    ];
     let identity = match (path("CLIENT_CERTIFICATE"), path("CLIENT_KEY")) {
         (Some(certificate), Some(key)) => read_identity(names, certificate, key, &mut problems),
         (None, None) => None,
         _ => return Err(format!("{} need each other", names.join(" and "))),
     };
-    problems.into_iter().next().map_or(Ok((authorities, identity)), Err)
+    problems
+        .into_iter()
+        .next()
+        .map_or(Ok((authorities, identity)), Err)
 }
 
 #[cfg(test)]
@@ -172,7 +214,9 @@ mod tests {
     use super::*;
 
     fn read(variables: &[(&str, &str)]) -> Result<Option<TraceOptions>, String> {
-        let pairs = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let pairs = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         read_options(&TraceVariables::from_pairs(pairs))
     }
 
@@ -188,14 +232,24 @@ mod tests {
             &[("OTEL_EXPORTER_OTLP_ENDPOINT", "${COLLECTOR}")],
             &[ENDPOINT, ("OTEL_SDK_DISABLED", "True")],
             &[ENDPOINT, ("OTEL_TRACES_EXPORTER", "none")],
-            &[ENDPOINT, ("OTEL_TRACES_EXPORTER", "none"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")],
+            &[
+                ENDPOINT,
+                ("OTEL_TRACES_EXPORTER", "none"),
+                ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+            ],
         ] {
             assert!(matches!(read(off), Ok(None)), "{off:?}");
         }
         let options = read(&[ENDPOINT]).unwrap().unwrap();
-        assert_eq!(options.endpoint.as_str(), "http://collector:4318/base/v1/traces");
+        assert_eq!(
+            options.endpoint.as_str(),
+            "http://collector:4318/base/v1/traces"
+        );
         let own = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://other/spans");
-        assert_eq!(read(&[ENDPOINT, own]).unwrap().unwrap().endpoint.as_str(), "https://other/spans");
+        assert_eq!(
+            read(&[ENDPOINT, own]).unwrap().unwrap().endpoint.as_str(),
+            "https://other/spans"
+        );
     }
 
     #[test]
@@ -213,12 +267,18 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_HEADERS", "host=hunter2"),
             ("OTEL_RESOURCE_ATTRIBUTES", "hunter2"),
             ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "collector:4317"),
-            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://user:hunter2@collector:4318"),
+            (
+                "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+                "http://user:hunter2@collector:4318",
+            ),
             ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/there/is/no/such/file"),
             ("OTEL_EXPORTER_OTLP_CLIENT_KEY", "/there/is/no/such/file"),
         ] {
             let why = read(&[ENDPOINT, (name, value)]).unwrap_err();
-            assert!(why.contains(name) && !why.contains("hunter2"), "{name}: {why}");
+            assert!(
+                why.contains(name) && !why.contains("hunter2"),
+                "{name}: {why}"
+            );
         }
     }
 
@@ -229,7 +289,10 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "1000"),
             ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "2000"),
             ("OTEL_EXPORTER_OTLP_HEADERS", "x-of=all, x-more=1"),
-            ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "x-of=traces%20alone=yes"),
+            (
+                "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+                "x-of=traces%20alone=yes",
+            ),
             ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
             ("OTEL_TRACES_SAMPLER", "traceidratio"),
             ("OTEL_TRACES_SAMPLER_ARG", "0.25"),
@@ -249,9 +312,21 @@ mod tests {
             .collect();
         assert_eq!(headers, [("x-of", "traces alone=yes", true)]);
         assert!(options.gzip);
-        assert_eq!(options.sampler, Sampler::named("traceidratio", Some(0.25)).unwrap());
-        let of = |name: &str| options.resource.iter().filter(|(known, _)| known == name).collect::<Vec<_>>();
-        assert_eq!(of("service.name"), [&("service.name".to_owned(), "pets".to_owned())]);
+        assert_eq!(
+            options.sampler,
+            Sampler::named("traceidratio", Some(0.25)).unwrap()
+        );
+        let of = |name: &str| {
+            options
+                .resource
+                .iter()
+                .filter(|(known, _)| known == name)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of("service.name"),
+            [&("service.name".to_owned(), "pets".to_owned())]
+        );
         assert_eq!(of("service.version")[0].1, "9");
         assert_eq!(of("deployment.environment.name")[0].1, "a,b");
     }

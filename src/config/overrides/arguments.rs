@@ -1,4 +1,5 @@
-//! The key `arguments` of a rule of `overrides`: what no call gives, and what is said of the others.
+//! The key `arguments` of a rule of `overrides`: what no call gives, and what is said of the
+//! others.
 
 use secrecy::SecretString;
 use serde_json::{Map, Value};
@@ -37,8 +38,8 @@ const PLACES: [(&str, Location); 4] = [
 pub(super) struct ArgumentSchema {
     /// True if calls may not give it; without `value` or `default`, it is left out of every request
     hide: Option<bool>,
-    /// Value that is sent in every call, and that the model cannot change: a literal, `{ env: NAME }`, `{ forward: Header-Name }` or
-    /// `{ claim: NAME }`
+    /// Value that is sent in every call, and that the model cannot change: a literal,
+    /// `{ env: NAME }`, `{ forward: Header-Name }` or `{ claim: NAME }`
     value: Option<Value>,
     /// Value that is sent if a call does not give it
     default: Option<Value>,
@@ -49,11 +50,13 @@ pub(super) struct ArgumentSchema {
     /// The only values that it may have, each of which the document allows
     #[schemars(rename = "enum")]
     values: Option<Vec<Value>>,
-    /// True if calls must give it, in spite of the document; a path parameter may be left out only with `default`
+    /// True if calls must give it, in spite of the document; a path parameter may be left out only
+    /// with `default`
     required: Option<bool>,
     /// True if the value of a path parameter may hold slashes
     slashes: Option<bool>,
-    /// Treatment of a property of the body that does not fit its schema: refused (strict), or sent with a note (lenient)
+    /// Treatment of a property of the body that does not fit its schema: refused (strict), or sent
+    /// with a note (lenient)
     validate: Option<super::ValidateSchema>,
 }
 
@@ -66,12 +69,18 @@ pub(super) struct ReadArguments {
 }
 
 /// Reads the key `arguments` of the rule at `path`; what is wrong with it is pushed to `problems`.
-pub(super) fn read_arguments(path: &str, optional: bool, value: &Value, problems: &mut FileProblems<'_>) -> ReadArguments {
+pub(super) fn read_arguments(
+    path: &str,
+    optional: bool,
+    value: &Value,
+    problems: &mut FileProblems<'_>,
+) -> ReadArguments {
     let origin = (format!("`{path}`"), optional);
     let path = join_path(path, "arguments");
     let mut read = ReadArguments::default();
     let Value::Object(arguments) = value else {
-        let expected = "a mapping of arguments, such as `query:tenant` or `/tenant`, to what is set for them";
+        let expected =
+            "a mapping of arguments, such as `query:tenant` or `/tenant`, to what is set for them";
         problems.push_wrong_value(&path, value, expected, Disclosure::Hidden);
         return read;
     };
@@ -84,7 +93,12 @@ pub(super) fn read_arguments(path: &str, optional: bool, value: &Value, problems
             continue;
         };
         let Value::Object(said) = said else {
-            problems.push_wrong_value(&place, said, "a mapping such as { hide: true }", Disclosure::Hidden);
+            problems.push_wrong_value(
+                &place,
+                said,
+                "a mapping such as { hide: true }",
+                Disclosure::Hidden,
+            );
             continue;
         };
         let mut rule = ArgumentRule::new(target);
@@ -92,7 +106,9 @@ pub(super) fn read_arguments(path: &str, optional: bool, value: &Value, problems
         read_rule(&place, said, &mut rule, &mut read.slashes, problems);
         check_rule(&place, &rule, problems);
         if read.rules.iter().any(|other| other.target == rule.target) {
-            problems.push(format!("`{place}` names an argument that the rule names already"));
+            problems.push(format!(
+                "`{place}` names an argument that the rule names already"
+            ));
         }
         read.rules.push(rule);
     }
@@ -101,20 +117,33 @@ pub(super) fn read_arguments(path: &str, optional: bool, value: &Value, problems
 
 pub(super) fn read_target(name: &str) -> Option<ArgumentTarget> {
     if let Some(steps) = name.strip_prefix('/') {
-        let steps: Vec<String> = steps.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
-        let names_property = steps.last().is_some_and(|last| last != "*") && steps.iter().all(|step| !step.is_empty());
+        let steps: Vec<String> = steps
+            .split('/')
+            .map(|step| step.replace("~1", "/").replace("~0", "~"))
+            .collect();
+        let names_property = steps.last().is_some_and(|last| last != "*")
+            && steps.iter().all(|step| !step.is_empty());
         return names_property.then_some(ArgumentTarget::Body(steps));
     }
     let (place, name) = name.split_once(':')?;
-    let (_, location) = PLACES.into_iter().find(|(known, _)| *known == place.trim())?;
+    let (_, location) = PLACES
+        .into_iter()
+        .find(|(known, _)| *known == place.trim())?;
     let name = name.trim();
     (!name.is_empty()).then(|| ArgumentTarget::Parameter(location, name.to_owned()))
 }
 
-fn read_rule(place: &str, said: &Map<String, Value>, rule: &mut ArgumentRule, slashes: &mut Vec<String>, problems: &mut FileProblems<'_>) {
+fn read_rule(
+    place: &str,
+    said: &Map<String, Value>,
+    rule: &mut ArgumentRule,
+    slashes: &mut Vec<String>,
+    problems: &mut FileProblems<'_>,
+) {
     for (key, value) in said {
         let path = join_path(place, key);
-        let mut wrong = |expected: &str| problems.push_wrong_value(&path, value, expected, Disclosure::Hidden);
+        let mut wrong =
+            |expected: &str| problems.push_wrong_value(&path, value, expected, Disclosure::Hidden);
         match key.as_str() {
             "hide" => rule.hide = read_boolean(value, &mut wrong),
             "required" => rule.required = read_boolean(value, &mut wrong),
@@ -148,7 +177,9 @@ fn read_rule(place: &str, said: &Map<String, Value>, rule: &mut ArgumentRule, sl
 /// Checks a rule for contradictions that no document resolves.
 fn check_rule(place: &str, rule: &ArgumentRule, problems: &mut FileProblems<'_>) {
     if rule.value.is_some() && rule.hide == Some(false) {
-        problems.push(format!("`{place}` has a `value`, which no call may give; leave out `hide: false`"));
+        problems.push(format!(
+            "`{place}` has a `value`, which no call may give; leave out `hide: false`"
+        ));
     }
 }
 
@@ -161,7 +192,11 @@ fn read_boolean(value: &Value, wrong: &mut impl FnMut(&str)) -> Option<bool> {
 }
 
 fn read_text(value: &Value, wrong: &mut impl FnMut(&str)) -> Option<String> {
-    let read = value.as_str().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+    let read = value
+        .as_str()
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned);
     if read.is_none() {
         wrong("a text that is not empty");
     }
@@ -179,7 +214,8 @@ fn read_source(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Op
     };
     let mut entries = members.iter();
     let (Some((key, Value::String(name))), None) = (entries.next(), entries.next()) else {
-        let expected = "a value, or one of { env: NAME }, { forward: Header-Name } and { claim: NAME }";
+        let expected =
+            "a value, or one of { env: NAME }, { forward: Header-Name } and { claim: NAME }";
         problems.push_wrong_value(path, value, expected, Disclosure::Hidden);
         return None;
     };
@@ -191,13 +227,17 @@ fn read_source(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Op
         "forward" => read_client_header(name).map(ValueSource::Forward),
         _ => check_claim(name.trim()).map(|()| ValueSource::Claim(name.trim().to_owned())),
     };
-    read.map_err(|problem| problems.push(format!("`{path}`: {problem}"))).ok()
+    read.map_err(|problem| problems.push(format!("`{path}`: {problem}")))
+        .ok()
 }
 
 fn read_variable(name: &str) -> Result<SecretString, String> {
     match std::env::var(name) {
         Ok(value) if !value.is_empty() => Ok(value.into()),
-        Ok(_) => Err(format!("the environment variable `{}` is empty", name.escape_debug())),
+        Ok(_) => Err(format!(
+            "the environment variable `{}` is empty",
+            name.escape_debug()
+        )),
         Err(_) => Err(format!(
             "the environment variable `{}` is not set, or is not UTF-8",
             name.escape_debug()

@@ -1,5 +1,5 @@
-//! The rules of `overrides` in the configuration file. Any part of a rule that cannot be read is an error: a rule that is read in part
-//! would protect less than intended.
+//! The rules of `overrides` in the configuration file. Any part of a rule that cannot be read is an
+//! error: a rule that is read in part would protect less than intended.
 
 mod arguments;
 mod response;
@@ -42,7 +42,8 @@ pub(crate) struct OverridesSchema {
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its shape counts")]
 struct OverrideSchema {
-    /// The operations that the rule applies to: all that match a glob of each key; without it, all operations
+    /// The operations that the rule applies to: all that match a glob of each key; without it, all
+    /// operations
     #[schemars(rename = "match")]
     matches: Option<MatchSchema>,
     /// True if the rule may match no operation; without it, that is an error
@@ -63,10 +64,11 @@ struct OverrideSchema {
     slashes: Option<Vec<String>>,
     /// Detail of its description
     describe: Option<DescribeName>,
-    /// Treatment of a body that does not fit its schema: refused (strict), or sent with a note (lenient)
+    /// Treatment of a body that does not fit its schema: refused (strict), or sent with a note
+    /// (lenient)
     validate: Option<ValidateSchema>,
-    /// Settings for arguments: a parameter as `path:NAME`, `query:NAME`, `header:NAME` or `cookie:NAME`, a property of the body as a JSON
-    /// Pointer
+    /// Settings for arguments: a parameter as `path:NAME`, `query:NAME`, `header:NAME` or
+    /// `cookie:NAME`, a property of the body as a JSON Pointer
     arguments: Option<std::collections::BTreeMap<String, arguments::ArgumentSchema>>,
     /// Number of pages that a call may collect, at most 100; 0 offers no argument for it
     collect_pages: Option<usize>,
@@ -124,22 +126,34 @@ struct AnnotationsSchema {
     open_world_hint: Option<bool>,
 }
 
-/// Checks that the transport has the clients' values that rules send: over stdio there are no headers, and claims are those of verified
-/// tokens only.
+/// Checks that the transport has the clients' values that rules send: over stdio there are no
+/// headers, and claims are those of verified tokens only.
 pub(crate) fn check_client_values(rules: &[Rule], transport: &Transport) -> Vec<String> {
-    let arguments = rules
-        .iter()
-        .flat_map(|rule| rule.says.arguments.iter().map(move |argument| (rule, argument)));
+    let arguments = rules.iter().flat_map(|rule| {
+        rule.says
+            .arguments
+            .iter()
+            .map(move |argument| (rule, argument))
+    });
     let problem = |(rule, argument): (&Rule, &ArgumentRule)| {
         let why = match (argument.value.as_ref()?, transport) {
-            (ValueSource::Forward(_), Transport::Stdio) => "a header of the client, which there is only over HTTP",
-            (ValueSource::Claim(_), Transport::Stdio) => "a claim of the client's token, which there is only over HTTP",
-            (ValueSource::Claim(_), Transport::Http { options, .. }) if options.access.oauth.is_none() => {
+            (ValueSource::Forward(_), Transport::Stdio) => {
+                "a header of the client, which there is only over HTTP"
+            }
+            (ValueSource::Claim(_), Transport::Stdio) => {
+                "a claim of the client's token, which there is only over HTTP"
+            }
+            (ValueSource::Claim(_), Transport::Http { options, .. })
+                if options.access.oauth.is_none() =>
+            {
                 "a claim of the client's token, and no token is verified without --oauth-issuer"
             }
             _ => return None,
         };
-        Some(format!("{}: `{}` gets its value from {why}", rule.name, argument.target))
+        Some(format!(
+            "{}: `{}` gets its value from {why}",
+            rule.name, argument.target
+        ))
     };
     arguments.filter_map(problem).collect()
 }
@@ -153,12 +167,19 @@ pub(crate) fn variables_of_rules(rules: &[Rule]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Rules for headers that are not arguments, because another setting sends them: such a rule would change nothing, and a client could
-/// give what the rule says is fixed.
-pub(crate) fn check_set_headers(rules: &[Rule], headers: &HeaderMap, forward: &Forwarding) -> Vec<String> {
-    let arguments = rules
-        .iter()
-        .flat_map(|rule| rule.says.arguments.iter().map(move |argument| (rule, argument)));
+/// Rules for headers that are not arguments, because another setting sends them: such a rule would
+/// change nothing, and a client could give what the rule says is fixed.
+pub(crate) fn check_set_headers(
+    rules: &[Rule],
+    headers: &HeaderMap,
+    forward: &Forwarding,
+) -> Vec<String> {
+    let arguments = rules.iter().flat_map(|rule| {
+        rule.says
+            .arguments
+            .iter()
+            .map(move |argument| (rule, argument))
+    });
     let problem = |(rule, argument): (&Rule, &ArgumentRule)| {
         let ArgumentTarget::Parameter(Location::Header, name) = &argument.target else {
             return None;
@@ -192,7 +213,12 @@ pub(crate) fn read_rules(value: &Value, problems: &mut FileProblems<'_>) -> Vec<
 
 fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<Rule> {
     let Value::Object(members) = value else {
-        problems.push_wrong_value(path, value, "a mapping with `match` and what is to be set", Disclosure::Shown);
+        problems.push_wrong_value(
+            path,
+            value,
+            "a mapping with `match` and what is to be set",
+            Disclosure::Shown,
+        );
         return None;
     };
     let mut said = members.clone();
@@ -200,17 +226,31 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
         .remove("match")
         .map(|value| read_match(path, &value, problems))
         .unwrap_or_default();
-    let optional = said.remove("optional").is_some_and(|value| read_optional(path, &value, problems));
-    let slashes = said.remove("slashes").map(|value| read_slashes(path, &value, problems));
-    let describe = said.remove("describe").and_then(|value| read_detail(path, &value, problems));
-    let takes_any_body = said.remove("validate").and_then(|value| read_validate(path, &value, problems));
-    let collect_pages = said.remove("collect_pages").and_then(|value| read_pages(path, &value, problems));
+    let optional = said
+        .remove("optional")
+        .is_some_and(|value| read_optional(path, &value, problems));
+    let slashes = said
+        .remove("slashes")
+        .map(|value| read_slashes(path, &value, problems));
+    let describe = said
+        .remove("describe")
+        .and_then(|value| read_detail(path, &value, problems));
+    let takes_any_body = said
+        .remove("validate")
+        .and_then(|value| read_validate(path, &value, problems));
+    let collect_pages = said
+        .remove("collect_pages")
+        .and_then(|value| read_pages(path, &value, problems));
     let arguments = said.remove("arguments");
     let arguments = arguments
         .map(|value| arguments::read_arguments(path, optional, &value, problems))
         .unwrap_or_default();
-    let response = said.remove("response").map(|value| response::read_response(path, &value, problems));
-    let wait = said.remove("wait").and_then(|value| wait::read_wait(path, &value, problems));
+    let response = said
+        .remove("response")
+        .map(|value| response::read_response(path, &value, problems));
+    let wait = said
+        .remove("wait")
+        .and_then(|value| wait::read_wait(path, &value, problems));
     let mut says = read_said(path, said, problems);
     says.slashes = slashes.unwrap_or_default();
     says.slashes.extend(arguments.slashes);
@@ -233,16 +273,30 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
 pub(super) fn read_optional(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> bool {
     let read = value.as_bool();
     if read.is_none() {
-        problems.push_wrong_value(&join_path(path, "optional"), value, "true or false", Disclosure::Shown);
+        problems.push_wrong_value(
+            &join_path(path, "optional"),
+            value,
+            "true or false",
+            Disclosure::Shown,
+        );
     }
     read.unwrap_or_default()
 }
 
 /// Reads the detail of a tool's description.
-fn read_detail(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<DescriptionDetail> {
+fn read_detail(
+    path: &str,
+    value: &Value,
+    problems: &mut FileProblems<'_>,
+) -> Option<DescriptionDetail> {
     let read = serde_json::from_value::<DescribeName>(value.clone()).ok();
     if read.is_none() {
-        problems.push_wrong_value(&join_path(path, "describe"), value, "plain, brief or full", Disclosure::Shown);
+        problems.push_wrong_value(
+            &join_path(path, "describe"),
+            value,
+            "plain, brief or full",
+            Disclosure::Shown,
+        );
     }
     read.map(DescriptionDetail::from)
 }
@@ -253,7 +307,12 @@ fn read_validate(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> 
         Some("lenient") => Some(true),
         Some("strict") => Some(false),
         _ => {
-            problems.push_wrong_value(&join_path(path, "validate"), value, "strict or lenient", Disclosure::Shown);
+            problems.push_wrong_value(
+                &join_path(path, "validate"),
+                value,
+                "strict or lenient",
+                Disclosure::Shown,
+            );
             None
         }
     }
@@ -265,7 +324,12 @@ fn read_pages(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opt
     let read = read.filter(|pages| *pages <= MAX_COLLECTED_PAGES);
     if read.is_none() {
         let expected = format!("a whole number from 0 to {MAX_COLLECTED_PAGES}");
-        problems.push_wrong_value(&join_path(path, "collect_pages"), value, &expected, Disclosure::Shown);
+        problems.push_wrong_value(
+            &join_path(path, "collect_pages"),
+            value,
+            &expected,
+            Disclosure::Shown,
+        );
     }
     read
 }
@@ -273,12 +337,21 @@ fn read_pages(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opt
 /// The path parameters whose values may hold slashes.
 fn read_slashes(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Vec<String> {
     let names = value.as_array().and_then(|names| {
-        let name = |name: &Value| name.as_str().filter(|name| !name.is_empty()).map(str::to_owned);
+        let name = |name: &Value| {
+            name.as_str()
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned)
+        };
         names.iter().map(name).collect::<Option<Vec<String>>>()
     });
     names.unwrap_or_else(|| {
         let path = join_path(path, "slashes");
-        problems.push_wrong_value(&path, value, "a list of names of path parameters, as in [name]", Disclosure::Shown);
+        problems.push_wrong_value(
+            &path,
+            value,
+            "a list of names of path parameters, as in [name]",
+            Disclosure::Shown,
+        );
         Vec::new()
     })
 }
@@ -287,9 +360,13 @@ fn read_said(path: &str, said: Map<String, Value>, problems: &mut FileProblems<'
     let mut wrong = Vec::new();
     let says = Override::read(&Value::Object(said), &mut wrong);
     for OverrideProblem { path: keys, kind } in wrong {
-        let place = keys.iter().fold(path.to_owned(), |path, key| join_path(&path, key));
+        let place = keys
+            .iter()
+            .fold(path.to_owned(), |path, key| join_path(&path, key));
         match kind {
-            OverrideProblemKind::UnknownKey(Some(advice)) => problems.push(format!("unknown key `{place}`; {advice}")),
+            OverrideProblemKind::UnknownKey(Some(advice)) => {
+                problems.push(format!("unknown key `{place}`; {advice}"));
+            }
             OverrideProblemKind::UnknownKey(None) => {
                 let key = keys.last().map(String::as_str).unwrap_or_default();
                 let known = [
@@ -329,10 +406,19 @@ fn read_said(path: &str, said: Map<String, Value>, problems: &mut FileProblems<'
 }
 
 /// The groups of patterns of `match`, of each of which an operation must match one.
-pub(super) fn read_match(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Vec<Vec<Pattern>> {
+pub(super) fn read_match(
+    path: &str,
+    value: &Value,
+    problems: &mut FileProblems<'_>,
+) -> Vec<Vec<Pattern>> {
     let path = join_path(path, "match");
     let Value::Object(fields) = value else {
-        problems.push_wrong_value(&path, value, "a mapping with operation, tag, path or method", Disclosure::Shown);
+        problems.push_wrong_value(
+            &path,
+            value,
+            "a mapping with operation, tag, path or method",
+            Disclosure::Shown,
+        );
         return Vec::new();
     };
     let mut groups = Vec::new();
@@ -346,21 +432,33 @@ pub(super) fn read_match(path: &str, value: &Value, problems: &mut FileProblems<
             Value::Array(globs) if !globs.is_empty() => {
                 let globs = globs.iter().enumerate();
                 globs
-                    .filter_map(|(index, glob)| read_glob(&format!("{path}[{index}]"), key, field, glob, problems))
+                    .filter_map(|(index, glob)| {
+                        read_glob(&format!("{path}[{index}]"), key, field, glob, problems)
+                    })
                     .collect()
             }
             Value::Array(_) => {
-                problems.push(format!("`{path}` is an empty list; expected at least one glob"));
+                problems.push(format!(
+                    "`{path}` is an empty list; expected at least one glob"
+                ));
                 continue;
             }
-            glob => read_glob(&path, key, field, glob, problems).into_iter().collect(),
+            glob => read_glob(&path, key, field, glob, problems)
+                .into_iter()
+                .collect(),
         };
         groups.push(group);
     }
     groups
 }
 
-fn read_glob(path: &str, key: &str, field: PatternField, value: &Value, problems: &mut FileProblems<'_>) -> Option<Pattern> {
+fn read_glob(
+    path: &str,
+    key: &str,
+    field: PatternField,
+    value: &Value,
+    problems: &mut FileProblems<'_>,
+) -> Option<Pattern> {
     let Value::String(glob) = value else {
         problems.push_wrong_value(path, value, "a text or a list of texts", Disclosure::Shown);
         return None;

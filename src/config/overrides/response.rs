@@ -6,7 +6,15 @@ use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::proxy::filter::check_program;
 use crate::spec::operation::response_rule::{FieldPattern, ReplyFormat, ResponseRule};
 
-const KEYS: [&str; 7] = ["fields", "drop", "jq", "max_items", "max_tokens", "format", "file"];
+const KEYS: [&str; 7] = [
+    "fields",
+    "drop",
+    "jq",
+    "max_items",
+    "max_tokens",
+    "format",
+    "file",
+];
 const FORMATS: [(&str, ReplyFormat); 3] = [
     ("json", ReplyFormat::Json),
     ("table", ReplyFormat::Table),
@@ -23,7 +31,8 @@ const MIN_TOKENS: usize = 50;
 pub(super) struct ResponseSchema {
     /// The only fields that are given: names of members, or JSON Pointers with `*` and `**`
     fields: Option<Vec<String>>,
-    /// Fields that are never given, not even in errors: names of members at any depth, or JSON Pointers with `*` and `**`
+    /// Fields that are never given, not even in errors: names of members at any depth, or JSON
+    /// Pointers with `*` and `**`
     drop: Option<Vec<String>>,
     /// A jq program that makes the reply anew
     jq: Option<String>,
@@ -48,11 +57,20 @@ enum FormatSchema {
 }
 
 /// Reads the key `response` of the rule at `path`; what is wrong with it is pushed to `problems`.
-pub(super) fn read_response(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> ResponseRule {
+pub(super) fn read_response(
+    path: &str,
+    value: &Value,
+    problems: &mut FileProblems<'_>,
+) -> ResponseRule {
     let path = join_path(path, "response");
     let mut rule = ResponseRule::default();
     let Value::Object(said) = value else {
-        problems.push_wrong_value(&path, value, "a mapping such as { fields: [id, name] }", Disclosure::Shown);
+        problems.push_wrong_value(
+            &path,
+            value,
+            "a mapping such as { fields: [id, name] }",
+            Disclosure::Shown,
+        );
         return rule;
     };
     for (key, value) in said {
@@ -69,13 +87,23 @@ pub(super) fn read_response(path: &str, value: &Value, problems: &mut FileProble
             },
             "max_items" => rule.max_items = read_count(&place, value, 1, problems),
             "max_tokens" => rule.max_tokens = read_count(&place, value, MIN_TOKENS, problems),
-            "format" => match FORMATS.into_iter().find(|(name, _)| value.as_str() == Some(name)) {
+            "format" => match FORMATS
+                .into_iter()
+                .find(|(name, _)| value.as_str() == Some(name))
+            {
                 Some((_, format)) => rule.format = Some(format),
-                None => problems.push_wrong_value(&place, value, "json, table or markdown", Disclosure::Shown),
+                None => problems.push_wrong_value(
+                    &place,
+                    value,
+                    "json, table or markdown",
+                    Disclosure::Shown,
+                ),
             },
             "file" => match value.as_bool() {
                 Some(is_file) => rule.file = Some(is_file),
-                None => problems.push_wrong_value(&place, value, "true or false", Disclosure::Shown),
+                None => {
+                    problems.push_wrong_value(&place, value, "true or false", Disclosure::Shown);
+                }
             },
             _ => problems.push_unknown_key(&path, key, KEYS),
         }
@@ -83,7 +111,12 @@ pub(super) fn read_response(path: &str, value: &Value, problems: &mut FileProble
     rule
 }
 
-fn read_patterns(place: &str, value: &Value, at_any_depth: bool, problems: &mut FileProblems<'_>) -> Vec<FieldPattern> {
+fn read_patterns(
+    place: &str,
+    value: &Value,
+    at_any_depth: bool,
+    problems: &mut FileProblems<'_>,
+) -> Vec<FieldPattern> {
     let Some(list) = value.as_array().filter(|list| !list.is_empty()) else {
         problems.push_wrong_value(
             place,
@@ -95,7 +128,10 @@ fn read_patterns(place: &str, value: &Value, at_any_depth: bool, problems: &mut 
     };
     let mut patterns = Vec::with_capacity(list.len());
     for (index, item) in list.iter().enumerate() {
-        if let Some(pattern) = item.as_str().and_then(|text| FieldPattern::parse(text, at_any_depth)) {
+        if let Some(pattern) = item
+            .as_str()
+            .and_then(|text| FieldPattern::parse(text, at_any_depth))
+        {
             patterns.push(pattern);
         } else {
             let place = format!("{place}[{index}]");
@@ -110,13 +146,23 @@ fn read_patterns(place: &str, value: &Value, at_any_depth: bool, problems: &mut 
     patterns
 }
 
-fn read_count(place: &str, value: &Value, least: usize, problems: &mut FileProblems<'_>) -> Option<usize> {
+fn read_count(
+    place: &str,
+    value: &Value,
+    least: usize,
+    problems: &mut FileProblems<'_>,
+) -> Option<usize> {
     let read = value
         .as_u64()
         .and_then(|count| usize::try_from(count).ok())
         .filter(|count| *count >= least);
     if read.is_none() {
-        problems.push_wrong_value(place, value, &format!("a whole number of at least {least}"), Disclosure::Shown);
+        problems.push_wrong_value(
+            place,
+            value,
+            &format!("a whole number of at least {least}"),
+            Disclosure::Shown,
+        );
     }
     read
 }

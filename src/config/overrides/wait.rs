@@ -8,7 +8,9 @@ use super::arguments::read_target;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::outbound::is_encrypted_or_local;
 use crate::spec::Location;
-use crate::spec::operation::rules::{ArgumentTarget, FieldValues, NamedRead, ResultPlace, StatusPlace, WaitRule, WaitSettings};
+use crate::spec::operation::rules::{
+    ArgumentTarget, FieldValues, NamedRead, ResultPlace, StatusPlace, WaitRule, WaitSettings,
+};
 
 const KEYS: [&str; 5] = ["status", "done", "failed", "result", "interval"];
 /// The longest interval, in seconds.
@@ -30,13 +32,15 @@ pub(super) enum WaitSchema {
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its shape counts")]
 pub(super) struct WaitSettingsSchema {
-    /// The place of the status: a header or a member of the first reply that has its URL, or a GET operation
+    /// The place of the status: a header or a member of the first reply that has its URL, or a GET
+    /// operation
     status: Option<StatusSchema>,
     /// The member of the status and its values once the operation is done
     done: Option<FieldSchema>,
     /// The member of the status and its values once the operation has failed
     failed: Option<FieldSchema>,
-    /// The place of the result: `status`, `location`, `original`, a member of the status that has its URL, or a GET operation
+    /// The place of the result: `status`, `location`, `original`, a member of the status that has
+    /// its URL, or a GET operation
     result: Option<ResultSchema>,
     /// Seconds between two requests for the status, if the API names none
     interval: Option<u64>,
@@ -94,7 +98,8 @@ enum ResultPlaceSchema {
 struct NamedResultSchema {
     /// A JSON Pointer
     field: Option<String>,
-    /// The origin of a store that the URL must have: https, or of this machine. Nothing of yours or of the client is sent there
+    /// The origin of a store that the URL must have: https, or of this machine. Nothing of yours or
+    /// of the client is sent there
     origin: Option<String>,
     /// An operationId, or method and path
     operation: Option<String>,
@@ -103,7 +108,11 @@ struct NamedResultSchema {
 }
 
 /// Reads the key `wait` of the rule at `path`; what is wrong with it is pushed to `problems`.
-pub(super) fn read_wait(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<WaitRule> {
+pub(super) fn read_wait(
+    path: &str,
+    value: &Value,
+    problems: &mut FileProblems<'_>,
+) -> Option<WaitRule> {
     let path = join_path(path, "wait");
     let said = match value {
         Value::Bool(false) => return Some(WaitRule::Never),
@@ -127,7 +136,9 @@ pub(super) fn read_wait(path: &str, value: &Value, problems: &mut FileProblems<'
             "failed" => settings.failed = read_values(&place, value, problems),
             "result" => settings.result = read_result(&place, value, problems),
             "interval" => {
-                settings.interval = value.as_u64().filter(|seconds| (1..=MAX_INTERVAL).contains(seconds));
+                settings.interval = value
+                    .as_u64()
+                    .filter(|seconds| (1..=MAX_INTERVAL).contains(seconds));
                 if settings.interval.is_none() {
                     let expected = format!("a whole number of seconds from 1 to {MAX_INTERVAL}");
                     problems.push_wrong_value(&place, value, &expected, Disclosure::Shown);
@@ -140,7 +151,8 @@ pub(super) fn read_wait(path: &str, value: &Value, problems: &mut FileProblems<'
 }
 
 fn read_status(place: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<StatusPlace> {
-    const EXPECTED: &str = "{ header: NAME }, { field: /POINTER } or { operation: NAME, arguments: {…} }";
+    const EXPECTED: &str =
+        "{ header: NAME }, { field: /POINTER } or { operation: NAME, arguments: {…} }";
     let Some((key, said, rest)) = sole_kind(value, &["header", "field", "operation"]) else {
         problems.push_wrong_value(place, value, EXPECTED, Disclosure::Shown);
         return None;
@@ -148,10 +160,19 @@ fn read_status(place: &str, value: &Value, problems: &mut FileProblems<'_>) -> O
     match key {
         "header" => match HeaderName::from_bytes(said.as_bytes()) {
             Ok(name) if rest.is_empty() => return Some(StatusPlace::Header(name)),
-            _ => problems.push_wrong_value(place, value, "the name of a header, as in { header: Location }", Disclosure::Shown),
+            _ => problems.push_wrong_value(
+                place,
+                value,
+                "the name of a header, as in { header: Location }",
+                Disclosure::Shown,
+            ),
         },
-        "field" if rest.is_empty() => return read_pointer(place, said, problems).map(StatusPlace::Field),
-        "operation" => return read_operation(place, said, &rest, problems).map(StatusPlace::Operation),
+        "field" if rest.is_empty() => {
+            return read_pointer(place, said, problems).map(StatusPlace::Field);
+        }
+        "operation" => {
+            return read_operation(place, said, &rest, problems).map(StatusPlace::Operation);
+        }
         _ => problems.push_wrong_value(place, value, EXPECTED, Disclosure::Shown),
     }
     None
@@ -174,7 +195,9 @@ fn read_result(place: &str, value: &Value, problems: &mut FileProblems<'_>) -> O
             };
             Some(ResultPlace::Field { field, origin })
         }
-        Some(("operation", said, rest)) => read_operation(place, said, &rest, problems).map(ResultPlace::Operation),
+        Some(("operation", said, rest)) => {
+            read_operation(place, said, &rest, problems).map(ResultPlace::Operation)
+        }
         _ => {
             problems.push_wrong_value(place, value, EXPECTED, Disclosure::Shown);
             None
@@ -183,16 +206,32 @@ fn read_result(place: &str, value: &Value, problems: &mut FileProblems<'_>) -> O
 }
 
 /// Returns the only one of the kinds that a mapping has, its text, and the other members.
-fn sole_kind<'v>(value: &'v Value, kinds: &[&'static str]) -> Option<(&'static str, &'v str, Map<String, Value>)> {
+fn sole_kind<'v>(
+    value: &'v Value,
+    kinds: &[&'static str],
+) -> Option<(&'static str, &'v str, Map<String, Value>)> {
     let members = value.as_object()?;
     let mut found = kinds.iter().filter(|kind| members.contains_key(**kind));
     let kind = *found.next().filter(|_| found.next().is_none())?;
-    let said = members.get(kind)?.as_str().filter(|said| !said.trim().is_empty())?;
+    let said = members
+        .get(kind)?
+        .as_str()
+        .filter(|said| !said.trim().is_empty())?;
     let rest = members.iter().filter(|(key, _)| *key != kind);
-    Some((kind, said, rest.map(|(key, value)| (key.clone(), value.clone())).collect()))
+    Some((
+        kind,
+        said,
+        rest.map(|(key, value)| (key.clone(), value.clone()))
+            .collect(),
+    ))
 }
 
-fn read_operation(place: &str, name: &str, rest: &Map<String, Value>, problems: &mut FileProblems<'_>) -> Option<NamedRead> {
+fn read_operation(
+    place: &str,
+    name: &str,
+    rest: &Map<String, Value>,
+    problems: &mut FileProblems<'_>,
+) -> Option<NamedRead> {
     let mut arguments = Vec::new();
     let mut is_read = true;
     for (key, value) in rest {
@@ -204,7 +243,10 @@ fn read_operation(place: &str, name: &str, rest: &Map<String, Value>, problems: 
         let place = join_path(place, "arguments");
         for (argument, pointer) in given {
             let target = match read_target(argument) {
-                Some(ArgumentTarget::Parameter(location @ (Location::Path | Location::Query), name)) => Some((location, name)),
+                Some(ArgumentTarget::Parameter(
+                    location @ (Location::Path | Location::Query),
+                    name,
+                )) => Some((location, name)),
                 _ => None,
             };
             let pointer = pointer.as_str().filter(|pointer| pointer.starts_with('/'));
@@ -227,28 +269,46 @@ fn read_operation(place: &str, name: &str, rest: &Map<String, Value>, problems: 
 
 /// Reads the origin of a store, which is encrypted or on this machine.
 fn read_origin(place: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<Url> {
-    let origin = value.as_str().and_then(|text| Url::parse(text).ok()).filter(|url| {
-        let is_bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
-        is_bare && url.username().is_empty() && url.password().is_none() && is_encrypted_or_local(url)
-    });
+    let origin = value
+        .as_str()
+        .and_then(|text| Url::parse(text).ok())
+        .filter(|url| {
+            let is_bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+            is_bare
+                && url.username().is_empty()
+                && url.password().is_none()
+                && is_encrypted_or_local(url)
+        });
     if origin.is_none() {
         let expected = "an origin with https, or of this machine, such as https://store.example";
-        problems.push_wrong_value(&join_path(place, "origin"), value, expected, Disclosure::Shown);
+        problems.push_wrong_value(
+            &join_path(place, "origin"),
+            value,
+            expected,
+            Disclosure::Shown,
+        );
     }
     origin
 }
 
 fn read_values(place: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<FieldValues> {
     let read = value.as_object().and_then(|members| {
-        let field = members.get("field")?.as_str().filter(|field| field.starts_with('/'))?;
-        let values = members.get("values")?.as_array().filter(|values| !values.is_empty())?;
+        let field = members
+            .get("field")?
+            .as_str()
+            .filter(|field| field.starts_with('/'))?;
+        let values = members
+            .get("values")?
+            .as_array()
+            .filter(|values| !values.is_empty())?;
         (members.len() == 2).then(|| FieldValues {
             field: field.to_owned(),
             values: values.clone(),
         })
     });
     if read.is_none() {
-        let expected = "a JSON Pointer and a list of values, as in { field: /state, values: [done] }";
+        let expected =
+            "a JSON Pointer and a list of values, as in { field: /state, values: [done] }";
         problems.push_wrong_value(place, value, expected, Disclosure::Shown);
     }
     read

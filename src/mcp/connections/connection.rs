@@ -1,17 +1,22 @@
-//! The state of a client between its messages: one value for stdio, and one for each session over HTTP.
+//! The state of a client between its messages: one value for stdio, and one for each session over
+//! HTTP.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::HashMap;
 use futures_util::future::{AbortHandle, Abortable};
-use rmcp::model::{ClientCapabilities, ErrorData, Implementation, InitializeRequestParams, RequestId};
+use rmcp::model::{
+    ClientCapabilities, ErrorData, Implementation, InitializeRequestParams, RequestId,
+};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::mcp::protocol::message::{ClientAnswer, McpNotification, McpRequest, Method, request_id};
+use crate::mcp::protocol::message::{
+    ClientAnswer, McpNotification, McpRequest, Method, request_id,
+};
 use crate::mcp::protocol::version::ProtocolVersion;
 use crate::mcp::state::Changes;
 
@@ -20,7 +25,8 @@ pub(crate) struct Connection {
     client: Mutex<HandshakeClient>,
     requests: Mutex<OpenRequests>,
     questions: Mutex<OpenQuestions>,
-    /// The changes of the list of tools since the connection began, which one task at a time reports.
+    /// The changes of the list of tools since the connection began, which one task at a time
+    /// reports.
     pub(crate) changes: tokio::sync::Mutex<Changes>,
     /// Cancelled once the connection has ended.
     pub(crate) ended: CancellationToken,
@@ -62,7 +68,8 @@ struct OpenQuestions {
     by_id: HashMap<i64, oneshot::Sender<QuestionAnswer>>,
 }
 
-/// The answer to a question: the result of the client, or its error. An end of the server waits for the call that asked.
+/// The answer to a question: the result of the client, or its error. An end of the server waits for
+/// the call that asked.
 pub(crate) struct QuestionAnswer {
     pub(crate) outcome: Result<Value, Value>,
     pub(crate) in_flight: TaskTrackerToken,
@@ -103,7 +110,11 @@ impl Connection {
     }
 
     /// Begins the connection anew: what the client said before counts no more.
-    pub(crate) fn shake_hands(&self, request: InitializeRequestParams, version: Option<ProtocolVersion>) {
+    pub(crate) fn shake_hands(
+        &self,
+        request: InitializeRequestParams,
+        version: Option<ProtocolVersion>,
+    ) {
         *lock(&self.client) = HandshakeClient {
             beginning: Beginning::Handshake,
             version,
@@ -112,36 +123,52 @@ impl Connection {
         };
     }
 
-    /// Returns true if a request may be made now. The first one that describes its client begins a connection of 2026-07-28.
+    /// Returns true if a request may be made now. The first one that describes its client begins a
+    /// connection of 2026-07-28.
     ///
     /// # Errors
     /// The request lacks keys of `_meta` (MCP 2026-07-28, basic, "Requests").
     pub(crate) fn begin(&self, request: &McpRequest) -> Result<(), ErrorData> {
         let mut client = lock(&self.client);
         let needs_keys = match (client.beginning, &request.method) {
-            (_, Method::Initialize) | (Beginning::Handshake, _) | (Beginning::None, Method::Ping | Method::Discover) => false,
+            (_, Method::Initialize)
+            | (Beginning::Handshake, _)
+            | (Beginning::None, Method::Ping | Method::Discover) => false,
             (Beginning::None | Beginning::Request, _) => true,
         };
         if !needs_keys {
             return Ok(());
         }
         request.parameters.require_keys()?;
-        let is_known = request.parameters.version_name().and_then(ProtocolVersion::parse).is_some();
+        let is_known = request
+            .parameters
+            .version_name()
+            .and_then(ProtocolVersion::parse)
+            .is_some();
         if client.beginning == Beginning::None && is_known {
             client.beginning = Beginning::Request;
         }
         Ok(())
     }
 
-    /// Runs what answers a request, until it ends or is cancelled. `None` if it may not be answered: because it was cancelled, or
-    /// because another request with the same identifier was answered meanwhile.
-    pub(crate) fn run<F: Future>(self: &Arc<Self>, id: RequestId, answering: F) -> impl Future<Output = Option<F::Output>> + use<F> {
+    /// Runs what answers a request, until it ends or is cancelled. `None` if it may not be
+    /// answered: because it was cancelled, or because another request with the same identifier was
+    /// answered meanwhile.
+    pub(crate) fn run<F: Future>(
+        self: &Arc<Self>,
+        id: RequestId,
+        answering: F,
+    ) -> impl Future<Output = Option<F::Output>> + use<F> {
         let (handle, registration) = AbortHandle::new_pair();
         let number = {
             let mut requests = lock(&self.requests);
             requests.next += 1;
             let number = requests.next;
-            requests.by_id.entry(id.clone()).or_default().push((number, handle));
+            requests
+                .by_id
+                .entry(id.clone())
+                .or_default()
+                .push((number, handle));
             number
         };
         let open = OpenRequest {
@@ -159,15 +186,24 @@ impl Connection {
     /// Takes note of a notification.
     pub(crate) fn note(&self, notification: &McpNotification) {
         if notification.method == "notifications/cancelled" {
-            let id = notification.parameters.rest.get("requestId").and_then(request_id);
+            let id = notification
+                .parameters
+                .rest
+                .get("requestId")
+                .and_then(request_id);
             let cancelled = id.and_then(|id| lock(&self.requests).by_id.remove(&id));
-            cancelled.into_iter().flatten().for_each(|(_, handle)| handle.abort());
+            cancelled
+                .into_iter()
+                .flatten()
+                .for_each(|(_, handle)| handle.abort());
         }
     }
 
-    /// Returns true if a client of a handshake reports for the first time that it is ready; changes are reported to it from then on.
+    /// Returns true if a client of a handshake reports for the first time that it is ready; changes
+    /// are reported to it from then on.
     pub(crate) fn begin_reporting(&self) -> bool {
-        lock(&self.client).beginning == Beginning::Handshake && !self.is_reporting.swap(true, Ordering::Relaxed)
+        lock(&self.client).beginning == Beginning::Handshake
+            && !self.is_reporting.swap(true, Ordering::Relaxed)
     }
 
     /// Opens a question.
@@ -184,7 +220,8 @@ impl Connection {
         }
     }
 
-    /// Takes the answer to a question; one to no open question is ignored. Some clients answer with the number as text.
+    /// Takes the answer to a question; one to no open question is ignored. Some clients answer with
+    /// the number as text.
     pub(crate) fn take_answer(&self, answer: ClientAnswer, in_flight: TaskTrackerToken) {
         let id = match &answer.id {
             Value::Number(number) => number.as_i64(),
@@ -201,7 +238,9 @@ impl Connection {
     pub(crate) fn end(&self) {
         self.ended.cancel();
         let open = std::mem::take(&mut lock(&self.requests).by_id);
-        open.into_values().flatten().for_each(|(_, handle)| handle.abort());
+        open.into_values()
+            .flatten()
+            .for_each(|(_, handle)| handle.abort());
     }
 }
 
@@ -226,16 +265,19 @@ struct OpenRequest {
 }
 
 impl OpenRequest {
-    /// Returns true if the request is answered: it is the first of those with its identifier that ends, and was not cancelled. The others
-    /// end with it.
+    /// Returns true if the request is answered: it is the first of those with its identifier that
+    /// ends, and was not cancelled. The others end with it.
     fn end(&self) -> bool {
         let mut requests = lock(&self.connection.requests);
-        let is_open = |open: &Vec<(u64, AbortHandle)>| open.iter().any(|(number, _)| *number == self.number);
+        let is_open =
+            |open: &Vec<(u64, AbortHandle)>| open.iter().any(|(number, _)| *number == self.number);
         if !requests.by_id.get(&self.id).is_some_and(is_open) {
             return false;
         }
         let ended = requests.by_id.remove(&self.id).unwrap_or_default();
-        let others = ended.into_iter().filter(|(number, _)| *number != self.number);
+        let others = ended
+            .into_iter()
+            .filter(|(number, _)| *number != self.number);
         others.for_each(|(_, handle)| handle.abort());
         true
     }

@@ -19,8 +19,8 @@ pub(crate) enum OutMessage {
     Progress(Arc<NewestProgress>),
 }
 
-/// Takes messages for a client. It never waits: what is not read yet is one notification for each call that reports progress, one
-/// question for each call, and answers.
+/// Takes messages for a client. It never waits: what is not read yet is one notification for each
+/// call that reports progress, one question for each call, and answers.
 #[derive(Clone)]
 pub(crate) struct Outbox(mpsc::UnboundedSender<OutMessage>);
 
@@ -85,7 +85,10 @@ impl OutMessage {
                 if let (Some(total), Value::Object(members)) = (total, &mut parameters) {
                     members.insert("total".into(), total.into());
                 }
-                Some((write_message(None, "notifications/progress", &parameters), None))
+                Some((
+                    write_message(None, "notifications/progress", &parameters),
+                    None,
+                ))
             }
         }
     }

@@ -1,12 +1,13 @@
-//! The origin of a request: its client, its transport, and the way to send messages before its answer.
+//! The origin of a request: its client, its transport, and the way to send messages before its
+//! answer.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    CancelledNotificationParam, ClientCapabilities, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, Implementation,
-    ServerRequest,
+    CancelledNotificationParam, ClientCapabilities, ClientResult, ElicitRequest,
+    ElicitRequestParams, ElicitResult, Implementation, ServerRequest,
 };
 use rmcp::service::{Peer, PeerRequestOptions};
 use scopeguard::ScopeGuard;
@@ -55,21 +56,38 @@ pub(crate) enum Asked {
 impl RequestOrigin {
     /// The protocol version of a request that names none for itself.
     pub(crate) fn version(&self) -> Option<ProtocolVersion> {
-        let of_peer = || ProtocolVersion::parse(self.peer.as_ref()?.peer_info()?.protocol_version.as_str());
-        let of_connection = self.connection.as_ref().and_then(|connection| connection.version());
-        let of_header = || self.version_header.or(self.http.map(|_| ProtocolVersion::UNNAMED_OVER_HTTP));
+        let of_peer =
+            || ProtocolVersion::parse(self.peer.as_ref()?.peer_info()?.protocol_version.as_str());
+        let of_connection = self
+            .connection
+            .as_ref()
+            .and_then(|connection| connection.version());
+        let of_header = || {
+            self.version_header
+                .or(self.http.map(|_| ProtocolVersion::UNNAMED_OVER_HTTP))
+        };
         of_connection.or_else(of_header).or_else(of_peer)
     }
 
     /// Returns the capabilities of the client.
-    pub(crate) fn capabilities(&self, parameters: &RequestParameters) -> Option<ClientCapabilities> {
+    pub(crate) fn capabilities(
+        &self,
+        parameters: &RequestParameters,
+    ) -> Option<ClientCapabilities> {
         let of_connection = || self.connection.as_ref()?.client().capabilities;
         let of_peer = || Some(self.peer.as_ref()?.peer_info()?.capabilities.clone());
-        parameters.meta.client_capabilities().or_else(of_connection).or_else(of_peer)
+        parameters
+            .meta
+            .client_capabilities()
+            .or_else(of_connection)
+            .or_else(of_peer)
     }
 
     /// Returns the name and version that the client gives.
-    pub(crate) fn client_info(&self, parameters: Option<&RequestParameters>) -> Option<Implementation> {
+    pub(crate) fn client_info(
+        &self,
+        parameters: Option<&RequestParameters>,
+    ) -> Option<Implementation> {
         let of_request = parameters.and_then(|parameters| parameters.meta.client_info());
         let of_connection = || self.connection.as_ref()?.client().info;
         let of_peer = || Some(self.peer.as_ref()?.peer_info()?.client_info.clone());
@@ -82,7 +100,8 @@ impl RequestOrigin {
         Some(self.outbox.as_ref()?.report_progress(token))
     }
 
-    /// Asks the user through the client (MCP up to 2025-11-25, `elicitation/create`). Dropping the future withdraws the question.
+    /// Asks the user through the client (MCP up to 2025-11-25, `elicitation/create`). Dropping the
+    /// future withdraws the question.
     pub(crate) async fn ask(&mut self, question: ElicitRequestParams, timeout: Duration) -> Asked {
         // An end of the server does not wait for an unanswered question.
         self.in_flight = None;
@@ -93,10 +112,18 @@ impl RequestOrigin {
             return Asked::Unanswered("this connection takes no questions".into());
         };
         let mut open = connection.ask();
-        outbox.send(OutMessage::Text(write_message(Some(open.id), "elicitation/create", &question)));
+        outbox.send(OutMessage::Text(write_message(
+            Some(open.id),
+            "elicitation/create",
+            &question,
+        )));
         let withdrawal = scopeguard::guard(open.id, |id| {
             let parameters = json!({ "requestId": id, "reason": WITHDRAWN });
-            outbox.send(OutMessage::Text(write_message(None, "notifications/cancelled", &parameters)));
+            outbox.send(OutMessage::Text(write_message(
+                None,
+                "notifications/cancelled",
+                &parameters,
+            )));
         });
         let Ok(answer) = tokio::time::timeout(timeout, open.answer()).await else {
             return Asked::Unanswered("there was no answer in time".into());
@@ -114,7 +141,11 @@ impl RequestOrigin {
     }
 }
 
-async fn ask_peer(peer: &Peer<RoleServer>, question: ElicitRequestParams, timeout: Duration) -> Asked {
+async fn ask_peer(
+    peer: &Peer<RoleServer>,
+    question: ElicitRequestParams,
+    timeout: Duration,
+) -> Asked {
     let mut options = PeerRequestOptions::no_options();
     options.timeout = Some(timeout);
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(question));

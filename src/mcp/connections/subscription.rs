@@ -1,10 +1,11 @@
-//! Notifications that the list of tools has changed: to subscribers (MCP 2026-07-28, `subscriptions/listen`), and to the clients of
-//! earlier versions.
+//! Notifications that the list of tools has changed: to subscribers (MCP 2026-07-28,
+//! `subscriptions/listen`), and to the clients of earlier versions.
 
 use std::sync::Arc;
 
 use rmcp::model::{
-    ConstString as _, ErrorData, RequestId, ServerResult, SubscriptionFilter, SubscriptionsListenRequestMethod, SubscriptionsListenResult,
+    ConstString as _, ErrorData, RequestId, ServerResult, SubscriptionFilter,
+    SubscriptionsListenRequestMethod, SubscriptionsListenResult,
 };
 use serde_json::{Value, json};
 
@@ -51,7 +52,11 @@ impl McpServer {
         let mut changes = self.state.changes(origin.caller.granted());
         let meta = json!({ SUBSCRIPTION_ID_KEY: id });
         let acknowledged = json!({ "_meta": &meta, "notifications": &accepted });
-        send(outbox, "notifications/subscriptions/acknowledged", &acknowledged);
+        send(
+            outbox,
+            "notifications/subscriptions/acknowledged",
+            &acknowledged,
+        );
         let wants_tools = accepted.tools_list_changed == Some(true);
         loop {
             tokio::select! {
@@ -64,7 +69,9 @@ impl McpServer {
         }
         let mut result = SubscriptionsListenResult::complete(id.clone());
         result.meta.set_server_info(info.server_info);
-        Ok(McpAnswer::Result(Box::new(ServerResult::SubscriptionsListenResult(result))))
+        Ok(McpAnswer::Result(Box::new(
+            ServerResult::SubscriptionsListenResult(result),
+        )))
     }
 }
 
@@ -72,9 +79,15 @@ fn send(outbox: &Outbox, method: &str, parameters: &Value) {
     outbox.send(OutMessage::Text(write_message(None, method, parameters)));
 }
 
-/// Reports changes to the client of a connection, from its beginning on, until it or the server ends. One task at a time does so. `granted` is
-/// what the token grants that the client has now, if it has one.
-pub(crate) async fn report_changes(state: Arc<EndpointState>, connection: Arc<Connection>, granted: Option<ClientGrant>, outbox: Outbox) {
+/// Reports changes to the client of a connection, from its beginning on, until it or the server
+/// ends. One task at a time does so. `granted` is what the token grants that the client has now, if
+/// it has one.
+pub(crate) async fn report_changes(
+    state: Arc<EndpointState>,
+    connection: Arc<Connection>,
+    granted: Option<ClientGrant>,
+    outbox: Outbox,
+) {
     let mut changes = connection.changes.lock().await;
     if let Some(granted) = granted {
         changes.continue_with(granted);

@@ -1,5 +1,6 @@
-//! The endpoints of a server: `/mcp` with all its APIs, `/mcp/<name>` with one of them, and each with `/readonly` behind it for
-//! what only reads. Each is an MCP server of its own, with a list and an introduction of its own.
+//! The endpoints of a server: `/mcp` with all its APIs, `/mcp/<name>` with one of them, and each
+//! with `/readonly` behind it for what only reads. Each is an MCP server of its own, with a list
+//! and an introduction of its own.
 //!
 //! # Adding an endpoint
 //!

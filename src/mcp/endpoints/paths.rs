@@ -55,14 +55,18 @@ impl Endpoints {
             }
         }
         let paths = all.iter().enumerate();
-        let by_path = paths.map(|(index, endpoint)| (Arc::clone(&endpoint.view.path), index)).collect();
+        let by_path = paths
+            .map(|(index, endpoint)| (Arc::clone(&endpoint.view.path), index))
+            .collect();
         Self { all, by_path }
     }
 
-    /// The endpoint at a path, compared byte for byte: a proxy in front may guard by path, and must not be got round by another
-    /// spelling.
+    /// The endpoint at a path, compared byte for byte: a proxy in front may guard by path, and must
+    /// not be got round by another spelling.
     pub(crate) fn at(&self, path: &str) -> Option<&Arc<McpEndpoint>> {
-        self.by_path.get(path).and_then(|index| self.all.get(*index))
+        self.by_path
+            .get(path)
+            .and_then(|index| self.all.get(*index))
     }
 
     /// All, the one with all APIs first.
@@ -87,7 +91,12 @@ mod tests {
             "/mcp/bills",
             "/mcp/bills/readonly",
         ] {
-            assert_eq!(endpoints.at(path).map(|endpoint| endpoint.view.path.as_ref()), Some(path));
+            assert_eq!(
+                endpoints
+                    .at(path)
+                    .map(|endpoint| endpoint.view.path.as_ref()),
+                Some(path)
+            );
         }
         for path in [
             "/mcp/",
@@ -104,6 +113,11 @@ mod tests {
         ] {
             assert!(endpoints.at(path).is_none(), "{path}");
         }
-        assert_eq!(Endpoints::new(&[None], || EndpointState::pending(None)).iter().count(), 2);
+        assert_eq!(
+            Endpoints::new(&[None], || EndpointState::pending(None))
+                .iter()
+                .count(),
+            2
+        );
     }
 }

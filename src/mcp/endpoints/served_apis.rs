@@ -1,4 +1,5 @@
-//! The APIs of a server, each with what became of it so far, and the catalogs that its endpoints get of them.
+//! The APIs of a server, each with what became of it so far, and the catalogs that its endpoints
+//! get of them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +23,8 @@ use crate::mcp::visible::CatalogApi;
 
 /// The APIs of a server, and its endpoints.
 pub(crate) struct ServedApis {
-    /// Outcome of each API. The lock is held while endpoints get their catalogs, so that they change in one order.
+    /// Outcome of each API. The lock is held while endpoints get their catalogs, so that they
+    /// change in one order.
     outcomes: Mutex<Vec<ApiOutcome>>,
     slots: Vec<ApiSlot>,
     /// True if the last change of each API's document could not be served.
@@ -61,7 +63,8 @@ pub(crate) struct ServedState {
 }
 
 impl ServedApis {
-    /// No API is loaded yet. `reload` is the interval at which the document of each is checked for changes.
+    /// No API is loaded yet. `reload` is the interval at which the document of each is checked for
+    /// changes.
     pub(crate) fn new(slots: Vec<ApiSlot>, reload: Option<Duration>) -> Self {
         let is_single = matches!(slots.as_slice(), [ApiSlot { name: None, .. }]);
         // Of several, one may come late.
@@ -78,7 +81,10 @@ impl ServedApis {
         };
         if !is_single {
             let outcomes = served.outcomes();
-            served.endpoints.iter().for_each(|endpoint| served.publish(endpoint, &outcomes));
+            served
+                .endpoints
+                .iter()
+                .for_each(|endpoint| served.publish(endpoint, &outcomes));
             drop(outcomes);
         }
         served
@@ -97,7 +103,8 @@ impl ServedApis {
     /// Counts the APIs by outcome.
     pub(crate) fn counts(&self) -> ApiCounts {
         let outcomes = self.outcomes();
-        let count = |is: fn(&ApiOutcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
+        let count =
+            |is: fn(&ApiOutcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
         ApiCounts {
             all: outcomes.len(),
             served: count(|outcome| matches!(outcome, ApiOutcome::Served(_))),
@@ -117,19 +124,20 @@ impl ServedApis {
     /// Returns the state of each API, for the operator.
     pub(crate) fn states(&self) -> Vec<ServedState> {
         let outcomes = self.outcomes();
-        let state = |((slot, outcome), failed): ((&ApiSlot, &ApiOutcome), &AtomicBool)| ServedState {
-            name: slot.name.clone(),
-            status: match outcome {
-                ApiOutcome::Awaited => "loading",
-                ApiOutcome::Served(_) => "served",
-                ApiOutcome::Failed(_) => "failed",
-            },
-            tools: match outcome {
-                ApiOutcome::Served(of) => of.api.tools().len(),
-                ApiOutcome::Awaited | ApiOutcome::Failed(_) => 0,
-            },
-            has_failed_reload: failed.load(Ordering::Relaxed),
-        };
+        let state =
+            |((slot, outcome), failed): ((&ApiSlot, &ApiOutcome), &AtomicBool)| ServedState {
+                name: slot.name.clone(),
+                status: match outcome {
+                    ApiOutcome::Awaited => "loading",
+                    ApiOutcome::Served(_) => "served",
+                    ApiOutcome::Failed(_) => "failed",
+                },
+                tools: match outcome {
+                    ApiOutcome::Served(of) => of.api.tools().len(),
+                    ApiOutcome::Awaited | ApiOutcome::Failed(_) => 0,
+                },
+                has_failed_reload: failed.load(Ordering::Relaxed),
+            };
         self.slots
             .iter()
             .zip(outcomes.iter())
@@ -156,7 +164,10 @@ impl ServedApis {
     /// A sentence for each of its tool names that another API has; then everything stays as it was.
     pub(crate) fn serve(&self, index: usize, api: Arc<Api>) -> Result<(), Vec<String>> {
         let mut outcomes = self.outcomes();
-        let others = outcomes.iter().enumerate().filter(|(other, _)| *other != index);
+        let others = outcomes
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != index);
         let others = others.filter_map(|(_, outcome)| match outcome {
             ApiOutcome::Served(of) => Some(of.api.as_ref()),
             ApiOutcome::Awaited | ApiOutcome::Failed(_) => None,
@@ -165,7 +176,9 @@ impl ServedApis {
         if !clashes.is_empty() {
             return Err(clashes);
         }
-        let Some(slot) = self.slots.get(index) else { return Ok(()) };
+        let Some(slot) = self.slots.get(index) else {
+            return Ok(());
+        };
         let served = CatalogApi::new(api, &slot.scopes, &slot.shares);
         let idle = self.newly_idle_patterns(index, &served.api, &outcomes);
         if !idle.is_empty() {
@@ -177,12 +190,18 @@ impl ServedApis {
 
     /// Notes that an API cannot be served: `why` is a sentence for a model.
     pub(crate) fn fail(&self, index: usize, why: &str) {
-        self.settle(index, ApiOutcome::Failed(why.to_owned()), &mut self.outcomes());
+        self.settle(
+            index,
+            ApiOutcome::Failed(why.to_owned()),
+            &mut self.outcomes(),
+        );
     }
 
     /// Notes that no API will ever be served, because the server ends.
     pub(crate) fn fail_all(&self, why: &str) {
-        self.endpoints.iter().for_each(|endpoint| endpoint.state.fail(why));
+        self.endpoints
+            .iter()
+            .for_each(|endpoint| endpoint.state.fail(why));
     }
 
     /// Returns true if the endpoint with all APIs is served in search mode.
@@ -193,9 +212,16 @@ impl ServedApis {
             .is_some_and(|whole| whole.searches.get().copied().unwrap_or_default())
     }
 
-    /// Returns the meta-tools: those of search mode, which replace all tools of an endpoint, and the one that waits. The mode is decided when
-    /// all its APIs are loaded and stays, because a client that is not notified of changes would call removed tools.
-    fn meta_tools(&self, endpoint: &McpEndpoint, slots: &[&ApiSlot], apis: &[CatalogApi], is_decided: bool) -> Option<MetaTools> {
+    /// Returns the meta-tools: those of search mode, which replace all tools of an endpoint, and
+    /// the one that waits. The mode is decided when all its APIs are loaded and stays, because a
+    /// client that is not notified of changes would call removed tools.
+    fn meta_tools(
+        &self,
+        endpoint: &McpEndpoint,
+        slots: &[&ApiSlot],
+        apis: &[CatalogApi],
+        is_decided: bool,
+    ) -> Option<MetaTools> {
         let all = visible(apis, &endpoint.view, &ALL_RIGHTS);
         let options: Vec<&ListOptions> = slots.iter().map(|slot| &slot.list).collect();
         let now = decide(&options, &all);
@@ -205,15 +231,23 @@ impl ServedApis {
             endpoint.searches.get_or_init(|| now);
         }
         if searches != now && !endpoint.view.reads_only {
-            let (mode, other) = if searches { ("search", "all") } else { ("all", "search") };
-            tracing::warn!("--tools auto would now mean `{other}`; it stays `{mode}` until a restart");
+            let (mode, other) = if searches {
+                ("search", "all")
+            } else {
+                ("all", "search")
+            };
+            tracing::warn!(
+                "--tools auto would now mean `{other}`; it stays `{mode}` until a restart"
+            );
         }
         // Of several APIs, each has its own prefix.
         let single = options.first().filter(|_| self.is_single());
         let prefix = single.map_or("", |options| options.prefix.as_str());
         let meta_tools = MetaTools::new(&all, prefix, &options, searches);
         let most = options.iter().filter_map(|options| options.max_tools).min();
-        if let Some(most) = most.filter(|most| searches && meta_tools.count() > *most && is_first && !endpoint.view.reads_only) {
+        if let Some(most) = most.filter(|most| {
+            searches && meta_tools.count() > *most && is_first && !endpoint.view.reads_only
+        }) {
             tracing::warn!(
                 "the client takes at most {most} tools, and with the pinned ones these are {}; pin fewer with --pin",
                 meta_tools.count()
@@ -222,11 +256,20 @@ impl ServedApis {
         (meta_tools.count() > 0).then_some(meta_tools)
     }
 
-    /// Returns a sentence for each pattern of `auth_tokens` that matches no tool of any API any more if the document of one changes: a tool
-    /// that a token may not call could have got another name. If the last document comes late, the start could not compare the patterns,
-    /// and each must match.
-    fn newly_idle_patterns(&self, index: usize, api: &Arc<Api>, outcomes: &[ApiOutcome]) -> Vec<String> {
-        let others = outcomes.iter().enumerate().filter(|(other, _)| *other != index);
+    /// Returns a sentence for each pattern of `auth_tokens` that matches no tool of any API any
+    /// more if the document of one changes: a tool that a token may not call could have got another
+    /// name. If the last document comes late, the start could not compare the patterns, and each
+    /// must match.
+    fn newly_idle_patterns(
+        &self,
+        index: usize,
+        api: &Arc<Api>,
+        outcomes: &[ApiOutcome],
+    ) -> Vec<String> {
+        let others = outcomes
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != index);
         let others: Vec<Option<&Arc<Api>>> = others
             .map(|(_, outcome)| match outcome {
                 ApiOutcome::Served(of) => Some(&of.api),
@@ -239,15 +282,21 @@ impl ServedApis {
             _ => return Vec::new(),
         };
         let others: Vec<&Arc<Api>> = others.into_iter().flatten().collect();
-        let was_matched = |pattern: &Pattern| before.is_none_or(|before| before.api.has_match(pattern));
-        let is_matched = |pattern: &Pattern| others.iter().any(|other| other.has_match(pattern)) || api.has_match(pattern);
+        let was_matched =
+            |pattern: &Pattern| before.is_none_or(|before| before.api.has_match(pattern));
+        let is_matched = |pattern: &Pattern| {
+            others.iter().any(|other| other.has_match(pattern)) || api.has_match(pattern)
+        };
         let shares = self.slots.first().map(|slot| slot.shares.iter());
-        let patterns = shares
-            .into_iter()
-            .flatten()
-            .flat_map(|share| share.patterns().map(move |(key, pattern)| (share, key, pattern)));
+        let patterns = shares.into_iter().flatten().flat_map(|share| {
+            share
+                .patterns()
+                .map(move |(key, pattern)| (share, key, pattern))
+        });
         patterns
-            .filter(|(.., pattern)| !pattern.is_optional() && was_matched(pattern) && !is_matched(pattern))
+            .filter(|(.., pattern)| {
+                !pattern.is_optional() && was_matched(pattern) && !is_matched(pattern)
+            })
             .map(|(share, key, pattern)| share.describe_idle(key, pattern))
             .collect()
     }
@@ -260,13 +309,17 @@ impl ServedApis {
         if let Some(known) = outcomes.get_mut(index) {
             *known = outcome;
         }
-        let concerned = self.endpoints.iter().filter(|endpoint| endpoint.api.is_none_or(|api| api == index));
+        let concerned = self
+            .endpoints
+            .iter()
+            .filter(|endpoint| endpoint.api.is_none_or(|api| api == index));
         concerned.for_each(|endpoint| self.publish(endpoint, outcomes));
     }
 
     /// Gives an endpoint the catalog of what is there now.
     fn publish(&self, endpoint: &McpEndpoint, outcomes: &[ApiOutcome]) {
-        let (mut apis, mut slots, mut awaited, mut failed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut apis, mut slots, mut awaited, mut failed) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut failure = None;
         for (index, (slot, outcome)) in self.slots.iter().zip(outcomes).enumerate() {
             if endpoint.api.is_some_and(|api| api != index) {
@@ -296,11 +349,19 @@ impl ServedApis {
                 };
                 let mut config = introduction.write();
                 let meta_tools = self.meta_tools(endpoint, &slots, &apis, awaited.is_empty());
-                let meta_tools =
-                    meta_tools.map(|meta_tools| meta_tools.lacking_apis(missing_apis(&[awaited.as_slice(), &failed].concat())));
+                let meta_tools = meta_tools.map(|meta_tools| {
+                    meta_tools.lacking_apis(missing_apis(&[awaited.as_slice(), &failed].concat()))
+                });
                 let awaited = awaited.iter().map(|slot| slot.prefix.clone()).collect();
-                if let Some(meta_tools) = meta_tools.as_ref().filter(|meta_tools| meta_tools.searches()) {
-                    config = config.with_instructions(meta_tools.instructions(&visible(&apis, &endpoint.view, &ALL_RIGHTS)));
+                if let Some(meta_tools) = meta_tools
+                    .as_ref()
+                    .filter(|meta_tools| meta_tools.searches())
+                {
+                    config = config.with_instructions(meta_tools.instructions(&visible(
+                        &apis,
+                        &endpoint.view,
+                        &ALL_RIGHTS,
+                    )));
                 }
                 let catalog = Catalog::new(apis, endpoint.view.clone(), awaited, config);
                 endpoint.state.ready(catalog.with_meta_tools(meta_tools));

@@ -37,12 +37,21 @@ enum Detail {
 
 /// Describes the arguments of operations, and names the meta-tool that calls each.
 #[must_use]
-pub(crate) fn describe_operations(meta_tools: &MetaTools, seen: &VisibleApis<'_>, arguments: JsonObject) -> ToolResult {
+pub(crate) fn describe_operations(
+    meta_tools: &MetaTools,
+    seen: &VisibleApis<'_>,
+    arguments: JsonObject,
+) -> ToolResult {
     let request: DescribeRequest = match read_request(arguments) {
         Ok(request) => request,
         Err(invalid) => return *invalid,
     };
-    let max_bytes = seen.apis.iter().map(|api| api.api.max_result_bytes()).min().unwrap_or_default();
+    let max_bytes = seen
+        .apis
+        .iter()
+        .map(|api| api.api.max_result_bytes())
+        .min()
+        .unwrap_or_default();
     let (mut blocks, mut unknown, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     let mut taken = 0;
     for name in &request.names {
@@ -101,9 +110,16 @@ fn listed_tool(api: &VisibleApi<'_>, index: ToolIndex) -> Value {
 
 fn compact(meta_tools: &MetaTools, api: &VisibleApi<'_>, index: ToolIndex) -> String {
     let tool = listed_tool(api, index);
-    let description = tool.get("description").and_then(Value::as_str).map(clean).unwrap_or_default();
+    let description = tool
+        .get("description")
+        .and_then(Value::as_str)
+        .map(clean)
+        .unwrap_or_default();
     let description = truncate(&one_line(&description), MAX_SHORT_DESCRIPTION_BYTES);
-    let signature = tool.get("inputSchema").map(write_signature).unwrap_or_default();
+    let signature = tool
+        .get("inputSchema")
+        .map(write_signature)
+        .unwrap_or_default();
     format!(
         "{}\nThe API says: {description}\narguments: {signature}",
         heading(meta_tools, api, index)
@@ -116,6 +132,13 @@ fn exact(meta_tools: &MetaTools, api: &VisibleApi<'_>, index: ToolIndex) -> Stri
     if let (Some(output), Some(members)) = (tool.get("outputSchema"), described.as_object_mut()) {
         members.insert("outputSchema".into(), output.clone());
     }
-    let description = tool.get("description").and_then(Value::as_str).map(clean).unwrap_or_default();
-    format!("{}\nThe API says: {description}\n{described}", heading(meta_tools, api, index))
+    let description = tool
+        .get("description")
+        .and_then(Value::as_str)
+        .map(clean)
+        .unwrap_or_default();
+    format!(
+        "{}\nThe API says: {description}\n{described}",
+        heading(meta_tools, api, index)
+    )
 }

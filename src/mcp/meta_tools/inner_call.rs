@@ -1,4 +1,5 @@
-//! Reading of a meta-tool's arguments into the operation and its own arguments. No other module does it.
+//! Reading of a meta-tool's arguments into the operation and its own arguments. No other module
+//! does it.
 
 use serde_json::Value;
 
@@ -20,7 +21,8 @@ pub(crate) struct InnerCall<'c> {
     pub(crate) api: VisibleApi<'c>,
     pub(crate) tool: ToolIndex,
     pub(crate) arguments: JsonObject,
-    /// Remarks about values that were read differently from how they were written, in sentences for the model.
+    /// Remarks about values that were read differently from how they were written, in sentences for
+    /// the model.
     pub(crate) remarks: Vec<String>,
     /// State of the call, if it goes on.
     pub(crate) wait: Option<Box<OpenedWait>>,
@@ -44,14 +46,18 @@ pub(crate) struct RefusedCall<'c> {
 
 impl From<Box<ToolResult>> for Box<RefusedCall<'_>> {
     fn from(result: Box<ToolResult>) -> Self {
-        Box::new(RefusedCall { result, operation: None })
+        Box::new(RefusedCall {
+            result,
+            operation: None,
+        })
     }
 }
 
 /// Reads the call from the arguments of a meta-tool that calls operations of one class.
 ///
 /// # Errors
-/// The result of a call that is not made: an unknown operation, one of another class, or malformed arguments.
+/// The result of a call that is not made: an unknown operation, one of another class, or malformed
+/// arguments.
 pub(crate) fn read_inner_call<'c>(
     meta_tools: &MetaTools,
     kind: MetaToolKind,
@@ -103,7 +109,13 @@ fn read_named_call(
     if arguments.is_empty() {
         return Ok(inner);
     }
-    let has_such_argument = |key: &str| offered.operation.parameters.iter().any(|parameter| parameter.key == key);
+    let has_such_argument = |key: &str| {
+        offered
+            .operation
+            .parameters
+            .iter()
+            .any(|parameter| parameter.key == key)
+    };
     if inner.is_empty() && !has_such_argument("operation") && !has_such_argument("arguments") {
         remarks.push(format!(
             "{} {} of {served}; arguments of the operation belong in `arguments`.",
@@ -119,19 +131,26 @@ fn read_named_call(
     Err(refuse(format!(
         "{served} was not called: {} {} beside `operation` and `arguments`; arguments of the operation belong in `arguments`. Nothing was sent.",
         show_keys(arguments),
-        if arguments.len() == 1 { "stands" } else { "stand" }
+        if arguments.len() == 1 {
+            "stands"
+        } else {
+            "stand"
+        }
     )))
 }
 
-/// Returns the operation of exactly that name, with its API; or the only one of that operationId, or of that method and path, with a
-/// remark.
+/// Returns the operation of exactly that name, with its API; or the only one of that operationId,
+/// or of that method and path, with a remark.
 pub(super) fn find_operation<'c>(
     meta_tools: &MetaTools,
     name: &str,
     seen: &VisibleApis<'c>,
     remarks: &mut Vec<String>,
 ) -> Result<(VisibleApi<'c>, ToolIndex), Box<ToolResult>> {
-    if meta_tools.kind_of(name).is_some_and(|kind| meta_tools.exists(kind, seen)) {
+    if meta_tools
+        .kind_of(name)
+        .is_some_and(|kind| meta_tools.exists(kind, seen))
+    {
         return Err(refuse(format!(
             "`{}` is not an operation, but a tool of this server that is called by itself. Nothing was sent.",
             shown(name)
@@ -142,7 +161,10 @@ pub(super) fn find_operation<'c>(
     }
     if let Some(missing) = meta_tools.missing_apis() {
         let why = "Until it is there, an operation is found by its name alone.";
-        return Err(refuse(format!("{} {missing} {why}", unknown_operation(meta_tools, name, seen))));
+        return Err(refuse(format!(
+            "{} {missing} {why}",
+            unknown_operation(meta_tools, name, seen)
+        )));
     }
     // What a caller may not list is counted too: a narrower token must not choose among operations.
     let mut meant = Vec::new();
@@ -151,19 +173,33 @@ pub(super) fn find_operation<'c>(
             let operation = api.api.offered(*index).operation;
             api.has(*index) && (operation.id.as_deref() == Some(name) || operation.label() == name)
         };
-        meant.extend(api.api.indexes().filter(is_meant).map(|index| (*api, index)));
+        meant.extend(
+            api.api
+                .indexes()
+                .filter(is_meant)
+                .map(|index| (*api, index)),
+        );
     }
     if let [(api, only)] = meant.as_slice()
         && api.shows(*only)
     {
-        remarks.push(format!("`{}` is served as {}.", shown(name), api.name_of(*only)));
+        remarks.push(format!(
+            "`{}` is served as {}.",
+            shown(name),
+            api.name_of(*only)
+        ));
         return Ok((*api, *only));
     }
     Err(refuse(unknown_operation(meta_tools, name, seen)))
 }
 
-/// Describes a name that is not served, for any reason. Only operations that the caller may list are suggested.
-pub(super) fn unknown_operation(meta_tools: &MetaTools, name: &str, seen: &VisibleApis<'_>) -> String {
+/// Describes a name that is not served, for any reason. Only operations that the caller may list
+/// are suggested.
+pub(super) fn unknown_operation(
+    meta_tools: &MetaTools,
+    name: &str,
+    seen: &VisibleApis<'_>,
+) -> String {
     let hint = match seen.suggestion(name) {
         Some(Suggestion::Nearest(near)) => format!(". Did you mean {near}?"),
         Some(Suggestion::LeftOut) => ": settings of this server leave it out.".to_owned(),

@@ -1,4 +1,5 @@
-//! The meta-tools as clients get them: which are there, their hints, descriptions and schemas, and the instructions for a model.
+//! The meta-tools as clients get them: which are there, their hints, descriptions and schemas, and
+//! the instructions for a model.
 
 use std::collections::HashMap;
 
@@ -22,16 +23,25 @@ const MAX_TITLE_BYTES: usize = 60;
 
 /// The classes that have operations, the most harmless first.
 fn effects_of(seen: &VisibleApis<'_>) -> Vec<Effect> {
-    let has = |effect: &Effect| seen.operations().any(|(_, _, offered)| offered.enforcement.effect() == *effect);
+    let has = |effect: &Effect| {
+        seen.operations()
+            .any(|(_, _, offered)| offered.enforcement.effect() == *effect)
+    };
     Effect::ALL.into_iter().filter(has).collect()
 }
 
 /// Returns true if a meta-tool is there for an endpoint, or for a caller, with these operations.
-pub(super) fn is_there<'a>(kind: MetaToolKind, searches: bool, mut operations: impl Iterator<Item = OfferedTool<'a>>) -> bool {
+pub(super) fn is_there<'a>(
+    kind: MetaToolKind,
+    searches: bool,
+    mut operations: impl Iterator<Item = OfferedTool<'a>>,
+) -> bool {
     match kind {
         MetaToolKind::Search | MetaToolKind::Describe => searches && operations.next().is_some(),
         MetaToolKind::CallRead | MetaToolKind::CallWrite | MetaToolKind::CallDestructive => {
-            searches && operations.any(|offered| MetaToolKind::of_effect(offered.enforcement.effect()) == kind)
+            searches
+                && operations
+                    .any(|offered| MetaToolKind::of_effect(offered.enforcement.effect()) == kind)
         }
         MetaToolKind::Wait => operations.any(|offered| offered.operation.may_wait()),
     }
@@ -45,14 +55,19 @@ pub(crate) fn why_meta_tool_is_missing(kind: MetaToolKind) -> &'static str {
         | MetaToolKind::Describe
         | MetaToolKind::CallRead
         | MetaToolKind::CallWrite
-        | MetaToolKind::CallDestructive => "is a tool of search mode, which --tools search turns on",
+        | MetaToolKind::CallDestructive => {
+            "is a tool of search mode, which --tools search turns on"
+        }
         MetaToolKind::Wait => "is there if an operation is known to take long, and none is",
     }
 }
 
-/// The meta-tools that are listed: in search mode search, describe, and a call for each class that has operations; and one that waits, if
-/// an operation may need it.
-pub(super) fn listed_kinds(seen: &VisibleApis<'_>, searches: bool) -> impl Iterator<Item = MetaToolKind> {
+/// The meta-tools that are listed: in search mode search, describe, and a call for each class that
+/// has operations; and one that waits, if an operation may need it.
+pub(super) fn listed_kinds(
+    seen: &VisibleApis<'_>,
+    searches: bool,
+) -> impl Iterator<Item = MetaToolKind> {
     let operations = || seen.operations().map(|(_, _, offered)| offered);
     MetaToolKind::ALL
         .into_iter()
@@ -61,8 +76,10 @@ pub(super) fn listed_kinds(seen: &VisibleApis<'_>, searches: bool) -> impl Itera
 
 /// Writes a meta-tool as JSON.
 pub(super) fn write_meta_tool(kind: MetaToolKind, seen: &VisibleApis<'_>, prefix: &str) -> String {
-    let [search, describe] = [MetaToolKind::Search, MetaToolKind::Describe].map(|kind| format!("{prefix}{}", kind.name()));
-    // readOnly, destructive, idempotent, openWorld: true of every operation that the meta-tool calls.
+    let [search, describe] = [MetaToolKind::Search, MetaToolKind::Describe]
+        .map(|kind| format!("{prefix}{}", kind.name()));
+    // readOnly, destructive, idempotent, openWorld: true of every operation that the meta-tool
+    // calls.
     let (hints, title, description, schema) = match kind {
         MetaToolKind::Search => (
             [true, false, true, false],
@@ -126,9 +143,14 @@ pub(super) fn write_meta_tool(kind: MetaToolKind, seen: &VisibleApis<'_>, prefix
         "inputSchema": schema,
         "annotations": annotations,
     });
-    let max_result_chars = seen.operations().find_map(|(_, _, offered)| offered.tool.max_result_chars);
+    let max_result_chars = seen
+        .operations()
+        .find_map(|(_, _, offered)| offered.tool.max_result_chars);
     if let (Some(characters), Some(members)) = (max_result_chars, tool.as_object_mut()) {
-        members.insert("_meta".into(), json!({ "anthropic/maxResultSizeChars": characters }));
+        members.insert(
+            "_meta".into(),
+            json!({ "anthropic/maxResultSizeChars": characters }),
+        );
     }
     tool.to_string()
 }
@@ -157,21 +179,39 @@ fn title_of(seen: &VisibleApis<'_>) -> String {
     match seen.apis.as_slice() {
         [only] if !seen.names_apis => title(only.api, 100),
         apis => {
-            let named = apis
-                .iter()
-                .filter_map(|api| Some(format!("{} ({})", api.label()?, title(api.api, MAX_TITLE_BYTES))));
+            let named = apis.iter().filter_map(|api| {
+                Some(format!(
+                    "{} ({})",
+                    api.label()?,
+                    title(api.api, MAX_TITLE_BYTES)
+                ))
+            });
             let listed = fitting("", named);
-            format!("{}: {}", counted(apis.len(), "API"), listed.trim_end_matches('.'))
+            format!(
+                "{}: {}",
+                counted(apis.len(), "API"),
+                listed.trim_end_matches('.')
+            )
         }
     }
 }
 
-/// Writes the instructions of the server in search mode: the steps and missing APIs first, because some clients cut the rest.
+/// Writes the instructions of the server in search mode: the steps and missing APIs first, because
+/// some clients cut the rest.
 #[must_use]
-pub(crate) fn about_meta_tools(seen: &VisibleApis<'_>, prefix: &str, missing: Option<&str>) -> String {
-    // Of a list that depends on the caller, neither counts nor effects: they are the same text for every caller.
+pub(crate) fn about_meta_tools(
+    seen: &VisibleApis<'_>,
+    prefix: &str,
+    missing: Option<&str>,
+) -> String {
+    // Of a list that depends on the caller, neither counts nor effects: they are the same text for
+    // every caller.
     let (count, effects, vocabulary) = if seen.apis.iter().all(|api| api.of.access.is_none()) {
-        (counted(seen.operations().count(), "operation"), effects_of(seen), vocabulary(seen))
+        (
+            counted(seen.operations().count(), "operation"),
+            effects_of(seen),
+            vocabulary(seen),
+        )
     } else {
         ("Operations".to_owned(), Vec::new(), String::new())
     };
@@ -191,10 +231,15 @@ pub(crate) fn about_meta_tools(seen: &VisibleApis<'_>, prefix: &str, missing: Op
 pub(crate) fn vocabulary(seen: &VisibleApis<'_>) -> String {
     let tags = tag_counts(seen);
     if tags.len() > 1 {
-        let listed = tags.iter().map(|(tag, count)| format!("{} ({count})", as_words(tag)));
+        let listed = tags
+            .iter()
+            .map(|(tag, count)| format!("{} ({count})", as_words(tag)));
         return fitting("Tags: ", listed);
     }
-    fitting("The paths speak of: ", frequent_nouns(seen).into_iter().map(as_words))
+    fitting(
+        "The paths speak of: ",
+        frequent_nouns(seen).into_iter().map(as_words),
+    )
 }
 
 /// Returns as many of the words as fit, after `head`.
@@ -218,7 +263,8 @@ fn fitting(head: &str, words: impl Iterator<Item = String>) -> String {
     out
 }
 
-/// Returns the number of tools of each tag, the most frequent first, equals in the order of the document.
+/// Returns the number of tools of each tag, the most frequent first, equals in the order of the
+/// document.
 #[must_use]
 pub(crate) fn tag_counts<'c>(seen: &VisibleApis<'c>) -> Vec<(&'c str, usize)> {
     let tags = seen
@@ -229,7 +275,9 @@ pub(crate) fn tag_counts<'c>(seen: &VisibleApis<'c>) -> Vec<(&'c str, usize)> {
 
 /// The segments of paths that most operations have.
 fn frequent_nouns<'c>(seen: &VisibleApis<'c>) -> Vec<&'c str> {
-    let segments = seen.operations().flat_map(|(_, _, offered)| offered.operation.path.split('/'));
+    let segments = seen
+        .operations()
+        .flat_map(|(_, _, offered)| offered.operation.path.split('/'));
     let nouns = segments.filter(|segment| segment.len() > 2 && !segment.contains('{'));
     let mut counts = counted_words(nouns);
     counts.truncate(MAX_NOUNS);
@@ -269,7 +317,10 @@ fn search_schema(seen: &VisibleApis<'_>) -> Value {
         && let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut)
     {
         let names: Vec<&str> = seen.apis.iter().filter_map(VisibleApi::label).collect();
-        properties.insert("api".into(), json!({"enum": names, "description": "Only operations of this API"}));
+        properties.insert(
+            "api".into(),
+            json!({"enum": names, "description": "Only operations of this API"}),
+        );
     }
     schema
 }

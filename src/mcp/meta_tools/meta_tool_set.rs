@@ -24,7 +24,8 @@ pub(crate) struct MetaTools {
     searches: bool,
     /// The operations that are listed beside the meta-tools, each with the index of its API.
     pinned: Vec<(usize, ToolIndex)>,
-    /// A sentence that names the APIs of the endpoint that are missing, one of which may have what a caller means.
+    /// A sentence that names the APIs of the endpoint that are missing, one of which may have what
+    /// a caller means.
     missing_apis: Option<String>,
 }
 
@@ -38,15 +39,24 @@ struct MetaTool {
 }
 
 impl MetaTools {
-    /// Makes the meta-tools of an endpoint by the options of each API. In search mode, their pins are listed as well.
+    /// Makes the meta-tools of an endpoint by the options of each API. In search mode, their pins
+    /// are listed as well.
     #[must_use]
-    pub(crate) fn new(all: &VisibleApis<'_>, prefix: &str, options: &[&ListOptions], searches: bool) -> Self {
+    pub(crate) fn new(
+        all: &VisibleApis<'_>,
+        prefix: &str,
+        options: &[&ListOptions],
+        searches: bool,
+    ) -> Self {
         let pinned_of = |(place, api): (usize, &VisibleApi<'_>)| {
-            let pins = options.get(place).filter(|_| searches).map(|options| options.pins.as_slice());
+            let pins = options
+                .get(place)
+                .filter(|_| searches)
+                .map(|options| options.pins.as_slice());
             let (pins, own) = (pins.unwrap_or_default(), api.api.prefix());
-            let pinned = api
-                .operations()
-                .filter(move |(_, offered)| is_pinned(pins, &offered.tool.name, own, offered.operation));
+            let pinned = api.operations().filter(move |(_, offered)| {
+                is_pinned(pins, &offered.tool.name, own, offered.operation)
+            });
             pinned.map(|(index, _)| (place, index)).collect::<Vec<_>>()
         };
         Self {
@@ -66,11 +76,14 @@ impl MetaTools {
 
     /// The same, while some of the endpoint's APIs are missing, which the sentence names.
     pub(crate) fn lacking_apis(self, missing_apis: Option<String>) -> Self {
-        Self { missing_apis, ..self }
+        Self {
+            missing_apis,
+            ..self
+        }
     }
 
-    /// A sentence that names the APIs of the endpoint that are missing. While there is one, only its own name says which operation is
-    /// meant.
+    /// A sentence that names the APIs of the endpoint that are missing. While there is one, only
+    /// its own name says which operation is meant.
     pub(crate) fn missing_apis(&self) -> Option<&str> {
         self.missing_apis.as_deref()
     }
@@ -85,17 +98,24 @@ impl MetaTools {
         !seen.is_restricted() || is_there(kind, self.searches, seen.existing())
     }
 
-    /// Returns the meta-tools and the pinned tools for a client that may list these operations, as JSON.
+    /// Returns the meta-tools and the pinned tools for a client that may list these operations, as
+    /// JSON.
     pub(crate) fn texts<'c>(&'c self, seen: &VisibleApis<'c>) -> Vec<Cow<'c, str>> {
         let mut texts: Vec<Cow<'c, str>> = if seen.is_restricted() {
             let kinds = listed_kinds(seen, self.searches);
-            kinds.map(|kind| write_meta_tool(kind, seen, &self.prefix).into()).collect()
+            kinds
+                .map(|kind| write_meta_tool(kind, seen, &self.prefix).into())
+                .collect()
         } else {
-            self.tools.iter().map(|tool| tool.text.as_ref().into()).collect()
+            self.tools
+                .iter()
+                .map(|tool| tool.text.as_ref().into())
+                .collect()
         };
         texts.extend(self.pinned.iter().filter_map(|(place, index)| {
             let api = seen.apis.get(*place)?;
-            api.shows(*index).then(|| api.api.offered(*index).text.into())
+            api.shows(*index)
+                .then(|| api.api.offered(*index).text.into())
         }));
         texts
     }
@@ -109,10 +129,18 @@ impl MetaTools {
     ///
     /// # Errors
     /// The result that says what is wrong with them.
-    pub(crate) fn check(&self, kind: MetaToolKind, arguments: Option<JsonObject>) -> Result<CheckedArguments, Box<ToolResult>> {
+    pub(crate) fn check(
+        &self,
+        kind: MetaToolKind,
+        arguments: Option<JsonObject>,
+    ) -> Result<CheckedArguments, Box<ToolResult>> {
         let (name, arguments) = (self.name_of(kind), arguments.unwrap_or_default());
         let tool = self.tools.iter().find(|tool| tool.kind == kind);
-        let checks = tool.and_then(|tool| tool.checks.get_or_init(|| ArgumentChecks::of_tool(&name, &tool.text)).as_ref());
+        let checks = tool.and_then(|tool| {
+            tool.checks
+                .get_or_init(|| ArgumentChecks::of_tool(&name, &tool.text))
+                .as_ref()
+        });
         match checks {
             Some(checks) => checks
                 .check(&name, None, arguments, EmptyArgument::Dropped, None)
@@ -124,10 +152,14 @@ impl MetaTools {
     /// Writes the instructions for clients: the three steps, the APIs, the tags.
     #[must_use]
     pub(crate) fn instructions(&self, all: &VisibleApis<'_>) -> String {
-        truncate(&about_meta_tools(all, &self.prefix, self.missing_apis()), MAX_DESCRIPTION_BYTES)
+        truncate(
+            &about_meta_tools(all, &self.prefix, self.missing_apis()),
+            MAX_DESCRIPTION_BYTES,
+        )
     }
 
-    /// Returns the operations that are listed beside the meta-tools, each with the index of its API.
+    /// Returns the operations that are listed beside the meta-tools, each with the index of its
+    /// API.
     pub(crate) fn pinned(&self) -> &[(usize, ToolIndex)] {
         &self.pinned
     }
@@ -135,8 +167,12 @@ impl MetaTools {
     /// The names of the tools that a client is listed that sees everything.
     #[must_use]
     pub(crate) fn listed_names(&self, all: &VisibleApis<'_>) -> Vec<String> {
-        let name_of = |(place, index): &(usize, ToolIndex)| Some(all.apis.get(*place)?.name_of(*index).to_owned());
-        self.names().chain(self.pinned.iter().filter_map(name_of)).collect()
+        let name_of = |(place, index): &(usize, ToolIndex)| {
+            Some(all.apis.get(*place)?.name_of(*index).to_owned())
+        };
+        self.names()
+            .chain(self.pinned.iter().filter_map(name_of))
+            .collect()
     }
 
     /// Returns the number of listed tools for a client that may list all operations.
@@ -149,12 +185,18 @@ impl MetaTools {
     #[must_use]
     pub(crate) fn kind_of(&self, name: &str) -> Option<MetaToolKind> {
         let kind = meta_tool_names::kind_of(name.strip_prefix(self.prefix.as_str())?)?;
-        self.tools.iter().any(|tool| tool.kind == kind).then_some(kind)
+        self.tools
+            .iter()
+            .any(|tool| tool.kind == kind)
+            .then_some(kind)
     }
 
     /// Returns the name of the meta-tool that waits, if the endpoint has it.
     pub(crate) fn wait_tool(&self) -> Option<String> {
-        let has_it = self.tools.iter().any(|tool| tool.kind == MetaToolKind::Wait);
+        let has_it = self
+            .tools
+            .iter()
+            .any(|tool| tool.kind == MetaToolKind::Wait);
         has_it.then(|| self.name_of(MetaToolKind::Wait))
     }
 
@@ -175,8 +217,14 @@ impl MetaTools {
 ///
 /// # Errors
 /// The result that says what is wrong with them.
-pub(super) fn read_request<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Box<ToolResult>> {
-    let invalid = |error| Box::new(ToolResult::error(format!("The arguments are not valid: {error}.")));
+pub(super) fn read_request<T: DeserializeOwned>(
+    arguments: JsonObject,
+) -> Result<T, Box<ToolResult>> {
+    let invalid = |error| {
+        Box::new(ToolResult::error(format!(
+            "The arguments are not valid: {error}."
+        )))
+    };
     serde_json::from_value(Value::Object(arguments)).map_err(invalid)
 }
 

@@ -1,13 +1,17 @@
-//! Search mode: a few tools that find, describe and call all operations, so that the list of an API with thousands of operations takes a
-//! few thousand tokens. There is one calling tool for each effect, so that its hints are true of all operations that it calls.
+//! Search mode: a few tools that find, describe and call all operations, so that the list of an API
+//! with thousands of operations takes a few thousand tokens. There is one calling tool for each
+//! effect, so that its hints are true of all operations that it calls.
 //!
 //! # Adding a meta-tool
 //!
 //! - A variant of `MetaToolKind` in `annotate/meta_tool_names.rs`, which reserves its name.
-//! - `write_meta_tool` in `mcp/meta_tools/listing.rs` writes its hints, description and input schema; `is_there` and
-//!   `why_meta_tool_is_missing` in `mcp/meta_tools/listing.rs` say when it is listed.
-//! - A module in `mcp/meta_tools/mod.rs`, like `mcp/meta_tools/wait_tool.rs`, reads its arguments: an answer, or the call of an operation.
-//! - An arm of `resolve` in `mcp/resolution.rs` makes a `Resolution` of that. Clients and `openapi-mcp call` both use it.
+//! - `write_meta_tool` in `mcp/meta_tools/listing.rs` writes its hints, description and input
+//!   schema; `is_there` and `why_meta_tool_is_missing` in `mcp/meta_tools/listing.rs` say when it
+//!   is listed.
+//! - A module in `mcp/meta_tools/mod.rs`, like `mcp/meta_tools/wait_tool.rs`, reads its arguments:
+//!   an answer, or the call of an operation.
+//! - An arm of `resolve` in `mcp/resolution.rs` makes a `Resolution` of that. Clients and
+//!   `openapi-mcp call` both use it.
 
 mod describe;
 mod inner_call;

@@ -8,7 +8,8 @@ use crate::text::TYPICAL_BYTES_PER_TOKEN;
 /// The operator's choice of a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum ListMode {
-    /// The operator chose none: every operation is a tool, unless the list is longer than any client takes.
+    /// The operator chose none: every operation is a tool, unless the list is longer than any
+    /// client takes.
     #[default]
     Unset,
     /// Every operation is a tool.
@@ -19,7 +20,8 @@ pub(crate) enum ListMode {
     Auto,
 }
 
-/// Number of bytes above which a list is too long: about 1.5 million tokens, more than any client takes.
+/// Number of bytes above which a list is too long: about 1.5 million tokens, more than any client
+/// takes.
 const MAX_LIST_BYTES: usize = 6 << 20;
 /// Number of tokens above which `auto` means search.
 const MAX_LIST_TOKENS: usize = 20_000;
@@ -55,7 +57,8 @@ impl Default for ListOptions {
 }
 
 impl ListOptions {
-    /// Returns the longest list in which every operation is a tool, in bytes; `None` if there is no limit.
+    /// Returns the longest list in which every operation is a tool, in bytes; `None` if there is no
+    /// limit.
     fn longest_list(&self) -> Option<usize> {
         match self.mode {
             ListMode::All => None,
@@ -66,11 +69,14 @@ impl ListOptions {
     }
 }
 
-/// Returns true if an endpoint is served in search mode, by the choice for each of its APIs: if one is, all are. The list is only counted
-/// until it is too long.
+/// Returns true if an endpoint is served in search mode, by the choice for each of its APIs: if one
+/// is, all are. The list is only counted until it is too long.
 #[must_use]
 pub(crate) fn decide(options: &[&ListOptions], all: &VisibleApis<'_>) -> bool {
-    let max_bytes = options.iter().filter_map(|options| options.longest_list()).min();
+    let max_bytes = options
+        .iter()
+        .filter_map(|options| options.longest_list())
+        .min();
     // An API whose list was found to be too long has no input schemas to list.
     if max_bytes == Some(0) || all.apis.iter().any(|api| api.api.is_finished_on_use()) {
         return true;
@@ -82,7 +88,12 @@ pub(crate) fn decide(options: &[&ListOptions], all: &VisibleApis<'_>) -> bool {
             bytes > max_bytes
         })
     });
-    let auto = options.iter().filter(|options| options.mode == ListMode::Auto);
+    let auto = options
+        .iter()
+        .filter(|options| options.mode == ListMode::Auto);
     let max_tools = auto.filter_map(|options| options.max_tools).min();
-    is_long || max_tools.is_some_and(|tools| all.operations().count() + listed_kinds(all, false).count() > tools)
+    is_long
+        || max_tools.is_some_and(|tools| {
+            all.operations().count() + listed_kinds(all, false).count() > tools
+        })
 }

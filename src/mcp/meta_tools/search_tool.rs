@@ -45,15 +45,26 @@ type HitPlace = (usize, ToolIndex);
 
 /// Answers a search: which operations fit. Those of an API that is missing may fit as well.
 #[must_use]
-pub(crate) fn search_operations(meta_tools: &MetaTools, seen: &VisibleApis<'_>, arguments: JsonObject) -> ToolResult {
-    let mut result = read_request(arguments).map_or_else(|invalid| *invalid, |request| answer_search(meta_tools, seen, request));
+pub(crate) fn search_operations(
+    meta_tools: &MetaTools,
+    seen: &VisibleApis<'_>,
+    arguments: JsonObject,
+) -> ToolResult {
+    let mut result = read_request(arguments).map_or_else(
+        |invalid| *invalid,
+        |request| answer_search(meta_tools, seen, request),
+    );
     if let Some(missing) = meta_tools.missing_apis() {
         result.note(NoteKind::Cut, missing);
     }
     result
 }
 
-fn answer_search(meta_tools: &MetaTools, seen: &VisibleApis<'_>, mut request: SearchRequest) -> ToolResult {
+fn answer_search(
+    meta_tools: &MetaTools,
+    seen: &VisibleApis<'_>,
+    mut request: SearchRequest,
+) -> ToolResult {
     request.queries.retain(|query| !query.trim().is_empty());
     if request.offset > 0 && request.queries.len() > 1 {
         return ToolResult::error("The search was not made: `offset` goes with one query only.");
@@ -66,7 +77,11 @@ fn answer_search(meta_tools: &MetaTools, seen: &VisibleApis<'_>, mut request: Se
     if let Some(unknown) = describe_unknown_tag(seen, &request) {
         return ToolResult::error(unknown);
     }
-    let answers: Vec<(&String, Option<QueryAnswer>)> = request.queries.iter().map(|query| (query, answer(seen, query, &request))).collect();
+    let answers: Vec<(&String, Option<QueryAnswer>)> = request
+        .queries
+        .iter()
+        .map(|query| (query, answer(seen, query, &request)))
+        .collect();
     // `show all` asks for nothing in particular.
     let results = if answers.iter().all(|(_, answer)| answer.is_none()) {
         if request.tag.is_none() && request.effect.is_none() {
@@ -74,7 +89,9 @@ fn answer_search(meta_tools: &MetaTools, seen: &VisibleApis<'_>, mut request: Se
         }
         vec![browse(seen, &request)]
     } else {
-        let with_words = |(query, answer): (&String, Option<QueryAnswer>)| answer.unwrap_or_else(|| without_words(seen, query));
+        let with_words = |(query, answer): (&String, Option<QueryAnswer>)| {
+            answer.unwrap_or_else(|| without_words(seen, query))
+        };
         answers.into_iter().map(with_words).collect()
     };
     let answer = SearchAnswer {
@@ -100,20 +117,33 @@ impl SearchRequest {
 }
 
 /// Returns true if an operation has that effect and that tag, as far as they are given.
-pub(crate) fn has_effect_and_tag(offered: &OfferedTool<'_>, effect: Option<Effect>, tag: Option<&str>) -> bool {
-    effect.is_none_or(|effect| offered.enforcement.effect() == effect) && tag.is_none_or(|tag| has_tag(offered, tag))
+pub(crate) fn has_effect_and_tag(
+    offered: &OfferedTool<'_>,
+    effect: Option<Effect>,
+    tag: Option<&str>,
+) -> bool {
+    effect.is_none_or(|effect| offered.enforcement.effect() == effect)
+        && tag.is_none_or(|tag| has_tag(offered, tag))
 }
 
 /// Returns true if an operation has a tag or category; case does not count.
 fn has_tag(offered: &OfferedTool<'_>, tag: &str) -> bool {
-    let tags = offered.operation.tags.iter().map(String::as_str).chain(offered.category);
-    tags.map(str::to_lowercase).any(|own| own == tag.to_lowercase())
+    let tags = offered
+        .operation
+        .tags
+        .iter()
+        .map(String::as_str)
+        .chain(offered.category);
+    tags.map(str::to_lowercase)
+        .any(|own| own == tag.to_lowercase())
 }
 
 /// Describes a tag that no operation has; `None` if one has it.
 fn describe_unknown_tag(seen: &VisibleApis<'_>, request: &SearchRequest) -> Option<String> {
     let tag = request.tag.as_deref()?;
-    let is_known = seen.operations().any(|(_, _, offered)| has_tag(&offered, tag));
+    let is_known = seen
+        .operations()
+        .any(|(_, _, offered)| has_tag(&offered, tag));
     (!is_known).then(|| {
         format!(
             "The search was not made: no operation has the tag `{}`.{}",
@@ -139,7 +169,10 @@ fn without_words(seen: &VisibleApis<'_>, query: &str) -> QueryAnswer {
         query: query.to_owned(),
         hits: Vec::new(),
         total: 0,
-        remark: Some(format!("These words say nothing about an operation. {}", vocabulary(seen))),
+        remark: Some(format!(
+            "These words say nothing about an operation. {}",
+            vocabulary(seen)
+        )),
     }
 }
 
@@ -154,8 +187,16 @@ pub(crate) struct RankedOperations {
 }
 
 /// Ranks the operations that a client may list and `admits` accepts.
-pub(crate) fn rank_operations(seen: &VisibleApis<'_>, query: &str, admits: &dyn Fn(&OfferedTool<'_>) -> bool) -> RankedOperations {
-    let found: Vec<SearchedTools> = seen.apis.iter().map(|api| search_one(api, query, admits)).collect();
+pub(crate) fn rank_operations(
+    seen: &VisibleApis<'_>,
+    query: &str,
+    admits: &dyn Fn(&OfferedTool<'_>) -> bool,
+) -> RankedOperations {
+    let found: Vec<SearchedTools> = seen
+        .apis
+        .iter()
+        .map(|api| search_one(api, query, admits))
+        .collect();
     RankedOperations {
         places: joined(&found),
         is_known: found.iter().any(|found| found.is_known),
@@ -203,15 +244,21 @@ fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Optio
     })
 }
 
-fn search_one(api: &VisibleApi<'_>, query: &str, admits: &dyn Fn(&OfferedTool<'_>) -> bool) -> SearchedTools {
+fn search_one(
+    api: &VisibleApi<'_>,
+    query: &str,
+    admits: &dyn Fn(&OfferedTool<'_>) -> bool,
+) -> SearchedTools {
     let shows = |index| api.shows(index);
     // A caller must not learn that an operation exists that it may not list.
     let listed = api.is_restricted().then_some(&shows as _);
-    api.api
-        .search(query, listed, &|index| api.shows(index) && admits(&api.api.offered(index)))
+    api.api.search(query, listed, &|index| {
+        api.shows(index) && admits(&api.api.offered(index))
+    })
 }
 
-/// The hits of all APIs in one order: by their rank in their API, and by how far the best hit of that API fits.
+/// The hits of all APIs in one order: by their rank in their API, and by how far the best hit of
+/// that API fits.
 fn joined(found: &[SearchedTools]) -> Vec<HitPlace> {
     const RANKS: u16 = 5;
     let mut weighed: Vec<(f32, HitPlace)> = Vec::new();
@@ -229,9 +276,9 @@ fn joined(found: &[SearchedTools]) -> Vec<HitPlace> {
 /// All operations of a tag or a class, in the order of the document.
 fn browse(seen: &VisibleApis<'_>, request: &SearchRequest) -> QueryAnswer {
     let places = seen.apis.iter().enumerate().flat_map(|(place, api)| {
-        let admitted = api
-            .operations()
-            .filter(|(_, offered)| has_effect_and_tag(offered, request.effect, request.tag.as_deref()));
+        let admitted = api.operations().filter(|(_, offered)| {
+            has_effect_and_tag(offered, request.effect, request.tag.as_deref())
+        });
         admitted.map(move |(index, _)| (place, index))
     });
     let all: Vec<HitPlace> = places.collect();
@@ -252,13 +299,19 @@ fn browse(seen: &VisibleApis<'_>, request: &SearchRequest) -> QueryAnswer {
 
 /// Describes an offset after the last hit.
 fn past_the_end(total: usize, offset: usize) -> String {
-    format!("There are {}, none from {offset} on.", counted(total, "hit"))
+    format!(
+        "There are {}, none from {offset} on.",
+        counted(total, "hit")
+    )
 }
 
 fn hit_of(seen: &VisibleApis<'_>, (place, index): HitPlace) -> Option<Hit> {
     let api = seen.apis.get(place)?;
     let offered = api.api.offered(index);
-    let sources = api.api.needed_values(index).filter(|need| api.shows(need.source));
+    let sources = api
+        .api
+        .needed_values(index)
+        .filter(|need| api.shows(need.source));
     let needs = sources.take(MAX_NEEDS).map(|need| {
         let source = api.name_of(need.source);
         format!("{} <- {source}", as_words(need.argument))
@@ -288,12 +341,17 @@ fn near_tags(seen: &VisibleApis<'_>, query: &str) -> String {
             let words = query
                 .split(|character: char| !character.is_alphanumeric())
                 .filter(|word| (3..=MAX_LIKENED_BYTES).contains(&word.len()));
-            let likeness = words.map(|word| strsim::jaro_winkler(&word.to_lowercase(), &tag.to_lowercase()));
+            let likeness =
+                words.map(|word| strsim::jaro_winkler(&word.to_lowercase(), &tag.to_lowercase()));
             (likeness.fold(0.0, f64::max), tag)
         })
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let near: Vec<String> = scored.into_iter().take(NEAR_TAGS).map(|(_, tag)| as_words(tag)).collect();
+    let near: Vec<String> = scored
+        .into_iter()
+        .take(NEAR_TAGS)
+        .map(|(_, tag)| as_words(tag))
+        .collect();
     if near.is_empty() {
         return String::new();
     }
@@ -304,7 +362,11 @@ fn near_tags(seen: &VisibleApis<'_>, query: &str) -> String {
 fn list_tags(meta_tools: &MetaTools, seen: &VisibleApis<'_>) -> ToolResult {
     let tags = tag_counts(seen);
     // Of several APIs, no document's words may speak about the tag of another one.
-    let documents = seen.apis.iter().filter(|_| !seen.names_apis).map(|api| api.api.document());
+    let documents = seen
+        .apis
+        .iter()
+        .filter(|_| !seen.names_apis)
+        .map(|api| api.api.document());
     let about = |tag: &str| {
         let declared = documents
             .clone()
@@ -314,7 +376,9 @@ fn list_tags(meta_tools: &MetaTools, seen: &VisibleApis<'_>) -> ToolResult {
             .filter_map(Node::object)
             .find(|object| object.text("name").as_deref() == Some(tag))?;
         let text = one_line(&described.text("description")?);
-        let sentence = text.split_once(". ").map_or(text.as_str(), |(first, _)| first);
+        let sentence = text
+            .split_once(". ")
+            .map_or(text.as_str(), |(first, _)| first);
         Some(as_words(sentence)).filter(|text| !text.is_empty())
     };
     let mut most = MAX_TAGS;
@@ -330,7 +394,10 @@ fn list_tags(meta_tools: &MetaTools, seen: &VisibleApis<'_>) -> ToolResult {
             counted(tags.len(), "tag")
         )];
         for (tag, count, about) in &shown {
-            let about = about.as_deref().map(|about| format!(" · {about}")).unwrap_or_default();
+            let about = about
+                .as_deref()
+                .map(|about| format!(" · {about}"))
+                .unwrap_or_default();
             lines.push(format!("{tag} ({count}){about}"));
         }
         if shown.len() < tags.len() {

@@ -1,4 +1,5 @@
-//! `wait_operation`: a handle becomes the call that goes on, if its operation still exists for the caller.
+//! `wait_operation`: a handle becomes the call that goes on, if its operation still exists for the
+//! caller.
 
 use std::time::SystemTime;
 
@@ -16,7 +17,8 @@ use crate::text::one_line;
 /// Opens the handle among the arguments for a caller at the endpoint of that path.
 ///
 /// # Errors
-/// The result of a call that is not made: the handle is not valid, or its operation is not served any more.
+/// The result of a call that is not made: the handle is not valid, or its operation is not served
+/// any more.
 pub(crate) fn read_handle<'c>(
     meta_tools: &MetaTools,
     arguments: Option<JsonObject>,
@@ -25,7 +27,10 @@ pub(crate) fn read_handle<'c>(
     caller: &Caller,
 ) -> Result<InnerCall<'c>, Box<RefusedCall<'c>>> {
     let arguments = meta_tools.check(MetaToolKind::Wait, arguments)?.arguments;
-    let handle = arguments.get("handle").and_then(Value::as_str).unwrap_or_default();
+    let handle = arguments
+        .get("handle")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let is_look = arguments.get("wait").and_then(Value::as_bool) == Some(false);
     let mut error = HandleError::Foreign;
     for api in &seen.apis {

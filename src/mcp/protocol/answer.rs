@@ -44,7 +44,10 @@ impl From<McpRefusal> for ErrorData {
         match refusal {
             McpRefusal::Error(error) => error,
             McpRefusal::MissingScopes(scopes) => {
-                let why = format!("the token lacks a scope that this needs: {}", scopes.join(" "));
+                let why = format!(
+                    "the token lacks a scope that this needs: {}",
+                    scopes.join(" ")
+                );
                 Self::invalid_request(why, None)
             }
         }
@@ -62,7 +65,8 @@ pub(crate) fn invalid_parameters(method: &str) -> ErrorData {
     ErrorData::invalid_params(format!("the parameters of {method} are not valid"), None)
 }
 
-/// A message that is ready to be sent. A list has megabytes, which are only made while they are sent.
+/// A message that is ready to be sent. A list has megabytes, which are only made while they are
+/// sent.
 pub(crate) struct Frame {
     head: Vec<u8>,
     list: Option<ListPieces>,
@@ -76,8 +80,10 @@ pub(crate) fn server_info() -> serde_json::Value {
     json!({ "name": "openapi-mcp", "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// The member of `_meta` that names the server (2026-07-28: results SHOULD have it). Older clients do not know the key.
-static SERVER_META: LazyLock<String> = LazyLock::new(|| format!("\"{SERVER_INFO_KEY}\":{}", server_info()));
+/// The member of `_meta` that names the server (2026-07-28: results SHOULD have it). Older clients
+/// do not know the key.
+static SERVER_META: LazyLock<String> =
+    LazyLock::new(|| format!("\"{SERVER_INFO_KEY}\":{}", server_info()));
 
 /// The envelope of an answer, and the names of its members.
 const FRAMING_BYTES: usize = 256;
@@ -93,7 +99,11 @@ impl Frame {
                     result.remove_links();
                 }
                 frame.head.reserve(result.estimated_bytes());
-                result.write_json(is_modern, is_modern.then(|| SERVER_META.as_str()), &mut frame.head);
+                result.write_json(
+                    is_modern,
+                    is_modern.then(|| SERVER_META.as_str()),
+                    &mut frame.head,
+                );
                 Ok(())
             }
             McpAnswer::Tools(list) => {
@@ -133,21 +143,37 @@ impl Frame {
     }
 
     fn end(mut self) -> Self {
-        let last = if self.list.is_some() { &mut self.tail } else { &mut self.head };
+        let last = if self.list.is_some() {
+            &mut self.tail
+        } else {
+            &mut self.head
+        };
         last.push(b'}');
         self
     }
 
     fn write_list(&mut self, list: ToolList, is_modern: bool) {
-        let ToolList { tools, ttl, cache_scope } = list;
+        let ToolList {
+            tools,
+            ttl,
+            cache_scope,
+        } = list;
         self.head.push(b'{');
         if is_modern {
-            self.head.extend_from_slice(b"\"resultType\":\"complete\",\"_meta\":{");
+            self.head
+                .extend_from_slice(b"\"resultType\":\"complete\",\"_meta\":{");
             self.head.extend_from_slice(SERVER_META.as_bytes());
             self.head.extend_from_slice(b"},");
         }
-        let scope = if cache_scope == CacheScope::Public { "public" } else { "private" };
-        let caching = format!("\"ttlMs\":{},\"cacheScope\":\"{scope}\",\"tools\":[", ttl.as_millis());
+        let scope = if cache_scope == CacheScope::Public {
+            "public"
+        } else {
+            "private"
+        };
+        let caching = format!(
+            "\"ttlMs\":{},\"cacheScope\":\"{scope}\",\"tools\":[",
+            ttl.as_millis()
+        );
         self.head.extend_from_slice(caching.as_bytes());
         self.list = Some(tools);
         self.tail.extend_from_slice(b"]}");
@@ -165,7 +191,9 @@ impl Frame {
 
     /// The whole message.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
-        let Some(list) = self.list else { return self.head };
+        let Some(list) = self.list else {
+            return self.head;
+        };
         let mut bytes = self.head;
         bytes.reserve_exact(list.length() + self.tail.len() + 1);
         list.for_each(|piece| bytes.extend_from_slice(&piece));
@@ -176,11 +204,13 @@ impl Frame {
     /// The message in pieces.
     pub(crate) fn into_pieces(self) -> impl Iterator<Item = Bytes> + Send {
         let ends = [Bytes::from(self.head)].into_iter();
-        ends.chain(self.list.into_iter().flatten()).chain([Bytes::from(self.tail)])
+        ends.chain(self.list.into_iter().flatten())
+            .chain([Bytes::from(self.tail)])
     }
 }
 
-/// A message without an answer, as text: a notification, or with an identifier a request of this server.
+/// A message without an answer, as text: a notification, or with an identifier a request of this
+/// server.
 pub(crate) fn write_message(id: Option<i64>, method: &str, parameters: &impl Serialize) -> Vec<u8> {
     #[derive(Serialize)]
     struct Envelope<'e, P> {

@@ -91,14 +91,18 @@ impl Message {
             return Err(Unreadable::of_reserved_key(text));
         }
         let read = || {
-            let text = std::str::from_utf8(text).map_err(|error| serde_json::Error::custom(error.to_string()))?;
+            let text = std::str::from_utf8(text)
+                .map_err(|error| serde_json::Error::custom(error.to_string()))?;
             let mut deserializer = serde_json::Deserializer::from_str(text);
             let members = deserializer.deserialize_map(MembersVisitor)?;
             deserializer.end()?;
             Ok(members)
         };
-        let members = read().map_err(|error: serde_json::Error| Unreadable::of_text(text, &error))?;
-        members.into_message().map_err(|id| Unreadable::of_request(text, id.as_ref()))
+        let members =
+            read().map_err(|error: serde_json::Error| Unreadable::of_text(text, &error))?;
+        members
+            .into_message()
+            .map_err(|id| Unreadable::of_request(text, id.as_ref()))
     }
 }
 
@@ -134,7 +138,9 @@ impl Method {
     }
 
     fn of_name(name: &str) -> Self {
-        let known = Self::KNOWN.into_iter().find(|known| known.known_name() == Some(name));
+        let known = Self::KNOWN
+            .into_iter()
+            .find(|known| known.known_name() == Some(name));
         known.unwrap_or_else(|| Self::Other(name.into()))
     }
 }
@@ -148,7 +154,9 @@ impl RequestParameters {
         }
         match self.arguments {
             Arguments::None => {}
-            Arguments::Object(arguments) => drop(members.insert("arguments".into(), arguments.into())),
+            Arguments::Object(arguments) => {
+                drop(members.insert("arguments".into(), arguments.into()));
+            }
             Arguments::Malformed => drop(members.insert("arguments".into(), false.into())),
         }
         Value::Object(members)
@@ -159,7 +167,8 @@ impl RequestParameters {
         self.meta.get(PROTOCOL_VERSION_KEY)?.as_str()
     }
 
-    /// The keys of `_meta` that a request needs since 2026-07-28, and that are missing or malformed.
+    /// The keys of `_meta` that a request needs since 2026-07-28, and that are missing or
+    /// malformed.
     pub(crate) fn missing_keys(&self) -> Vec<&'static str> {
         let mut missing = Vec::new();
         if self.version_name().is_none() {
@@ -180,7 +189,10 @@ impl RequestParameters {
         if missing.is_empty() {
             return Ok(());
         }
-        let why = format!("request _meta is missing or has malformed required fields: {}", missing.join(", "));
+        let why = format!(
+            "request _meta is missing or has malformed required fields: {}",
+            missing.join(", ")
+        );
         Err(ErrorData::invalid_params(why, None))
     }
 
@@ -205,20 +217,29 @@ struct Members {
 }
 
 impl Members {
-    /// The message; else the identifier of a request that is not valid, or nothing if no answer may be given.
+    /// The message; else the identifier of a request that is not valid, or nothing if no answer may
+    /// be given.
     fn into_message(self) -> Result<Message, Option<Value>> {
         let is_valid = self.jsonrpc.as_ref().and_then(Value::as_str) == Some("2.0");
         let is_answer = self.result.is_some() || self.error.is_some();
         match (self.method, self.id) {
             (None, id) if is_answer => match (id.filter(|_| is_valid), self.result, self.error) {
-                (Some(id), Some(result), None) => Ok(Message::Answer(ClientAnswer { id, outcome: Ok(result) })),
-                (Some(id), _, Some(error)) => Ok(Message::Answer(ClientAnswer { id, outcome: Err(error) })),
+                (Some(id), Some(result), None) => Ok(Message::Answer(ClientAnswer {
+                    id,
+                    outcome: Ok(result),
+                })),
+                (Some(id), _, Some(error)) => Ok(Message::Answer(ClientAnswer {
+                    id,
+                    outcome: Err(error),
+                })),
                 _ => Err(None),
             },
-            (Some(Value::String(method)), None) if is_valid => Ok(Message::Notification(McpNotification {
-                method,
-                parameters: self.params.unwrap_or_default(),
-            })),
+            (Some(Value::String(method)), None) if is_valid => {
+                Ok(Message::Notification(McpNotification {
+                    method,
+                    parameters: self.params.unwrap_or_default(),
+                }))
+            }
             (Some(_), None) => Err(None),
             (Some(Value::String(method)), Some(id)) => match request_id(&id).filter(|_| is_valid) {
                 Some(id) => Ok(Message::Request(McpRequest {
@@ -233,11 +254,15 @@ impl Members {
     }
 }
 
-/// An identifier: a text, or an integer of 64 bits, which some clients write with a fraction of zero.
+/// An identifier: a text, or an integer of 64 bits, which some clients write with a fraction of
+/// zero.
 pub(crate) fn request_id(id: &Value) -> Option<RequestId> {
     match id {
         Value::String(text) => Some(RequestId::String(text.as_str().into())),
-        Value::Number(number) => number.as_i64().or_else(|| whole_number(&number.to_string())).map(RequestId::Number),
+        Value::Number(number) => number
+            .as_i64()
+            .or_else(|| whole_number(&number.to_string()))
+            .map(RequestId::Number),
         _ => None,
     }
 }
@@ -261,7 +286,9 @@ impl<'de> Visitor<'de> for MembersVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
         let mut members = Members::default();
         let mut unknown = HashSet::default();
-        while let Some(key) = map.next_key_seed(KeySeed(["jsonrpc", "id", "method", "params", "result", "error"]))? {
+        while let Some(key) = map.next_key_seed(KeySeed([
+            "jsonrpc", "id", "method", "params", "result", "error",
+        ]))? {
             match key {
                 Ok(0) => set_once(&mut members.jsonrpc, map.next_value()?)?,
                 Ok(1) => set_once(&mut members.id, map.next_value()?)?,
@@ -309,7 +336,11 @@ impl<const N: usize> Visitor<'_> for KeySeed<N> {
     }
 
     fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-        Ok(self.0.iter().position(|name| *name == key).ok_or_else(|| key.to_owned()))
+        Ok(self
+            .0
+            .iter()
+            .position(|name| *name == key)
+            .ok_or_else(|| key.to_owned()))
     }
 }
 
@@ -355,7 +386,10 @@ struct ParametersVisitor;
 impl<'de> DeserializeSeed<'de> for ParametersVisitor {
     type Value = RequestParameters;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<RequestParameters, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<RequestParameters, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
@@ -377,7 +411,9 @@ impl<'de> Visitor<'de> for ParametersVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RequestParameters, A::Error> {
         let mut parameters = RequestParameters::default();
         let (mut arguments, mut meta) = (None, None);
-        while let Some(key) = map.next_key_seed(KeySeed(["name", "arguments", "_meta", NUMBER_KEY]))? {
+        while let Some(key) =
+            map.next_key_seed(KeySeed(["name", "arguments", "_meta", NUMBER_KEY]))?
+        {
             match key {
                 Ok(0) => set_once(&mut parameters.name, map.next_value()?)?,
                 Ok(1) => set_once(&mut arguments, map.next_value_seed(ArgumentsVisitor)?)?,

@@ -10,7 +10,8 @@ use serde_json::value::RawValue;
 
 use crate::observe::metrics::TOOLS_CALL;
 
-/// Reason for which a message with a repeated member is refused: another reader might take the other one.
+/// Reason for which a message with a repeated member is refused: another reader might take the
+/// other one.
 pub(super) const REPEATED: &str = "a member is there twice";
 
 /// A text that is not a message.
@@ -25,7 +26,11 @@ pub(crate) struct Unreadable {
 impl Unreadable {
     /// A text with a key that the JSON library keeps for itself.
     pub(super) fn of_reserved_key(text: &[u8]) -> Self {
-        let answer = error_answer("null", -32600, "Invalid Request: a key is one that this server keeps for itself");
+        let answer = error_answer(
+            "null",
+            -32600,
+            "Invalid Request: a key is one that this server keeps for itself",
+        );
         Self {
             answer: Some(answer),
             is_call: names_call(text),
@@ -54,8 +59,13 @@ impl Unreadable {
 
     /// Makes the answer for HTTP, which answers each request.
     pub(crate) fn into_http_answer(self) -> String {
-        self.answer
-            .unwrap_or_else(|| error_answer("null", -32600, "Invalid Request: it is not a JSON-RPC 2.0 message of MCP"))
+        self.answer.unwrap_or_else(|| {
+            error_answer(
+                "null",
+                -32600,
+                "Invalid Request: it is not a JSON-RPC 2.0 message of MCP",
+            )
+        })
     }
 }
 
@@ -72,30 +82,41 @@ struct LooseMembers<'a> {
 }
 
 /// A member that is there, even if it is `null`.
-fn read_present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+fn read_present<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// Returns true if a text that may not be a valid message names the method of calls.
 fn names_call(text: &[u8]) -> bool {
-    let members = serde_json::from_slice::<HashMap<Cow<'_, str>, &RawValue>>(text).unwrap_or_default();
+    let members =
+        serde_json::from_slice::<HashMap<Cow<'_, str>, &RawValue>>(text).unwrap_or_default();
     let method = members
         .get("method")
         .map(|method| serde_json::from_str::<Cow<'_, str>>(method.get()));
     matches!(method, Some(Ok(method)) if method == TOOLS_CALL)
 }
 
-/// The text of a message without white space around it, and without a byte order mark, which RFC 8259 section 8.1 lets a parser pass
-/// over.
+/// The text of a message without white space around it, and without a byte order mark, which RFC
+/// 8259 section 8.1 lets a parser pass over.
 pub(crate) fn without_mark(text: &[u8]) -> &[u8] {
-    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii()
+    text.strip_prefix(b"\xef\xbb\xbf")
+        .unwrap_or(text)
+        .trim_ascii()
 }
 
-/// The answer to a text that could not be read as a message; `None` for notifications and responses, which are not answered.
+/// The answer to a text that could not be read as a message; `None` for notifications and
+/// responses, which are not answered.
 fn answer_text(text: &[u8], error: &str) -> Option<String> {
-    let is_json = std::str::from_utf8(text).is_ok() && serde_json::from_slice::<IgnoredAny>(text).is_ok();
+    let is_json =
+        std::str::from_utf8(text).is_ok() && serde_json::from_slice::<IgnoredAny>(text).is_ok();
     if !is_json {
-        return Some(error_answer("null", -32700, "Parse error: this is not JSON"));
+        return Some(error_answer(
+            "null",
+            -32700,
+            "Parse error: this is not JSON",
+        ));
     }
     if text.trim_ascii_start().first() != Some(&b'{') {
         return Some(error_answer(
@@ -106,11 +127,16 @@ fn answer_text(text: &[u8], error: &str) -> Option<String> {
     }
     // It is unknown which of several identifiers is meant.
     let members: LooseMembers<'_> = serde_json::from_slice(text).unwrap_or_default();
-    let is_answer = members.method.is_none() && (members.result.is_some() || members.error.is_some());
+    let is_answer =
+        members.method.is_none() && (members.result.is_some() || members.error.is_some());
     if is_answer || (members.method.is_some() && members.id.is_none()) {
         return None;
     }
-    let id = members.id.map(RawValue::get).filter(|id| is_id(id)).unwrap_or("null");
+    let id = members
+        .id
+        .map(RawValue::get)
+        .filter(|id| is_id(id))
+        .unwrap_or("null");
     let why = if error.contains(REPEATED) {
         "Invalid Request: a member that says what is called is there twice"
     } else if error.contains("recursion limit") {
@@ -121,13 +147,19 @@ fn answer_text(text: &[u8], error: &str) -> Option<String> {
     Some(error_answer(id, -32600, why))
 }
 
-/// The answer to a text that is too long: `head` and `tail` are its two ends, one of which usually contains the id.
+/// The answer to a text that is too long: `head` and `tail` are its two ends, one of which usually
+/// contains the id.
 pub(crate) fn too_long(head: &[u8], tail: &[u8], max_bytes: usize) -> String {
-    let id = id_at_start(head).or_else(|| id_at_end(tail)).unwrap_or("null");
+    let id = id_at_start(head)
+        .or_else(|| id_at_end(tail))
+        .unwrap_or("null");
     error_answer(
         id,
         -32600,
-        &format!("Invalid Request: it is longer than {} MiB, the most that is read", max_bytes >> 20),
+        &format!(
+            "Invalid Request: it is longer than {} MiB, the most that is read",
+            max_bytes >> 20
+        ),
     )
 }
 
@@ -137,7 +169,10 @@ fn id_at_start(head: &[u8]) -> Option<&str> {
     let rest = rest.strip_prefix(br#""jsonrpc":"2.0","#).unwrap_or(rest);
     let rest = rest.strip_prefix(br#""id":"#)?;
     let end = memchr::memchr(b',', rest)?;
-    std::str::from_utf8(rest.get(..end)?).ok().map(str::trim).filter(|id| is_id(id))
+    std::str::from_utf8(rest.get(..end)?)
+        .ok()
+        .map(str::trim)
+        .filter(|id| is_id(id))
 }
 
 /// `…,"jsonrpc":"2.0","id":7}`; an id of something nested has another brace behind it.
@@ -145,7 +180,10 @@ fn id_at_end(tail: &[u8]) -> Option<&str> {
     let rest = tail.trim_ascii_end().strip_suffix(b"}")?;
     let at = memchr::memmem::rfind(rest, br#""id":"#)?;
     let id = rest.get(at + br#""id":"#.len()..)?;
-    std::str::from_utf8(id).ok().map(str::trim).filter(|id| is_id(id))
+    std::str::from_utf8(id)
+        .ok()
+        .map(str::trim)
+        .filter(|id| is_id(id))
 }
 
 /// Returns true if the JSON is one text or one number.
@@ -169,7 +207,8 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> Option<(Value, Value)> {
-        let answer: Value = serde_json::from_str(&Message::read(text.as_bytes()).unwrap_err().answer?).unwrap();
+        let answer: Value =
+            serde_json::from_str(&Message::read(text.as_bytes()).unwrap_err().answer?).unwrap();
         Some((answer["id"].clone(), answer["error"]["code"].clone()))
     }
 
@@ -186,14 +225,34 @@ mod tests {
             ("{} {}", json!(null), -32700),
             ("[]", json!(null), -32600),
             ("null", json!(null), -32600),
-            (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, json!(null), -32600),
+            (
+                r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
+                json!(null),
+                -32600,
+            ),
             ("{}", json!(null), -32600),
-            (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, json!(1), -32600),
+            (
+                r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
+                json!(1),
+                -32600,
+            ),
             (r#"{"id":"a","method":"ping"}"#, json!("a"), -32600),
-            (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, json!(1.5), -32600),
-            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, json!(null), -32600),
+            (
+                r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+                json!(1.5),
+                -32600,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+                json!(null),
+                -32600,
+            ),
             (r#"{"jsonrpc":"2.0","id":4}"#, json!(4), -32600),
-            (r#"{"jsonrpc":"2.0","id":4,"id":5,"method":"ping"}"#, json!(null), -32600),
+            (
+                r#"{"jsonrpc":"2.0","id":4,"id":5,"method":"ping"}"#,
+                json!(null),
+                -32600,
+            ),
             (deep.as_str(), json!("d"), -32600),
         ] {
             assert_eq!(refused(text), Some((id, json!(code))), "{text}");
@@ -217,34 +276,60 @@ mod tests {
             r#"{"name":"a","arguments":{"operation":"r","\u006fperation":"d"}}"#,
             r#"{"name":"a","arguments":{"arguments":{},"operation":"r","arguments":{}}}"#,
         ] {
-            let text = format!(r#"{{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{params}}}"#);
+            let text =
+                format!(r#"{{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{params}}}"#);
             assert_eq!(refused(&text), Some((json!(4), json!(-32600))), "{text}");
         }
         let text = r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"a"},"params":{"name":"b"}}"#;
         assert_eq!(refused(text), Some((json!(4), json!(-32600))));
-        let text =
-            r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"a","arguments":{"x":{"operation":1,"operation":2}}}}"#;
-        assert!(Message::read(text.as_bytes()).is_ok(), "what is deeper says nothing of the call");
+        let text = r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"a","arguments":{"x":{"operation":1,"operation":2}}}}"#;
+        assert!(
+            Message::read(text.as_bytes()).is_ok(),
+            "what is deeper says nothing of the call"
+        );
     }
 
     #[test]
     fn a_message_that_is_too_long_is_answered_by_its_id() {
         for (head, tail, id) in [
-            (r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","par"#, r#"xxx"}}}"#, "7"),
-            (r#"{"jsonrpc":"2.0","id":"a","method""#, r#"xxx"}}}"#, r#""a""#),
-            (r#"{"method":"tools/call","params":{"na"#, r#"xxx"},"jsonrpc":"2.0","id":9}"#, "9"),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","par"#,
+                r#"xxx"}}}"#,
+                "7",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":"a","method""#,
+                r#"xxx"}}}"#,
+                r#""a""#,
+            ),
+            (
+                r#"{"method":"tools/call","params":{"na"#,
+                r#"xxx"},"jsonrpc":"2.0","id":9}"#,
+                "9",
+            ),
             (
                 r#"{"method":"tools/call","params":{"na"#,
                 r#"xxx"},"jsonrpc":"2.0","id":"b"}"#,
                 r#""b""#,
             ),
-            (r#"{"method":"tools/call","params":{"na"#, r#"xxx","id":3}}}"#, "null"),
-            (r#"{"method":"tools/call","params":{"na"#, r#"xxx\"id\":3}"#, "null"),
+            (
+                r#"{"method":"tools/call","params":{"na"#,
+                r#"xxx","id":3}}}"#,
+                "null",
+            ),
+            (
+                r#"{"method":"tools/call","params":{"na"#,
+                r#"xxx\"id\":3}"#,
+                "null",
+            ),
             ("xxxxx", "xxxxx", "null"),
         ] {
             let text = too_long(head.as_bytes(), tail.as_bytes(), 16 << 20);
             assert!(text.contains(&format!(r#""id":{id},"#)), "{text}");
-            assert!(serde_json::from_str::<Value>(&text).is_ok() && text.contains("16 MiB"), "{text}");
+            assert!(
+                serde_json::from_str::<Value>(&text).is_ok() && text.contains("16 MiB"),
+                "{text}"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The versions of MCP. Most of their differences are methods here; `message.rs` reads the keys that requests need, and
-//! `transport/http/rules.rs` has the status of HTTP answers.
+//! The versions of MCP. Most of their differences are methods here; `message.rs` reads the keys
+//! that requests need, and `transport/http/rules.rs` has the status of HTTP answers.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -20,11 +20,19 @@ pub(crate) enum ProtocolVersion {
 
 impl ProtocolVersion {
     /// All versions, the oldest first.
-    pub(crate) const ALL: [Self; 5] = [Self::V20241105, Self::V20250326, Self::V20250618, Self::V20251125, Self::V20260728];
-    /// The version of an HTTP request that names none (MCP 2025-11-25, transports, "Protocol Version Header").
+    pub(crate) const ALL: [Self; 5] = [
+        Self::V20241105,
+        Self::V20250326,
+        Self::V20250618,
+        Self::V20251125,
+        Self::V20260728,
+    ];
+    /// The version of an HTTP request that names none (MCP 2025-11-25, transports, "Protocol
+    /// Version Header").
     pub(crate) const UNNAMED_OVER_HTTP: Self = Self::V20250326;
 
-    /// The first version whose requests each describe their client, and whose HTTP headers repeat what a message says.
+    /// The first version whose requests each describe their client, and whose HTTP headers repeat
+    /// what a message says.
     pub(crate) const FIRST_WITHOUT_HANDSHAKE: Self = Self::V20260728;
 
     /// The version of that name; `None` if this server does not speak it.
@@ -48,12 +56,14 @@ impl ProtocolVersion {
         Self::parse(name).map_or(OTHER, Self::name)
     }
 
-    /// Returns true if a client begins with `initialize`. Since 2026-07-28, each request describes its client in `_meta` instead.
+    /// Returns true if a client begins with `initialize`. Since 2026-07-28, each request describes
+    /// its client in `_meta` instead.
     pub(crate) fn has_handshake(self) -> bool {
         self < Self::FIRST_WITHOUT_HANDSHAKE
     }
 
-    /// Returns true if results have `resultType`, and name the server in `_meta` (2026-07-28, basic, "Results").
+    /// Returns true if results have `resultType`, and name the server in `_meta` (2026-07-28,
+    /// basic, "Results").
     pub(crate) fn has_result_type(self) -> bool {
         self >= Self::V20260728
     }
@@ -63,8 +73,8 @@ impl ProtocolVersion {
         self >= Self::V20250618
     }
 
-    /// Returns true if a question to the user is the result of the call (2026-07-28, `InputRequiredResult`); before, it is a request to the
-    /// client.
+    /// Returns true if a question to the user is the result of the call (2026-07-28,
+    /// `InputRequiredResult`); before, it is a request to the client.
     pub(crate) fn asks_by_result(self) -> bool {
         self >= Self::V20260728
     }

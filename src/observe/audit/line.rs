@@ -1,4 +1,5 @@
-//! Lines of the audit log: one JSON object each, at most 4 KiB, so that several processes can append to one file.
+//! Lines of the audit log: one JSON object each, at most 4 KiB, so that several processes can
+//! append to one file.
 
 use std::borrow::Cow;
 use std::time::SystemTime;
@@ -28,7 +29,8 @@ enum AuditValue<'r> {
 impl<'r> AuditLine<'r> {
     pub(crate) fn new(event: &'static str, time: SystemTime) -> Self {
         let mut line = Self(Vec::with_capacity(24));
-        line.0.push(("time", AuditValue::Text(Some(rfc_3339(time).into()))));
+        line.0
+            .push(("time", AuditValue::Text(Some(rfc_3339(time).into()))));
         line.0.push(("event", AuditValue::Text(Some(event.into()))));
         line
     }
@@ -36,7 +38,8 @@ impl<'r> AuditLine<'r> {
     /// A text of at most `max_bytes` bytes, or `null`.
     pub(crate) fn text(&mut self, name: &'static str, value: Option<&'r str>, max_bytes: usize) {
         let value = value.map(|value| {
-            let is_clean = value.len() <= max_bytes && value.bytes().all(|byte| byte.is_ascii_graphic());
+            let is_clean =
+                value.len() <= max_bytes && value.bytes().all(|byte| byte.is_ascii_graphic());
             if is_clean {
                 Cow::Borrowed(value)
             } else {
@@ -57,8 +60,11 @@ impl<'r> AuditLine<'r> {
     /// An object of at most 512 bytes.
     pub(crate) fn object(&mut self, name: &'static str, value: &impl Serialize) {
         const MAX_OBJECT_BYTES: usize = 512;
-        let value = to_raw_value(value).ok().filter(|value| value.get().len() <= MAX_OBJECT_BYTES);
-        self.0.push((name, value.map_or(AuditValue::Text(None), AuditValue::Json)));
+        let value = to_raw_value(value)
+            .ok()
+            .filter(|value| value.get().len() <= MAX_OBJECT_BYTES);
+        self.0
+            .push((name, value.map_or(AuditValue::Text(None), AuditValue::Json)));
     }
 
     /// The line with its newline. What escapes make too long loses its longest texts.
@@ -98,14 +104,20 @@ impl<'r> AuditLine<'r> {
         let Some(longest) = texts.max_by_key(|text| text.len()) else {
             return false;
         };
-        *longest = longest.chars().take(longest.chars().count() / 2).collect::<String>().into();
+        *longest = longest
+            .chars()
+            .take(longest.chars().count() / 2)
+            .collect::<String>()
+            .into();
         true
     }
 }
 
 /// `2026-07-28T12:34:56.789Z`.
 fn rfc_3339(time: SystemTime) -> String {
-    Timestamp::try_from(time).map(|time| format!("{time:.3}")).unwrap_or_default()
+    Timestamp::try_from(time)
+        .map(|time| format!("{time:.3}"))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -125,7 +137,10 @@ mod tests {
             (1_785_242_096_789, "2026-07-28T12:34:56.789Z"),
             (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
         ] {
-            assert_eq!(rfc_3339(UNIX_EPOCH + Duration::from_millis(millis)), expected);
+            assert_eq!(
+                rfc_3339(UNIX_EPOCH + Duration::from_millis(millis)),
+                expected
+            );
         }
     }
 

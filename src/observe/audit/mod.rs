@@ -1,11 +1,13 @@
-//! The audit log: one line with a JSON object for each call, refused ones included. Values of arguments are never in it. A thread writes
-//! it, so that no call waits for a disk, unless `--audit-log-required` is set.
+//! The audit log: one line with a JSON object for each call, refused ones included. Values of
+//! arguments are never in it. A thread writes it, so that no call waits for a disk, unless
+//! `--audit-log-required` is set.
 //!
 //! # Adding a field of the audit log
 //!
-//! - A field of `CallRecord`, `Arrival` or `CalledOperation` in `observe/record.rs`, written by `line` in `observe/call.rs`.
-//! - Its value is set with `note` where it becomes known; what is known at the start, by `arrival` in `mcp/observed.rs` or
-//!   `called_operation` in `api/called.rs`.
+//! - A field of `CallRecord`, `Arrival` or `CalledOperation` in `observe/record.rs`, written by
+//!   `line` in `observe/call.rs`.
+//! - Its value is set with `note` where it becomes known; what is known at the start, by `arrival`
+//!   in `mcp/observed.rs` or `called_operation` in `api/called.rs`.
 //! - A test in `tests/it/http/audit.rs`.
 
 pub(crate) mod line;
@@ -55,7 +57,8 @@ impl AuditLog {
             hmac::Key::new(hmac::HMAC_SHA256, key.expose_secret().as_bytes())
         } else {
             let mut bytes = [0; 32];
-            getrandom::fill(&mut bytes).map_err(|error| format!("no random key can be made: {error}"))?;
+            getrandom::fill(&mut bytes)
+                .map_err(|error| format!("no random key can be made: {error}"))?;
             hmac::Key::new(hmac::HMAC_SHA256, &bytes)
         };
         let output = writer::AuditOutput::open(&options.target)?;
@@ -93,12 +96,23 @@ impl AuditLog {
         context.update(kind.as_bytes());
         context.update(&[0]);
         context.update(secret);
-        format!("{kind}:{}", hex(context.sign().as_ref()).chars().take(32).collect::<String>())
+        format!(
+            "{kind}:{}",
+            hex(context.sign().as_ref())
+                .chars()
+                .take(32)
+                .collect::<String>()
+        )
     }
 
-    /// The HMAC-SHA-256 of the JSON text `[api, tool, arguments]`, with the members of objects sorted by name and numbers as they
-    /// were written.
-    pub(crate) fn hash_arguments(&self, api: &str, tool: &str, arguments: Option<&Map<String, Value>>) -> String {
+    /// The HMAC-SHA-256 of the JSON text `[api, tool, arguments]`, with the members of objects
+    /// sorted by name and numbers as they were written.
+    pub(crate) fn hash_arguments(
+        &self,
+        api: &str,
+        tool: &str,
+        arguments: Option<&Map<String, Value>>,
+    ) -> String {
         let mut text = String::from("[");
         for part in [api, tool] {
             text.push_str(&Value::from(part).to_string());
@@ -125,14 +139,17 @@ impl AuditLog {
     /// The same, and waits until it is written.
     pub(crate) async fn write_and_wait(&self, line: Vec<u8>) -> Result<(), ()> {
         let (done, written) = oneshot::channel();
-        self.sender.try_send(WriterTask::Line(line, Some(done))).map_err(|_| ())?;
+        self.sender
+            .try_send(WriterTask::Line(line, Some(done)))
+            .map_err(|_| ())?;
         match tokio::time::timeout(WRITE_TIMEOUT, written).await {
             Ok(Ok(true)) => Ok(()),
             _ => Err(()),
         }
     }
 
-    /// A request was refused before its body was read: one line a minute for each reason, with how many there were.
+    /// A request was refused before its body was read: one line a minute for each reason, with how
+    /// many there were.
     pub(super) fn refused_request(&self, reason: &'static str) {
         if let Some(line) = self.refusals.count(reason) {
             self.write(line);
@@ -153,7 +170,8 @@ impl AuditLog {
         while Instant::now() < deadline {
             match self.sender.try_send(message) {
                 Ok(()) => {
-                    let _ = written.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+                    let _ =
+                        written.recv_timeout(deadline.saturating_duration_since(Instant::now()));
                     return;
                 }
                 Err(TrySendError::Full(back)) => {

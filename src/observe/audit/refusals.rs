@@ -1,4 +1,5 @@
-//! Requests that are refused before their body is read: the log reports each reason once a minute, with their number.
+//! Requests that are refused before their body is read: the log reports each reason once a minute,
+//! with their number.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -21,7 +22,8 @@ struct RefusalCount {
 }
 
 impl RefusalCounts {
-    /// Counts a refused request. Returns the line of a reason that was not reported within the last minute.
+    /// Counts a refused request. Returns the line of a reason that was not reported within the last
+    /// minute.
     pub(super) fn count(&self, reason: &'static str) -> Option<Vec<u8>> {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if counts.len() >= MAX_REASONS && !counts.contains_key(reason) {

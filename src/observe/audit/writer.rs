@@ -1,5 +1,5 @@
-//! The thread that writes the audit log: each line with one `write` to a file that is opened for appending, and a new file if it was
-//! renamed.
+//! The thread that writes the audit log: each line with one `write` to a file that is opened for
+//! appending, and a new file if it was renamed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -31,7 +31,8 @@ static LOSS_TOLD: Mutex<Option<Instant>> = Mutex::new(None);
 /// Time at which the log last reported that the file cannot be opened again.
 static REOPEN_TOLD: Mutex<Option<Instant>> = Mutex::new(None);
 
-/// Returns true if a loss was not reported within the last [`LOSS_LOG_INTERVAL`], and records that it is reported now.
+/// Returns true if a loss was not reported within the last [`LOSS_LOG_INTERVAL`], and records that
+/// it is reported now.
 fn is_due(told: &Mutex<Option<Instant>>) -> bool {
     let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
     let is_due = told.is_none_or(|told| told.elapsed() >= LOSS_LOG_INTERVAL);
@@ -45,7 +46,9 @@ fn is_due(told: &Mutex<Option<Instant>>) -> bool {
 pub(super) fn count_lost(on_loss: fn(), why: &str) {
     on_loss();
     if is_due(&LOSS_TOLD) {
-        tracing::error!("a line of the audit log is lost: {why}; openapi_mcp_audit_lost_total counts them");
+        tracing::error!(
+            "a line of the audit log is lost: {why}; openapi_mcp_audit_lost_total counts them"
+        );
     }
 }
 
@@ -78,7 +81,8 @@ impl AuditOutput {
             AuditTarget::Stdout => Ok(Self::Stdout),
             AuditTarget::File(path) => Ok(Self::File {
                 path: path.clone(),
-                file: open_file(path).map_err(|error| format!("`{}` cannot be opened: {error}", path.display()))?,
+                file: open_file(path)
+                    .map_err(|error| format!("`{}` cannot be opened: {error}", path.display()))?,
                 is_torn: ends_within_line(path),
             }),
         }
@@ -106,9 +110,16 @@ impl AuditOutput {
                         other => break other?,
                     }
                 };
-                *is_torn = if written == 0 { *is_torn } else { written < line.len() };
+                *is_torn = if written == 0 {
+                    *is_torn
+                } else {
+                    written < line.len()
+                };
                 if written < line.len() {
-                    return Err(io::Error::new(io::ErrorKind::WriteZero, "the line was cut short"));
+                    return Err(io::Error::new(
+                        io::ErrorKind::WriteZero,
+                        "the line was cut short",
+                    ));
                 }
                 Ok(())
             }
@@ -117,7 +128,12 @@ impl AuditOutput {
 
     /// Opens the file anew; if that fails, lines still go to the old one.
     fn reopen(&mut self) {
-        if let Self::File { path, file, is_torn } = self {
+        if let Self::File {
+            path,
+            file,
+            is_torn,
+        } = self
+        {
             match open_file(path) {
                 Ok(fresh) => (*file, *is_torn) = (fresh, ends_within_line(path)),
                 Err(error) if is_due(&REOPEN_TOLD) => tracing::error!(
@@ -167,7 +183,10 @@ fn open_file(path: &Path) -> io::Result<File> {
     let file = options.open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is not a plain file",
+        ));
     }
     #[cfg(unix)]
     {
@@ -183,7 +202,12 @@ fn open_file(path: &Path) -> io::Result<File> {
 }
 
 /// Writes lines until there is no sender any more; the body of the thread.
-pub(super) fn write_lines(mut output: AuditOutput, messages: &Receiver<WriterTask>, refusals: &RefusalCounts, on_loss: fn()) {
+pub(super) fn write_lines(
+    mut output: AuditOutput,
+    messages: &Receiver<WriterTask>,
+    refusals: &RefusalCounts,
+    on_loss: fn(),
+) {
     let mut checked = Instant::now();
     let write = |output: &mut AuditOutput, line: &[u8]| {
         let written = output.write(line);

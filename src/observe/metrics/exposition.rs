@@ -1,4 +1,5 @@
-//! The text that Prometheus reads: `OpenMetrics` 1.0.0 as the library writes it, or the classic text format 0.0.4.
+//! The text that Prometheus reads: `OpenMetrics` 1.0.0 as the library writes it, or the classic
+//! text format 0.0.4.
 
 use super::Metrics;
 
@@ -10,7 +11,8 @@ pub(crate) enum TextFormat {
 }
 
 impl TextFormat {
-    /// Returns the format that an `Accept` header asks for: `OpenMetrics` if it is named with a quality above 0.
+    /// Returns the format that an `Accept` header asks for: `OpenMetrics` if it is named with a
+    /// quality above 0.
     pub(crate) fn accepted(accept: &str) -> Self {
         let names_it = accept.split(',').any(|range| {
             let mut parts = range.split(';').map(str::trim);
@@ -18,12 +20,18 @@ impl TextFormat {
                 .next()
                 .is_some_and(|name| name.eq_ignore_ascii_case("application/openmetrics-text"));
             let is_refused = parts.any(|part| {
-                let quality = part.strip_prefix("q=").and_then(|quality| quality.parse::<f32>().ok());
+                let quality = part
+                    .strip_prefix("q=")
+                    .and_then(|quality| quality.parse::<f32>().ok());
                 quality.is_some_and(|quality| quality <= 0.0)
             });
             is_named && !is_refused
         });
-        if names_it { Self::OpenMetrics } else { Self::Classic }
+        if names_it {
+            Self::OpenMetrics
+        } else {
+            Self::Classic
+        }
     }
 
     pub(crate) fn content_type(self) -> &'static str {
@@ -49,15 +57,18 @@ impl Metrics {
     }
 }
 
-/// The same in the classic format, whose `HELP` and `TYPE` name the samples: with `_total` and `_info`. It knows neither the type
-/// `info` nor `# UNIT` and `# EOF`.
+/// The same in the classic format, whose `HELP` and `TYPE` name the samples: with `_total` and
+/// `_info`. It knows neither the type `info` nor `# UNIT` and `# EOF`.
 fn to_classic(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut help = None;
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("# HELP ") {
             help = rest.split_once(' ');
-        } else if let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) {
+        } else if let Some((name, kind)) = line
+            .strip_prefix("# TYPE ")
+            .and_then(|rest| rest.split_once(' '))
+        {
             let (suffix, kind) = match kind {
                 "counter" => ("_total", "counter"),
                 "info" => ("_info", "gauge"),
@@ -90,8 +101,14 @@ mod tests {
                 "application/openmetrics-text;version=1.0.0,text/plain;q=0.5",
                 TextFormat::OpenMetrics,
             ),
-            ("text/plain, Application/OpenMetrics-Text; q=0.4", TextFormat::OpenMetrics),
-            ("application/openmetrics-text;q=0, text/plain", TextFormat::Classic),
+            (
+                "text/plain, Application/OpenMetrics-Text; q=0.4",
+                TextFormat::OpenMetrics,
+            ),
+            (
+                "application/openmetrics-text;q=0, text/plain",
+                TextFormat::Classic,
+            ),
         ] {
             assert_eq!(TextFormat::accepted(accept), expected, "{accept}");
         }
@@ -99,10 +116,8 @@ mod tests {
 
     #[test]
     fn the_classic_text_names_samples_in_its_help() {
-        let text =
-            "# HELP a Things.\n# TYPE a counter\na_total 1\n# HELP b B.\n# TYPE b info\nb_info{v=\"1\"} 1\n# UNIT c seconds\n# EOF\n";
-        let expected =
-            "# HELP a_total Things.\n# TYPE a_total counter\na_total 1\n# HELP b_info B.\n# TYPE b_info gauge\nb_info{v=\"1\"} 1\n";
+        let text = "# HELP a Things.\n# TYPE a counter\na_total 1\n# HELP b B.\n# TYPE b info\nb_info{v=\"1\"} 1\n# UNIT c seconds\n# EOF\n";
+        let expected = "# HELP a_total Things.\n# TYPE a_total counter\na_total 1\n# HELP b_info B.\n# TYPE b_info gauge\nb_info{v=\"1\"} 1\n";
         assert_eq!(to_classic(text), expected);
     }
 }

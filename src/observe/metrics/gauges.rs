@@ -50,7 +50,12 @@ impl WatchedParts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn add_upstream(&self, api: ApiLabel, host: Arc<str>, upstream: Weak<dyn UpstreamGauges>) {
+    pub(super) fn add_upstream(
+        &self,
+        api: ApiLabel,
+        host: Arc<str>,
+        upstream: Weak<dyn UpstreamGauges>,
+    ) {
         let all = &mut self.lists().upstreams;
         // Those of documents that were replaced.
         all.retain(|(_, upstream)| upstream.strong_count() > 0);
@@ -67,7 +72,9 @@ impl WatchedParts {
     fn upstreams(&self) -> BTreeMap<UpstreamLabels, [i64; 3]> {
         let mut sums: BTreeMap<UpstreamLabels, [i64; 3]> = BTreeMap::new();
         for (labels, upstream) in &self.lists().upstreams {
-            let Some(upstream) = upstream.upgrade() else { continue };
+            let Some(upstream) = upstream.upgrade() else {
+                continue;
+            };
             let [in_flight, waiting, open] = sums.entry(labels.clone()).or_default();
             *in_flight += i64::try_from(upstream.in_flight()).unwrap_or(i64::MAX);
             *waiting += i64::try_from(upstream.waiting()).unwrap_or(i64::MAX);
@@ -80,8 +87,11 @@ impl WatchedParts {
     fn caches(&self) -> BTreeMap<ApiLabel, i64> {
         let mut sums = BTreeMap::new();
         for (api, cache) in &self.lists().caches {
-            let Some(cache) = cache.upgrade() else { continue };
-            *sums.entry(api.clone()).or_default() += i64::try_from(cache.bytes()).unwrap_or(i64::MAX);
+            let Some(cache) = cache.upgrade() else {
+                continue;
+            };
+            *sums.entry(api.clone()).or_default() +=
+                i64::try_from(cache.bytes()).unwrap_or(i64::MAX);
         }
         sums
     }
@@ -94,15 +104,25 @@ pub(super) struct PartsCollector(pub(super) WatchedParts);
 impl Collector for PartsCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let gauges = [
-            ("openapi_mcp_inflight", "Calls that an upstream is working on"),
-            ("openapi_mcp_queue_depth", "Calls that wait for a place at an upstream"),
+            (
+                "openapi_mcp_inflight",
+                "Calls that an upstream is working on",
+            ),
+            (
+                "openapi_mcp_queue_depth",
+                "Calls that wait for a place at an upstream",
+            ),
             (
                 "openapi_mcp_breaker_open",
                 "Whether an upstream is left alone because it failed (1) or not (0)",
             ),
         ];
         let upstreams = self.0.upstreams();
-        for (index, (name, help)) in gauges.into_iter().enumerate().filter(|_| !upstreams.is_empty()) {
+        for (index, (name, help)) in gauges
+            .into_iter()
+            .enumerate()
+            .filter(|_| !upstreams.is_empty())
+        {
             let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             for ((api, host), values) in &upstreams {
                 let value = values.get(index).copied().unwrap_or_default();

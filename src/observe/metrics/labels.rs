@@ -3,9 +3,10 @@
 //! # Adding a label of a metric
 //!
 //! - A field of a struct in `observe/metrics/labels.rs`, with a closed set of values.
-//! - Its value comes with `MeasuredCall`, which `end` in `observe/call.rs` fills, or with `OriginLabels`, made by `origin_labels` in
-//!   `observe/upstream.rs`.
-//! - A label of a histogram multiplies its series, which `MAX_SERIES` in `observe/metrics/mod.rs` limits.
+//! - Its value comes with `MeasuredCall`, which `end` in `observe/call.rs` fills, or with
+//!   `OriginLabels`, made by `origin_labels` in `observe/upstream.rs`.
+//! - A label of a histogram multiplies its series, which `MAX_SERIES` in `observe/metrics/mod.rs`
+//!   limits.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -28,7 +29,8 @@ pub(super) const REFUSAL_REASONS: [&str; 8] = [
     "host_or_origin",
     "memory",
 ];
-/// Outcomes of exchanges of users' tokens: a new token, a known one, a refusal for the user, a failure.
+/// Outcomes of exchanges of users' tokens: a new token, a known one, a refusal for the user, a
+/// failure.
 pub(super) const EXCHANGE_OUTCOMES: [&str; 4] = ["ok", "cached", "refused", "failed"];
 /// Purposes of the shared state.
 pub(super) const SHARED_STATE_USES: [&str; 4] = ["limit", "refresh", "cache", "confirm"];
@@ -77,7 +79,8 @@ pub(super) struct RequestLabels {
     pub(super) server_port: u16,
 }
 
-// The labels of each call are hashed by SipHash, byte by byte: only by those that differ from series to series.
+// The labels of each call are hashed by SipHash, byte by byte: only by those that differ from
+// series to series.
 impl Hash for OperationLabels {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write(self.gen_ai_tool_name.as_bytes());
@@ -128,25 +131,33 @@ pub(crate) fn known_method(method: &Method) -> &'static str {
     const KNOWN: [&str; 10] = [
         "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY",
     ];
-    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or(OTHER)
+    KNOWN
+        .into_iter()
+        .find(|known| *known == method.as_str())
+        .unwrap_or(OTHER)
 }
 
 /// The status codes that are registered with IANA.
 pub(super) fn known_status(status: u16) -> &'static str {
     // In order, because one of them is looked for in every reply.
     const KNOWN: [u16; 63] = [
-        100, 101, 102, 103, 104, 200, 201, 202, 203, 204, 205, 206, 207, 208, 226, 300, 301, 302, 303, 304, 305, 306, 307, 308, 400, 401,
-        402, 403, 404, 405, 406, 407, 408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 418, 421, 422, 423, 424, 425, 426, 428, 429, 431,
-        451, 500, 501, 502, 503, 504, 505, 506, 507, 508, 511,
+        100, 101, 102, 103, 104, 200, 201, 202, 203, 204, 205, 206, 207, 208, 226, 300, 301, 302,
+        303, 304, 305, 306, 307, 308, 400, 401, 402, 403, 404, 405, 406, 407, 408, 409, 410, 411,
+        412, 413, 414, 415, 416, 417, 418, 421, 422, 423, 424, 425, 426, 428, 429, 431, 451, 500,
+        501, 502, 503, 504, 505, 506, 507, 508, 511,
     ];
     const TEXTS: [&str; 63] = [
-        "100", "101", "102", "103", "104", "200", "201", "202", "203", "204", "205", "206", "207", "208", "226", "300", "301", "302",
-        "303", "304", "305", "306", "307", "308", "400", "401", "402", "403", "404", "405", "406", "407", "408", "409", "410", "411",
-        "412", "413", "414", "415", "416", "417", "418", "421", "422", "423", "424", "425", "426", "428", "429", "431", "451", "500",
-        "501", "502", "503", "504", "505", "506", "507", "508", "511",
+        "100", "101", "102", "103", "104", "200", "201", "202", "203", "204", "205", "206", "207",
+        "208", "226", "300", "301", "302", "303", "304", "305", "306", "307", "308", "400", "401",
+        "402", "403", "404", "405", "406", "407", "408", "409", "410", "411", "412", "413", "414",
+        "415", "416", "417", "418", "421", "422", "423", "424", "425", "426", "428", "429", "431",
+        "451", "500", "501", "502", "503", "504", "505", "506", "507", "508", "511",
     ];
     let place = KNOWN.binary_search(&status).ok();
-    place.and_then(|place| TEXTS.get(place)).copied().unwrap_or(OTHER)
+    place
+        .and_then(|place| TEXTS.get(place))
+        .copied()
+        .unwrap_or(OTHER)
 }
 
 #[cfg(test)]
@@ -167,7 +178,9 @@ mod tests {
         ] {
             assert_eq!(known_status(status), expected, "{status}");
         }
-        let known: Vec<u16> = (0..2000).filter(|status| known_status(*status) != OTHER).collect();
+        let known: Vec<u16> = (0..2000)
+            .filter(|status| known_status(*status) != OTHER)
+            .collect();
         assert_eq!(known.len(), 63);
         for status in known {
             assert_eq!(known_status(status), status.to_string());

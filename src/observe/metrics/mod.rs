@@ -1,10 +1,11 @@
-//! Metrics for Prometheus. The names are those of OpenTelemetry's semantic conventions for MCP and HTTP in Prometheus' form, and
-//! ours begin with `openapi_mcp_`. The values of every label are limited.
+//! Metrics for Prometheus. The names are those of OpenTelemetry's semantic conventions for MCP and
+//! HTTP in Prometheus' form, and ours begin with `openapi_mcp_`. The values of every label are
+//! limited.
 //!
 //! # Adding a metric
 //!
-//! - A field of `Metrics` in `observe/metrics/mod.rs`, its name in `register` and a method, which is called where the event happens.
-//!   A gauge of an upstream is in `observe/metrics/gauges.rs`.
+//! - A field of `Metrics` in `observe/metrics/mod.rs`, its name in `register` and a method, which
+//!   is called where the event happens. A gauge of an upstream is in `observe/metrics/gauges.rs`.
 //! - `begin_at_zero` lists the label values that exist from the start.
 //! - A row in `docs/reference/metrics.md`, and in `METRICS` in `tests/it/http/metrics.rs`.
 
@@ -27,15 +28,20 @@ use prometheus_client::registry::Registry;
 
 use self::gauges::{CacheGauge, PartsCollector, UpstreamGauges, WatchedParts};
 use self::labels::{
-    ApiLabel, EXCHANGE_OUTCOMES, EffectLabel, ExchangeLabel, OTHER, OUTCOMES, OperationLabels, OutcomeLabel, PurposeLabel, REFUSAL_REASONS,
-    ReasonLabel, RequestLabels, SHARED_STATE_USES, known_method, known_status,
+    ApiLabel, EXCHANGE_OUTCOMES, EffectLabel, ExchangeLabel, OTHER, OUTCOMES, OperationLabels,
+    OutcomeLabel, PurposeLabel, REFUSAL_REASONS, ReasonLabel, RequestLabels, SHARED_STATE_USES,
+    known_method, known_status,
 };
 use super::outcome::CallOutcome;
 
 /// `mcp.server.operation.duration`, in seconds.
-const OPERATION_BUCKETS: [f64; 14] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
+const OPERATION_BUCKETS: [f64; 14] = [
+    0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
+];
 /// `http.client.request.duration`, in seconds.
-const REQUEST_BUCKETS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
+const REQUEST_BUCKETS: [f64; 14] = [
+    0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
+];
 /// A histogram is a series for each bucket, one for `+Inf`, the sum and the count.
 const SERIES_OF_HISTOGRAM: usize = 17;
 /// Series of histograms in all; beyond, tools and origins are `_other`.
@@ -133,7 +139,10 @@ impl Metrics {
         metrics.register(&mut registry);
         metrics.begin_at_zero();
         registry.register_collector(Box::new(PartsCollector(parts)));
-        Self { registry, ..metrics }
+        Self {
+            registry,
+            ..metrics
+        }
     }
 
     /// The names; the library appends `_total` to counters and `_info` to what only informs.
@@ -150,14 +159,26 @@ impl Metrics {
             "How long requests to the API took",
             self.requests.clone(),
         );
-        registry.register("openapi_mcp_retries", "Requests that were sent again", self.retries.clone());
-        registry.register("openapi_mcp_results_cut", "Results that were shortened", self.results_cut.clone());
+        registry.register(
+            "openapi_mcp_retries",
+            "Requests that were sent again",
+            self.retries.clone(),
+        );
+        registry.register(
+            "openapi_mcp_results_cut",
+            "Results that were shortened",
+            self.results_cut.clone(),
+        );
         registry.register(
             "openapi_mcp_rejected",
             "Requests that were refused before their message was read",
             self.rejected.clone(),
         );
-        registry.register("openapi_mcp_spec_reload", "Changed documents that were read", self.reloads.clone());
+        registry.register(
+            "openapi_mcp_spec_reload",
+            "Changed documents that were read",
+            self.reloads.clone(),
+        );
         registry.register(
             "openapi_mcp_oauth_refresh",
             "Requests for access tokens for the API",
@@ -173,7 +194,11 @@ impl Metrics {
             "How long calls waited for the exchange of a user's token",
             self.exchange_seconds.clone(),
         );
-        registry.register("openapi_mcp_cache_hits", "Calls that the cache answered", self.cache_hits.clone());
+        registry.register(
+            "openapi_mcp_cache_hits",
+            "Calls that the cache answered",
+            self.cache_hits.clone(),
+        );
         registry.register(
             "openapi_mcp_cache_misses",
             "Calls that the cache could have answered and did not",
@@ -194,11 +219,15 @@ impl Metrics {
             "Uses of the shared state that failed",
             self.shared_state_errors.clone(),
         );
-        registry.register("openapi_mcp_tools", "Tools that are served", self.tools.clone());
+        registry.register(
+            "openapi_mcp_tools",
+            "Tools that are served",
+            self.tools.clone(),
+        );
     }
 
-    /// Makes the counters whose labels are known. One that came with its first count would hide that count: Prometheus sees an
-    /// increase between two values alone.
+    /// Makes the counters whose labels are known. One that came with its first count would hide
+    /// that count: Prometheus sees an increase between two values alone.
     fn begin_at_zero(&self) {
         for outcome in EXCHANGE_OUTCOMES {
             drop(self.exchanges.get_or_create(&ExchangeLabel { outcome }));
@@ -207,7 +236,10 @@ impl Metrics {
             drop(self.rejected.get_or_create(&ReasonLabel { reason }));
         }
         for what in SHARED_STATE_USES {
-            drop(self.shared_state_errors.get_or_create(&PurposeLabel { what }));
+            drop(
+                self.shared_state_errors
+                    .get_or_create(&PurposeLabel { what }),
+            );
         }
         for outcome in OUTCOMES {
             let api = ApiLabel::default();
@@ -254,15 +286,25 @@ impl Metrics {
 
     /// Returns true if there is room for one more histogram; and takes it.
     fn take_series(&self) -> bool {
-        let taken = self.series.fetch_add(SERIES_OF_HISTOGRAM, Ordering::Relaxed) + SERIES_OF_HISTOGRAM;
+        let taken = self
+            .series
+            .fetch_add(SERIES_OF_HISTOGRAM, Ordering::Relaxed)
+            + SERIES_OF_HISTOGRAM;
         if taken > MAX_SERIES {
-            self.series.fetch_sub(SERIES_OF_HISTOGRAM, Ordering::Relaxed);
+            self.series
+                .fetch_sub(SERIES_OF_HISTOGRAM, Ordering::Relaxed);
         }
         taken <= MAX_SERIES
     }
 
     /// A request to the API has ended.
-    pub(crate) fn request(&self, method: &Method, origin: &OriginLabels, result: Result<u16, CallOutcome>, duration: Duration) {
+    pub(crate) fn request(
+        &self,
+        method: &Method,
+        origin: &OriginLabels,
+        result: Result<u16, CallOutcome>,
+        duration: Duration,
+    ) {
         let mut labels = RequestLabels {
             api: origin.api.clone(),
             http_request_method: known_method(method),
@@ -289,8 +331,13 @@ impl Metrics {
     pub(super) fn origin_labels(&self, api: ApiLabel, host: &str, port: u16) -> OriginLabels {
         let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
         let origin = (host.to_owned(), port);
-        let has_label = origins.contains(&origin) || (origins.len() < MAX_ORIGINS && origins.insert(origin));
-        let (host, port) = if has_label { (host.into(), port) } else { (OTHER.into(), 0) };
+        let has_label =
+            origins.contains(&origin) || (origins.len() < MAX_ORIGINS && origins.insert(origin));
+        let (host, port) = if has_label {
+            (host.into(), port)
+        } else {
+            (OTHER.into(), 0)
+        };
         OriginLabels { api, host, port }
     }
 
@@ -303,7 +350,8 @@ impl Metrics {
             let api = origin.api.clone();
             drop(self.reloads.get_or_create(&OutcomeLabel { api, outcome }));
         }
-        self.parts.add_upstream(origin.api.clone(), Arc::clone(&origin.host), upstream);
+        self.parts
+            .add_upstream(origin.api.clone(), Arc::clone(&origin.host), upstream);
     }
 
     /// The size of this cache is shown from now on.
@@ -329,25 +377,35 @@ impl Metrics {
     /// A changed document was read.
     pub(crate) fn reloaded(&self, api: ApiLabel, is_served: bool) {
         let outcome = if is_served { "ok" } else { "failed" };
-        self.reloads.get_or_create(&OutcomeLabel { api, outcome }).inc();
+        self.reloads
+            .get_or_create(&OutcomeLabel { api, outcome })
+            .inc();
     }
 
     /// An access token was asked for.
     pub(crate) fn refreshed(&self, is_granted: bool) {
         let outcome = if is_granted { "ok" } else { "failed" };
         let api = ApiLabel::default();
-        self.refreshes.get_or_create(&OutcomeLabel { api, outcome }).inc();
+        self.refreshes
+            .get_or_create(&OutcomeLabel { api, outcome })
+            .inc();
     }
 
     /// A call needed a token of its user.
     pub(crate) fn exchanged(&self, outcome: &'static str, waited: Duration) {
-        self.exchanges.get_or_create(&ExchangeLabel { outcome }).inc();
+        self.exchanges
+            .get_or_create(&ExchangeLabel { outcome })
+            .inc();
         self.exchange_seconds.observe(waited.as_secs_f64());
     }
 
     /// The cache answered a call, or could have.
     pub(crate) fn cache_asked(&self, api: &ApiLabel, is_hit: bool) {
-        let counters = if is_hit { &self.cache_hits } else { &self.cache_misses };
+        let counters = if is_hit {
+            &self.cache_hits
+        } else {
+            &self.cache_misses
+        };
         counters.get_or_create(api).inc();
     }
 
@@ -358,12 +416,15 @@ impl Metrics {
 
     /// Spans are lost.
     pub(super) fn spans_dropped(&self, count: usize) {
-        self.spans_dropped.inc_by(u64::try_from(count).unwrap_or(u64::MAX));
+        self.spans_dropped
+            .inc_by(u64::try_from(count).unwrap_or(u64::MAX));
     }
 
     /// The shared state could not be used.
     pub(crate) fn shared_state_failed(&self, what: &'static str) {
-        self.shared_state_errors.get_or_create(&PurposeLabel { what }).inc();
+        self.shared_state_errors
+            .get_or_create(&PurposeLabel { what })
+            .inc();
     }
 
     /// These tools are served from now on: of each, its API and its effect.
@@ -394,7 +455,10 @@ mod tests {
     use super::*;
 
     fn lines(metrics: &Metrics) -> usize {
-        metrics.exposition(exposition::TextFormat::Classic).lines().count()
+        metrics
+            .exposition(exposition::TextFormat::Classic)
+            .lines()
+            .count()
     }
 
     #[test]
@@ -418,7 +482,10 @@ mod tests {
         // The series of `_other`, and lines that say what a metric is.
         assert!(lines(&metrics) < MAX_SERIES + 3000, "{}", lines(&metrics));
         let text = metrics.exposition(exposition::TextFormat::Classic);
-        assert!(text.contains("gen_ai_tool_name=\"_other\"") && text.contains("server_address=\"_other\""));
+        assert!(
+            text.contains("gen_ai_tool_name=\"_other\"")
+                && text.contains("server_address=\"_other\"")
+        );
         assert!(text.contains("http_request_method=\"_other\""));
     }
 

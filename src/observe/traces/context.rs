@@ -19,15 +19,23 @@ pub(crate) struct TraceContext {
 }
 
 impl TraceContext {
-    /// Reads the context of a `traceparent` and its `tracestate` (W3C Trace Context, sections 3.2 and 3.3); `None` if the first is not
-    /// valid. A `tracestate` that is not valid is left out.
+    /// Reads the context of a `traceparent` and its `tracestate` (W3C Trace Context, sections 3.2
+    /// and 3.3); `None` if the first is not valid. A `tracestate` that is not valid is left out.
     pub(crate) fn read(parent: &str, state: Option<&str>) -> Option<Self> {
         let mut parts = parent.split('-');
-        let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let (version, trace, span, flags) =
+            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
         let is_hex = |text: &str, length: usize| {
-            text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+            text.len() == length
+                && text
+                    .bytes()
+                    .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
         };
-        let is_well_formed = parts.next().is_none() && is_hex(version, 2) && is_hex(trace, 32) && is_hex(span, 16) && is_hex(flags, 2);
+        let is_well_formed = parts.next().is_none()
+            && is_hex(version, 2)
+            && is_hex(trace, 32)
+            && is_hex(span, 16)
+            && is_hex(flags, 2);
         let trace_id = u128::from_str_radix(trace, 16).ok().filter(|id| *id != 0)?;
         let span_id = u64::from_str_radix(span, 16).ok().filter(|id| *id != 0)?;
         let flags = u8::from_str_radix(flags, 16).ok()?;
@@ -58,13 +66,17 @@ impl TraceContext {
 
 /// Returns true if a text is a list of members with keys of their own, within the limits.
 fn is_trace_state(text: &str) -> bool {
-    let members: Vec<&str> = text.split(',').map(|member| member.trim_matches([' ', '\t'])).collect();
+    let members: Vec<&str> = text
+        .split(',')
+        .map(|member| member.trim_matches([' ', '\t']))
+        .collect();
     let keys: Vec<Option<&str>> = members
         .iter()
         .filter(|member| !member.is_empty())
         .map(|member| key_of(member))
         .collect();
-    let is_repeated = |(index, key): (usize, Option<&str>)| keys.iter().take(index).any(|other| *other == key);
+    let is_repeated =
+        |(index, key): (usize, Option<&str>)| keys.iter().take(index).any(|other| *other == key);
     text.len() <= MAX_STATE_CHARS
         && members.len() <= MAX_STATE_MEMBERS
         && !keys.is_empty()
@@ -79,11 +91,14 @@ fn key_of(member: &str) -> Option<&str> {
         .bytes()
         .next()
         .is_some_and(|first| first.is_ascii_lowercase() || first.is_ascii_digit())
-        && key
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-*/@".contains(&byte))
+        && key.bytes().all(|byte| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-*/@".contains(&byte)
+        })
         && key.matches('@').count() <= 1
         && key.len() <= MAX_KEY_CHARS;
-    let is_value = !value.is_empty() && value.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'=');
+    let is_value = !value.is_empty()
+        && value
+            .bytes()
+            .all(|byte| (b' '..=b'~').contains(&byte) && byte != b'=');
     (is_key && is_value).then_some(key)
 }

@@ -58,12 +58,18 @@ pub(super) fn start(
         identity: options.identity.clone(),
         ..outbound.for_others()
     };
-    outbound.authorities.extend(options.authorities.iter().cloned());
+    outbound
+        .authorities
+        .extend(options.authorities.iter().cloned());
     if is_loopback(&options.endpoint) {
         outbound.proxy = None;
     }
     let client = http_client(&outbound).map_err(|error| crate::text::error_in_a_line(&error))?;
-    let exporter = Exporter { options, client, queue };
+    let exporter = Exporter {
+        options,
+        client,
+        queue,
+    };
     tokio::spawn(exporter.run(items));
     Ok(())
 }
@@ -107,7 +113,11 @@ impl Exporter {
         for attempt in 0..=MAX_RETRIES {
             let why = match self.send(body.clone()).await {
                 SendOutcome::Taken { refused: 0 } => return,
-                SendOutcome::Taken { refused } => return self.queue.count_dropped(refused.min(count), "the collector refused some"),
+                SendOutcome::Taken { refused } => {
+                    return self
+                        .queue
+                        .count_dropped(refused.min(count), "the collector refused some");
+                }
                 SendOutcome::Refused(why) => return self.queue.count_dropped(count, &why),
                 SendOutcome::TryAgain { after, why } => {
                     pause = pause.max(after.unwrap_or_default());
@@ -138,11 +148,18 @@ impl Exporter {
 
     async fn exchange(&self, body: bytes::Bytes) -> SendOutcome {
         let mut headers = self.options.headers.clone();
-        headers.insert(CONTENT_TYPE, const { HeaderValue::from_static("application/x-protobuf") });
+        headers.insert(
+            CONTENT_TYPE,
+            const { HeaderValue::from_static("application/x-protobuf") },
+        );
         if self.options.gzip {
             headers.insert(CONTENT_ENCODING, const { HeaderValue::from_static("gzip") });
         }
-        let request = self.client.post(self.options.endpoint.clone()).headers(headers).body(body);
+        let request = self
+            .client
+            .post(self.options.endpoint.clone())
+            .headers(headers)
+            .body(body);
         let mut response = match outbound::send(request).await {
             Ok(response) => response,
             Err(error) => {

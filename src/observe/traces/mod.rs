@@ -1,12 +1,17 @@
-//! Traces by OpenTelemetry's conventions for MCP and for HTTP: a span for each request of a client, and below it one for each
-//! request to the API.
+//! Traces by OpenTelemetry's conventions for MCP and for HTTP: a span for each request of a client,
+//! and below it one for each request to the API.
 //!
-//! Sampler, queue and exporter are not those of `opentelemetry_sdk` and `opentelemetry-otlp`, which were measured behind the HTTP client
-//! of this program (`tests/perf`, 64 clients, every call traced): a call took 46,500 instructions more than one without traces,
-//! and takes 39,500 more with this code; the binary was 0.7 MB larger, and the sources only 155 lines shorter. With few traces there is no
-//! difference. The SDK also needs a thread of its own, and counts all tries of a batch towards one time limit.
+//! Sampler, queue and exporter are not those of `opentelemetry_sdk` and `opentelemetry-otlp`, which
+//! were measured behind the HTTP client of this program (`tests/perf`, 64 clients, every call
+//! traced): a call took 46,500 instructions more than one without traces, and takes 39,500 more
+//! with this code; the binary was 0.7 MB larger, and the sources only 155 lines shorter. With few
+//! traces there is no difference. The SDK also needs a thread of its own, and counts all tries of a
+//! batch towards one time limit.
 
-#![cfg_attr(not(feature = "otel"), expect(dead_code, reason = "without an exporter, no span is made"))]
+#![cfg_attr(
+    not(feature = "otel"),
+    expect(dead_code, reason = "without an exporter, no span is made")
+)]
 
 pub(crate) mod context;
 #[cfg(feature = "otel")]
@@ -57,13 +62,17 @@ impl Tracer {
         Self(None)
     }
 
-    /// Starts the task that sends spans; `on_drop` is called with the number of lost ones. `outbound` has the settings of connections to
-    /// other servers than the API.
+    /// Starts the task that sends spans; `on_drop` is called with the number of lost ones.
+    /// `outbound` has the settings of connections to other servers than the API.
     ///
     /// # Errors
     /// A sentence if spans cannot be sent.
     #[cfg(feature = "otel")]
-    pub(crate) fn start(options: TraceOptions, outbound: &OutboundOptions, on_drop: fn(usize)) -> Result<Self, String> {
+    pub(crate) fn start(
+        options: TraceOptions,
+        outbound: &OutboundOptions,
+        on_drop: fn(usize),
+    ) -> Result<Self, String> {
         let sampler = options.sampler;
         let (queue, items) = SpanQueue::new(on_drop);
         exporter::start(options, outbound, queue.clone(), items)?;
@@ -73,12 +82,16 @@ impl Tracer {
     /// # Errors
     /// Always: this program was built without traces.
     #[cfg(not(feature = "otel"))]
-    pub(crate) fn start(_options: TraceOptions, _outbound: &OutboundOptions, _on_drop: fn(usize)) -> Result<Self, String> {
+    pub(crate) fn start(
+        _options: TraceOptions,
+        _outbound: &OutboundOptions,
+        _on_drop: fn(usize),
+    ) -> Result<Self, String> {
         Err("this program was built without the feature `otel`".into())
     }
 
-    /// Begins the span of a request of a client; `None` if no spans are recorded. The context of a client that is not trusted is a link, so
-    /// that it cannot decide what is recorded.
+    /// Begins the span of a request of a client; `None` if no spans are recorded. The context of a
+    /// client that is not trusted is a link, so that it cannot decide what is recorded.
     pub(super) fn begin(&self, contexts: &ArrivedContexts) -> Option<OpenSpan> {
         let Recorder { sampler, .. } = self.0.as_ref()?;
         let parent = contexts.first().filter(|_| contexts.is_trusted);

@@ -2,8 +2,12 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use opentelemetry_proto::tonic::collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse};
-use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue, any_value::Value};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
+use opentelemetry_proto::tonic::common::v1::{
+    AnyValue, InstrumentationScope, KeyValue, any_value::Value,
+};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::span::{Link, SpanKind as WireKind};
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
@@ -45,7 +49,9 @@ pub(super) fn write_request(resource: &[(String, String)], spans: Vec<FinishedSp
 /// Returns the number of spans that the collector reports as refused.
 pub(super) fn refused_spans(response: &[u8]) -> usize {
     let read = ExportTraceServiceResponse::decode(response).unwrap_or_default();
-    let refused = read.partial_success.map_or(0, |partial| partial.rejected_spans);
+    let refused = read
+        .partial_success
+        .map_or(0, |partial| partial.rejected_spans);
     usize::try_from(refused).unwrap_or(0)
 }
 
@@ -75,7 +81,10 @@ fn span(span: FinishedSpan) -> Span {
     Span {
         trace_id: place.trace_id.to_be_bytes().to_vec(),
         span_id: place.span_id.to_be_bytes().to_vec(),
-        parent_span_id: place.parent.map(|id| id.to_be_bytes().to_vec()).unwrap_or_default(),
+        parent_span_id: place
+            .parent
+            .map(|id| id.to_be_bytes().to_vec())
+            .unwrap_or_default(),
         trace_state: place.state.map(String::from).unwrap_or_default(),
         flags: flags(place.is_sampled, place.has_remote_parent),
         name,
@@ -105,7 +114,11 @@ fn link(context: TraceContext) -> Link {
 
 /// The flags of the trace, and whether what the span hangs on is in another process.
 fn flags(is_sampled: bool, is_remote: bool) -> u32 {
-    let remote = if is_remote { SpanFlags::ContextIsRemoteMask as u32 } else { 0 };
+    let remote = if is_remote {
+        SpanFlags::ContextIsRemoteMask as u32
+    } else {
+        0
+    };
     u32::from(is_sampled) | SpanFlags::ContextHasIsRemoteMask as u32 | remote
 }
 

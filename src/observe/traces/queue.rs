@@ -46,7 +46,11 @@ impl SpanQueue {
 
     /// Takes a span, or drops it if there is no room, because calls do not wait for the exporter.
     pub(super) fn push(&self, span: FinishedSpan) {
-        if self.sender.try_send(QueueItem::Span(Box::new(span))).is_err() {
+        if self
+            .sender
+            .try_send(QueueItem::Span(Box::new(span)))
+            .is_err()
+        {
             self.count_dropped(1, "the collector is slower than the calls");
         }
     }
@@ -55,7 +59,9 @@ impl SpanQueue {
     pub(super) fn count_dropped(&self, count: usize, why: &str) {
         (self.on_drop)(count);
         if !self.has_told.swap(true, Ordering::Relaxed) {
-            tracing::warn!("spans are lost: {why}; this is said once, and openapi_mcp_spans_dropped_total counts them");
+            tracing::warn!(
+                "spans are lost: {why}; this is said once, and openapi_mcp_spans_dropped_total counts them"
+            );
         }
     }
 

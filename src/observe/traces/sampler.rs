@@ -10,20 +10,26 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// Returns the sampler of `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`; `None` if there is none of that name.
+    /// Returns the sampler of `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`; `None` if there
+    /// is none of that name.
     pub(crate) fn named(name: &str, argument: Option<f64>) -> Option<Self> {
-        let (follows_parent, rest) = name.strip_prefix("parentbased_").map_or((false, name), |rest| (true, rest));
+        let (follows_parent, rest) = name
+            .strip_prefix("parentbased_")
+            .map_or((false, name), |rest| (true, rest));
         let ratio = match rest {
             "always_on" => 1.0,
             "always_off" => 0.0,
             "traceidratio" => argument.unwrap_or(1.0),
             _ => return None,
         };
-        Some(Self { follows_parent, ratio })
+        Some(Self {
+            follows_parent,
+            ratio,
+        })
     }
 
-    /// Returns true if a trace with that parent is recorded. The lower half of the trace's identifier decides, so all processes decide
-    /// alike about one trace.
+    /// Returns true if a trace with that parent is recorded. The lower half of the trace's
+    /// identifier decides, so all processes decide alike about one trace.
     pub(super) fn records(self, trace_id: u128, parent: Option<bool>) -> bool {
         /// The lower 63 bits.
         const MASK: u128 = (1 << 63) - 1;
@@ -42,7 +48,10 @@ mod tests {
 
     #[test]
     fn samplers_follow_the_parent_or_the_ratio() {
-        let trace_ids = || (1..=1000_u128).map(|number| (number << 64) | (u128::from(u64::MAX >> 1) / 1000 * number));
+        let trace_ids = || {
+            (1..=1000_u128)
+                .map(|number| (number << 64) | (u128::from(u64::MAX >> 1) / 1000 * number))
+        };
         for (name, argument, parent, recorded) in [
             ("always_on", None, Some(false), 1000),
             ("always_off", None, Some(true), 0),
@@ -54,7 +63,9 @@ mod tests {
             ("parentbased_traceidratio", None, None, 1000),
         ] {
             let sampler = Sampler::named(name, argument).unwrap();
-            let count = trace_ids().filter(|id| sampler.records(*id, parent)).count();
+            let count = trace_ids()
+                .filter(|id| sampler.records(*id, parent))
+                .count();
             assert!(count.abs_diff(recorded) <= 1, "{name}: {count}");
         }
         assert_eq!(Sampler::named("jaeger_remote", None), None);

@@ -71,7 +71,8 @@ impl OpenSpan {
         }
     }
 
-    /// A span below this one, which begins now. The system's clock may be adjusted between the two, so that it is read for the first alone.
+    /// A span below this one, which begins now. The system's clock may be adjusted between the two,
+    /// so that it is read for the first alone.
     pub(crate) fn child(&self, kind: SpanKind) -> Self {
         let place = SpanPlace {
             span_id: random_span_id(),
@@ -102,7 +103,10 @@ impl OpenSpan {
             is_sampled,
             ..
         } = &self.place;
-        format!("00-{trace_id:032x}-{span_id:016x}-{:02x}", u8::from(*is_sampled))
+        format!(
+            "00-{trace_id:032x}-{span_id:016x}-{:02x}",
+            u8::from(*is_sampled)
+        )
     }
 
     /// `tracestate` that goes with it.
@@ -115,9 +119,14 @@ impl OpenSpan {
         format!("{:032x}", self.place.trace_id)
     }
 
-    /// Ends it now. It is measured with the clock that it began with, so that one below it that has ended before ends before in the trace
-    /// as well.
-    pub(crate) fn end(&self, name: String, attributes: Attributes, has_failed: bool) -> FinishedSpan {
+    /// Ends it now. It is measured with the clock that it began with, so that one below it that has
+    /// ended before ends before in the trace as well.
+    pub(crate) fn end(
+        &self,
+        name: String,
+        attributes: Attributes,
+        has_failed: bool,
+    ) -> FinishedSpan {
         FinishedSpan {
             place: self.place.clone(),
             kind: self.kind,
@@ -130,8 +139,10 @@ impl OpenSpan {
     }
 }
 
-/// Keyed with randomness of the system, so that a count becomes identifiers that no other process has.
-static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
+/// Keyed with randomness of the system, so that a count becomes identifiers that no other process
+/// has.
+static KEYS: LazyLock<[RandomState; 2]> =
+    LazyLock::new(|| [RandomState::new(), RandomState::new()]);
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// An identifier of a span; not 0.
@@ -168,10 +179,15 @@ mod tests {
             (span.started, span.started + span.duration)
         };
         let parent = OpenSpan::new(place, SpanKind::Server);
-        // The thread may wait at any point, so also between the begin of the span and that of other measurements.
+        // The thread may wait at any point, so also between the begin of the span and that of other
+        // measurements.
         sleep(Duration::from_millis(2));
         let child = parent.child(SpanKind::Client);
         let ((child_began, child_ended), (began, ended)) = (end(&child), end(&parent));
-        assert!(began + Duration::from_millis(2) <= child_began && child_began <= child_ended && child_ended <= ended);
+        assert!(
+            began + Duration::from_millis(2) <= child_began
+                && child_began <= child_ended
+                && child_ended <= ended
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The arguments of a call against the input schema of its tool: valid, or repaired, or refused with all that is wrong.
+//! The arguments of a call against the input schema of its tool: valid, or repaired, or refused
+//! with all that is wrong.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -6,7 +7,9 @@ use serde_json::{Map, Value};
 use super::integers::write_integers_plainly;
 use super::lenient::LenientPlaces;
 use super::placement::place_arguments;
-use super::problems::{describe_body_problems, describe_format_mismatch, describe_lenient_problems, describe_problems};
+use super::problems::{
+    describe_body_problems, describe_format_mismatch, describe_lenient_problems, describe_problems,
+};
 use super::repair::{EmptyArgument, repair_values};
 use super::repair_notes::RepairNotes;
 use super::validate::{ArgumentVerdict, Validator, open_body};
@@ -27,7 +30,8 @@ pub(crate) struct CheckedArguments {
     pub(crate) format_mismatch: Option<String>,
     /// Repairs of the arguments, in a sentence for the model.
     pub(crate) repairs: Option<String>,
-    /// Parts of the body that do not fit its schema, in a sentence for the model. They are sent nevertheless.
+    /// Parts of the body that do not fit its schema, in a sentence for the model. They are sent
+    /// nevertheless.
     pub(crate) body_problems: Option<String>,
 }
 
@@ -45,7 +49,8 @@ impl CheckedArguments {
 }
 
 impl ArgumentChecks {
-    /// Compiles the input schema of a tool, which is given as JSON. `None` means that the schema cannot be compiled, which is logged.
+    /// Compiles the input schema of a tool, which is given as JSON. `None` means that the schema
+    /// cannot be compiled, which is logged.
     pub(crate) fn of_tool(name: &str, tool: &str) -> Option<Self> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -53,7 +58,8 @@ impl ArgumentChecks {
             input_schema: JsonObject,
         }
         let compile = || {
-            let ListedTool { input_schema } = serde_json::from_str(tool).map_err(|error| error.to_string())?;
+            let ListedTool { input_schema } =
+                serde_json::from_str(tool).map_err(|error| error.to_string())?;
             let input_schema = Value::Object(input_schema);
             let validator = Validator::compile(&input_schema)?;
             match input_schema {
@@ -62,13 +68,16 @@ impl ArgumentChecks {
             }
         };
         compile()
-            .inspect_err(|error| tracing::warn!(tool = %name, "the input schema cannot be checked: {error}"))
+            .inspect_err(
+                |error| tracing::warn!(tool = %name, "the input schema cannot be checked: {error}"),
+            )
             .ok()
     }
 
-    /// Checks the arguments of a tool, and repairs them if that makes them valid and only one reading fits. `operation` is the one that the
-    /// tool calls, if it calls one. `empty` decides about an optional number that is given as an empty text, and `lenient` has the
-    /// properties that are sent although they do not fit.
+    /// Checks the arguments of a tool, and repairs them if that makes them valid and only one
+    /// reading fits. `operation` is the one that the tool calls, if it calls one. `empty` decides
+    /// about an optional number that is given as an empty text, and `lenient` has the properties
+    /// that are sent although they do not fit.
     ///
     /// # Errors
     /// [`CallError::Arguments`] with all that is wrong with them.
@@ -115,7 +124,16 @@ impl ArgumentChecks {
         }
         let mut notes = RepairNotes::default();
         let is_valid = |name: &str, value: &Value| self.is_valid_alone(name, value);
-        let placed = operation.and_then(|operation| place_arguments(&given, operation, &self.schema, empty, &is_valid, &mut notes));
+        let placed = operation.and_then(|operation| {
+            place_arguments(
+                &given,
+                operation,
+                &self.schema,
+                empty,
+                &is_valid,
+                &mut notes,
+            )
+        });
         if let Some(mut placed) = placed {
             repair_values(&mut placed, &self.schema, empty, &mut notes);
             let placed = Value::Object(placed);
@@ -124,11 +142,19 @@ impl ArgumentChecks {
                 return Ok(self.checked(placed, verdict, notes.sentence()));
             }
         }
-        Err(CallError::Arguments(describe_problems(tool, &self.schema, &repaired)))
+        Err(CallError::Arguments(describe_problems(
+            tool,
+            &self.schema,
+            &repaired,
+        )))
     }
 
     /// The arguments with the body as it was given, if all others are valid or can be repaired.
-    fn check_all_but_body(&self, given: &JsonObject, empty: EmptyArgument) -> Option<CheckedArguments> {
+    fn check_all_but_body(
+        &self,
+        given: &JsonObject,
+        empty: EmptyArgument,
+    ) -> Option<CheckedArguments> {
         let mut schema = self.schema.clone();
         open_body(&mut schema);
         let mut notes = RepairNotes::default();
@@ -148,7 +174,12 @@ impl ArgumentChecks {
     }
 
     /// The arguments, if nothing but properties that a rule is lenient with does not fit.
-    fn check_leniently(&self, arguments: &Value, lenient: Option<&LenientPlaces>, repairs: Option<String>) -> Option<CheckedArguments> {
+    fn check_leniently(
+        &self,
+        arguments: &Value,
+        lenient: Option<&LenientPlaces>,
+        repairs: Option<String>,
+    ) -> Option<CheckedArguments> {
         let body_problems = describe_lenient_problems(&self.schema, arguments, lenient?)?;
         Some(CheckedArguments {
             body_problems: Some(body_problems),
@@ -156,9 +187,16 @@ impl ArgumentChecks {
         })
     }
 
-    fn checked(&self, arguments: Value, verdict: ArgumentVerdict, repairs: Option<String>) -> CheckedArguments {
+    fn checked(
+        &self,
+        arguments: Value,
+        verdict: ArgumentVerdict,
+        repairs: Option<String>,
+    ) -> CheckedArguments {
         let has_mismatch = verdict == ArgumentVerdict::OtherFormat;
-        let format_mismatch = has_mismatch.then(|| describe_format_mismatch(&self.schema, &arguments)).flatten();
+        let format_mismatch = has_mismatch
+            .then(|| describe_format_mismatch(&self.schema, &arguments))
+            .flatten();
         let mut arguments = match arguments {
             Value::Object(arguments) => arguments,
             _ => Map::new(),
@@ -174,7 +212,11 @@ impl ArgumentChecks {
 
     /// Returns true if one argument is valid independent of the others.
     fn is_valid_alone(&self, name: &str, value: &Value) -> bool {
-        let Some(property) = self.schema.get("properties").and_then(|properties| properties.get(name)) else {
+        let Some(property) = self
+            .schema
+            .get("properties")
+            .and_then(|properties| properties.get(name))
+        else {
             return false;
         };
         let mut schema = Map::from_iter([(
@@ -187,6 +229,7 @@ impl ArgumentChecks {
                 .map(|definitions| ("$defs".to_owned(), definitions.clone())),
         );
         let arguments = Value::Object(Map::from_iter([(name.to_owned(), value.clone())]));
-        Validator::compile(&Value::Object(schema)).is_ok_and(|validator| validator.accepts(&arguments))
+        Validator::compile(&Value::Object(schema))
+            .is_ok_and(|validator| validator.accepts(&arguments))
     }
 }

@@ -1,5 +1,5 @@
-//! Integers that were written with a zero fraction or an exponent: `2.0` and `1e2` are integers in JSON Schema (2020-12 core
-//! section 4.2.3), but many servers parse only digits.
+//! Integers that were written with a zero fraction or an exponent: `2.0` and `1e2` are integers in
+//! JSON Schema (2020-12 core section 4.2.3), but many servers parse only digits.
 
 use serde_json::{Map, Number, Value};
 
@@ -11,9 +11,12 @@ const MAX_DEPTH: usize = 128;
 /// A number with more digits stays as it was written.
 const MAX_DIGITS: usize = 40;
 
-/// Writes the numbers of `arguments` that the input schema `root` declares as `type: integer` as digits alone. All other
-/// numbers, and integers of more than 40 digits, stay as they were written.
-pub(crate) fn write_integers_plainly(arguments: &mut Map<String, Value>, root: &Map<String, Value>) {
+/// Writes the numbers of `arguments` that the input schema `root` declares as `type: integer` as
+/// digits alone. All other numbers, and integers of more than 40 digits, stay as they were written.
+pub(crate) fn write_integers_plainly(
+    arguments: &mut Map<String, Value>,
+    root: &Map<String, Value>,
+) {
     if arguments.values().any(holds_rewritable_number) {
         for (name, value) in arguments.iter_mut() {
             rewrite_value(value, &of_member(root, name), root, 0);
@@ -31,12 +34,19 @@ fn holds_rewritable_number(value: &Value) -> bool {
     }
 }
 
-fn rewrite_value(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<String, Value>, depth: usize) {
+fn rewrite_value(
+    value: &mut Value,
+    schemas: &[&Map<String, Value>],
+    root: &Map<String, Value>,
+    depth: usize,
+) {
     if depth > MAX_DEPTH || !holds_rewritable_number(value) {
         return;
     }
     let mut all = Vec::new();
-    schemas.iter().for_each(|schema| gather_schemas(schema, root, &mut all, 0));
+    schemas
+        .iter()
+        .for_each(|schema| gather_schemas(schema, root, &mut all, 0));
     match value {
         Value::Number(number) if is_integer_only(&all) => {
             if let Some(plain) = plain_integer(number.as_str()) {
@@ -45,13 +55,19 @@ fn rewrite_value(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<
         }
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
-                let inner: Vec<_> = all.iter().flat_map(|schema| of_item(schema, index)).collect();
+                let inner: Vec<_> = all
+                    .iter()
+                    .flat_map(|schema| of_item(schema, index))
+                    .collect();
                 rewrite_value(item, &inner, root, depth + 1);
             }
         }
         Value::Object(members) => {
             for (name, member) in members.iter_mut() {
-                let inner: Vec<_> = all.iter().flat_map(|schema| of_member(schema, name)).collect();
+                let inner: Vec<_> = all
+                    .iter()
+                    .flat_map(|schema| of_member(schema, name))
+                    .collect();
                 rewrite_value(member, &inner, root, depth + 1);
             }
         }
@@ -71,15 +87,22 @@ fn is_integer_only(schemas: &[&Map<String, Value>]) -> bool {
     names("integer") && !names("number")
 }
 
-/// The digits of a number that has a zero fraction or an exponent and is an integer; `None` for every other number.
+/// The digits of a number that has a zero fraction or an exponent and is an integer; `None` for
+/// every other number.
 fn plain_integer(number: &str) -> Option<String> {
     if !number.contains(['.', 'e', 'E']) {
         return None;
     }
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
-    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
+    let (sign, mantissa) = mantissa
+        .strip_prefix('-')
+        .map_or(("", mantissa), |rest| ("-", rest));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let exponent: i64 = exponent.strip_prefix('+').unwrap_or(exponent).parse().ok()?;
+    let exponent: i64 = exponent
+        .strip_prefix('+')
+        .unwrap_or(exponent)
+        .parse()
+        .ok()?;
     let fraction = fraction.trim_end_matches('0');
     let digits = format!("{whole}{fraction}");
     let significant = digits.trim_start_matches('0');
@@ -90,9 +113,13 @@ fn plain_integer(number: &str) -> Option<String> {
     let zeros = exponent.checked_sub(i64::try_from(fraction.len()).ok()?)?;
     if zeros < 0 {
         let behind = usize::try_from(zeros.checked_neg()?).ok()?;
-        let whole = significant.len().checked_sub(behind).filter(|length| *length > 0)?;
+        let whole = significant
+            .len()
+            .checked_sub(behind)
+            .filter(|length| *length > 0)?;
         let (integer, rest) = significant.split_at_checked(whole)?;
-        return (integer.len() <= MAX_DIGITS && rest.bytes().all(|byte| byte == b'0')).then(|| format!("{sign}{integer}"));
+        return (integer.len() <= MAX_DIGITS && rest.bytes().all(|byte| byte == b'0'))
+            .then(|| format!("{sign}{integer}"));
     }
     let zeros = usize::try_from(zeros).ok()?;
     let length = significant.len().checked_add(zeros)?;

@@ -1,4 +1,5 @@
-//! Properties of the body that are sent although they do not fit their schemas, because a rule says `validate: lenient` of them.
+//! Properties of the body that are sent although they do not fit their schemas, because a rule says
+//! `validate: lenient` of them.
 
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::PropertyStep;
@@ -18,7 +19,9 @@ impl LenientPlaces {
         if steps.next() != Some(BODY) {
             return false;
         }
-        let steps: Vec<String> = steps.map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
+        let steps: Vec<String> = steps
+            .map(|step| step.replace("~1", "/").replace("~0", "~"))
+            .collect();
         let leads_there = |path: &Vec<PropertyStep>| {
             let is_step = |(step, taken): (&PropertyStep, &String)| match step {
                 PropertyStep::Member(name) => name == taken,

@@ -1,5 +1,5 @@
-//! The arguments of a call: checked against the input schema, repaired if only one reading fits, and given the property names of the wire
-//! again.
+//! The arguments of a call: checked against the input schema, repaired if only one reading fits,
+//! and given the property names of the wire again.
 
 pub(crate) mod check;
 pub(crate) mod integers;

@@ -1,7 +1,8 @@
-//! Arguments in another place than the input schema has them: under a word for their kind (`{"arguments": {…}}`,
-//! `{"path": {…}}`), or properties of the body beside it.
+//! Arguments in another place than the input schema has them: under a word for their kind
+//! (`{"arguments": {…}}`, `{"path": {…}}`), or properties of the body beside it.
 //!
-//! An argument moves only if exactly one place fits. If one name is unknown or can be read in two ways, all arguments stay as they are.
+//! An argument moves only if exactly one place fits. If one name is unknown or can be read in two
+//! ways, all arguments stay as they are.
 
 use serde_json::{Map, Value};
 
@@ -43,9 +44,9 @@ struct Placer<'s> {
     body: Vec<&'s str>,
 }
 
-/// Moves the arguments to the places that `root`, the input schema, has for them; `None` if none moves, or if more than one place fits.
-/// `empty` decides if a missing body may be an empty object. `is_valid` checks one argument by itself: an argument that is valid as given
-/// keeps its place.
+/// Moves the arguments to the places that `root`, the input schema, has for them; `None` if none
+/// moves, or if more than one place fits. `empty` decides if a missing body may be an empty object.
+/// `is_valid` checks one argument by itself: an argument that is valid as given keeps its place.
 pub(crate) fn place_arguments(
     given: &Map<String, Value>,
     operation: &Operation,
@@ -60,18 +61,28 @@ pub(crate) fn place_arguments(
         placer.place(name, value, &mut placed, notes, 0)?;
     }
     placer.unwrap_body(&mut placed, is_valid, notes);
-    let asks_for_body = operation.body.as_ref().is_some_and(|body| body.required) && placer.arguments.contains(&BODY);
+    let asks_for_body = operation.body.as_ref().is_some_and(|body| body.required)
+        && placer.arguments.contains(&BODY);
     let nothing = Value::Object(Map::new());
     // A body that may also be a list or null is not known to be meant as an object.
-    let takes_objects_only = || is_valid(BODY, &nothing) && !is_valid(BODY, &Value::Null) && !is_valid(BODY, &Value::Array(Vec::new()));
-    if asks_for_body && empty == EmptyArgument::Dropped && !placed.contains_key(BODY) && takes_objects_only() {
+    let takes_objects_only = || {
+        is_valid(BODY, &nothing)
+            && !is_valid(BODY, &Value::Null)
+            && !is_valid(BODY, &Value::Array(Vec::new()))
+    };
+    if asks_for_body
+        && empty == EmptyArgument::Dropped
+        && !placed.contains_key(BODY)
+        && takes_objects_only()
+    {
         notes.push(BODY, "was sent as an empty object");
         placed.insert(BODY.to_owned(), nothing);
     }
     if placed.get(BODY).is_some_and(|body| !is_valid(BODY, body))
         && let (Some(body), Some(schema)) = (
             placed.get_mut(BODY),
-            root.get("properties").and_then(|all| all.get(BODY)?.as_object()),
+            root.get("properties")
+                .and_then(|all| all.get(BODY)?.as_object()),
         )
     {
         respell(body, &[schema], root, &format!("/{BODY}"), notes);
@@ -83,7 +94,11 @@ impl<'s> Placer<'s> {
     fn new(operation: &'s Operation, root: &'s Map<String, Value>) -> Option<Self> {
         let properties = root.get("properties")?.as_object()?;
         let mut schemas = Vec::new();
-        if let Some(body) = properties.get(BODY).and_then(Value::as_object).filter(|_| operation.body.is_some()) {
+        if let Some(body) = properties
+            .get(BODY)
+            .and_then(Value::as_object)
+            .filter(|_| operation.body.is_some())
+        {
             gather_schemas(body, root, &mut schemas, 0);
         }
         Some(Self {
@@ -94,7 +109,14 @@ impl<'s> Placer<'s> {
     }
 
     /// Puts one member of the arguments into its place. `None` if it has none, or more than one.
-    fn place(&self, name: &str, value: &Value, placed: &mut Map<String, Value>, notes: &mut RepairNotes, depth: usize) -> Option<()> {
+    fn place(
+        &self,
+        name: &str,
+        value: &Value,
+        placed: &mut Map<String, Value>,
+        notes: &mut RepairNotes,
+        depth: usize,
+    ) -> Option<()> {
         if let Some(argument) = self.arguments.iter().find(|argument| **argument == name) {
             return put(placed, argument, value.clone());
         }
@@ -105,12 +127,17 @@ impl<'s> Placer<'s> {
                 let members = object_of(value).filter(|members| !members.is_empty())?;
                 if wrapper == ArgumentWrapper::Body {
                     notes.push(name, &format!("was read as `{BODY}`"));
-                    return self.arguments.contains(&BODY).then(|| put(placed, BODY, Value::Object(members)))?;
+                    return self
+                        .arguments
+                        .contains(&BODY)
+                        .then(|| put(placed, BODY, Value::Object(members)))?;
                 }
                 notes.push(name, "was unwrapped");
                 for (inner, value) in &members {
                     match wrapper {
-                        ArgumentWrapper::Parameters(location) => put(placed, self.parameter(location, inner)?, value.clone())?,
+                        ArgumentWrapper::Parameters(location) => {
+                            put(placed, self.parameter(location, inner)?, value.clone())?;
+                        }
                         _ => self.place(inner, value, placed, notes, depth + 1)?,
                     }
                 }
@@ -123,7 +150,9 @@ impl<'s> Placer<'s> {
     /// All that a name can mean which is not the name of an argument.
     fn readings(&self, name: &str) -> Vec<ArgumentPlace<'s>> {
         let own = self.parameters().filter(|parameter| parameter.name == name);
-        let own: Vec<ArgumentPlace<'s>> = own.map(|parameter| ArgumentPlace::Argument(&parameter.key)).collect();
+        let own: Vec<ArgumentPlace<'s>> = own
+            .map(|parameter| ArgumentPlace::Argument(&parameter.key))
+            .collect();
         if !own.is_empty() && !self.body.contains(&name) {
             return own;
         }
@@ -131,11 +160,24 @@ impl<'s> Placer<'s> {
         if spelling.is_empty() {
             return Vec::new();
         }
-        let arguments = self.arguments.iter().filter(|argument| letters(argument) == spelling);
-        let body = self.body.iter().filter(|property| letters(property) == spelling);
-        let mut places: Vec<ArgumentPlace<'s>> = arguments.map(|argument| ArgumentPlace::Argument(argument)).collect();
-        let own_name = self.operation.body.as_ref().and_then(|body| body.own_name.as_deref());
-        let is_own_name = own_name.is_some_and(|own| letters(own) == spelling) && wrapper(name).is_none();
+        let arguments = self
+            .arguments
+            .iter()
+            .filter(|argument| letters(argument) == spelling);
+        let body = self
+            .body
+            .iter()
+            .filter(|property| letters(property) == spelling);
+        let mut places: Vec<ArgumentPlace<'s>> = arguments
+            .map(|argument| ArgumentPlace::Argument(argument))
+            .collect();
+        let own_name = self
+            .operation
+            .body
+            .as_ref()
+            .and_then(|body| body.own_name.as_deref());
+        let is_own_name =
+            own_name.is_some_and(|own| letters(own) == spelling) && wrapper(name).is_none();
         if is_own_name && self.arguments.contains(&BODY) && spelling != BODY {
             places.push(ArgumentPlace::Argument(BODY));
         }
@@ -159,7 +201,9 @@ impl<'s> Placer<'s> {
         let offered = self
             .parameters()
             .filter(|parameter| parameter.location == location && !spelling.is_empty());
-        let mut meant = offered.filter(|parameter| letters(&parameter.name) == spelling || letters(&parameter.key) == spelling);
+        let mut meant = offered.filter(|parameter| {
+            letters(&parameter.name) == spelling || letters(&parameter.key) == spelling
+        });
         meant
             .next()
             .filter(|_| meant.next().is_none())
@@ -167,16 +211,34 @@ impl<'s> Placer<'s> {
     }
 
     /// Takes a body out of a word that holds nothing but it: `{"body": {"body": {…}}}`.
-    fn unwrap_body(&self, placed: &mut Map<String, Value>, is_valid: &dyn Fn(&str, &Value) -> bool, notes: &mut RepairNotes) {
-        let Some(Value::Object(body)) = placed.get(BODY) else { return };
+    fn unwrap_body(
+        &self,
+        placed: &mut Map<String, Value>,
+        is_valid: &dyn Fn(&str, &Value) -> bool,
+        notes: &mut RepairNotes,
+    ) {
+        let Some(Value::Object(body)) = placed.get(BODY) else {
+            return;
+        };
         let mut members = body.iter();
         let (Some((name, Value::Object(inner))), None) = (members.next(), members.next()) else {
             return;
         };
-        let is_word = matches!(wrapper(name), Some(ArgumentWrapper::Arguments | ArgumentWrapper::Body)) || name == BODY;
-        let is_property = self.body.iter().any(|property| letters(property) == letters(name));
+        let is_word = matches!(
+            wrapper(name),
+            Some(ArgumentWrapper::Arguments | ArgumentWrapper::Body)
+        ) || name == BODY;
+        let is_property = self
+            .body
+            .iter()
+            .any(|property| letters(property) == letters(name));
         let fits = inner.keys().all(|key| self.body.contains(&key.as_str()));
-        if is_word && !is_property && fits && !inner.is_empty() && !placed.get(BODY).is_some_and(|body| is_valid(BODY, body)) {
+        if is_word
+            && !is_property
+            && fits
+            && !inner.is_empty()
+            && !placed.get(BODY).is_some_and(|body| is_valid(BODY, body))
+        {
             notes.push(&format!("/{BODY}/{name}"), "was unwrapped");
             let inner = Value::Object(inner.clone());
             placed.insert(BODY.to_owned(), inner);
@@ -184,7 +246,13 @@ impl<'s> Placer<'s> {
     }
 }
 
-fn put_into(place: &ArgumentPlace<'_>, name: &str, value: &Value, placed: &mut Map<String, Value>, notes: &mut RepairNotes) -> Option<()> {
+fn put_into(
+    place: &ArgumentPlace<'_>,
+    name: &str,
+    value: &Value,
+    placed: &mut Map<String, Value>,
+    notes: &mut RepairNotes,
+) -> Option<()> {
     match place {
         ArgumentPlace::Argument(argument) => {
             notes.push(name, &format!("was read as {}", quote_name(argument)));
@@ -192,7 +260,9 @@ fn put_into(place: &ArgumentPlace<'_>, name: &str, value: &Value, placed: &mut M
         }
         ArgumentPlace::BodyProperty(property) => {
             notes.push(name, &format!("was put into `{BODY}`"));
-            let body = placed.entry(BODY).or_insert_with(|| Value::Object(Map::new()));
+            let body = placed
+                .entry(BODY)
+                .or_insert_with(|| Value::Object(Map::new()));
             put(body.as_object_mut()?, property, value.clone())
         }
     }
@@ -222,10 +292,13 @@ fn object_of(value: &Value) -> Option<Map<String, Value>> {
 /// The words that models wrap arguments in.
 fn wrapper(name: &str) -> Option<ArgumentWrapper> {
     Some(match letters(name).as_str() {
-        "arguments" | "args" | "params" | "parameters" | "input" | "toolinput" | "toolarguments" => ArgumentWrapper::Arguments,
+        "arguments" | "args" | "params" | "parameters" | "input" | "toolinput"
+        | "toolarguments" => ArgumentWrapper::Arguments,
         "path" | "pathparams" | "pathparameters" => ArgumentWrapper::Parameters(Location::Path),
         "query" | "queryparams" | "queryparameters" => ArgumentWrapper::Parameters(Location::Query),
-        "header" | "headers" | "headerparams" | "headerparameters" => ArgumentWrapper::Parameters(Location::Header),
+        "header" | "headers" | "headerparams" | "headerparameters" => {
+            ArgumentWrapper::Parameters(Location::Header)
+        }
         "cookie" | "cookies" => ArgumentWrapper::Parameters(Location::Cookie),
         "requestbody" => ArgumentWrapper::Body,
         _ => return None,

@@ -23,8 +23,8 @@ const MAX_LISTED_ARGUMENTS: usize = 50;
 /// Number of required members that are listed.
 const MAX_LISTED_MEMBERS: usize = 10;
 
-/// Describes the error of the value at a JSON Pointer of the arguments of `tool`, in at most `max` clauses; `schema` is the whole input
-/// schema.
+/// Describes the error of the value at a JSON Pointer of the arguments of `tool`, in at most `max`
+/// clauses; `schema` is the whole input schema.
 pub(super) fn describe_problem(
     pointer: &str,
     error: &ValidationError<'_>,
@@ -48,11 +48,21 @@ pub(super) fn describe_problem(
                 format!("{place}`{name}` is missing")
             }]
         }
-        ValidationErrorKind::Enum { options } => vec![format!("{place}{} is not one of {}", quote_value(instance), shown_list(options))],
+        ValidationErrorKind::Enum { options } => vec![format!(
+            "{place}{} is not one of {}",
+            quote_value(instance),
+            shown_list(options)
+        )],
         ValidationErrorKind::Constant { expected_value } => {
-            vec![format!("{place}{} must be {}", quote_value(instance), quote_value(expected_value))]
+            vec![format!(
+                "{place}{} must be {}",
+                quote_value(instance),
+                quote_value(expected_value)
+            )]
         }
-        ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => vec![describe_no_form(pointer, instance)],
+        ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
+            vec![describe_no_form(pointer, instance)]
+        }
         ValidationErrorKind::OneOfMultipleValid { .. } => vec![format!(
             "{place}{} fits more than one of the forms of which exactly one is meant",
             quote_value(instance)
@@ -60,35 +70,75 @@ pub(super) fn describe_problem(
         ValidationErrorKind::Type { kind } => {
             let allowed = match kind {
                 TypeKind::Single(kind) => kind.to_string(),
-                TypeKind::Multiple(kinds) => kinds.iter().map(|kind| kind.to_string()).collect::<Vec<_>>().join(" or "),
+                TypeKind::Multiple(kinds) => kinds
+                    .iter()
+                    .map(|kind| kind.to_string())
+                    .collect::<Vec<_>>()
+                    .join(" or "),
             };
             let broken = instance.as_str().and_then(json_error);
             let broken = broken
                 .map(|error| format!("; the text is not valid JSON: {error}"))
                 .unwrap_or_default();
-            vec![format!("{place}{} is not of type {allowed}{broken}", quote_value(instance))]
+            vec![format!(
+                "{place}{} is not of type {allowed}{broken}",
+                quote_value(instance)
+            )]
         }
         ValidationErrorKind::Pattern { pattern } => vec![format!(
             "{place}{} does not match {}",
             quote_value(instance),
             quote_value(&Value::String(pattern.clone()))
         )],
-        ValidationErrorKind::Minimum { limit } => vec![format!("{place}{} is less than {limit}", quote_value(instance))],
-        ValidationErrorKind::Maximum { limit } => vec![format!("{place}{} is more than {limit}", quote_value(instance))],
-        ValidationErrorKind::ExclusiveMinimum { limit } => vec![format!("{place}{} must be more than {limit}", quote_value(instance))],
-        ValidationErrorKind::ExclusiveMaximum { limit } => vec![format!("{place}{} must be less than {limit}", quote_value(instance))],
-        ValidationErrorKind::MinLength { limit } => vec![format!("{place}{} is shorter than {limit} characters", quote_value(instance))],
-        ValidationErrorKind::MaxLength { limit } => vec![format!("{place}{} is longer than {limit} characters", quote_value(instance))],
-        ValidationErrorKind::MinItems { limit } => vec![format!("{place}has fewer than {limit} items")],
-        ValidationErrorKind::MaxItems { limit } => vec![format!("{place}has more than {limit} items")],
-        ValidationErrorKind::MinProperties { limit } => vec![format!("{place}has fewer than {limit} members")],
-        ValidationErrorKind::MaxProperties { limit } => vec![format!("{place}has more than {limit} members")],
+        ValidationErrorKind::Minimum { limit } => vec![format!(
+            "{place}{} is less than {limit}",
+            quote_value(instance)
+        )],
+        ValidationErrorKind::Maximum { limit } => vec![format!(
+            "{place}{} is more than {limit}",
+            quote_value(instance)
+        )],
+        ValidationErrorKind::ExclusiveMinimum { limit } => vec![format!(
+            "{place}{} must be more than {limit}",
+            quote_value(instance)
+        )],
+        ValidationErrorKind::ExclusiveMaximum { limit } => vec![format!(
+            "{place}{} must be less than {limit}",
+            quote_value(instance)
+        )],
+        ValidationErrorKind::MinLength { limit } => vec![format!(
+            "{place}{} is shorter than {limit} characters",
+            quote_value(instance)
+        )],
+        ValidationErrorKind::MaxLength { limit } => vec![format!(
+            "{place}{} is longer than {limit} characters",
+            quote_value(instance)
+        )],
+        ValidationErrorKind::MinItems { limit } => {
+            vec![format!("{place}has fewer than {limit} items")]
+        }
+        ValidationErrorKind::MaxItems { limit } => {
+            vec![format!("{place}has more than {limit} items")]
+        }
+        ValidationErrorKind::MinProperties { limit } => {
+            vec![format!("{place}has fewer than {limit} members")]
+        }
+        ValidationErrorKind::MaxProperties { limit } => {
+            vec![format!("{place}has more than {limit} members")]
+        }
         ValidationErrorKind::Format { format } => {
-            let argument = pointer.strip_prefix('/').filter(|name| !name.contains('/')).unwrap_or(pointer);
+            let argument = pointer
+                .strip_prefix('/')
+                .filter(|name| !name.contains('/'))
+                .unwrap_or(pointer);
             vec![format!("`{argument}` does not match the format `{format}`")]
         }
         ValidationErrorKind::UniqueItems => vec![format!("{place}has an item twice")],
-        other => vec![format!("{place}{} does not satisfy `{}`", quote_value(instance), other.keyword())],
+        other => vec![format!(
+            "{place}{} does not satisfy `{}`",
+            quote_value(instance),
+            other.keyword()
+        )],
     }
 }
 
@@ -103,11 +153,21 @@ pub(super) fn describe_place(pointer: &str) -> String {
 /// Describes a value that no branch of a choice accepts.
 pub(super) fn describe_no_form(pointer: &str, value: &Value) -> String {
     let place = describe_place(pointer);
-    format!("{place}{} fits none of the forms that are allowed here", quote_value(value))
+    format!(
+        "{place}{} fits none of the forms that are allowed here",
+        quote_value(value)
+    )
 }
 
-/// Writes `` `limt` is not an argument of list_pets; did you mean `limit`? ``, or the place where it belongs.
-fn describe_unknown_property(place: &str, name: &str, at_root: bool, tool: &str, schema: &Map<String, Value>) -> String {
+/// Writes `` `limt` is not an argument of list_pets; did you mean `limit`? ``, or the place where
+/// it belongs.
+fn describe_unknown_property(
+    place: &str,
+    name: &str,
+    at_root: bool,
+    tool: &str,
+    schema: &Map<String, Value>,
+) -> String {
     let shown = text::truncate(&text::one_line(name), MAX_SHOWN_NAME);
     if !at_root {
         return format!("{place}`{shown}` is not known here");
@@ -120,7 +180,8 @@ fn describe_unknown_property(place: &str, name: &str, at_root: bool, tool: &str,
         .map(|(key, _)| key.as_str())
         .collect();
     let in_body = properties_of_body(schema);
-    let nearest = |names: &[&str]| text::nearest(name, names.iter().copied(), 0.75).map(str::to_owned);
+    let nearest =
+        |names: &[&str]| text::nearest(name, names.iter().copied(), 0.75).map(str::to_owned);
     let setting = match name {
         "collect_pages" => Some("--collect-pages N"),
         "response_filter" => Some("--response-filter jq"),
@@ -138,8 +199,15 @@ fn describe_unknown_property(place: &str, name: &str, at_root: bool, tool: &str,
         "it takes none".to_owned()
     } else {
         let more = known.len().saturating_sub(MAX_LISTED_ARGUMENTS);
-        let listed = known.get(..MAX_LISTED_ARGUMENTS).unwrap_or(&known).join("`, `");
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let listed = known
+            .get(..MAX_LISTED_ARGUMENTS)
+            .unwrap_or(&known)
+            .join("`, `");
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
         format!("it takes `{listed}`{more}")
     };
     format!("{place}`{shown}` is not an argument of {tool}; {advice}")
@@ -148,7 +216,10 @@ fn describe_unknown_property(place: &str, name: &str, at_root: bool, tool: &str,
 /// The properties that the argument for the body declares.
 fn properties_of_body(schema: &Map<String, Value>) -> Vec<&str> {
     let mut schemas = Vec::new();
-    if let Some(body) = schema.get("properties").and_then(|properties| properties.get(BODY)?.as_object()) {
+    if let Some(body) = schema
+        .get("properties")
+        .and_then(|properties| properties.get(BODY)?.as_object())
+    {
         gather_schemas(body, schema, &mut schemas, 0);
     }
     declared_properties(&schemas)
@@ -176,7 +247,9 @@ fn meaning(schema: &Map<String, Value>, name: &str) -> String {
 
 /// Returns `; it needs …` for an argument that is an object with required members.
 fn required_members(schema: &Map<String, Value>, name: &str) -> String {
-    let property = schema.get("properties").and_then(|properties| properties.get(name)?.as_object());
+    let property = schema
+        .get("properties")
+        .and_then(|properties| properties.get(name)?.as_object());
     let mut schemas = Vec::new();
     property
         .into_iter()
@@ -198,7 +271,11 @@ fn required_members(schema: &Map<String, Value>, name: &str) -> String {
     }
     let shown = names.get(..MAX_LISTED_MEMBERS).unwrap_or(&names);
     let more = names.len() - shown.len();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
     format!(
         "; it needs `{}`{more}",
         shown
@@ -238,7 +315,13 @@ impl io::Write for LimitedText {
 fn shown_list(options: &Value) -> String {
     let options = options
         .as_array()
-        .map(|options| options.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
+        .map(|options| {
+            options
+                .iter()
+                .map(Value::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        })
         .unwrap_or_default();
     text::truncate(&options, 600)
 }

@@ -1,7 +1,8 @@
 //! The problems of a value, in words a model can act on.
 //!
-//! The search goes from the root inwards, schema by schema, and ends when it has found enough, so that neither its time nor its memory
-//! grows with the number of problems. The errors of `jsonschema` come all at once, with those of all branches.
+//! The search goes from the root inwards, schema by schema, and ends when it has found enough, so
+//! that neither its time nor its memory grows with the number of problems. The errors of
+//! `jsonschema` come all at once, with those of all branches.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -77,7 +78,8 @@ enum ProblemKind {
     Other,
 }
 
-/// The value that is compared with a schema: its JSON Pointer, and how many levels below the arguments it is.
+/// The value that is compared with a schema: its JSON Pointer, and how many levels below the
+/// arguments it is.
 #[derive(Default)]
 struct ValuePlace {
     pointer: String,
@@ -92,9 +94,13 @@ struct Assertions {
     whole: Option<jsonschema::Validator>,
 }
 
-/// Describes the arguments that do not match their `format`, in a sentence for the model; `schema` is the input schema.
+/// Describes the arguments that do not match their `format`, in a sentence for the model; `schema`
+/// is the input schema.
 #[must_use]
-pub(crate) fn describe_format_mismatch(schema: &Map<String, Value>, arguments: &Value) -> Option<String> {
+pub(crate) fn describe_format_mismatch(
+    schema: &Map<String, Value>,
+    arguments: &Value,
+) -> Option<String> {
     const MAX_SHOWN: usize = 3;
     let (problems, _) = ProblemSearch::new("", schema, true, MAX_SHOWN).run(arguments);
     let clauses: Vec<String> = problems
@@ -105,35 +111,58 @@ pub(crate) fn describe_format_mismatch(schema: &Map<String, Value>, arguments: &
     (!clauses.is_empty()).then(|| format!("{}.", clauses.join("; ")))
 }
 
-/// Describes the parts of a body that do not fit the input schema and are sent nevertheless, in a sentence for the model.
+/// Describes the parts of a body that do not fit the input schema and are sent nevertheless, in a
+/// sentence for the model.
 #[must_use]
-pub(crate) fn describe_body_problems(schema: &Map<String, Value>, arguments: &Value) -> Option<String> {
+pub(crate) fn describe_body_problems(
+    schema: &Map<String, Value>,
+    arguments: &Value,
+) -> Option<String> {
     let (problems, _) = ProblemSearch::new("", schema, false, MAX_SENT_PROBLEMS).run(arguments);
     (!problems.is_empty()).then(|| describe_sent(problems))
 }
 
 /// The same, if nothing but the properties at the places does not fit.
 #[must_use]
-pub(crate) fn describe_lenient_problems(schema: &Map<String, Value>, arguments: &Value, places: &LenientPlaces) -> Option<String> {
+pub(crate) fn describe_lenient_problems(
+    schema: &Map<String, Value>,
+    arguments: &Value,
+    places: &LenientPlaces,
+) -> Option<String> {
     if places.is_empty() {
         return None;
     }
-    let (problems, is_complete) = ProblemSearch::new("", schema, false, MAX_PROBLEMS + 1).run(arguments);
+    let (problems, is_complete) =
+        ProblemSearch::new("", schema, false, MAX_PROBLEMS + 1).run(arguments);
     let is_known = is_complete && !problems.is_empty() && problems.len() <= MAX_PROBLEMS;
-    let is_lenient = is_known && problems.iter().all(|problem| places.contain(&problem.pointer));
+    let is_lenient = is_known
+        && problems
+            .iter()
+            .all(|problem| places.contain(&problem.pointer));
     is_lenient.then(|| describe_sent(problems))
 }
 
 fn describe_sent(problems: Vec<Problem>) -> String {
-    let clauses: Vec<String> = problems.into_iter().take(MAX_SENT_PROBLEMS).map(|problem| problem.text).collect();
+    let clauses: Vec<String> = problems
+        .into_iter()
+        .take(MAX_SENT_PROBLEMS)
+        .map(|problem| problem.text)
+        .collect();
     let clauses = clauses.join("; ");
-    format!("The body does not fit its schema, and was sent because the server's settings allow it: {clauses}.")
+    format!(
+        "The body does not fit its schema, and was sent because the server's settings allow it: {clauses}."
+    )
 }
 
 /// Describes the problems of the arguments of `tool`, one line each; `schema` is the input schema.
 #[must_use]
-pub(crate) fn describe_problems(tool: &str, schema: &Map<String, Value>, arguments: &Value) -> String {
-    let (problems, is_complete) = ProblemSearch::new(tool, schema, false, MAX_PROBLEMS + 1).run(arguments);
+pub(crate) fn describe_problems(
+    tool: &str,
+    schema: &Map<String, Value>,
+    arguments: &Value,
+) -> String {
+    let (problems, is_complete) =
+        ProblemSearch::new(tool, schema, false, MAX_PROBLEMS + 1).run(arguments);
     let mut text = format!("The arguments of {tool} are not valid; nothing was sent.");
     let mut shown: Vec<&str> = Vec::new();
     for problem in problems.iter().take(MAX_PROBLEMS) {
@@ -146,7 +175,9 @@ pub(crate) fn describe_problems(tool: &str, schema: &Map<String, Value>, argumen
     if problems.len() > MAX_PROBLEMS {
         text.push_str("\n- and more");
     } else if !is_complete {
-        text.push_str("\n- they are too large to be searched for all problems; give less in one call");
+        text.push_str(
+            "\n- they are too large to be searched for all problems; give less in one call",
+        );
     }
     text
 }
@@ -163,9 +194,14 @@ struct ProblemSearch<'s> {
 }
 
 impl<'s> ProblemSearch<'s> {
-    /// A search by the input schema `root` of a tool, for at most so many problems. `asserts_formats` says whether a text that does not
-    /// match its `format` is one.
-    fn new(tool: &'s str, root: &'s Map<String, Value>, asserts_formats: bool, max_problems: usize) -> Self {
+    /// A search by the input schema `root` of a tool, for at most so many problems.
+    /// `asserts_formats` says whether a text that does not match its `format` is one.
+    fn new(
+        tool: &'s str,
+        root: &'s Map<String, Value>,
+        asserts_formats: bool,
+        max_problems: usize,
+    ) -> Self {
         Self {
             tool,
             root,
@@ -176,10 +212,17 @@ impl<'s> ProblemSearch<'s> {
         }
     }
 
-    /// The problems of the arguments, from the root inwards, and whether all of the arguments was looked at.
+    /// The problems of the arguments, from the root inwards, and whether all of the arguments was
+    /// looked at.
     fn run(mut self, arguments: &Value) -> (Vec<Problem>, bool) {
         let mut found = Vec::new();
-        self.compare(self.root, arguments, &mut ValuePlace::default(), 0, &mut found);
+        self.compare(
+            self.root,
+            arguments,
+            &mut ValuePlace::default(),
+            0,
+            &mut found,
+        );
         (found, self.steps_left > 0)
     }
 
@@ -187,18 +230,35 @@ impl<'s> ProblemSearch<'s> {
         found.len() >= self.max_problems || self.steps_left == 0
     }
 
-    fn compare_any(&mut self, schema: &'s Value, value: &Value, place: &mut ValuePlace, depth: usize, found: &mut Vec<Problem>) {
+    fn compare_any(
+        &mut self,
+        schema: &'s Value,
+        value: &Value,
+        place: &mut ValuePlace,
+        depth: usize,
+        found: &mut Vec<Problem>,
+    ) {
         match schema {
             Value::Object(schema) => self.compare(schema, value, place, depth, found),
             Value::Bool(false) => {
                 let prefix = describe_place(&place.pointer);
-                found.push(place.problem(format!("{prefix}{} is not allowed here", quote_value(value))));
+                found.push(place.problem(format!(
+                    "{prefix}{} is not allowed here",
+                    quote_value(value)
+                )));
             }
             _ => {}
         }
     }
 
-    fn compare(&mut self, schema: &'s Map<String, Value>, value: &Value, place: &mut ValuePlace, depth: usize, found: &mut Vec<Problem>) {
+    fn compare(
+        &mut self,
+        schema: &'s Map<String, Value>,
+        value: &Value,
+        place: &mut ValuePlace,
+        depth: usize,
+        found: &mut Vec<Problem>,
+    ) {
         if depth > MAX_DEPTH || self.is_over(found) {
             return;
         }
@@ -226,7 +286,10 @@ impl<'s> ProblemSearch<'s> {
         }
         if found.len() == before
             && !self.is_over(found)
-            && let Some(error) = assertions.whole.as_ref().and_then(|whole| whole.validate(value).err())
+            && let Some(error) = assertions
+                .whole
+                .as_ref()
+                .and_then(|whole| whole.validate(value).err())
         {
             self.describe(&error, place, found);
         }
@@ -252,8 +315,13 @@ impl<'s> ProblemSearch<'s> {
             if self.is_over(found) {
                 return;
             }
-            if let Some(inner) = properties.and_then(|properties| properties.get(name)).or(others) {
-                place.enter(name, |place| self.compare_any(inner, member, place, depth + 1, found));
+            if let Some(inner) = properties
+                .and_then(|properties| properties.get(name))
+                .or(others)
+            {
+                place.enter(name, |place| {
+                    self.compare_any(inner, member, place, depth + 1, found);
+                });
             }
         }
     }
@@ -276,13 +344,23 @@ impl<'s> ProblemSearch<'s> {
                 return;
             }
             if let Some(inner) = first.get(index).or(rest) {
-                place.enter(&index.to_string(), |place| self.compare_any(inner, item, place, depth + 1, found));
+                place.enter(&index.to_string(), |place| {
+                    self.compare_any(inner, item, place, depth + 1, found);
+                });
             }
         }
     }
 
-    /// Compares a value with the branches of a choice. If none accepts it, the problems are those of the branch that is meant.
-    fn compare_branches(&mut self, branches: &'s [Value], value: &Value, place: &mut ValuePlace, depth: usize, found: &mut Vec<Problem>) {
+    /// Compares a value with the branches of a choice. If none accepts it, the problems are those
+    /// of the branch that is meant.
+    fn compare_branches(
+        &mut self,
+        branches: &'s [Value],
+        value: &Value,
+        place: &mut ValuePlace,
+        depth: usize,
+        found: &mut Vec<Problem>,
+    ) {
         let mut refused: Vec<Vec<Problem>> = Vec::new();
         for branch in branches {
             let mut problems = Vec::new();
@@ -300,17 +378,23 @@ impl<'s> ProblemSearch<'s> {
             BranchChoice::Meant(problems) => found.extend(problems.into_iter().take(room)),
             BranchChoice::Nearest(problems) if value.is_object() || value.is_array() => {
                 let text = describe_no_form(&place.pointer, value);
-                found.push(place.problem(format!("{text}; what is wrong by the nearest one follows")));
+                found.push(
+                    place.problem(format!("{text}; what is wrong by the nearest one follows")),
+                );
                 found.extend(problems.into_iter().take(room.saturating_sub(1)));
             }
-            BranchChoice::Nearest(_) => found.push(place.problem(describe_no_form(&place.pointer, value))),
+            BranchChoice::Nearest(_) => {
+                found.push(place.problem(describe_no_form(&place.pointer, value)));
+            }
         }
     }
 
     fn assertions(&mut self, schema: &'s Map<String, Value>) -> Rc<Assertions> {
         let (root, asserts_formats) = (self.root, self.asserts_formats);
         let entry = self.compiled.entry(std::ptr::from_ref(schema));
-        Rc::clone(entry.or_insert_with(|| Rc::new(Assertions::compile(schema, root, asserts_formats))))
+        Rc::clone(
+            entry.or_insert_with(|| Rc::new(Assertions::compile(schema, root, asserts_formats))),
+        )
     }
 
     fn describe(&self, error: &ValidationError<'_>, place: &ValuePlace, found: &mut Vec<Problem>) {
@@ -362,7 +446,9 @@ impl ProblemKind {
             ValidationErrorKind::Type { kind } => Self::Type {
                 accepts_only_null: matches!(kind, TypeKind::Single(JsonType::Null)),
             },
-            ValidationErrorKind::Enum { .. } | ValidationErrorKind::Constant { .. } => Self::Constant,
+            ValidationErrorKind::Enum { .. } | ValidationErrorKind::Constant { .. } => {
+                Self::Constant
+            }
             ValidationErrorKind::Format { .. } => Self::Format,
             _ => Self::Other,
         }
@@ -370,15 +456,26 @@ impl ProblemKind {
 }
 
 impl Assertions {
-    fn compile(schema: &Map<String, Value>, root: &Map<String, Value>, asserts_formats: bool) -> Self {
+    fn compile(
+        schema: &Map<String, Value>,
+        root: &Map<String, Value>,
+        asserts_formats: bool,
+    ) -> Self {
         let is_dependent = DEPENDENT.iter().any(|key| schema.contains_key(*key));
         let mut own = Map::new();
         for (key, value) in schema {
             match key.as_str() {
                 // Closed objects accept what these name.
-                "properties" | "patternProperties" if schema.get("additionalProperties") == Some(&Value::Bool(false)) => {
+                "properties" | "patternProperties"
+                    if schema.get("additionalProperties") == Some(&Value::Bool(false)) =>
+                {
                     let names = value.as_object().into_iter().flat_map(Map::keys);
-                    own.insert(key.clone(), names.map(|name| (name.clone(), Value::Bool(true))).collect());
+                    own.insert(
+                        key.clone(),
+                        names
+                            .map(|name| (name.clone(), Value::Bool(true)))
+                            .collect(),
+                    );
                 }
                 "additionalProperties" if value.is_object() => {}
                 key if ENTERED.contains(&key) || DEPENDENT.contains(&key) => {}
@@ -387,7 +484,9 @@ impl Assertions {
                 }
             }
         }
-        let compile = |schema: Map<String, Value>| compile_schema(&Value::Object(schema), asserts_formats).ok();
+        let compile = |schema: Map<String, Value>| {
+            compile_schema(&Value::Object(schema), asserts_formats).ok()
+        };
         let whole = is_dependent.then(|| {
             let mut whole = schema.clone();
             if let Some(definitions) = root.get("$defs") {
@@ -410,18 +509,31 @@ enum BranchChoice {
     Nearest(Vec<Problem>),
 }
 
-/// The problems of the branch that is meant by a value at that level: of the only one that accepts its type, or else of the only one that
-/// is not null, as in `anyOf: [X, {type: null}]`; of the only one whose constants it has.
+/// The problems of the branch that is meant by a value at that level: of the only one that accepts
+/// its type, or else of the only one that is not null, as in `anyOf: [X, {type: null}]`; of the
+/// only one whose constants it has.
 fn meant_branch(mut refused: Vec<Vec<Problem>>, level: usize) -> BranchChoice {
     let refuses = |problems: &Vec<Problem>, by: &dyn Fn(&Problem) -> bool| problems.iter().any(by);
-    let by_type = |problem: &Problem| problem.level == level && matches!(problem.kind, ProblemKind::Type { .. });
+    let by_type = |problem: &Problem| {
+        problem.level == level && matches!(problem.kind, ProblemKind::Type { .. })
+    };
     let by_null = |problem: &Problem| {
-        let only_null = ProblemKind::Type { accepts_only_null: true };
+        let only_null = ProblemKind::Type {
+            accepts_only_null: true,
+        };
         problem.level == level && problem.kind == only_null
     };
-    let by_constant = |problem: &Problem| problem.level <= level + 1 && problem.kind == ProblemKind::Constant;
-    for by in [&by_type as &dyn Fn(&Problem) -> bool, &by_null, &by_constant] {
-        let left = refused.iter().filter(|problems| !refuses(problems, by)).count();
+    let by_constant =
+        |problem: &Problem| problem.level <= level + 1 && problem.kind == ProblemKind::Constant;
+    for by in [
+        &by_type as &dyn Fn(&Problem) -> bool,
+        &by_null,
+        &by_constant,
+    ] {
+        let left = refused
+            .iter()
+            .filter(|problems| !refuses(problems, by))
+            .count();
         if left > 0 {
             refused.retain(|problems| !refuses(problems, by));
         }
@@ -430,14 +542,20 @@ fn meant_branch(mut refused: Vec<Vec<Problem>>, level: usize) -> BranchChoice {
         }
     }
     // A text that does not match its format is sent all the same.
-    if let Some(only_formats) = refused.iter().position(|problems| problems.iter().all(Problem::is_about_format)) {
+    if let Some(only_formats) = refused
+        .iter()
+        .position(|problems| problems.iter().all(Problem::is_about_format))
+    {
         return BranchChoice::Meant(refused.swap_remove(only_formats));
     }
     BranchChoice::Nearest(refused.into_iter().min_by_key(Vec::len).unwrap_or_default())
 }
 
 fn listed<'s>(schema: &'s Map<String, Value>, key: &str) -> &'s [Value] {
-    schema.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    schema
+        .get(key)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 #[cfg(test)]
@@ -499,7 +617,10 @@ mod tests {
                 json!({"a": 1, "b": 2}),
             ),
             (json!({"not": {"required": ["a"]}}), json!({"a": 1})),
-            (json!({"patternProperties": {"^x": {"type": "integer"}}}), json!({"x1": "no"})),
+            (
+                json!({"patternProperties": {"^x": {"type": "integer"}}}),
+                json!({"x1": "no"}),
+            ),
             (
                 json!({"properties": {"l": {"contains": {"$ref": "#/$defs/T"}}}, "$defs": {"T": {"type": "integer"}}}),
                 json!({"l": ["a"]}),
@@ -515,7 +636,9 @@ mod tests {
         let schema = json!({"type": "object", "properties": {"l": {"type": "array", "items": {"type": "integer"}}}});
         let text = explain(&schema, &json!({"l": vec!["x".repeat(1000); 50]}));
         assert!(
-            text.ends_with("\n- and more") && text.lines().count() == MAX_PROBLEMS + 2 && text.len() < 4000,
+            text.ends_with("\n- and more")
+                && text.lines().count() == MAX_PROBLEMS + 2
+                && text.len() < 4000,
             "{text}"
         );
     }

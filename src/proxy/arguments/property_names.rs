@@ -11,13 +11,15 @@ use crate::spec::schema::{WireSchema, of_item, of_member, schemas_of_same_value,
 /// Deeper than this no schema reaches.
 const MAX_DEPTH: usize = 128;
 
-/// Restores the names on the wire of the properties of `arguments`. `wire` is the input schema with those names noted in it; only what the
-/// schema describes at that place is renamed, so that free keys of the caller stay as they are.
+/// Restores the names on the wire of the properties of `arguments`. `wire` is the input schema with
+/// those names noted in it; only what the schema describes at that place is renamed, so that free
+/// keys of the caller stay as they are.
 pub fn restore_property_names(arguments: &mut Value, wire: &Map<String, Value>) {
     rename_value(arguments, &[wire], wire, 0);
 }
 
-/// Returns the arguments of a call with the names on the wire, if the input schema had to change some.
+/// Returns the arguments of a call with the names on the wire, if the input schema had to change
+/// some.
 #[must_use]
 pub(crate) fn with_wire_names(arguments: JsonObject, wire: Option<&WireSchema>) -> JsonObject {
     let Some(wire) = wire else { return arguments };
@@ -29,12 +31,16 @@ pub(crate) fn with_wire_names(arguments: JsonObject, wire: Option<&WireSchema>) 
     }
 }
 
-/// The arguments of a call with the names of the input schema for properties that were given under their own, so that these are checked
-/// as well. `wire` is the input schema with those names noted in it.
+/// The arguments of a call with the names of the input schema for properties that were given under
+/// their own, so that these are checked as well. `wire` is the input schema with those names noted
+/// in it.
 ///
 /// # Errors
 /// A property that is given under both names.
-pub(crate) fn with_schema_names(arguments: JsonObject, wire: Option<&WireSchema>) -> Result<JsonObject, CallError> {
+pub(crate) fn with_schema_names(
+    arguments: JsonObject,
+    wire: Option<&WireSchema>,
+) -> Result<JsonObject, CallError> {
     let mut value = Value::Object(arguments);
     if let Some(wire) = wire.filter(|_| has_odd_names(&value, 0)) {
         let wire = wire.get();
@@ -58,36 +64,59 @@ fn has_odd_names(value: &Value, depth: usize) -> bool {
     }
 }
 
-fn name_by_schema(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<String, Value>, depth: usize) -> Result<(), CallError> {
+fn name_by_schema(
+    value: &mut Value,
+    schemas: &[&Map<String, Value>],
+    root: &Map<String, Value>,
+    depth: usize,
+) -> Result<(), CallError> {
     if depth > MAX_DEPTH {
         return Ok(());
     }
     let mut all = Vec::new();
-    schemas.iter().for_each(|schema| gather_schemas(schema, root, &mut all, 0));
+    schemas
+        .iter()
+        .for_each(|schema| gather_schemas(schema, root, &mut all, 0));
     match value {
         Value::Object(members) => {
             let given = std::mem::take(members);
             let in_schema = |own: &String| {
                 let names = all.iter().filter_map(|schema| wire_names(schema, root));
-                let mut meant = names.flatten().filter(|(_, wire)| *wire == own).map(|(name, _)| name);
+                let mut meant = names
+                    .flatten()
+                    .filter(|(_, wire)| *wire == own)
+                    .map(|(name, _)| name);
                 meant.next().filter(|_| !is_legal(own))
             };
-            let names: Vec<String> = given.keys().map(|own| in_schema(own).unwrap_or(own).clone()).collect();
+            let names: Vec<String> = given
+                .keys()
+                .map(|own| in_schema(own).unwrap_or(own).clone())
+                .collect();
             let mut pairs = given.keys().zip(&names);
-            if let Some((own, name)) = pairs.find(|(own, name)| own != name && given.contains_key(*name)) {
+            if let Some((own, name)) =
+                pairs.find(|(own, name)| own != name && given.contains_key(*name))
+            {
                 let (own, name) = (quote_name(own), quote_name(name));
-                let problem = format!("{own} and {name} are the same property; give it once; nothing was sent");
+                let problem = format!(
+                    "{own} and {name} are the same property; give it once; nothing was sent"
+                );
                 return Err(CallError::Arguments(problem));
             }
             for (name, (_, mut member)) in names.into_iter().zip(given) {
-                let inner: Vec<_> = all.iter().flat_map(|schema| of_member(schema, &name)).collect();
+                let inner: Vec<_> = all
+                    .iter()
+                    .flat_map(|schema| of_member(schema, &name))
+                    .collect();
                 name_by_schema(&mut member, &inner, root, depth + 1)?;
                 members.insert(name, member);
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
-                let inner: Vec<_> = all.iter().flat_map(|schema| of_item(schema, index)).collect();
+                let inner: Vec<_> = all
+                    .iter()
+                    .flat_map(|schema| of_item(schema, index))
+                    .collect();
                 name_by_schema(item, &inner, root, depth + 1)?;
             }
         }
@@ -96,25 +125,40 @@ fn name_by_schema(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map
     Ok(())
 }
 
-fn rename_value(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<String, Value>, depth: usize) {
+fn rename_value(
+    value: &mut Value,
+    schemas: &[&Map<String, Value>],
+    root: &Map<String, Value>,
+    depth: usize,
+) {
     if depth > MAX_DEPTH {
         return;
     }
     let mut all = Vec::new();
-    schemas.iter().for_each(|schema| gather_schemas(schema, root, &mut all, 0));
+    schemas
+        .iter()
+        .for_each(|schema| gather_schemas(schema, root, &mut all, 0));
     match value {
         Value::Object(members) => {
             let renamed = std::mem::take(members);
             for (key, mut member) in renamed {
-                let inner: Vec<_> = all.iter().flat_map(|schema| of_member(schema, &key)).collect();
+                let inner: Vec<_> = all
+                    .iter()
+                    .flat_map(|schema| of_member(schema, &key))
+                    .collect();
                 rename_value(&mut member, &inner, root, depth + 1);
-                let name = all.iter().find_map(|schema| wire_names(schema, root)?.get(&key)?.as_str());
+                let name = all
+                    .iter()
+                    .find_map(|schema| wire_names(schema, root)?.get(&key)?.as_str());
                 members.insert(name.map_or(key, str::to_owned), member);
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
-                let inner: Vec<_> = all.iter().flat_map(|schema| of_item(schema, index)).collect();
+                let inner: Vec<_> = all
+                    .iter()
+                    .flat_map(|schema| of_item(schema, index))
+                    .collect();
                 rename_value(item, &inner, root, depth + 1);
             }
         }
@@ -122,7 +166,8 @@ fn rename_value(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<S
     }
 }
 
-/// The schema itself and all that describe the same value: whichever of them declares a property, its name is the same.
+/// The schema itself and all that describe the same value: whichever of them declares a property,
+/// its name is the same.
 pub(super) fn gather_schemas<'s>(
     schema: &'s Map<String, Value>,
     root: &'s Map<String, Value>,
@@ -130,11 +175,15 @@ pub(super) fn gather_schemas<'s>(
     depth: usize,
 ) {
     const MAX_SCHEMAS: usize = 256;
-    if depth > MAX_DEPTH || all.len() > MAX_SCHEMAS || all.iter().any(|known| std::ptr::eq(*known, schema)) {
+    if depth > MAX_DEPTH
+        || all.len() > MAX_SCHEMAS
+        || all.iter().any(|known| std::ptr::eq(*known, schema))
+    {
         return;
     }
     all.push(schema);
-    schemas_of_same_value(schema, root).for_each(|other| gather_schemas(other, root, all, depth + 1));
+    schemas_of_same_value(schema, root)
+        .for_each(|other| gather_schemas(other, root, all, depth + 1));
 }
 
 #[cfg(test)]
@@ -165,7 +214,8 @@ mod tests {
             let span = document.member("x").unwrap().span();
             let root = Map::from_iter([("properties".to_owned(), json!({ "body": schemas.translate(span, &mut Vec::new()) }))]);
             let completed = schemas.complete(root, &SchemaOptions { budget: 1 << 30, inline_all: false }, &mut Vec::new());
-            // The value as a model would give it: under the advertised names, as the wire schema notes them.
+            // The value as a model would give it: under the advertised names, as the wire schema
+            // notes them.
             let wire = completed.wire.clone().unwrap_or_default();
             let (mut given, _) = given(&json!({ "body": value }), &[&wire], &wire);
             if let Some(wire) = &completed.wire {
@@ -176,7 +226,17 @@ mod tests {
     }
 
     /// Names that would like to be called the same, and some that may keep theirs.
-    const NAMES: [&str; 9] = ["@type", "type", "$type", "type_property", "a b", "a_b", "a-b", "[]", "x"];
+    const NAMES: [&str; 9] = [
+        "@type",
+        "type",
+        "$type",
+        "type_property",
+        "a b",
+        "a_b",
+        "a-b",
+        "[]",
+        "x",
+    ];
 
     fn name() -> impl Strategy<Value = String> + Clone {
         proptest::sample::select(NAMES.to_vec()).prop_map(str::to_owned)
@@ -193,7 +253,11 @@ mod tests {
     }
 
     fn any_schema() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![Just(json!({})), Just(json!({"type": "string"})), Just(json!({"type": "integer"}))];
+        let leaf = prop_oneof![
+            Just(json!({})),
+            Just(json!({"type": "string"})),
+            Just(json!({"type": "integer"}))
+        ];
         leaf.prop_recursive(4, 48, 4, |inner| {
             let named = proptest::collection::btree_map(name(), inner.clone(), 1..4).boxed();
             let names = proptest::collection::btree_set(name(), 1..3).boxed();
@@ -225,11 +289,17 @@ mod tests {
         })
     }
 
-    /// Returns a value under the names that a model gives, and the part of it that can be given under them: not an undeclared member that
-    /// has the new name of another one.
-    fn given(value: &Value, schemas: &[&Map<String, Value>], root: &Map<String, Value>) -> (Value, Value) {
+    /// Returns a value under the names that a model gives, and the part of it that can be given
+    /// under them: not an undeclared member that has the new name of another one.
+    fn given(
+        value: &Value,
+        schemas: &[&Map<String, Value>],
+        root: &Map<String, Value>,
+    ) -> (Value, Value) {
         let mut all = Vec::new();
-        schemas.iter().for_each(|schema| gather_schemas(schema, root, &mut all, 0));
+        schemas
+            .iter()
+            .for_each(|schema| gather_schemas(schema, root, &mut all, 0));
         match value {
             Value::Object(members) => {
                 let names: Vec<(&String, &str)> = all
@@ -240,20 +310,32 @@ mod tests {
                     .collect();
                 let (mut renamed, mut kept) = (Map::new(), Map::new());
                 for (name, member) in members {
-                    let key = names.iter().find(|(_, wire)| wire == name).map_or(name, |(key, _)| *key);
+                    let key = names
+                        .iter()
+                        .find(|(_, wire)| wire == name)
+                        .map_or(name, |(key, _)| *key);
                     if key == name && names.iter().any(|(key, _)| *key == name) {
                         continue;
                     }
-                    let inner: Vec<_> = all.iter().flat_map(|schema| of_member(schema, key)).collect();
+                    let inner: Vec<_> = all
+                        .iter()
+                        .flat_map(|schema| of_member(schema, key))
+                        .collect();
                     let (member, own) = given(member, &inner, root);
-                    assert!(renamed.insert(key.clone(), member).is_none(), "two members are called {key}");
+                    assert!(
+                        renamed.insert(key.clone(), member).is_none(),
+                        "two members are called {key}"
+                    );
                     kept.insert(name.clone(), own);
                 }
                 (Value::Object(renamed), Value::Object(kept))
             }
             Value::Array(items) => {
                 let pairs = items.iter().enumerate().map(|(index, item)| {
-                    let inner: Vec<_> = all.iter().flat_map(|schema| of_item(schema, index)).collect();
+                    let inner: Vec<_> = all
+                        .iter()
+                        .flat_map(|schema| of_item(schema, index))
+                        .collect();
                     given(item, &inner, root)
                 });
                 let (renamed, kept): (Vec<_>, Vec<_>) = pairs.unzip();
@@ -267,10 +349,14 @@ mod tests {
     fn all_legal(schema: &Value) -> bool {
         match schema {
             Value::Object(object) => {
-                let own = object.get("properties").and_then(Value::as_object).into_iter().flatten();
-                own.into_iter()
-                    .all(|(name, _)| crate::spec::argument_names::sanitize_argument_name(name) == *name)
-                    && object.values().all(all_legal)
+                let own = object
+                    .get("properties")
+                    .and_then(Value::as_object)
+                    .into_iter()
+                    .flatten();
+                own.into_iter().all(|(name, _)| {
+                    crate::spec::argument_names::sanitize_argument_name(name) == *name
+                }) && object.values().all(all_legal)
             }
             Value::Array(items) => items.iter().all(all_legal),
             _ => true,

@@ -1,9 +1,11 @@
-//! Repair of values that models often give in the wrong type, guided by the schema and never against it.
+//! Repair of values that models often give in the wrong type, guided by the schema and never
+//! against it.
 //!
-//! Only arguments that do not validate come here. An object or array given as a JSON string is parsed if the schema takes no string; `"5"`
-//! becomes 5 and `"true"` becomes true if only that fits, and 5 becomes `"5"`; null for an optional argument that cannot be null is
-//! dropped, and so is an empty text for an optional number; a lone value for a list becomes a list of one, and a text of values of an enum
-//! with commas between them becomes the list of them.
+//! Only arguments that do not validate come here. An object or array given as a JSON string is
+//! parsed if the schema takes no string; `"5"` becomes 5 and `"true"` becomes true if only that
+//! fits, and 5 becomes `"5"`; null for an optional argument that cannot be null is dropped, and so
+//! is an empty text for an optional number; a lone value for a list becomes a list of one, and a
+//! text of values of an enum with commas between them becomes the list of them.
 
 use serde_json::{Map, Value};
 
@@ -26,19 +28,28 @@ struct ValueRepair<'s, 'n> {
 pub(crate) enum EmptyArgument {
     /// The number counts as not given, and the body as an empty object.
     Dropped,
-    /// Keeps them as they are, so they are refused: without the argument, the call could destroy more than was meant.
+    /// Keeps them as they are, so they are refused: without the argument, the call could destroy
+    /// more than was meant.
     Kept,
 }
 
 /// Repairs `arguments` in place, by the input schema `root`, and notes what was repaired.
-pub(crate) fn repair_values(arguments: &mut Map<String, Value>, root: &Map<String, Value>, empty: EmptyArgument, notes: &mut RepairNotes) {
+pub(crate) fn repair_values(
+    arguments: &mut Map<String, Value>,
+    root: &Map<String, Value>,
+    empty: EmptyArgument,
+    notes: &mut RepairNotes,
+) {
     let Some(Value::Object(properties)) = root.get("properties") else {
         return;
     };
     let mut repair = ValueRepair { root, notes };
-    // Only an argument can be absent in this way: in a body, null may well mean that something is to go (RFC 7396).
+    // Only an argument can be absent in this way: in a body, null may well mean that something is
+    // to go (RFC 7396).
     arguments.retain(|name, value| match properties.get(name) {
-        Some(property) if !is_required(root, name) => !repair.means_absent(name, value, property, empty),
+        Some(property) if !is_required(root, name) => {
+            !repair.means_absent(name, value, property, empty)
+        }
         _ => true,
     });
     for (name, value) in arguments.iter_mut() {
@@ -58,16 +69,31 @@ struct Nesting {
 
 impl ValueRepair<'_, '_> {
     /// Returns true if the value of an optional argument means that it is not given.
-    fn means_absent(&mut self, name: &str, value: &Value, property: &Value, empty: EmptyArgument) -> bool {
-        let kinds = resolve_reference(property, self.root).and_then(|schema| kinds(schema, self.root, 0));
+    fn means_absent(
+        &mut self,
+        name: &str,
+        value: &Value,
+        property: &Value,
+        empty: EmptyArgument,
+    ) -> bool {
+        let kinds =
+            resolve_reference(property, self.root).and_then(|schema| kinds(schema, self.root, 0));
         let Some(kinds) = kinds else { return false };
-        let is_numeric = !kinds.is_empty() && kinds.iter().all(|kind| ["integer", "number"].contains(kind));
+        let is_numeric = !kinds.is_empty()
+            && kinds
+                .iter()
+                .all(|kind| ["integer", "number"].contains(kind));
         let why = match value {
             Value::Null if !kinds.contains(&"null") => "null",
-            Value::String(text) if text.trim().is_empty() && is_numeric && empty == EmptyArgument::Dropped => "empty",
+            Value::String(text)
+                if text.trim().is_empty() && is_numeric && empty == EmptyArgument::Dropped =>
+            {
+                "empty"
+            }
             _ => return false,
         };
-        self.notes.push(name, &format!("was left out, because it was {why}"));
+        self.notes
+            .push(name, &format!("was left out, because it was {why}"));
         true
     }
 
@@ -80,10 +106,17 @@ impl ValueRepair<'_, '_> {
         }
         if let Some(kinds) = kinds(schema, self.root, 0) {
             self.repair_type(value, schema, &kinds, place);
-            if kinds.iter().all(|kind| ["string", "null"].contains(kind)) && kinds.contains(&"string") {
+            if kinds.iter().all(|kind| ["string", "null"].contains(kind))
+                && kinds.contains(&"string")
+            {
                 self.write_as_text(value, schema, place);
             }
-            if kinds == ["array"] && !nesting.is_item && !self.has_lists(schema) && !value.is_array() && !value.is_null() {
+            if kinds == ["array"]
+                && !nesting.is_item
+                && !self.has_lists(schema)
+                && !value.is_array()
+                && !value.is_null()
+            {
                 self.notes.push(place, "was read as a list of one value");
                 *value = Value::Array(vec![std::mem::take(value)]);
             }
@@ -96,14 +129,30 @@ impl ValueRepair<'_, '_> {
                 };
                 for (name, member) in members.iter_mut() {
                     if let Some(property) = properties.get(name) {
-                        self.repair_value(member, property, &inside(place, name), Nesting { depth, is_item: false });
+                        self.repair_value(
+                            member,
+                            property,
+                            &inside(place, name),
+                            Nesting {
+                                depth,
+                                is_item: false,
+                            },
+                        );
                     }
                 }
             }
             Value::Array(items) => {
                 if let Some(inner) = schema.get("items") {
                     for (index, item) in items.iter_mut().enumerate() {
-                        self.repair_value(item, inner, &inside(place, &index.to_string()), Nesting { depth, is_item: true });
+                        self.repair_value(
+                            item,
+                            inner,
+                            &inside(place, &index.to_string()),
+                            Nesting {
+                                depth,
+                                is_item: true,
+                            },
+                        );
                     }
                 }
             }
@@ -111,29 +160,42 @@ impl ValueRepair<'_, '_> {
         }
     }
 
-    fn repair_type(&mut self, value: &mut Value, schema: &Map<String, Value>, kinds: &[&str], place: &str) {
+    fn repair_type(
+        &mut self,
+        value: &mut Value,
+        schema: &Map<String, Value>,
+        kinds: &[&str],
+        place: &str,
+    ) {
         if let Value::String(text) = value
             && !kinds.contains(&"string")
         {
             if let Some(parsed) = reread(text, kinds) {
-                self.notes.push(place, &format!("was read as {}", name_type(&parsed)));
+                self.notes
+                    .push(place, &format!("was read as {}", name_type(&parsed)));
                 *value = parsed;
             } else if kinds.contains(&"array")
                 && kinds.iter().all(|kind| ["array", "null"].contains(kind))
                 && let Some(items) = self.split_list(text, schema)
             {
-                self.notes.push(place, &format!("was read as a list of {} values", items.len()));
+                self.notes.push(
+                    place,
+                    &format!("was read as a list of {} values", items.len()),
+                );
                 *value = Value::Array(items);
             }
         }
     }
 
-    /// Writes a value as the text that the schema takes: a number in a parameter, if the two cannot be distinguished, or if the format of
-    /// the text is that of a number; an object or a list if the text is described as JSON.
+    /// Writes a value as the text that the schema takes: a number in a parameter, if the two cannot
+    /// be distinguished, or if the format of the text is that of a number; an object or a list if
+    /// the text is described as JSON.
     fn write_as_text(&mut self, value: &mut Value, schema: &Map<String, Value>, place: &str) {
         let said = |key: &str| schema.get(key).and_then(Value::as_str).unwrap_or_default();
         let is_numeric = || matches!(said("format"), "int32" | "int64" | "float" | "double");
-        let is_json = || said("contentMediaType") == "application/json" || said("description").contains("JSON");
+        let is_json = || {
+            said("contentMediaType") == "application/json" || said("description").contains("JSON")
+        };
         let is_in_body = || place.trim_start_matches('/').split('/').next() == Some(BODY);
         let is_written = match value {
             Value::Number(_) => !is_in_body() || is_numeric(),
@@ -146,16 +208,23 @@ impl ValueRepair<'_, '_> {
         }
     }
 
-    /// Returns true if the items of a list may be lists: the level of a single value is then unknown.
+    /// Returns true if the items of a list may be lists: the level of a single value is then
+    /// unknown.
     fn has_lists(&self, schema: &Map<String, Value>) -> bool {
-        let items = schema.get("items").and_then(|items| resolve_reference(items, self.root));
-        items.is_some_and(|items| kinds(items, self.root, 0).is_some_and(|kinds| kinds.contains(&"array")))
+        let items = schema
+            .get("items")
+            .and_then(|items| resolve_reference(items, self.root));
+        items.is_some_and(|items| {
+            kinds(items, self.root, 0).is_some_and(|kinds| kinds.contains(&"array"))
+        })
     }
 
-    /// Returns the values of an enum that a text lists with commas between them. `None` if it is one value itself, or if a part is not
-    /// exactly one.
+    /// Returns the values of an enum that a text lists with commas between them. `None` if it is
+    /// one value itself, or if a part is not exactly one.
     fn split_list(&self, text: &str, schema: &Map<String, Value>) -> Option<Vec<Value>> {
-        let options = resolve_reference(schema.get("items")?, self.root)?.get("enum")?.as_array()?;
+        let options = resolve_reference(schema.get("items")?, self.root)?
+            .get("enum")?
+            .as_array()?;
         let option = |text: &str| {
             let mut same = options.iter().filter(|option| match option {
                 Value::String(option) => option == text,
@@ -200,7 +269,8 @@ fn reread(text: &str, fitting: &[&str]) -> Option<Value> {
         Value::Null => fitting.contains(&"null"),
         Value::Bool(_) => fitting.contains(&"boolean"),
         Value::Number(number) => {
-            fitting.contains(&"number") || (fitting.contains(&"integer") && !number.to_string().contains(['.', 'e', 'E']))
+            fitting.contains(&"number")
+                || (fitting.contains(&"integer") && !number.to_string().contains(['.', 'e', 'E']))
         }
         Value::String(_) => false,
         Value::Array(_) => fitting.contains(&"array"),
@@ -209,7 +279,10 @@ fn reread(text: &str, fitting: &[&str]) -> Option<Value> {
     fits.then_some(parsed)
 }
 
-fn resolve_reference<'s>(schema: &'s Value, root: &'s Map<String, Value>) -> Option<&'s Map<String, Value>> {
+fn resolve_reference<'s>(
+    schema: &'s Value,
+    root: &'s Map<String, Value>,
+) -> Option<&'s Map<String, Value>> {
     let object = schema.as_object()?;
     match reference(object) {
         Some(name) => root.get("$defs")?.get(name)?.as_object(),
@@ -217,8 +290,13 @@ fn resolve_reference<'s>(schema: &'s Value, root: &'s Map<String, Value>) -> Opt
     }
 }
 
-/// Returns the types that a schema takes, if it declares them: its `type`, or those of all branches of a choice, or of an enum.
-fn kinds<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>, depth: usize) -> Option<Vec<&'s str>> {
+/// Returns the types that a schema takes, if it declares them: its `type`, or those of all branches
+/// of a choice, or of an enum.
+fn kinds<'s>(
+    schema: &'s Map<String, Value>,
+    root: &'s Map<String, Value>,
+    depth: usize,
+) -> Option<Vec<&'s str>> {
     if depth > MAX_DEPTH {
         return None;
     }
@@ -274,8 +352,7 @@ mod tests {
 
     #[test]
     fn null_for_an_optional_argument_is_no_argument() {
-        let root =
-            json!({"required": ["r"], "properties": {"a": {"type": "string"}, "b": {"type": ["string", "null"]}, "r": {"type": "string"}}});
+        let root = json!({"required": ["r"], "properties": {"a": {"type": "string"}, "b": {"type": ["string", "null"]}, "r": {"type": "string"}}});
         let mut arguments = json!({"a": null, "b": null, "r": null, "x": null});
         repair(&mut arguments, &root);
         assert_eq!(arguments, json!({"b": null, "r": null, "x": null}));
@@ -294,7 +371,10 @@ mod tests {
         let status = json!({"type": "array", "items": {"enum": ["available", "sold", "a,b", "a", "b", 1, "1"]}});
         let root = json!({"properties": {"s": status, "free": {"type": "array", "items": {"type": "string"}}}});
         for (given, expected) in [
-            (json!({"s": "available, sold"}), json!({"s": ["available", "sold"]})),
+            (
+                json!({"s": "available, sold"}),
+                json!({"s": ["available", "sold"]}),
+            ),
             (json!({"free": "a,b"}), json!({"free": ["a,b"]})),
             // One value itself, a part that is not one, and a part that is two.
             (json!({"s": "a,b"}), json!({"s": ["a,b"]})),

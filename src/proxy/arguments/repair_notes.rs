@@ -1,4 +1,5 @@
-//! Notes about repairs of the arguments of a call, in a sentence for the model, so that its next call is right at once.
+//! Notes about repairs of the arguments of a call, in a sentence for the model, so that its next
+//! call is right at once.
 
 use crate::text;
 
@@ -16,7 +17,8 @@ pub(crate) struct RepairNotes {
 }
 
 impl RepairNotes {
-    /// Notes a repair of the argument `name`, as in "`limit` was read as a number". Never holds a value.
+    /// Notes a repair of the argument `name`, as in "`limit` was read as a number". Never holds a
+    /// value.
     pub(crate) fn push(&mut self, name: &str, what: &str) {
         if self.clauses.len() < MAX_SHOWN {
             self.clauses.push(format!("{} {what}", quote_name(name)));
@@ -32,11 +34,19 @@ impl RepairNotes {
         if self.more > 0 {
             shown.push(format!("and {} more", self.more));
         }
-        (!shown.is_empty()).then(|| format!("The arguments were repaired before the call: {}.", shown.join("; ")))
+        (!shown.is_empty()).then(|| {
+            format!(
+                "The arguments were repaired before the call: {}.",
+                shown.join("; ")
+            )
+        })
     }
 }
 
 /// A name that a client wrote, in backticks.
 pub(crate) fn quote_name(name: &str) -> String {
-    format!("`{}`", text::truncate(&text::one_line(name), MAX_NAME_BYTES))
+    format!(
+        "`{}`",
+        text::truncate(&text::one_line(name), MAX_NAME_BYTES)
+    )
 }

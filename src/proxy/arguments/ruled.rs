@@ -1,5 +1,6 @@
-//! Arguments that rules of the operator set: what no call gives is put in after the model's arguments were checked against what
-//! the model was shown, and then the whole is checked against the document's schema.
+//! Arguments that rules of the operator set: what no call gives is put in after the model's
+//! arguments were checked against what the model was shown, and then the whole is checked against
+//! the document's schema.
 
 use std::sync::{Arc, OnceLock};
 
@@ -83,7 +84,11 @@ impl ArgumentRules {
     ///
     /// # Errors
     /// A sentence for each value that the document's schema refuses.
-    pub(crate) fn new(operation: &Operation, schema: Arc<JsonObject>, properties: Vec<RuledProperty>) -> Result<Self, Vec<String>> {
+    pub(crate) fn new(
+        operation: &Operation,
+        schema: Arc<JsonObject>,
+        properties: Vec<RuledProperty>,
+    ) -> Result<Self, Vec<String>> {
         let mut reader = ValueReader {
             operation,
             root: &schema,
@@ -91,14 +96,20 @@ impl ArgumentRules {
         };
         for rule in &operation.rules.arguments {
             if let ArgumentTarget::Parameter(location, name) = &rule.target {
-                let offered = operation.parameters.iter().find(|parameter| parameter.is(*location, name));
+                let offered = operation
+                    .parameters
+                    .iter()
+                    .find(|parameter| parameter.is(*location, name));
                 let values = rule.values.iter().flatten().chain(&rule.default);
-                let property = offered.map(|parameter| reader.property(&parameter.key)).unwrap_or_default();
+                let property = offered
+                    .map(|parameter| reader.property(&parameter.key))
+                    .unwrap_or_default();
                 values.for_each(|value| reader.check(&rule.target, value, &property));
             }
         }
         let fixed = operation.rules.fixed.iter().map(|fixed| {
-            let target = ArgumentTarget::Parameter(fixed.parameter.location, fixed.parameter.name.clone());
+            let target =
+                ArgumentTarget::Parameter(fixed.parameter.location, fixed.parameter.name.clone());
             let property = reader.property(&fixed.parameter.key);
             FixedArgument {
                 key: fixed.parameter.key.clone(),
@@ -114,7 +125,11 @@ impl ArgumentRules {
                 .flatten()
                 .for_each(|value| reader.check(&rule.target, value, &schema));
             let setting = if rule.is_closed() {
-                PropertySetting::Closed(reader.read(&rule.target, rule.closed_source().as_ref(), &schema))
+                PropertySetting::Closed(reader.read(
+                    &rule.target,
+                    rule.closed_source().as_ref(),
+                    &schema,
+                ))
             } else if let Some(default) = &rule.default {
                 reader.check(&rule.target, default, &schema);
                 PropertySetting::Default(default.clone())
@@ -145,12 +160,13 @@ impl ArgumentRules {
         }
     }
 
-    /// The arguments of a request: those of the model, under the names of the document, and those that no call gives. The schema judges
-    /// them if they are `all`: those of a handle lack what only the request of its call needed.
+    /// The arguments of a request: those of the model, under the names of the document, and those
+    /// that no call gives. The schema judges them if they are `all`: those of a handle lack what
+    /// only the request of its call needed.
     ///
     /// # Errors
-    /// [`CallError::InvalidRequest`] if the model gives an argument that it may not, [`CallError::Setting`] if a value that no call gives
-    /// is missing or does not fit.
+    /// [`CallError::InvalidRequest`] if the model gives an argument that it may not,
+    /// [`CallError::Setting`] if a value that no call gives is missing or does not fit.
     pub(crate) fn complete(
         &self,
         tool: &str,
@@ -169,10 +185,12 @@ impl ArgumentRules {
             let (value, replaces) = match &property.setting {
                 PropertySetting::Free => continue,
                 PropertySetting::Default(value) => (value.clone(), false),
-                PropertySetting::Closed(value) => match self.resolve(value, &property.label, caller, &mut secrets)? {
-                    Some(value) => (value, true),
-                    None => continue,
-                },
+                PropertySetting::Closed(value) => {
+                    match self.resolve(value, &property.label, caller, &mut secrets)? {
+                        Some(value) => (value, true),
+                        None => continue,
+                    }
+                }
             };
             let is_item = property.path.contains(&PropertyStep::EachItem);
             if body.is_none() && is_item {
@@ -191,13 +209,15 @@ impl ArgumentRules {
         // The mask of a secret fits no schema.
         if are_all && caller.is_some() && !self.is_valid(tool, &arguments) {
             return Err(CallError::Setting(
-                "the arguments do not go together with a setting of this server; nothing was sent".into(),
+                "the arguments do not go together with a setting of this server; nothing was sent"
+                    .into(),
             ));
         }
         Ok(RuledCall { arguments, secrets })
     }
 
-    /// The properties of the body that are sent although they do not fit, by the names that the model gives.
+    /// The properties of the body that are sent although they do not fit, by the names that the
+    /// model gives.
     pub(crate) fn lenient_places(&self) -> &LenientPlaces {
         &self.lenient
     }
@@ -214,12 +234,21 @@ impl ArgumentRules {
             return true;
         };
         let arguments = Value::Object(arguments.clone());
-        let is_sent = || describe_lenient_problems(&self.schema, &arguments, &self.lenient_in_document).is_some();
+        let is_sent = || {
+            describe_lenient_problems(&self.schema, &arguments, &self.lenient_in_document).is_some()
+        };
         if validator.accepts(&arguments) || is_sent() {
             return true;
         }
-        let labels = self.parameters.iter().map(|parameter| parameter.label.as_str());
-        let labels = labels.chain(self.properties.iter().map(|property| property.label.as_str()));
+        let labels = self
+            .parameters
+            .iter()
+            .map(|parameter| parameter.label.as_str());
+        let labels = labels.chain(
+            self.properties
+                .iter()
+                .map(|property| property.label.as_str()),
+        );
         tracing::warn!(%tool, "the arguments of a call do not fit the document's schema once those of `overrides` are in: {}", labels.collect::<Vec<_>>().join(", "));
         false
     }
@@ -233,7 +262,13 @@ impl ArgumentRules {
     ) -> Result<Option<Value>, CallError> {
         let (source, schema) = match (value, caller) {
             (FixedValue::Absent, _) => return Ok(None),
-            (FixedValue::OfClient { .. } | FixedValue::Known { is_secret: true, .. }, None) => {
+            (
+                FixedValue::OfClient { .. }
+                | FixedValue::Known {
+                    is_secret: true, ..
+                },
+                None,
+            ) => {
                 return Ok(Some(MASK.into()));
             }
             (FixedValue::Known { value, .. }, _) => return Ok(Some(value.clone())),
@@ -241,7 +276,11 @@ impl ArgumentRules {
         };
         let text = source.client_text(caller)?;
         let value = convert(&text, schema, &self.schema).ok_or_else(|| {
-            tracing::warn!(argument = label, "a value {} does not fit the document's schema", source.describe());
+            tracing::warn!(
+                argument = label,
+                "a value {} does not fit the document's schema",
+                source.describe()
+            );
             CallError::Setting(format!(
                 "nothing was sent, because the value {} is not one that the API takes",
                 source.describe()
@@ -252,31 +291,50 @@ impl ArgumentRules {
     }
 }
 
-/// The paths of the properties that rules are lenient with, with the names `as_given` by the model or with those of the document.
+/// The paths of the properties that rules are lenient with, with the names `as_given` by the model
+/// or with those of the document.
 fn lenient_paths(properties: &[RuledBodyProperty], as_given: bool) -> Vec<Vec<PropertyStep>> {
     let given_as = |path: &[PropertyStep]| {
-        let property = properties.iter().find(|property| as_given && property.path == path)?;
+        let property = properties
+            .iter()
+            .find(|property| as_given && property.path == path)?;
         property.given_as.clone().map(PropertyStep::Member)
     };
     let lenient = properties.iter().filter(|property| property.is_lenient);
     let renamed = lenient.map(|RuledBodyProperty { path, .. }| {
         let steps = path.iter().enumerate();
-        let steps = steps.map(|(index, step)| path.get(..=index).and_then(given_as).unwrap_or_else(|| step.clone()));
+        let steps = steps.map(|(index, step)| {
+            path.get(..=index)
+                .and_then(given_as)
+                .unwrap_or_else(|| step.clone())
+        });
         steps.collect()
     });
     renamed.collect()
 }
 
 impl RuledBodyProperty {
-    /// Gives the property its own name in every object that holds it. `rest` of the path is still to go; `place` is the JSON
-    /// Pointer of `value` in the body.
-    fn restore(&self, value: &mut Value, rest: &[PropertyStep], place: &str) -> Result<(), CallError> {
+    /// Gives the property its own name in every object that holds it. `rest` of the path is still
+    /// to go; `place` is the JSON Pointer of `value` in the body.
+    fn restore(
+        &self,
+        value: &mut Value,
+        rest: &[PropertyStep],
+        place: &str,
+    ) -> Result<(), CallError> {
         match (rest, value) {
             ([PropertyStep::Member(name)], Value::Object(members)) => {
                 let is_closed = matches!(self.setting, PropertySetting::Closed(_));
-                let renamed = self.given_as.as_ref().filter(|new| *new != name && !is_closed);
+                let renamed = self
+                    .given_as
+                    .as_ref()
+                    .filter(|new| *new != name && !is_closed);
                 let is_taken = |key: &&String| *key == name || (is_closed && is_read_as(key, name));
-                if let Some(taken) = members.keys().find(is_taken).filter(|_| is_closed || renamed.is_some()) {
+                if let Some(taken) = members
+                    .keys()
+                    .find(is_taken)
+                    .filter(|_| is_closed || renamed.is_some())
+                {
                     return Err(not_offered(&format!("/{BODY}{place}/{taken}")));
                 }
                 if let Some(value) = renamed.and_then(|new| members.shift_remove(new)) {
@@ -311,12 +369,20 @@ fn not_offered(argument: &str) -> CallError {
     }
 }
 
-/// Sets a value at the end of a path: everywhere if it `replaces`, else only where there is none. Objects on the way that are missing are
-/// made for a value that replaces; lists are not.
-fn set(target: &mut Value, path: &[PropertyStep], value: &Value, replaces: bool, place: &str) -> Result<(), CallError> {
+/// Sets a value at the end of a path: everywhere if it `replaces`, else only where there is none.
+/// Objects on the way that are missing are made for a value that replaces; lists are not.
+fn set(
+    target: &mut Value,
+    path: &[PropertyStep],
+    value: &Value,
+    replaces: bool,
+    place: &str,
+) -> Result<(), CallError> {
     let of_another_kind = |kind: &str| CallError::InvalidRequest {
         argument: place.to_owned(),
-        problem: format!("must be {kind} here, because this server sets a value in it; nothing was sent"),
+        problem: format!(
+            "must be {kind} here, because this server sets a value in it; nothing was sent"
+        ),
     };
     match path {
         [PropertyStep::Member(name), rest @ ..] => {
@@ -385,7 +451,10 @@ fn around(schema: &Value, root: &JsonObject) -> JsonObject {
         ("properties".to_owned(), Value::Object(properties)),
         ("required".to_owned(), vec![ALONE].into()),
     ]);
-    around.extend(root.get("$defs").map(|definitions| ("$defs".to_owned(), definitions.clone())));
+    around.extend(
+        root.get("$defs")
+            .map(|definitions| ("$defs".to_owned(), definitions.clone())),
+    );
     around
 }
 
@@ -407,19 +476,29 @@ impl ValueReader<'_> {
     }
 
     fn refuse(&mut self, target: &ArgumentTarget, why: &str) {
-        self.problems
-            .push(format!("`overrides`: `{target}` of {} {why}", self.operation.label()));
+        self.problems.push(format!(
+            "`overrides`: `{target}` of {} {why}",
+            self.operation.label()
+        ));
     }
 
     fn check(&mut self, target: &ArgumentTarget, value: &Value, schema: &Value) {
         let arguments = Value::Object(Map::from_iter([(ALONE.to_owned(), value.clone())]));
         let validator = Validator::compile(&Value::Object(around(schema, self.root)));
         if validator.is_ok_and(|validator| !validator.accepts(&arguments)) {
-            self.refuse(target, "is set to a value that the document's schema does not accept");
+            self.refuse(
+                target,
+                "is set to a value that the document's schema does not accept",
+            );
         }
     }
 
-    fn read(&mut self, target: &ArgumentTarget, source: Option<&ValueSource>, schema: &Value) -> FixedValue {
+    fn read(
+        &mut self,
+        target: &ArgumentTarget,
+        source: Option<&ValueSource>,
+        schema: &Value,
+    ) -> FixedValue {
         match source {
             None => FixedValue::Absent,
             Some(ValueSource::Literal(value)) => {

@@ -1,4 +1,5 @@
-//! Names in other letters: `pet_id` or `PetID` for `petId`. A name is read as another one only if exactly one is meant.
+//! Names in other letters: `pet_id` or `PetID` for `petId`. A name is read as another one only if
+//! exactly one is meant.
 
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use serde_json::{Map, Value};
@@ -10,7 +11,8 @@ use crate::spec::schema::{of_item, of_member};
 /// Deeper than this no name is put right.
 const MAX_DEPTH: usize = 16;
 
-/// The letters and digits of a name in lower case: names with the same letters are the same to a model.
+/// The letters and digits of a name in lower case: names with the same letters are the same to a
+/// model.
 pub(crate) fn letters(name: &str) -> String {
     name.chars()
         .filter(|character| character.is_alphanumeric())
@@ -20,7 +22,9 @@ pub(crate) fn letters(name: &str) -> String {
 
 /// The properties that the schemas of one value declare.
 pub(crate) fn declared_properties<'s>(schemas: &[&'s Map<String, Value>]) -> Vec<&'s str> {
-    let properties = schemas.iter().filter_map(|schema| schema.get("properties")?.as_object());
+    let properties = schemas
+        .iter()
+        .filter_map(|schema| schema.get("properties")?.as_object());
     let mut seen = HashSet::new();
     properties
         .flat_map(Map::keys)
@@ -29,10 +33,17 @@ pub(crate) fn declared_properties<'s>(schemas: &[&'s Map<String, Value>]) -> Vec
         .collect()
 }
 
-/// Gives the members of the objects in `value` the names of declared properties, if only such a name can be meant: the object declares no
-/// such member, takes no others or lacks the one that is meant, and no two members or properties have the same letters. `schemas` describe
-/// the value, `root` has their definitions, and `place` is the value's JSON Pointer.
-pub(crate) fn respell(value: &mut Value, schemas: &[&Map<String, Value>], root: &Map<String, Value>, place: &str, notes: &mut RepairNotes) {
+/// Gives the members of the objects in `value` the names of declared properties, if only such a
+/// name can be meant: the object declares no such member, takes no others or lacks the one that is
+/// meant, and no two members or properties have the same letters. `schemas` describe the value,
+/// `root` has their definitions, and `place` is the value's JSON Pointer.
+pub(crate) fn respell(
+    value: &mut Value,
+    schemas: &[&Map<String, Value>],
+    root: &Map<String, Value>,
+    place: &str,
+    notes: &mut RepairNotes,
+) {
     respell_at(value, schemas, root, place, notes, 0);
 }
 
@@ -48,26 +59,53 @@ fn respell_at(
         return;
     }
     let mut all = Vec::new();
-    schemas.iter().for_each(|schema| gather_schemas(schema, root, &mut all, 0));
+    schemas
+        .iter()
+        .for_each(|schema| gather_schemas(schema, root, &mut all, 0));
     match value {
         Value::Object(members) => {
             rename_members(members, &all, place, notes);
             for (name, member) in members.iter_mut() {
-                let inner: Vec<_> = all.iter().flat_map(|schema| of_member(schema, name)).collect();
-                respell_at(member, &inner, root, &format!("{place}/{name}"), notes, depth + 1);
+                let inner: Vec<_> = all
+                    .iter()
+                    .flat_map(|schema| of_member(schema, name))
+                    .collect();
+                respell_at(
+                    member,
+                    &inner,
+                    root,
+                    &format!("{place}/{name}"),
+                    notes,
+                    depth + 1,
+                );
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
-                let inner: Vec<_> = all.iter().flat_map(|schema| of_item(schema, index)).collect();
-                respell_at(item, &inner, root, &format!("{place}/{index}"), notes, depth + 1);
+                let inner: Vec<_> = all
+                    .iter()
+                    .flat_map(|schema| of_item(schema, index))
+                    .collect();
+                respell_at(
+                    item,
+                    &inner,
+                    root,
+                    &format!("{place}/{index}"),
+                    notes,
+                    depth + 1,
+                );
             }
         }
         _ => {}
     }
 }
 
-fn rename_members(members: &mut Map<String, Value>, schemas: &[&Map<String, Value>], place: &str, notes: &mut RepairNotes) {
+fn rename_members(
+    members: &mut Map<String, Value>,
+    schemas: &[&Map<String, Value>],
+    place: &str,
+    notes: &mut RepairNotes,
+) {
     let declared = declared_properties(schemas);
     if members.keys().all(|name| declared.contains(&name.as_str())) {
         return;
@@ -77,18 +115,24 @@ fn rename_members(members: &mut Map<String, Value>, schemas: &[&Map<String, Valu
             .iter()
             .any(|key| schema.get(*key) == Some(&Value::Bool(false)))
     });
-    if schemas.iter().any(|schema| schema.contains_key("patternProperties")) {
+    if schemas
+        .iter()
+        .any(|schema| schema.contains_key("patternProperties"))
+    {
         return;
     }
     let is_required = |name: &str| {
-        let lists = schemas.iter().filter_map(|schema| schema.get("required")?.as_array());
+        let lists = schemas
+            .iter()
+            .filter_map(|schema| schema.get("required")?.as_array());
         lists.flatten().any(|required| required == name)
     };
     // The only property, and the only member, of these letters.
     let mut properties: HashMap<String, Option<&str>> = HashMap::new();
     for property in declared {
         let same = properties.entry(letters(property));
-        same.and_modify(|only| *only = None).or_insert(Some(property));
+        same.and_modify(|only| *only = None)
+            .or_insert(Some(property));
     }
     let mut given: HashMap<String, usize> = HashMap::new();
     for spelling in members.keys().map(|name| letters(name)) {

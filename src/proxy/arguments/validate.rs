@@ -12,7 +12,8 @@ const BACKTRACK_LIMIT: usize = 10_000;
 pub(crate) struct Validator {
     /// Validator with `format` as an assertion: arguments that satisfy it need no second check.
     with_formats: jsonschema::Validator,
-    /// Validator with `format` as an annotation (2020-12 validation section 7.2.1), which decides about sending.
+    /// Validator with `format` as an annotation (2020-12 validation section 7.2.1), which decides
+    /// about sending.
     inner: jsonschema::Validator,
 }
 
@@ -28,8 +29,8 @@ pub(crate) enum ArgumentVerdict {
 }
 
 impl Validator {
-    /// Compiles an input schema (JSON Schema 2020-12). Patterns run on an engine that is linear in time; only if one needs lookaround, on a
-    /// backtracking engine with a limit.
+    /// Compiles an input schema (JSON Schema 2020-12). Patterns run on an engine that is linear in
+    /// time; only if one needs lookaround, on a backtracking engine with a limit.
     ///
     /// # Errors
     /// A sentence if the schema cannot be compiled.
@@ -61,31 +62,45 @@ impl Validator {
 
 /// Lets the body be any value in an input schema.
 pub(super) fn open_body(schema: &mut Map<String, Value>) {
-    if let Some(body) = schema.get_mut("properties").and_then(|properties| properties.get_mut(BODY)) {
+    if let Some(body) = schema
+        .get_mut("properties")
+        .and_then(|properties| properties.get_mut(BODY))
+    {
         *body = Value::Bool(true);
     }
 }
 
-/// Compiles a schema (JSON Schema 2020-12). A pattern that no engine takes is left out, and does not switch off the rest.
+/// Compiles a schema (JSON Schema 2020-12). A pattern that no engine takes is left out, and does
+/// not switch off the rest.
 ///
 /// # Errors
 /// A sentence if the schema cannot be compiled.
-pub(super) fn compile_schema(schema: &Value, asserts_formats: bool) -> Result<jsonschema::Validator, String> {
+pub(super) fn compile_schema(
+    schema: &Value,
+    asserts_formats: bool,
+) -> Result<jsonschema::Validator, String> {
     build(schema, asserts_formats).or_else(|_| {
         let mut without = schema.clone();
-        let compiles = |pattern: &str| build(&serde_json::json!({ "pattern": pattern }), false).is_ok();
+        let compiles =
+            |pattern: &str| build(&serde_json::json!({ "pattern": pattern }), false).is_ok();
         drop_patterns(&mut without, &compiles);
         build(&without, asserts_formats).map_err(|error| error.to_string())
     })
 }
 
-fn build(schema: &Value, asserts_formats: bool) -> Result<jsonschema::Validator, ValidationError<'static>> {
+fn build(
+    schema: &Value,
+    asserts_formats: bool,
+) -> Result<jsonschema::Validator, ValidationError<'static>> {
     let options = jsonschema::options()
         .with_draft(Draft::Draft202012)
         .offline()
         .should_validate_formats(asserts_formats)
         .should_ignore_unknown_formats(true);
-    let linear = options.clone().with_pattern_options(PatternOptions::regex()).build(schema);
+    let linear = options
+        .clone()
+        .with_pattern_options(PatternOptions::regex())
+        .build(schema);
     linear.or_else(|_| {
         options
             .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
@@ -107,9 +122,13 @@ fn drop_patterns(schema: &mut Value, compiles: &dyn Fn(&str) -> bool) {
             if let Some(Value::Object(patterns)) = object.get_mut("patternProperties") {
                 patterns.retain(|pattern, _| compiles(pattern));
             }
-            object.values_mut().for_each(|value| drop_patterns(value, compiles));
+            object
+                .values_mut()
+                .for_each(|value| drop_patterns(value, compiles));
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| drop_patterns(item, compiles)),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| drop_patterns(item, compiles)),
         _ => {}
     }
 }
@@ -121,8 +140,10 @@ mod tests {
 
     #[test]
     fn catastrophic_patterns_do_not_run_away() {
-        let validator =
-            Validator::compile(&json!({"properties": {"a": {"pattern": "^(a+)+$"}, "b": {"pattern": "^(?=(a+)+$)x"}}})).unwrap();
+        let validator = Validator::compile(
+            &json!({"properties": {"a": {"pattern": "^(a+)+$"}, "b": {"pattern": "^(?=(a+)+$)x"}}}),
+        )
+        .unwrap();
         let started = std::time::Instant::now();
         let _ = validator.accepts(&json!({"a": format!("{}!", "a".repeat(50_000)), "b": format!("{}!", "a".repeat(5_000))}));
         assert!(started.elapsed() < std::time::Duration::from_secs(2));
@@ -132,14 +153,21 @@ mod tests {
     fn a_pattern_that_no_engine_takes_switches_nothing_else_off() {
         let schema = json!({"properties": {"name": {"pattern": "^[\\s\\S]{1,65536}$"}, "n": {"type": "integer"}}});
         let validator = Validator::compile(&schema).unwrap();
-        assert!(validator.accepts(&json!({"name": "x", "n": 1})) && !validator.accepts(&json!({"n": "x"})));
+        assert!(
+            validator.accepts(&json!({"name": "x", "n": 1}))
+                && !validator.accepts(&json!({"n": "x"}))
+        );
     }
 
     #[test]
     fn large_integers_are_compared_exactly() {
         let validator =
             Validator::compile(&json!({"properties": {"a": {"type": "integer", "maximum": 9_007_199_254_740_993_u64}}})).unwrap();
-        let with = |number: &str| serde_json::from_str::<Value>(&format!(r#"{{"a":{number}}}"#)).unwrap();
-        assert!(validator.accepts(&with("9007199254740993")) && !validator.accepts(&with("9007199254740994")));
+        let with =
+            |number: &str| serde_json::from_str::<Value>(&format!(r#"{{"a":{number}}}"#)).unwrap();
+        assert!(
+            validator.accepts(&with("9007199254740993"))
+                && !validator.accepts(&with("9007199254740994"))
+        );
     }
 }

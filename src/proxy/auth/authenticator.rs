@@ -1,4 +1,5 @@
-//! Headers that are created for each request: access tokens, answers to digest challenges, and signatures.
+//! Headers that are created for each request: access tokens, answers to digest challenges, and
+//! signatures.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -36,7 +37,8 @@ pub(crate) enum Authenticator {
 }
 
 impl Authenticator {
-    /// Returns an identity of the credential that a caller's call carries. The sent value itself changes with each renewal.
+    /// Returns an identity of the credential that a caller's call carries. The sent value itself
+    /// changes with each renewal.
     pub(crate) fn identity(&self, caller: &Caller) -> Cow<'_, [u8]> {
         match self {
             Self::Token(source) => Cow::Owned(source.identity().to_vec()),
@@ -95,8 +97,14 @@ impl Authenticator {
             None => CallError::Credential("no access token came in time; nothing was sent".into()),
         };
         match self {
-            Self::Token(source) => timeout_at(deadline, source.token(refused)).await.map_err(late)?.map(Some),
-            Self::Exchange(exchange) => timeout_at(deadline, exchange.token(caller, refused)).await.map_err(late)?.map(Some),
+            Self::Token(source) => timeout_at(deadline, source.token(refused))
+                .await
+                .map_err(late)?
+                .map(Some),
+            Self::Exchange(exchange) => timeout_at(deadline, exchange.token(caller, refused))
+                .await
+                .map_err(late)?
+                .map(Some),
             Self::Digest(_) | Self::Signature(_) => Ok(None),
         }
     }
@@ -110,16 +118,19 @@ pub(crate) struct CallAuthentication<'c> {
     refused_tokens: &'c RefusedTokens,
     /// The current access token.
     token: Option<Arc<AccessToken>>,
-    /// Redactors for tokens that the API refused during the call, and for signatures; they may appear in a reply as well.
+    /// Redactors for tokens that the API refused during the call, and for signatures; they may
+    /// appear in a reply as well.
     spent: Vec<Arc<Redactor>>,
     is_renewed: bool,
 }
 
 impl<'c> CallAuthentication<'c> {
-    /// Fetches an access token if the operation needs one; `None` is an operation whose credentials never change.
+    /// Fetches an access token if the operation needs one; `None` is an operation whose credentials
+    /// never change.
     ///
     /// # Errors
-    /// [`CallError::Credential`] or [`CallError::SignIn`] if no token can be had before the deadline.
+    /// [`CallError::Credential`] or [`CallError::SignIn`] if no token can be had before the
+    /// deadline.
     pub(crate) async fn begin(
         authenticator: Option<&'c Authenticator>,
         caller: &'c Caller,
@@ -140,19 +151,30 @@ impl<'c> CallAuthentication<'c> {
         })
     }
 
-    /// Sets the headers of a request that are made anew for each; none before the first digest challenge. Nothing else of the request
-    /// changes after that but for headers of the connection and of the trace.
+    /// Sets the headers of a request that are made anew for each; none before the first digest
+    /// challenge. Nothing else of the request changes after that but for headers of the connection
+    /// and of the trace.
     ///
     /// # Errors
     /// [`CallError`] if the request cannot be signed.
-    pub(crate) async fn set_headers(&mut self, request: &mut Request, deadline: Instant) -> Result<(), CallError> {
+    pub(crate) async fn set_headers(
+        &mut self,
+        request: &mut Request,
+        deadline: Instant,
+    ) -> Result<(), CallError> {
         let authorization = match self.authenticator {
             None => None,
-            Some(Authenticator::Token(_) | Authenticator::Exchange(_)) => self.token.as_ref().map(|token| token.header.clone()),
+            Some(Authenticator::Token(_) | Authenticator::Exchange(_)) => {
+                self.token.as_ref().map(|token| token.header.clone())
+            }
             Some(Authenticator::Digest(digest)) => digest.answer(request),
             Some(Authenticator::Signature(signer)) => {
                 let signing = timeout_at(deadline, signer.sign(request));
-                let late = |_| CallError::Credential("the request could not be signed in time; nothing was sent".into());
+                let late = |_| {
+                    CallError::Credential(
+                        "the request could not be signed in time; nothing was sent".into(),
+                    )
+                };
                 self.spent.push(signing.await.map_err(late)??);
                 None
             }
@@ -163,36 +185,54 @@ impl<'c> CallAuthentication<'c> {
         Ok(())
     }
 
-    /// Renews what a 401 refused: fetches another token, or learns the challenge. Returns whether the request can be sent
-    /// once more with that. A call renews once, and not for an operation that refused the current token when it was new: it would
-    /// refuse the next one, and an endpoint may revoke the token that all others use.
+    /// Renews what a 401 refused: fetches another token, or learns the challenge. Returns whether
+    /// the request can be sent once more with that. A call renews once, and not for an operation
+    /// that refused the current token when it was new: it would refuse the next one, and an
+    /// endpoint may revoke the token that all others use.
     ///
     /// # Errors
-    /// [`CallError::Credential`] or [`CallError::SignIn`] if no other token can be had before the deadline.
-    pub(crate) async fn on_unauthorized(&mut self, response: &Response, deadline: Instant) -> Result<bool, CallError> {
+    /// [`CallError::Credential`] or [`CallError::SignIn`] if no other token can be had before the
+    /// deadline.
+    pub(crate) async fn on_unauthorized(
+        &mut self,
+        response: &Response,
+        deadline: Instant,
+    ) -> Result<bool, CallError> {
         if response.status != StatusCode::UNAUTHORIZED {
             return Ok(false);
         }
         if self.is_renewed {
-            self.token.iter().for_each(|token| self.refused_tokens.note(token));
+            self.token
+                .iter()
+                .for_each(|token| self.refused_tokens.note(token));
             return Ok(false);
         }
-        if self.token.as_ref().is_some_and(|token| self.refused_tokens.is_like(token)) {
+        if self
+            .token
+            .as_ref()
+            .is_some_and(|token| self.refused_tokens.is_like(token))
+        {
             return Ok(false);
         }
         self.is_renewed = match self.authenticator {
             None | Some(Authenticator::Signature(_)) => false,
             Some(Authenticator::Digest(digest)) => digest.learn(response),
             Some(authenticator) => {
-                let fresh = authenticator.token(self.caller, self.token.as_ref(), deadline).await;
+                let fresh = authenticator
+                    .token(self.caller, self.token.as_ref(), deadline)
+                    .await;
                 let fresh = fresh.map_err(|error| match error {
-                    CallError::Credential(why) => {
-                        CallError::Credential(format!("the API answered 401 to the access token of this server, and {why}").into())
-                    }
+                    CallError::Credential(why) => CallError::Credential(
+                        format!(
+                            "the API answered 401 to the access token of this server, and {why}"
+                        )
+                        .into(),
+                    ),
                     other => other,
                 })?;
                 let refused = std::mem::replace(&mut self.token, fresh);
-                self.spent.extend(refused.map(|token| Arc::clone(&token.redactor)));
+                self.spent
+                    .extend(refused.map(|token| Arc::clone(&token.redactor)));
                 true
             }
         };

@@ -1,4 +1,5 @@
-//! HTTP digest authentication (RFC 7616): the challenge of a 401 is used for that request again and for later ones.
+//! HTTP digest authentication (RFC 7616): the challenge of a 401 is used for that request again and
+//! for later ones.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -36,14 +37,21 @@ impl Digest {
 
     /// Returns an identity of this user.
     pub(crate) fn identity(&self) -> Vec<u8> {
-        let pair = format!("{}:{}", self.username.expose_secret(), self.password.expose_secret());
+        let pair = format!(
+            "{}:{}",
+            self.username.expose_secret(),
+            self.password.expose_secret()
+        );
         Sha256::digest(pair).to_vec()
     }
 
     /// `Authorization` for a request; `None` before the first challenge.
     #[must_use]
     pub(crate) fn answer(&self, request: &Request) -> Option<HeaderValue> {
-        let mut challenge = self.challenge.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut challenge = self
+            .challenge
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let client = challenge.as_mut()?;
         let target = match request.url.query() {
             Some(query) => format!("{}?{query}", request.url.path()),
@@ -62,7 +70,8 @@ impl Digest {
             method: request.method.as_str(),
             body: body_hash.as_deref().map(str::as_bytes),
         });
-        let answer = answer.map_err(|why| tracing::warn!("the API's digest challenge cannot be answered: {why}"));
+        let answer = answer
+            .map_err(|why| tracing::warn!("the API's digest challenge cannot be answered: {why}"));
         sensitive_header(answer.ok()?.as_bytes()).ok()
     }
 
@@ -70,17 +79,22 @@ impl Digest {
     pub(crate) fn learn(&self, response: &Response) -> bool {
         let values = response.headers.get_all(WWW_AUTHENTICATE).iter();
         let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
-        let Ok(PasswordClient::Digest(client)) = PasswordClient::try_from(texts.join(", ").as_str()) else {
+        let Ok(PasswordClient::Digest(client)) =
+            PasswordClient::try_from(texts.join(", ").as_str())
+        else {
             return false;
         };
-        *self.challenge.lock().unwrap_or_else(PoisonError::into_inner) = Some(client);
+        *self
+            .challenge
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(client);
         true
     }
 }
 
-/// Returns the body that http-auth takes: `H(entity-body)`, because it puts its input into `A2` unchanged, where RFC 7616 section 3.4.3 has
-/// the hash. `None` if the challenge offers `auth`, which is preferred, or if there is nothing to hash: given a body, http-auth chooses
-/// `auth-int`.
+/// Returns the body that http-auth takes: `H(entity-body)`, because it puts its input into `A2`
+/// unchanged, where RFC 7616 section 3.4.3 has the hash. `None` if the challenge offers `auth`,
+/// which is preferred, or if there is nothing to hash: given a body, http-auth chooses `auth-int`.
 fn body_hash(client: &DigestClient, body: Option<&[u8]>) -> Option<String> {
     if client.qop() & Qop::Auth || !(client.qop() & Qop::AuthInt) {
         return None;
@@ -103,13 +117,18 @@ mod tests {
     fn the_examples_of_the_rfc_come_out_and_auth_is_preferred() {
         for (algorithm, response) in [
             ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
-            ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
+            (
+                "SHA-256",
+                "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1",
+            ),
         ] {
             let challenge = format!(
                 "Digest realm=\"http-auth@example.org\", qop=\"auth, auth-int\", algorithm={algorithm}, \
                  nonce=\"7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v\", opaque=\"FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS\""
             );
-            let Ok(PasswordClient::Digest(mut client)) = PasswordClient::try_from(challenge.as_str()) else {
+            let Ok(PasswordClient::Digest(mut client)) =
+                PasswordClient::try_from(challenge.as_str())
+            else {
                 panic!("{challenge}");
             };
             let hash = body_hash(&client, Some(b"body"));
@@ -121,9 +140,15 @@ mod tests {
                 body: hash.as_deref().map(str::as_bytes),
             };
             let answer = client
-                .respond_with_testing_cnonce(&parameters, "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ")
+                .respond_with_testing_cnonce(
+                    &parameters,
+                    "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ",
+                )
                 .unwrap();
-            assert!(answer.contains("qop=auth,") && answer.contains(response), "{answer}");
+            assert!(
+                answer.contains("qop=auth,") && answer.contains(response),
+                "{answer}"
+            );
         }
     }
 }

@@ -1,14 +1,17 @@
-//! Outbound authentication: selects the operator's credentials for each operation, and adds them to requests.
+//! Outbound authentication: selects the operator's credentials for each operation, and adds them to
+//! requests.
 //!
 //! # Adding a security scheme
 //!
-//! - A variant of `SecurityScheme` in `spec/operation/security_scheme.rs`, which `read_security_scheme` in
-//!   `spec/operation/security.rs` returns.
-//! - `SchemeResolver` in `proxy/auth/scheme.rs` returns what the scheme adds to a request, as an `Applied`. An HTTP scheme of the
-//!   form `Name value` needs no code; any other HTTP scheme is a case of `authorization` there.
-//! - `uses` in `proxy/auth/values.rs` lists the parts of a credential that the operator gives for the scheme.
-//! - If the headers change from request to request, a variant of `Authenticator` in `proxy/auth/authenticator.rs`, which gets the whole
-//!   request.
+//! - A variant of `SecurityScheme` in `spec/operation/security_scheme.rs`, which
+//!   `read_security_scheme` in `spec/operation/security.rs` returns.
+//! - `SchemeResolver` in `proxy/auth/scheme.rs` returns what the scheme adds to a request, as an
+//!   `Applied`. An HTTP scheme of the form `Name value` needs no code; any other HTTP scheme is a
+//!   case of `authorization` there.
+//! - `uses` in `proxy/auth/values.rs` lists the parts of a credential that the operator gives for
+//!   the scheme.
+//! - If the headers change from request to request, a variant of `Authenticator` in
+//!   `proxy/auth/authenticator.rs`, which gets the whole request.
 
 pub(crate) mod authenticator;
 pub(crate) mod digest;
@@ -24,7 +27,9 @@ pub(crate) mod values;
 use http::header::HeaderValue;
 
 /// A header value that is not shown.
-pub(crate) fn sensitive_header(bytes: &[u8]) -> Result<HeaderValue, http::header::InvalidHeaderValue> {
+pub(crate) fn sensitive_header(
+    bytes: &[u8],
+) -> Result<HeaderValue, http::header::InvalidHeaderValue> {
     let mut value = HeaderValue::from_bytes(bytes)?;
     value.set_sensitive(true);
     Ok(value)

@@ -1,4 +1,5 @@
-//! Access tokens that an operation refuses although they are new: then the token is not what is wrong.
+//! Access tokens that an operation refuses although they are new: then the token is not what is
+//! wrong.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -29,6 +30,8 @@ impl RefusedTokens {
     pub(super) fn is_like(&self, token: &Arc<AccessToken>) -> bool {
         let refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |known: &Weak<AccessToken>| std::ptr::eq(known.as_ptr(), Arc::as_ptr(token));
-        refused.iter().any(|(known, at)| at.elapsed() < RENEWAL_PAUSE && is_same(known))
+        refused
+            .iter()
+            .any(|(known, at)| at.elapsed() < RENEWAL_PAUSE && is_same(known))
     }
 }

@@ -1,7 +1,7 @@
 //! Selects the operator's credentials for each operation.
 //!
-//! As much as possible is decided at start: an operation gets headers, query pairs and cookies that are ready to be sent, or a
-//! sentence that says what is missing.
+//! As much as possible is decided at start: an operation gets headers, query pairs and cookies that
+//! are ready to be sent, or a sentence that says what is missing.
 
 use crate::proxy::response::failure::Advice;
 use std::borrow::Cow;
@@ -69,7 +69,8 @@ struct Decided {
     operations: usize,
 }
 
-/// A list of requirements, compared by its allocation, which it keeps alive: a list that many operations share is decided once.
+/// A list of requirements, compared by its allocation, which it keeps alive: a list that many
+/// operations share is decided once.
 #[derive(Debug, Clone)]
 pub(crate) struct SameRequirements(pub(crate) Rc<[SecurityRequirement]>);
 
@@ -105,7 +106,10 @@ impl<'a> AccessResolver<'a> {
     #[must_use]
     pub(crate) fn new(given: SchemeResolver<'a>) -> Self {
         let mut headers = given.headers.clone();
-        for (_, value) in headers.iter_mut().filter(|(name, _)| is_api_key_header(given.schemes, name)) {
+        for (_, value) in headers
+            .iter_mut()
+            .filter(|(name, _)| is_api_key_header(given.schemes, name))
+        {
             value.set_sensitive(true);
         }
         let fixed = Injected {
@@ -126,7 +130,8 @@ impl<'a> AccessResolver<'a> {
         }
     }
 
-    /// Returns the credentials of operations as they are sent, which may differ from the operator's values.
+    /// Returns the credentials of operations as they are sent, which may differ from the operator's
+    /// values.
     #[must_use]
     pub(crate) fn sent(&self) -> Vec<Vec<u8>> {
         let decoded = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
@@ -134,7 +139,9 @@ impl<'a> AccessResolver<'a> {
         for applied in self.applied.values().flatten() {
             match applied {
                 Applied::Header(name, value) => sent.extend(redact::secrets_of_header(name, value)),
-                Applied::Query(_, value) => sent.extend([value.as_bytes().to_vec(), decoded(value)]),
+                Applied::Query(_, value) => {
+                    sent.extend([value.as_bytes().to_vec(), decoded(value)]);
+                }
                 Applied::Cookie(pair) => {
                     let value = pair.split_once('=').map_or("", |(_, value)| value);
                     sent.extend([value.as_bytes().to_vec(), decoded(value)]);
@@ -146,24 +153,37 @@ impl<'a> AccessResolver<'a> {
         sent
     }
 
-    /// Returns true if the model gives a parameter: not one that the operator, a client or a scheme of `requirements` sets.
+    /// Returns true if the model gives a parameter: not one that the operator, a client or a scheme
+    /// of `requirements` sets.
     #[must_use]
-    pub(crate) fn offers(&self, parameter: &Parameter, requirements: &[SecurityRequirement]) -> bool {
+    pub(crate) fn offers(
+        &self,
+        parameter: &Parameter,
+        requirements: &[SecurityRequirement],
+    ) -> bool {
         let is_key = |name: &String| match self.given.schemes.get(name) {
             Some(SecurityScheme::ApiKey { location, name }) => parameter.is(*location, name),
             _ => false,
         };
-        let set = self.given.headers.contains_key(&parameter.name) || self.given.forward.sets(&parameter.name);
+        let set = self.given.headers.contains_key(&parameter.name)
+            || self.given.forward.sets(&parameter.name);
         let signature = |name: &String| self.given.credentials.signatures.get(name);
-        let is_of = |signature: &Arc<dyn Signature>| signature.kind().sets(parameter.location, &parameter.name);
+        let is_of = |signature: &Arc<dyn Signature>| {
+            signature.kind().sets(parameter.location, &parameter.name)
+        };
         let mut schemes = requirements.iter().flatten().map(|(name, _)| name);
         let by_scheme = schemes.any(|name| is_key(name) || signature(name).is_some_and(is_of));
         !(by_scheme || set && parameter.location == Location::Header)
     }
 
-    /// Decides the credential of operations with these requirements: the first of them whose schemes all have values. An empty one at any
-    /// position makes the others optional. If one of them is met as the user, no other one is used. `operations` is their number.
-    pub(crate) fn access(&mut self, requirements: &Rc<[SecurityRequirement]>, operations: usize) -> OperationAccess {
+    /// Decides the credential of operations with these requirements: the first of them whose
+    /// schemes all have values. An empty one at any position makes the others optional. If one of
+    /// them is met as the user, no other one is used. `operations` is their number.
+    pub(crate) fn access(
+        &mut self,
+        requirements: &Rc<[SecurityRequirement]>,
+        operations: usize,
+    ) -> OperationAccess {
         let key = SameRequirements(Rc::clone(requirements));
         if !self.known.contains_key(&key) {
             let usable = self.usable(requirements);
@@ -186,10 +206,13 @@ impl<'a> AccessResolver<'a> {
         known.access.clone()
     }
 
-    /// Returns the credential of an operation whose server has another origin than the API: none of the operator's.
+    /// Returns the credential of an operation whose server has another origin than the API: none of
+    /// the operator's.
     pub(crate) fn elsewhere(&mut self, requirements: &[SecurityRequirement]) -> OperationAccess {
         let demanded = !requirements.is_empty() && !requirements.iter().any(Vec::is_empty);
-        let as_user = requirements.iter().any(|requirement| self.user_scheme(requirement).is_some());
+        let as_user = requirements
+            .iter()
+            .any(|requirement| self.user_scheme(requirement).is_some());
         if as_user || demanded && !self.given.credentials.optional {
             self.cross_origin_operations += 1;
             return OperationAccess::Missing(format!("nothing was sent: {CROSS_ORIGIN}").into());
@@ -197,18 +220,25 @@ impl<'a> AccessResolver<'a> {
         OperationAccess::Granted(Arc::new(Credential::default()))
     }
 
-    /// Returns the logins by which the credentials of operations can be had: each scheme of OAuth, with its login or the reason for which
-    /// there is none.
+    /// Returns the logins by which the credentials of operations can be had: each scheme of OAuth,
+    /// with its login or the reason for which there is none.
     #[must_use]
     pub(crate) fn logins(&self) -> Vec<(String, Result<Arc<Login>, String>)> {
         let scopes_of = |scheme: &str| -> BTreeSet<&str> {
             let needs = self.known.keys().flat_map(|known| known.0.iter()).flatten();
             let of_scheme = needs.filter(|(name, _)| name == scheme);
-            of_scheme.flat_map(|(_, scopes)| scopes.iter().map(String::as_str)).collect()
+            of_scheme
+                .flat_map(|(_, scopes)| scopes.iter().map(String::as_str))
+                .collect()
         };
         let names = self.given.schemes.keys();
         names
-            .filter_map(|name| Some((name.clone(), self.given.login(name, scopes_of(name))?.map(Arc::new))))
+            .filter_map(|name| {
+                Some((
+                    name.clone(),
+                    self.given.login(name, scopes_of(name))?.map(Arc::new),
+                ))
+            })
             .collect()
     }
 
@@ -224,15 +254,28 @@ impl<'a> AccessResolver<'a> {
         if self.cross_origin_operations > 0 {
             missing.insert(CROSS_ORIGIN, self.cross_origin_operations);
         }
-        let told = |(what, count): (&str, usize)| format!("{} cannot be called: {what}", text::counted(count, "operation"));
+        let told = |(what, count): (&str, usize)| {
+            format!(
+                "{} cannot be called: {what}",
+                text::counted(count, "operation")
+            )
+        };
         let mut warnings: Vec<String> = missing.into_iter().map(told).collect();
-        // What the operator sets is stronger than what a client sends; `forwarded` in `proxy/call.rs` leaves that out.
-        let own = self.applied.values().flatten().flat_map(|applied| match applied {
-            Applied::Header(name, _) => std::slice::from_ref(name),
-            Applied::Authenticator(authenticator) => authenticator.headers(),
-            _ => &[],
-        });
-        let own: BTreeSet<&str> = own.chain(self.given.headers.keys()).map(HeaderName::as_str).collect();
+        // What the operator sets is stronger than what a client sends; `forwarded` in
+        // `proxy/call.rs` leaves that out.
+        let own = self
+            .applied
+            .values()
+            .flatten()
+            .flat_map(|applied| match applied {
+                Applied::Header(name, _) => std::slice::from_ref(name),
+                Applied::Authenticator(authenticator) => authenticator.headers(),
+                _ => &[],
+            });
+        let own: BTreeSet<&str> = own
+            .chain(self.given.headers.keys())
+            .map(HeaderName::as_str)
+            .collect();
         let twice = own.into_iter().filter(|name| self.given.forward.sets(name));
         warnings.extend(twice.map(|name| {
             format!("the header `{name}` is forwarded from clients, and set here as well; operations that get the one set here do not get the client's")
@@ -254,7 +297,10 @@ impl<'a> AccessResolver<'a> {
             format!("if the token endpoint of `{scheme}` replaces the refresh token, the new one is lost with this process; --token-store FILE keeps it")
         }));
         warnings.extend(self.unsent.iter().cloned());
-        let unmatched_settings = self.given.credentials.unmatched_settings(self.given.schemes);
+        let unmatched_settings = self
+            .given
+            .credentials
+            .unmatched_settings(self.given.schemes);
         if !unmatched_settings.is_empty() {
             const MAX_LISTED_SCHEMES: usize = 20;
             let names = self
@@ -266,10 +312,16 @@ impl<'a> AccessResolver<'a> {
             let names: Vec<String> = names.collect();
             let known = match self.given.schemes.len() {
                 0 => "it has none".to_owned(),
-                count if count > MAX_LISTED_SCHEMES => format!("it has {} and {} more", names.join(", "), count - MAX_LISTED_SCHEMES),
+                count if count > MAX_LISTED_SCHEMES => format!(
+                    "it has {} and {} more",
+                    names.join(", "),
+                    count - MAX_LISTED_SCHEMES
+                ),
                 _ => format!("it has {}", names.join(", ")),
             };
-            let told = |name: &String| format!("{name} belongs to no security scheme of the document; {known}");
+            let told = |name: &String| {
+                format!("{name} belongs to no security scheme of the document; {known}")
+            };
             warnings.extend(unmatched_settings.iter().map(told));
         }
         warnings
@@ -281,16 +333,24 @@ impl<'a> AccessResolver<'a> {
         names.find(|name| self.given.credentials.exchange(name).is_some())
     }
 
-    /// The requirements that may be used: those that are met as the user, if there are any. A user whom the token endpoint refuses must
-    /// not be called as somebody else.
-    fn usable<'r>(&mut self, requirements: &'r [SecurityRequirement]) -> Cow<'r, [SecurityRequirement]> {
-        let user_scheme = requirements.iter().find_map(|requirement| self.user_scheme(requirement));
+    /// The requirements that may be used: those that are met as the user, if there are any. A user
+    /// whom the token endpoint refuses must not be called as somebody else.
+    fn usable<'r>(
+        &mut self,
+        requirements: &'r [SecurityRequirement],
+    ) -> Cow<'r, [SecurityRequirement]> {
+        let user_scheme = requirements
+            .iter()
+            .find_map(|requirement| self.user_scheme(requirement));
         let Some(user_scheme) = user_scheme.map(text::one_line) else {
             return Cow::Borrowed(requirements);
         };
-        let (usable, others): (Vec<_>, Vec<_>) = requirements.iter().partition(|requirement| self.user_scheme(requirement).is_some());
+        let (usable, others): (Vec<_>, Vec<_>) = requirements
+            .iter()
+            .partition(|requirement| self.user_scheme(requirement).is_some());
         for name in others.into_iter().flatten().map(|(name, _)| name) {
-            if matches!(self.applied(name), Ok(applied) if !matches!(applied, Applied::AlreadyProvided)) {
+            if matches!(self.applied(name), Ok(applied) if !matches!(applied, Applied::AlreadyProvided))
+            {
                 self.unsent.insert(format!(
                     "operations that allow `{user_scheme}` are called as the user and in no other way: the credential for `{}` is not sent with them",
                     text::one_line(name)
@@ -301,8 +361,14 @@ impl<'a> AccessResolver<'a> {
     }
 
     fn decide(&mut self, requirements: &[SecurityRequirement]) -> OperationAccess {
-        for requirement in requirements.iter().filter(|requirement| !requirement.is_empty()) {
-            let applied: Result<Vec<Applied>, MissingCredential> = requirement.iter().map(|(name, _)| self.applied(name)).collect();
+        for requirement in requirements
+            .iter()
+            .filter(|requirement| !requirement.is_empty())
+        {
+            let applied: Result<Vec<Applied>, MissingCredential> = requirement
+                .iter()
+                .map(|(name, _)| self.applied(name))
+                .collect();
             if let Ok(applied) = applied {
                 return OperationAccess::Granted(Arc::new(self.credential(requirement, applied)));
             }
@@ -311,7 +377,9 @@ impl<'a> AccessResolver<'a> {
             return OperationAccess::Granted(Arc::clone(&self.bare));
         }
         // An operation that is called as the user is never called without credentials.
-        let as_user = requirements.iter().any(|requirement| self.user_scheme(requirement).is_some());
+        let as_user = requirements
+            .iter()
+            .any(|requirement| self.user_scheme(requirement).is_some());
         let is_optional = self.given.credentials.optional || requirements.iter().any(Vec::is_empty);
         if is_optional && !as_user {
             let advice = Advice {
@@ -332,7 +400,11 @@ impl<'a> AccessResolver<'a> {
         )
     }
 
-    fn credential(&mut self, requirement: &SecurityRequirement, applied: Vec<Applied>) -> Credential {
+    fn credential(
+        &mut self,
+        requirement: &SecurityRequirement,
+        applied: Vec<Applied>,
+    ) -> Credential {
         let mut fixed = self.bare.fixed.clone();
         let mut authenticator = None;
         let mut of_client = Vec::new();
@@ -363,8 +435,18 @@ impl<'a> AccessResolver<'a> {
             }
         }
         // The operator's whole Cookie header and a scheme's cookie become one header.
-        if let Some(own) = self.given.headers.get(COOKIE).filter(|_| !fixed.cookies.is_empty()) {
-            let joined = [own.as_bytes(), b"; ", std::mem::take(&mut fixed.cookies).join("; ").as_bytes()].concat();
+        if let Some(own) = self
+            .given
+            .headers
+            .get(COOKIE)
+            .filter(|_| !fixed.cookies.is_empty())
+        {
+            let joined = [
+                own.as_bytes(),
+                b"; ",
+                std::mem::take(&mut fixed.cookies).join("; ").as_bytes(),
+            ]
+            .concat();
             if let Ok(joined) = sensitive_header(&joined) {
                 fixed.headers.insert(COOKIE, joined);
             }
@@ -383,7 +465,10 @@ impl<'a> AccessResolver<'a> {
             advice: (!is_of_user).then(|| Advice {
                 sent: true,
                 schemes: schemes.collect::<Vec<_>>().join(" and "),
-                scopes: scopes.into_iter().map(|scope| text::one_line(scope)).collect(),
+                scopes: scopes
+                    .into_iter()
+                    .map(|scope| text::one_line(scope))
+                    .collect(),
             }),
         }
     }
@@ -394,8 +479,14 @@ impl<'a> AccessResolver<'a> {
             let settings = requirement.iter().filter_map(|(name, _)| {
                 let missing = self.applied.get(name)?.as_ref().err()?;
                 let cause = missing.cause.as_ref().filter(|_| for_operator);
-                let cause = cause.map(|cause| format!(", because {cause}")).unwrap_or_default();
-                let comma = if missing.setting.contains(", ") { "," } else { "" };
+                let cause = cause
+                    .map(|cause| format!(", because {cause}"))
+                    .unwrap_or_default();
+                let comma = if missing.setting.contains(", ") {
+                    ","
+                } else {
+                    ""
+                };
                 Some(format!(
                     "{}{comma} for the security scheme `{}`{cause}",
                     missing.setting,
@@ -405,14 +496,21 @@ impl<'a> AccessResolver<'a> {
             settings.collect::<Vec<_>>().join(" and ")
         };
         let mut all: Vec<String> = Vec::new();
-        for requirement in requirements.iter().filter(|requirement| !requirement.is_empty()) {
+        for requirement in requirements
+            .iter()
+            .filter(|requirement| !requirement.is_empty())
+        {
             let settings = one(requirement);
             // Alternatives may differ in nothing but their scopes.
             if !all.contains(&settings) {
                 all.push(settings);
             }
         }
-        let who = if for_operator { "set" } else { "whoever runs this server sets" };
+        let who = if for_operator {
+            "set"
+        } else {
+            "whoever runs this server sets"
+        };
         format!("{who} {}", all.join(", or "))
     }
 

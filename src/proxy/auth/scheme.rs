@@ -20,8 +20,8 @@ use super::tokens::token_exchange::TokenExchange;
 use super::tokens::token_keeper::TokenKeeper;
 use super::tokens::token_source::TokenSource;
 use super::values::{
-    CredentialPart, CredentialPlace, CredentialValues, Credentials, PREFIX, RESERVED_SUFFIXES, takes_access_token, takes_pair,
-    user_and_password,
+    CredentialPart, CredentialPlace, CredentialValues, Credentials, PREFIX, RESERVED_SUFFIXES,
+    takes_access_token, takes_pair, user_and_password,
 };
 use crate::outbound::{HttpClient, is_encrypted_or_local};
 use crate::proxy::auth::sensitive_header;
@@ -77,9 +77,15 @@ pub(crate) struct SchemeResolver<'a> {
 }
 
 /// Returns true if a scheme of the document is an API key in the header of that name.
-pub(crate) fn is_api_key_header(schemes: &BTreeMap<String, SecurityScheme>, name: &HeaderName) -> bool {
+pub(crate) fn is_api_key_header(
+    schemes: &BTreeMap<String, SecurityScheme>,
+    name: &HeaderName,
+) -> bool {
     schemes.values().any(|scheme| match scheme {
-        SecurityScheme::ApiKey { location, name: key } => *location == Location::Header && key.eq_ignore_ascii_case(name.as_str()),
+        SecurityScheme::ApiKey {
+            location,
+            name: key,
+        } => *location == Location::Header && key.eq_ignore_ascii_case(name.as_str()),
         _ => false,
     })
 }
@@ -101,18 +107,34 @@ impl SchemeResolver<'_> {
         }
         let applied = match self.schemes.get(name) {
             None => Err(Some("the document does not define it")),
-            Some(SecurityScheme::ApiKey { location, name: key }) => self.api_key(*location, key, &values),
-            Some(SecurityScheme::AwsSignature) => self.api_key(Location::Header, AUTHORIZATION.as_str(), &values),
+            Some(SecurityScheme::ApiKey {
+                location,
+                name: key,
+            }) => self.api_key(*location, key, &values),
+            Some(SecurityScheme::AwsSignature) => {
+                self.api_key(Location::Header, AUTHORIZATION.as_str(), &values)
+            }
             Some(SecurityScheme::Http(kind)) => self.authorization(kind, &values),
-            Some(SecurityScheme::MutualTls) if self.credentials.client_certificate => Ok(Applied::AlreadyProvided),
+            Some(SecurityScheme::MutualTls) if self.credentials.client_certificate => {
+                Ok(Applied::AlreadyProvided)
+            }
             Some(SecurityScheme::MutualTls) => Err(None),
             Some(scheme @ (SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect)) => {
-                let has_key = self.credentials.clients.get(name).is_some_and(|client| client.signer.is_some());
-                match (Grant::select(scheme, &values, has_key), self.source_of_login(name)) {
+                let has_key = self
+                    .credentials
+                    .clients
+                    .get(name)
+                    .is_some_and(|client| client.signer.is_some());
+                match (
+                    Grant::select(scheme, &values, has_key),
+                    self.source_of_login(name),
+                ) {
                     // What is stored for this client was put there by a person.
                     (Ok(Some(Grant::ClientCredentials)), Some((source, true)))
                     | (Err((CredentialPart::ClientSecret, _)), Some((source, _))) => {
-                        return Ok(Applied::Authenticator(Authenticator::Token(Arc::new(source))));
+                        return Ok(Applied::Authenticator(Authenticator::Token(Arc::new(
+                            source,
+                        ))));
                     }
                     (Ok(Some(grant)), _) => return self.token_source(name, scheme, &values, grant),
                     (Ok(None), _) => self.authorization("Bearer", &values),
@@ -131,28 +153,45 @@ impl SchemeResolver<'_> {
         })
     }
 
-    fn api_key(&self, location: Location, key: &str, values: &CredentialValues) -> Result<Applied, MissingCause> {
+    fn api_key(
+        &self,
+        location: Location,
+        key: &str,
+        values: &CredentialValues,
+    ) -> Result<Applied, MissingCause> {
         if let Some(value) = values.get(&CredentialPart::Value) {
             return apply_api_key(location, key, value.expose_secret()).ok_or(Some(UNSENDABLE));
         }
         if self.has_key(location, key) {
             return Ok(Applied::AlreadyProvided);
         }
-        let header = HeaderName::from_bytes(key.as_bytes()).ok().filter(|_| location == Location::Header);
+        let header = HeaderName::from_bytes(key.as_bytes())
+            .ok()
+            .filter(|_| location == Location::Header);
         header.and_then(|name| self.of_client(name)).ok_or(None)
     }
 
     /// An `Authorization` header of an HTTP authentication scheme (RFC 9110 section 11.1).
-    fn authorization(&self, kind: &str, values: &CredentialValues) -> Result<Applied, MissingCause> {
-        let value = values.get(&CredentialPart::Value).map(SecretString::expose_secret);
+    fn authorization(
+        &self,
+        kind: &str,
+        values: &CredentialValues,
+    ) -> Result<Applied, MissingCause> {
+        let value = values
+            .get(&CredentialPart::Value)
+            .map(SecretString::expose_secret);
         let text = match kind.to_ascii_lowercase().as_str() {
             "digest" => {
                 if let Some(digest) = user_and_password(values).as_deref().and_then(Digest::new) {
-                    return Ok(Applied::Authenticator(Authenticator::Digest(Arc::new(digest))));
+                    return Ok(Applied::Authenticator(Authenticator::Digest(Arc::new(
+                        digest,
+                    ))));
                 }
                 None
             }
-            "basic" => user_and_password(values).map(|pair| format!("Basic {}", STANDARD.encode(pair))),
+            "basic" => {
+                user_and_password(values).map(|pair| format!("Basic {}", STANDARD.encode(pair)))
+            }
             "bearer" => value.map(|value| format!("Bearer {}", bare_token(value))),
             _ => value.map(|value| format!("{kind} {value}")),
         };
@@ -160,7 +199,9 @@ impl SchemeResolver<'_> {
             Some(Ok(value)) => Ok(Applied::Header(AUTHORIZATION, value)),
             Some(Err(_)) => Err(Some(UNSENDABLE)),
             None if self.headers.contains_key(AUTHORIZATION) => Ok(Applied::AlreadyProvided),
-            None if self.forward.sets(AUTHORIZATION.as_str()) => self.of_client(AUTHORIZATION).ok_or(None),
+            None if self.forward.sets(AUTHORIZATION.as_str()) => {
+                self.of_client(AUTHORIZATION).ok_or(None)
+            }
             None if value.is_some() => Err(Some("its value has no colon")),
             None => Err(None),
         }
@@ -183,17 +224,31 @@ impl SchemeResolver<'_> {
             audience: values.get(&CredentialPart::Audience).cloned(),
         };
         let source = TokenSource::new(TokenEndpoint::new(client, http.clone()), request, keeper);
-        Ok(Applied::Authenticator(Authenticator::Token(Arc::new(source))))
+        Ok(Applied::Authenticator(Authenticator::Token(Arc::new(
+            source,
+        ))))
     }
 
     /// Access tokens of the users who call (RFC 8693). The document names no part of it.
-    fn exchange(&self, name: &str, options: &ExchangeOptions, values: &CredentialValues) -> Result<Applied, MissingCredential> {
+    fn exchange(
+        &self,
+        name: &str,
+        options: &ExchangeOptions,
+        values: &CredentialValues,
+    ) -> Result<Applied, MissingCredential> {
         let missing = |part: CredentialPart, cause: &str| self.missing_part(name, part, cause);
         if !self.schemes.get(name).is_some_and(takes_access_token) {
-            return Err(missing(CredentialPart::Value, "its scheme does not take access tokens"));
+            return Err(missing(
+                CredentialPart::Value,
+                "its scheme does not take access tokens",
+            ));
         }
-        let endpoint =
-            configured_endpoint(values).ok_or_else(|| missing(CredentialPart::TokenUrl, "users' tokens go to no other endpoint"))?;
+        let endpoint = configured_endpoint(values).ok_or_else(|| {
+            missing(
+                CredentialPart::TokenUrl,
+                "users' tokens go to no other endpoint",
+            )
+        })?;
         if !is_encrypted_or_local(endpoint.url()) {
             return Err(missing(
                 CredentialPart::TokenUrl,
@@ -202,25 +257,42 @@ impl SchemeResolver<'_> {
         }
         let client = self.oauth_client(name, endpoint, values);
         if client.id.is_none() {
-            return Err(missing(CredentialPart::ClientId, "an exchange of tokens needs a client"));
+            return Err(missing(
+                CredentialPart::ClientId,
+                "an exchange of tokens needs a client",
+            ));
         }
-        let scope = values.get(&CredentialPart::Scopes).map(SecretString::expose_secret);
-        let owner = [self.credentials.api.clone(), self.credentials.tenant.clone()];
+        let scope = values
+            .get(&CredentialPart::Scopes)
+            .map(SecretString::expose_secret);
+        let owner = [
+            self.credentials.api.clone(),
+            self.credentials.tenant.clone(),
+        ];
         let endpoint = TokenEndpoint::new(client, self.site.clients.other.clone());
         let mut options = options.clone();
         // One that is set alone may be in a variable.
-        if let Some(audience) = values.get(&CredentialPart::Audience).filter(|_| options.audiences.len() < 2) {
+        if let Some(audience) = values
+            .get(&CredentialPart::Audience)
+            .filter(|_| options.audiences.len() < 2)
+        {
             options.audiences = vec![audience.expose_secret().to_owned()];
         }
         let exchange = TokenExchange::new(endpoint, options, scope, owner);
-        Ok(Applied::Authenticator(Authenticator::Exchange(Arc::new(exchange))))
+        Ok(Applied::Authenticator(Authenticator::Exchange(Arc::new(
+            exchange,
+        ))))
     }
 
     /// The HTTP client that asks a token endpoint.
     pub(super) fn client_for(&self, endpoint: &Url) -> &HttpClient {
         let base = self.site.base.as_ref();
         let is_own = base.is_some_and(|base| base.origin() == endpoint.origin());
-        if is_own { &self.site.clients.own } else { &self.site.clients.other }
+        if is_own {
+            &self.site.clients.own
+        } else {
+            &self.site.clients.other
+        }
     }
 
     /// A URL of the document, if it lies on the API's own origin and is encrypted or local.
@@ -231,14 +303,25 @@ impl SchemeResolver<'_> {
         (url.origin() == own && is_encrypted_or_local(&url)).then_some(url)
     }
 
-    pub(super) fn oauth_client(&self, name: &str, endpoint: Endpoint, values: &CredentialValues) -> OauthClient {
+    pub(super) fn oauth_client(
+        &self,
+        name: &str,
+        endpoint: Endpoint,
+        values: &CredentialValues,
+    ) -> OauthClient {
         OauthClient {
             scheme: name.to_owned(),
             endpoint,
             id: values.get(&CredentialPart::ClientId).cloned(),
             secret: values.get(&CredentialPart::ClientSecret).cloned(),
-            signer: self.credentials.clients.get(name).and_then(|client| client.signer.clone()),
-            issuer: values.get(&CredentialPart::Issuer).map(|issuer| issuer.expose_secret().to_owned()),
+            signer: self
+                .credentials
+                .clients
+                .get(name)
+                .and_then(|client| client.signer.clone()),
+            issuer: values
+                .get(&CredentialPart::Issuer)
+                .map(|issuer| issuer.expose_secret().to_owned()),
         }
     }
 
@@ -246,8 +329,13 @@ impl SchemeResolver<'_> {
     fn missing_part(&self, name: &str, part: CredentialPart, cause: &str) -> MissingCredential {
         MissingCredential {
             setting: match self.credentials.place() {
-                CredentialPlace::Variables(prefix) => format!("{prefix}{}{}", Credentials::suffix(name), part.suffix()),
-                CredentialPlace::Tenants => format!("`auth.{name}.{}` of its tenant in the configuration file", part.key()),
+                CredentialPlace::Variables(prefix) => {
+                    format!("{prefix}{}{}", Credentials::suffix(name), part.suffix())
+                }
+                CredentialPlace::Tenants => format!(
+                    "`auth.{name}.{}` of its tenant in the configuration file",
+                    part.key()
+                ),
             },
             cause: Some(cause.to_owned()),
         }
@@ -262,7 +350,9 @@ impl SchemeResolver<'_> {
     fn has_key(&self, location: Location, name: &str) -> bool {
         let has_cookie = |header: &HeaderValue| {
             let pairs = header.to_str().unwrap_or_default().split(';');
-            pairs.filter_map(|pair| pair.split_once('=')).any(|(key, _)| key.trim() == name)
+            pairs
+                .filter_map(|pair| pair.split_once('='))
+                .any(|(key, _)| key.trim() == name)
         };
         match location {
             Location::Header => self.headers.contains_key(name),
@@ -271,9 +361,15 @@ impl SchemeResolver<'_> {
         }
     }
 
-    /// Returns the endpoint at which tokens of a scheme are requested. The document's token URL counts only on the API's own origin: a
-    /// document must not be able to choose who gets the client's secret.
-    fn token_endpoint(&self, name: &str, scheme: &SecurityScheme, given: &CredentialValues) -> Result<Endpoint, MissingCredential> {
+    /// Returns the endpoint at which tokens of a scheme are requested. The document's token URL
+    /// counts only on the API's own origin: a document must not be able to choose who gets the
+    /// client's secret.
+    fn token_endpoint(
+        &self,
+        name: &str,
+        scheme: &SecurityScheme,
+        given: &CredentialValues,
+    ) -> Result<Endpoint, MissingCredential> {
         let missing = |part: CredentialPart, cause: &str| self.missing_part(name, part, cause);
         match (configured_endpoint(given), scheme) {
             (Some(endpoint), _) => Ok(endpoint),
@@ -323,27 +419,41 @@ fn signature_setting(name: &str, kind: &SignatureKind, place: &CredentialPlace) 
 }
 
 /// Names the setting of the operator for a security scheme.
-pub(crate) fn scheme_setting(name: &str, scheme: Option<&SecurityScheme>, place: &CredentialPlace) -> String {
+pub(crate) fn scheme_setting(
+    name: &str,
+    scheme: Option<&SecurityScheme>,
+    place: &CredentialPlace,
+) -> String {
     if let Some(kind) = scheme.and_then(SignatureKind::of_scheme) {
         return signature_setting(name, kind, place);
     }
     let prefix = match (place, scheme) {
         (CredentialPlace::Variables(prefix), _) => prefix,
-        (CredentialPlace::Tenants, Some(SecurityScheme::MutualTls)) => return "a client certificate, which tenants cannot have".into(),
-        (CredentialPlace::Tenants, _) => return format!("`auth.{name}` of its tenant in the configuration file"),
+        (CredentialPlace::Tenants, Some(SecurityScheme::MutualTls)) => {
+            return "a client certificate, which tenants cannot have".into();
+        }
+        (CredentialPlace::Tenants, _) => {
+            return format!("`auth.{name}` of its tenant in the configuration file");
+        }
     };
     let suffix = Credentials::suffix(name);
     let variable = format!("{prefix}{suffix}");
     if prefix == PREFIX && RESERVED_SUFFIXES.contains(&suffix.as_str()) {
-        return format!("`auth.{name}` in the configuration file ({variable} is a setting of the server)");
+        return format!(
+            "`auth.{name}` in the configuration file ({variable} is a setting of the server)"
+        );
     }
     match scheme {
         Some(SecurityScheme::Http(kind)) if takes_pair(kind) => {
             format!("{variable} (as `user:password`)")
         }
         Some(SecurityScheme::OAuth2 { flow, .. }) => match flow {
-            OAuthFlow::ClientCredentials => format!("{variable}_CLIENT_ID and {variable}_CLIENT_SECRET, or {variable} (an access token)"),
-            OAuthFlow::Password => format!("{variable}_USERNAME and {variable}_PASSWORD, or {variable} (an access token)"),
+            OAuthFlow::ClientCredentials => format!(
+                "{variable}_CLIENT_ID and {variable}_CLIENT_SECRET, or {variable} (an access token)"
+            ),
+            OAuthFlow::Password => format!(
+                "{variable}_USERNAME and {variable}_PASSWORD, or {variable} (an access token)"
+            ),
             OAuthFlow::Consent => format!(
                 "{variable}_CLIENT_ID and a login (`openapi-mcp login`) or {variable}_REFRESH_TOKEN, or {variable} (an access token)"
             ),
@@ -363,7 +473,9 @@ pub(crate) fn scheme_setting(name: &str, scheme: Option<&SecurityScheme>, place:
 /// People copy tokens with the word before them.
 fn bare_token(value: &str) -> &str {
     match value.get(..7) {
-        Some(word) if word.eq_ignore_ascii_case("bearer ") => value.get(7..).unwrap_or_default().trim_start(),
+        Some(word) if word.eq_ignore_ascii_case("bearer ") => {
+            value.get(7..).unwrap_or_default().trim_start()
+        }
         _ => value,
     }
 }

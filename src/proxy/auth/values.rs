@@ -22,8 +22,8 @@ use crate::text;
 /// The prefix of the environment variables of credentials.
 pub(crate) const PREFIX: &str = "OPENAPI_MCP_AUTH_";
 
-/// Settings of the server whose variables have the same prefix, without it. The credential of a scheme with such a name can only
-/// be set in the configuration file.
+/// Settings of the server whose variables have the same prefix, without it. The credential of a
+/// scheme with such a name can only be set in the configuration file.
 pub(crate) const RESERVED_SUFFIXES: [&str; 2] = ["TOKEN_ENV", "TOKEN_FILE"];
 
 /// Place in which the operator sets the credentials of an API.
@@ -101,7 +101,10 @@ impl CredentialPart {
     /// Returns true if the part is a secret.
     #[must_use]
     pub fn is_secret(self) -> bool {
-        matches!(self, Self::Value | Self::Password | Self::ClientSecret | Self::RefreshToken)
+        matches!(
+            self,
+            Self::Value | Self::Password | Self::ClientSecret | Self::RefreshToken
+        )
     }
 
     /// Returns true if the part is an http(s) URL.
@@ -124,7 +127,8 @@ pub(crate) type CredentialValues = BTreeMap<CredentialPart, SecretString>;
 /// The settings for all schemes.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {
-    /// The name of the API in the names of its variables, if there are several APIs: `PETS` of `OPENAPI_MCP_AUTH_PETS_KEY`.
+    /// The name of the API in the names of its variables, if there are several APIs: `PETS` of
+    /// `OPENAPI_MCP_AUTH_PETS_KEY`.
     pub api: Option<String>,
     /// Values by the name of the variable, without `OPENAPI_MCP_AUTH_` and the name of the API.
     pub variables: BTreeMap<String, SecretString>,
@@ -170,7 +174,8 @@ impl OauthClientOptions {
     }
 }
 
-/// Returns `user:password` as `Basic` writes it, and the password alone; `None` if there is no colon.
+/// Returns `user:password` as `Basic` writes it, and the password alone; `None` if there is no
+/// colon.
 #[must_use]
 pub(crate) fn basic_forms(pair: &str) -> Option<[String; 2]> {
     let (_, password) = pair.split_once(':')?;
@@ -179,7 +184,9 @@ pub(crate) fn basic_forms(pair: &str) -> Option<[String; 2]> {
 
 /// Returns true if an HTTP scheme takes `user:password`.
 pub(crate) fn takes_pair(kind: &str) -> bool {
-    ["basic", "digest"].iter().any(|known| kind.eq_ignore_ascii_case(known))
+    ["basic", "digest"]
+        .iter()
+        .any(|known| kind.eq_ignore_ascii_case(known))
 }
 
 /// Returns true if a scheme takes an access token (RFC 6750).
@@ -187,7 +194,9 @@ pub(crate) fn takes_access_token(scheme: &SecurityScheme) -> bool {
     match scheme {
         SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => true,
         SecurityScheme::Http(kind) => kind.eq_ignore_ascii_case("bearer"),
-        SecurityScheme::ApiKey { .. } | SecurityScheme::AwsSignature | SecurityScheme::MutualTls => false,
+        SecurityScheme::ApiKey { .. }
+        | SecurityScheme::AwsSignature
+        | SecurityScheme::MutualTls => false,
     }
 }
 
@@ -196,28 +205,47 @@ fn uses(scheme: &SecurityScheme, part: CredentialPart) -> bool {
     let by_user = matches!(part, CredentialPart::Username | CredentialPart::Password);
     match scheme {
         SecurityScheme::OAuth2 {
-            flow: OAuthFlow::Password, ..
+            flow: OAuthFlow::Password,
+            ..
         } => part != CredentialPart::Value,
-        SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => part != CredentialPart::Value && !by_user,
+        SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => {
+            part != CredentialPart::Value && !by_user
+        }
         SecurityScheme::Http(kind) => by_user && takes_pair(kind),
-        SecurityScheme::ApiKey { .. } | SecurityScheme::AwsSignature | SecurityScheme::MutualTls => false,
+        SecurityScheme::ApiKey { .. }
+        | SecurityScheme::AwsSignature
+        | SecurityScheme::MutualTls => false,
     }
 }
 
 /// `user:password`, as far as both are there.
 pub(crate) fn user_and_password(given: &CredentialValues) -> Option<String> {
-    if let (Some(user), Some(password)) = (given.get(&CredentialPart::Username), given.get(&CredentialPart::Password)) {
-        return Some(format!("{}:{}", user.expose_secret(), password.expose_secret()));
+    if let (Some(user), Some(password)) = (
+        given.get(&CredentialPart::Username),
+        given.get(&CredentialPart::Password),
+    ) {
+        return Some(format!(
+            "{}:{}",
+            user.expose_secret(),
+            password.expose_secret()
+        ));
     }
     let value = given.get(&CredentialPart::Value)?.expose_secret();
     value.contains(':').then(|| value.to_owned())
 }
 
 impl Credentials {
-    /// The environment variable for a scheme, without `OPENAPI_MCP_AUTH_`: its name in upper snake case.
+    /// The environment variable for a scheme, without `OPENAPI_MCP_AUTH_`: its name in upper snake
+    /// case.
     #[must_use]
     pub fn suffix(scheme: &str) -> String {
-        let plain = |character: char| if character.is_ascii_alphanumeric() { character } else { '_' };
+        let plain = |character: char| {
+            if character.is_ascii_alphanumeric() {
+                character
+            } else {
+                '_'
+            }
+        };
         // `OAuth2` is one word: OAUTH2, not O_AUTH2.
         let words = scheme.replace("OAuth", "Oauth").to_shouty_snake_case();
         words.chars().map(plain).collect()
@@ -226,7 +254,9 @@ impl Credentials {
     /// Returns the prefix of its variables.
     #[must_use]
     pub(crate) fn variable_prefix(&self) -> String {
-        self.api.as_ref().map_or_else(|| PREFIX.to_owned(), |api| format!("{PREFIX}{api}_"))
+        self.api
+            .as_ref()
+            .map_or_else(|| PREFIX.to_owned(), |api| format!("{PREFIX}{api}_"))
     }
 
     /// Returns the place in which the operator sets them.
@@ -243,12 +273,15 @@ impl Credentials {
         self.clients.get(scheme)?.exchange.as_ref()
     }
 
-    /// A sentence for each grant that cannot take effect with a document: another credential must not take its place.
+    /// A sentence for each grant that cannot take effect with a document: another credential must
+    /// not take its place.
     #[must_use]
     pub(crate) fn wrong_grants(&self, schemes: &BTreeMap<String, SecurityScheme>) -> Vec<String> {
         let mut wrong = Vec::new();
         for (name, options) in &self.clients {
-            let Some(exchange) = &options.exchange else { continue };
+            let Some(exchange) = &options.exchange else {
+                continue;
+            };
             let shown = text::one_line(name);
             let mut say = |problem: &str| wrong.push(format!("`auth.{shown}.grant`: {problem}"));
             match schemes.get(name) {
@@ -265,13 +298,17 @@ impl Credentials {
             if !has(CredentialPart::ClientId) {
                 say("it needs `client_id`");
             }
-            let is_safe = |url: &SecretString| Url::parse(url.expose_secret()).is_ok_and(|url| is_encrypted_or_local(&url));
+            let is_safe = |url: &SecretString| {
+                Url::parse(url.expose_secret()).is_ok_and(|url| is_encrypted_or_local(&url))
+            };
             match values
                 .get(&CredentialPart::TokenUrl)
                 .or_else(|| values.get(&CredentialPart::Issuer))
             {
                 None => say("it needs `token_url` or `issuer`"),
-                Some(url) if !is_safe(url) => say("its endpoint must be an https URL, because it gets the tokens of users"),
+                Some(url) if !is_safe(url) => {
+                    say("its endpoint must be an https URL, because it gets the tokens of users");
+                }
                 Some(_) => {}
             }
             let others = [
@@ -281,12 +318,17 @@ impl Credentials {
                 CredentialPart::RefreshToken,
             ];
             if others.into_iter().any(has) {
-                say("another credential is set for this scheme; with a grant, the API gets the user's token alone");
+                say(
+                    "another credential is set for this scheme; with a grant, the API gets the user's token alone",
+                );
             }
             if has(CredentialPart::Scopes) && exchange.operation_scopes {
                 say("`scopes` and `operation_scopes` are both set; one is enough");
             }
-            if exchange.grant == GrantKind::OnBehalfOf && !has(CredentialPart::Scopes) && !exchange.operation_scopes {
+            if exchange.grant == GrantKind::OnBehalfOf
+                && !has(CredentialPart::Scopes)
+                && !exchange.operation_scopes
+            {
                 say("on-behalf-of needs `scopes`, as in `api://CLIENT_ID/.default`");
             }
         }
@@ -295,7 +337,10 @@ impl Credentials {
 
     /// A sentence for each variable that could hold two parts of the credentials of these schemes.
     #[must_use]
-    pub(crate) fn ambiguous_variables(&self, schemes: &BTreeMap<String, SecurityScheme>) -> Vec<String> {
+    pub(crate) fn ambiguous_variables(
+        &self,
+        schemes: &BTreeMap<String, SecurityScheme>,
+    ) -> Vec<String> {
         let readings = |variable: &str| -> Vec<String> {
             let mut found = Vec::new();
             for (name, scheme) in schemes {
@@ -331,26 +376,45 @@ impl Credentials {
 
     /// All values that must not appear in a reply.
     fn secrets(&self) -> impl Iterator<Item = &SecretString> {
-        let given = self.schemes.values().flatten().map(|(part, value)| (*part, value));
+        let given = self
+            .schemes
+            .values()
+            .flatten()
+            .map(|(part, value)| (*part, value));
         let variables = self
             .variables
             .iter()
             .map(|(name, value)| (CredentialPart::of_variable(name), value));
-        variables.chain(given).filter(|(part, _)| part.is_secret()).map(|(_, value)| value)
+        variables
+            .chain(given)
+            .filter(|(part, _)| part.is_secret())
+            .map(|(_, value)| value)
     }
 
-    /// The settings of these schemes whose values occur in replies by chance, because they are short or plain words.
-    pub(crate) fn common_secrets<'s>(&'s self, schemes: &'s BTreeMap<String, SecurityScheme>) -> impl Iterator<Item = String> + 's {
+    /// The settings of these schemes whose values occur in replies by chance, because they are
+    /// short or plain words.
+    pub(crate) fn common_secrets<'s>(
+        &'s self,
+        schemes: &'s BTreeMap<String, SecurityScheme>,
+    ) -> impl Iterator<Item = String> + 's {
         let is_common = |name: &&String| {
             let given = self.of(name);
             let mut secrets = given
                 .iter()
                 .filter(|(part, _)| part.is_secret())
                 .map(|(_, value)| value.expose_secret());
-            secrets.any(|secret| is_common(secret.split_once(':').map_or(secret, |(_, password)| password)))
+            secrets.any(|secret| {
+                is_common(
+                    secret
+                        .split_once(':')
+                        .map_or(secret, |(_, password)| password),
+                )
+            })
         };
         let setting = |name: &String| match self.place() {
-            CredentialPlace::Variables(prefix) if !self.schemes.contains_key(name) => format!("{prefix}{}", Self::suffix(name)),
+            CredentialPlace::Variables(prefix) if !self.schemes.contains_key(name) => {
+                format!("{prefix}{}", Self::suffix(name))
+            }
             _ => format!("`auth.{}`", text::one_line(name)),
         };
         schemes.keys().filter(is_common).map(setting)
@@ -359,17 +423,30 @@ impl Credentials {
     /// Returns true if one of the endpoints for tokens is encrypted.
     #[must_use]
     pub fn wants_tls(&self) -> bool {
-        let given = self.schemes.values().flatten().filter(|(part, _)| part.is_url());
-        let variables = self.variables.iter().filter(|(name, _)| CredentialPart::of_variable(name).is_url());
-        let mut urls = given.map(|(_, url)| url).chain(variables.map(|(_, url)| url));
-        let mut of_logins = self.clients.values().filter_map(|client| client.device_authorization_url.as_ref());
+        let given = self
+            .schemes
+            .values()
+            .flatten()
+            .filter(|(part, _)| part.is_url());
+        let variables = self
+            .variables
+            .iter()
+            .filter(|(name, _)| CredentialPart::of_variable(name).is_url());
+        let mut urls = given
+            .map(|(_, url)| url)
+            .chain(variables.map(|(_, url)| url));
+        let mut of_logins = self
+            .clients
+            .values()
+            .filter_map(|client| client.device_authorization_url.as_ref());
         let mut signatures = self.signatures.values();
         urls.any(|url| url.expose_secret().starts_with("https:"))
             || of_logins.any(|url| url.scheme() == "https")
             || signatures.any(|signature| signature.wants_tls())
     }
 
-    /// The secrets in each form in which they are sent: as they are, as `Basic` writes them, and the passwords of `user:password`.
+    /// The secrets in each form in which they are sent: as they are, as `Basic` writes them, and
+    /// the passwords of `user:password`.
     #[must_use]
     pub(crate) fn exposed(&self) -> Vec<Vec<u8>> {
         let mut forms = Vec::new();
@@ -382,15 +459,21 @@ impl Credentials {
             .keys()
             .filter_map(|name| name.strip_suffix(CredentialPart::Password.suffix()));
         let of_suffix = |suffix: &str| self.of_variables(suffix, CredentialValues::new());
-        let given = suffixes.map(of_suffix).chain(self.schemes.keys().map(|name| self.of(name)));
+        let given = suffixes
+            .map(of_suffix)
+            .chain(self.schemes.keys().map(|name| self.of(name)));
         let pairs = given.filter_map(|given| user_and_password(&given));
         forms.extend(pairs.map(|pair| STANDARD.encode(pair)));
-        let of_signatures = self.signatures.values().flat_map(|signature| signature.secrets());
+        let of_signatures = self
+            .signatures
+            .values()
+            .flat_map(|signature| signature.secrets());
         forms.extend(of_signatures.map(str::to_owned));
         forms.into_iter().map(String::into_bytes).collect()
     }
 
-    /// Returns the values of a scheme. `petKey` may be written `PET_KEY` and `PETKEY`; the former takes precedence.
+    /// Returns the values of a scheme. `petKey` may be written `PET_KEY` and `PETKEY`; the former
+    /// takes precedence.
     #[must_use]
     pub fn of(&self, scheme: &str) -> CredentialValues {
         let file = self.schemes.get(scheme).cloned().unwrap_or_default();
@@ -398,14 +481,23 @@ impl Credentials {
         self.of_variables(&Self::suffix(scheme), plain)
     }
 
-    /// Returns the values of a scheme of a document. A variable that holds a part of another scheme's credential is not this one's value,
-    /// independent of the names of schemes; the other one's name is then returned too.
+    /// Returns the values of a scheme of a document. A variable that holds a part of another
+    /// scheme's credential is not this one's value, independent of the names of schemes; the other
+    /// one's name is then returned too.
     #[must_use]
-    pub fn of_document<'s>(&self, name: &str, schemes: &'s BTreeMap<String, SecurityScheme>) -> (CredentialValues, Option<&'s str>) {
+    pub fn of_document<'s>(
+        &self,
+        name: &str,
+        schemes: &'s BTreeMap<String, SecurityScheme>,
+    ) -> (CredentialValues, Option<&'s str>) {
         let mut given = self.of(name);
         let of_another = |variable: &str| {
             let is_part = |(other, scheme): &(&'s String, &SecurityScheme)| {
-                let stem_of = |part: CredentialPart| uses(scheme, part).then(|| variable.strip_suffix(part.suffix())).flatten();
+                let stem_of = |part: CredentialPart| {
+                    uses(scheme, part)
+                        .then(|| variable.strip_suffix(part.suffix()))
+                        .flatten()
+                };
                 let names = [Self::suffix(other), Self::plain_suffix(other)];
                 *other != name
                     && CredentialPart::ALL
@@ -413,9 +505,16 @@ impl Credentials {
                         .filter_map(stem_of)
                         .any(|stem| names.iter().any(|name| name == stem))
             };
-            schemes.iter().find(is_part).map(|(other, _)| other.as_str())
+            schemes
+                .iter()
+                .find(is_part)
+                .map(|(other, _)| other.as_str())
         };
-        let mut value = self.schemes.get(name).and_then(|given| given.get(&CredentialPart::Value)).cloned();
+        let mut value = self
+            .schemes
+            .get(name)
+            .and_then(|given| given.get(&CredentialPart::Value))
+            .cloned();
         let mut owner = None;
         for variable in [Self::plain_suffix(name), Self::suffix(name)] {
             if let Some(found) = self.variables.get(&variable) {
@@ -463,11 +562,18 @@ impl Credentials {
             .flat_map(|name| [Self::suffix(name), Self::plain_suffix(name)])
             .collect();
         let is_known = |variable: &str| {
-            let names_of = |part: CredentialPart| variable.strip_suffix(part.suffix()).is_some_and(|name| names.contains(name));
+            let names_of = |part: CredentialPart| {
+                variable
+                    .strip_suffix(part.suffix())
+                    .is_some_and(|name| names.contains(name))
+            };
             CredentialPart::ALL.into_iter().any(names_of)
         };
         let variables = self.variables.keys().filter(|name| !is_known(name));
-        let keys = self.schemes.keys().filter(|name| !schemes.contains_key(*name));
+        let keys = self
+            .schemes
+            .keys()
+            .filter(|name| !schemes.contains_key(*name));
         variables
             .map(|name| format!("the variable {}{name}", self.variable_prefix()))
             .chain(keys.map(|name| format!("the key `auth.{}`", text::one_line(name))))

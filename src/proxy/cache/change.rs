@@ -6,8 +6,8 @@ use url::Url;
 use super::ReplyCache;
 
 impl ReplyCache {
-    /// A request that may change something is about to leave. However it ends, what it may have changed is dropped when the value
-    /// that is returned is.
+    /// A request that may change something is about to leave. However it ends, what it may have
+    /// changed is dropped when the value that is returned is.
     pub(crate) async fn expect_change(&self, url: &Url) -> ExpectedChange<'_> {
         self.store().advance();
         let change = ExpectedChange {
@@ -33,10 +33,13 @@ pub(crate) struct ExpectedChange<'c> {
 }
 
 impl ExpectedChange<'_> {
-    /// Drops the URLs that the reply names too (RFC 9111 section 4.4), if they are of the same origin.
+    /// Drops the URLs that the reply names too (RFC 9111 section 4.4), if they are of the same
+    /// origin.
     pub(crate) fn answered(&mut self, headers: &HeaderMap) {
         for name in [header::LOCATION, header::CONTENT_LOCATION] {
-            let named = headers.get(name).and_then(|value| self.url.join(value.to_str().ok()?).ok());
+            let named = headers
+                .get(name)
+                .and_then(|value| self.url.join(value.to_str().ok()?).ok());
             self.paths.extend(
                 named
                     .filter(|named| named.origin() == self.url.origin())
@@ -53,7 +56,8 @@ impl ExpectedChange<'_> {
         self.paths.extend(own);
     }
 
-    /// Ends the change with its request. Once this has returned, no call gets a reply from before it.
+    /// Ends the change with its request. Once this has returned, no call gets a reply from before
+    /// it.
     pub(crate) async fn end(mut self) {
         self.is_shared = true;
         let shared = self.cache.shared.clone();

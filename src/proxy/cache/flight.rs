@@ -30,7 +30,10 @@ pub(crate) struct FlightPlace<'f> {
 
 impl Flights {
     /// The right to ask, or a receiver for the outcome of the call that has it.
-    pub(crate) fn enter(&self, key: &ReplyKey) -> Result<FlightPlace<'_>, watch::Receiver<FlightOutcome>> {
+    pub(crate) fn enter(
+        &self,
+        key: &ReplyKey,
+    ) -> Result<FlightPlace<'_>, watch::Receiver<FlightOutcome>> {
         let mut flights = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(flight) = flights.get(key) {
             return Err(flight.clone());
@@ -54,6 +57,10 @@ impl FlightPlace<'_> {
 
 impl Drop for FlightPlace<'_> {
     fn drop(&mut self) {
-        self.flights.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+        self.flights
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.key);
     }
 }

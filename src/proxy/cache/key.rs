@@ -34,8 +34,9 @@ impl KeyMaker {
         Some(Self(hmac::Key::new(hmac::HMAC_SHA256, &bytes)))
     }
 
-    /// Makes the key of the URL, of every header of the request, those of the client included (any of them may name a tenant), and of the
-    /// operator's credential, by its identity: tokens are replaced and digests differ each time.
+    /// Makes the key of the URL, of every header of the request, those of the client included (any
+    /// of them may name a tenant), and of the operator's credential, by its identity: tokens are
+    /// replaced and digests differ each time.
     pub(crate) fn key(&self, request: &Request, credential: &[u8]) -> ReplyKey {
         let mut context = hmac::Context::with_key(&self.0);
         let mut part = |bytes: &[u8]| {
@@ -72,7 +73,10 @@ mod tests {
     fn request(url: &str, headers: &[(String, String)]) -> Request {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
-            map.append(name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap());
+            map.append(
+                name.parse::<HeaderName>().unwrap(),
+                HeaderValue::from_str(value).unwrap(),
+            );
         }
         Request {
             method: Method::GET,

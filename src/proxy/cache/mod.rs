@@ -1,10 +1,13 @@
-//! Keeps replies for later calls that ask for the same (RFC 9111), for each caller's credentials apart. Only replies to GET of read-only
-//! tools are kept; a call of any other tool drops the replies that it may have changed.
+//! Keeps replies for later calls that ask for the same (RFC 9111), for each caller's credentials
+//! apart. Only replies to GET of read-only tools are kept; a call of any other tool drops the
+//! replies that it may have changed.
 //!
 //! # Changing which replies are kept
 //!
-//! - `send` in `proxy/call.rs` asks the cache for tools that `Enforcement` in `annotate/enforcement.rs` calls read-only.
-//! - `consider` in `proxy/cache/mod.rs` selects the calls, and `may_be_kept` there selects the replies.
+//! - `send` in `proxy/call.rs` asks the cache for tools that `Enforcement` in
+//!   `annotate/enforcement.rs` calls read-only.
+//! - `consider` in `proxy/cache/mod.rs` selects the calls, and `may_be_kept` there selects the
+//!   replies.
 //! - `Freshness` in `proxy/cache/freshness.rs` decides how long a reply may be used.
 //! - `StoredReply` in `proxy/cache/store.rs` is what is kept of it.
 
@@ -41,7 +44,8 @@ use crate::observe::metrics::labels::ApiLabel;
 use crate::shared_state::replies::SharedReplies;
 use crate::shared_state::state::SharedApiState;
 
-/// Longest time for which a call waits for the reply to another one; it is never more than a quarter of its own time.
+/// Longest time for which a call waits for the reply to another one; it is never more than a
+/// quarter of its own time.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// The operator's settings for the cache.
@@ -72,7 +76,8 @@ pub(crate) struct CacheableCall {
     path: Box<str>,
     /// The generation of the API when the call began.
     generation: u64,
-    /// Generation of all replicas; `None` if it is not known, in which case this process acts alone.
+    /// Generation of all replicas; `None` if it is not known, in which case this process acts
+    /// alone.
     shared_generation: Option<u64>,
 }
 
@@ -95,7 +100,11 @@ pub(crate) struct Inquiry<'c> {
 
 impl ReplyCache {
     /// Makes an empty cache; `None` if there is no randomness for its keys.
-    pub(crate) fn new(options: CacheOptions, api: ApiLabel, shared: Option<&SharedApiState>) -> Option<Self> {
+    pub(crate) fn new(
+        options: CacheOptions,
+        api: ApiLabel,
+        shared: Option<&SharedApiState>,
+    ) -> Option<Self> {
         let keys = match shared {
             Some(shared) => KeyMaker::shared(shared.state.hash_key("replies")?),
             None => KeyMaker::new()?,
@@ -120,8 +129,9 @@ impl ReplyCache {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the call as the cache sees it; `None` if it bypasses the cache: another method, or a request that is conditional already,
-    /// asks for a part, or has its own directives for caches. `credential` distinguishes callers in addition to the headers.
+    /// Returns the call as the cache sees it; `None` if it bypasses the cache: another method, or a
+    /// request that is conditional already, asks for a part, or has its own directives for caches.
+    /// `credential` distinguishes callers in addition to the headers.
     pub(crate) fn consider(&self, request: &Request, credential: &[u8]) -> Option<CacheableCall> {
         const OF_THE_CALLER: [header::HeaderName; 8] = [
             header::IF_MATCH,
@@ -133,8 +143,11 @@ impl ReplyCache {
             header::CACHE_CONTROL,
             header::PRAGMA,
         ];
-        let passes_by =
-            request.method != Method::GET || request.body.is_some() || OF_THE_CALLER.iter().any(|name| request.headers.contains_key(name));
+        let passes_by = request.method != Method::GET
+            || request.body.is_some()
+            || OF_THE_CALLER
+                .iter()
+                .any(|name| request.headers.contains_key(name));
         if passes_by {
             return None;
         }
@@ -146,8 +159,8 @@ impl ReplyCache {
         })
     }
 
-    /// The kept reply, or what to ask the API. Of calls that ask for the same at a time, one asks, and the others wait for it, but
-    /// not for long: it may hang.
+    /// The kept reply, or what to ask the API. Of calls that ask for the same at a time, one asks,
+    /// and the others wait for it, but not for long: it may hang.
     ///
     /// # Errors
     /// [`CallError::Busy`] if too many calls wait for this upstream.
@@ -165,7 +178,10 @@ impl ReplyCache {
         loop {
             let stored = self.stored(&call);
             let now = self.clock.now();
-            if let Some(reply) = stored.as_ref().filter(|stored| stored.freshness.is_fresh(now)) {
+            if let Some(reply) = stored
+                .as_ref()
+                .filter(|stored| stored.freshness.is_fresh(now))
+            {
                 self.tell("hit", true);
                 return Ok(CacheDecision::Reply(reply.reply(self.clock.now())));
             }
@@ -175,18 +191,28 @@ impl ReplyCache {
                         place.end(FlightOutcome::Stored);
                         continue;
                     }
-                    return Ok(CacheDecision::Ask(Box::new(Inquiry::new(call, stored, Some(place), now))));
+                    return Ok(CacheDecision::Ask(Box::new(Inquiry::new(
+                        call,
+                        stored,
+                        Some(place),
+                        now,
+                    ))));
                 }
                 Err(mut flight) => {
                     let _waiting = upstream.wait()?;
-                    timeout_at(patience.into(), flight.wait_for(|outcome| *outcome != FlightOutcome::Pending))
-                        .await
-                        .map(|ended| ended.map(|outcome| *outcome))
+                    timeout_at(
+                        patience.into(),
+                        flight.wait_for(|outcome| *outcome != FlightOutcome::Pending),
+                    )
+                    .await
+                    .map(|ended| ended.map(|outcome| *outcome))
                 }
             };
             match waited {
                 Err(_) | Ok(Ok(FlightOutcome::Pending | FlightOutcome::NotStored)) => {
-                    return Ok(CacheDecision::Ask(Box::new(Inquiry::new(call, stored, None, now))));
+                    return Ok(CacheDecision::Ask(Box::new(Inquiry::new(
+                        call, stored, None, now,
+                    ))));
                 }
                 // The reply is there now, or its request was given up; then the next call asks.
                 Ok(Ok(FlightOutcome::Stored) | Err(_)) => {}
@@ -196,7 +222,9 @@ impl ReplyCache {
 
     /// The reply that is kept here, unless another replica has made a change since.
     fn stored(&self, call: &CacheableCall) -> Option<StoredReply> {
-        let is_current = |stored: &StoredReply| call.shared_generation.is_none() || stored.shared_generation == call.shared_generation;
+        let is_current = |stored: &StoredReply| {
+            call.shared_generation.is_none() || stored.shared_generation == call.shared_generation
+        };
         self.store().get(&call.key).filter(is_current)
     }
 
@@ -213,7 +241,8 @@ impl ReplyCache {
         };
         let now = self.clock.now();
         let received = now.checked_sub(foreign.kept_for).unwrap_or(now);
-        let Some(freshness) = Freshness::new(&foreign.response, received, self.options.default_ttl) else {
+        let Some(freshness) = Freshness::new(&foreign.response, received, self.options.default_ttl)
+        else {
             return false;
         };
         let is_fresh = freshness.is_fresh(now);
@@ -241,34 +270,60 @@ impl ReplyCache {
     ///
     /// # Errors
     /// Those of `outcome`, unless the API allows an old reply then (RFC 5861).
-    pub(crate) fn settle(&self, mut inquiry: Inquiry<'_>, outcome: Result<Reply, CallError>) -> Result<Reply, CallError> {
+    pub(crate) fn settle(
+        &self,
+        mut inquiry: Inquiry<'_>,
+        outcome: Result<Reply, CallError>,
+    ) -> Result<Reply, CallError> {
         let place = inquiry.place.take();
         let settled = self.settle_reply(inquiry, outcome);
         if let Some(mut place) = place {
             let is_kept = settled.as_ref().is_ok_and(|(_, is_kept)| *is_kept);
-            place.end(if is_kept { FlightOutcome::Stored } else { FlightOutcome::NotStored });
+            place.end(if is_kept {
+                FlightOutcome::Stored
+            } else {
+                FlightOutcome::NotStored
+            });
         }
         settled.map(|(reply, _)| reply)
     }
 
     /// The reply to the call, and whether those that wait for it find it kept.
-    fn settle_reply(&self, inquiry: Inquiry<'_>, outcome: Result<Reply, CallError>) -> Result<(Reply, bool), CallError> {
+    fn settle_reply(
+        &self,
+        inquiry: Inquiry<'_>,
+        outcome: Result<Reply, CallError>,
+    ) -> Result<(Reply, bool), CallError> {
         let now = self.clock.now();
         let Inquiry {
-            call, stored, conditions, ..
+            call,
+            stored,
+            conditions,
+            ..
         } = inquiry;
         let failed = match &outcome {
             Ok(reply) => matches!(reply.response.status.as_u16(), 500 | 502 | 503 | 504),
             Err(error) => error.is_of_the_api(),
         };
-        if failed && let Some(stored) = stored.as_ref().filter(|stored| stored.freshness.may_be_stale_on_error(now)) {
+        if failed
+            && let Some(stored) = stored
+                .as_ref()
+                .filter(|stored| stored.freshness.may_be_stale_on_error(now))
+        {
             self.tell("hit", true);
             return Ok((stored.reply(now), false));
         }
         let mut reply = outcome.inspect_err(|_| self.tell("miss", false))?;
         let asked_about = stored.filter(|_| !conditions.is_empty());
         let is_revalidated = asked_about.is_some_and(|stored| revalidate(stored, &mut reply));
-        self.tell(if is_revalidated { "revalidated" } else { "miss" }, is_revalidated);
+        self.tell(
+            if is_revalidated {
+                "revalidated"
+            } else {
+                "miss"
+            },
+            is_revalidated,
+        );
         reply.response.headers = detached_headers(&reply.response.headers);
         let is_kept = self.keep(&call, &reply, now);
         Ok((reply, is_kept))
@@ -276,10 +331,17 @@ impl ReplyCache {
 
     /// Keeps a reply if that is allowed. Returns true if the next call with the same key gets it.
     fn keep(&self, call: &CacheableCall, reply: &Reply, now: SystemTime) -> bool {
-        let freshness = Freshness::new(&reply.response, now, self.options.default_ttl).filter(|_| may_be_kept(&reply.response));
-        let is_fresh = freshness.as_ref().is_some_and(|freshness| freshness.is_fresh(now));
+        let freshness = Freshness::new(&reply.response, now, self.options.default_ttl)
+            .filter(|_| may_be_kept(&reply.response));
+        let is_fresh = freshness
+            .as_ref()
+            .is_some_and(|freshness| freshness.is_fresh(now));
         // What can neither be used nor asked about would only drop what can.
-        let is_of_use = |freshness: &Freshness| is_fresh || freshness.may_be_stale_on_error(now) || !freshness.conditions(now).is_empty();
+        let is_of_use = |freshness: &Freshness| {
+            is_fresh
+                || freshness.may_be_stale_on_error(now)
+                || !freshness.conditions(now).is_empty()
+        };
         let Some(freshness) = freshness.filter(is_of_use) else {
             self.store().remove(&call.key);
             return false;
@@ -318,8 +380,16 @@ impl CacheGauge for Mutex<ReplyStore> {
 }
 
 impl<'c> Inquiry<'c> {
-    fn new(call: CacheableCall, stored: Option<StoredReply>, place: Option<FlightPlace<'c>>, now: SystemTime) -> Self {
-        let conditions = stored.as_ref().map(|stored| stored.freshness.conditions(now)).unwrap_or_default();
+    fn new(
+        call: CacheableCall,
+        stored: Option<StoredReply>,
+        place: Option<FlightPlace<'c>>,
+        now: SystemTime,
+    ) -> Self {
+        let conditions = stored
+            .as_ref()
+            .map(|stored| stored.freshness.conditions(now))
+            .unwrap_or_default();
         Self {
             call,
             stored,
@@ -328,17 +398,22 @@ impl<'c> Inquiry<'c> {
         }
     }
 
-    /// Returns true if the reply confirms another one than the requested one (RFC 9111 section 4.3.4). It is then no evidence about the
-    /// kept one, so the API is asked without conditions.
+    /// Returns true if the reply confirms another one than the requested one (RFC 9111 section
+    /// 4.3.4). It is then no evidence about the kept one, so the API is asked without conditions.
     pub(crate) fn is_contradicted_by(&self, reply: &Response) -> bool {
-        let Some(stored) = self.stored.as_ref().filter(|_| reply.status == StatusCode::NOT_MODIFIED) else {
+        let Some(stored) = self
+            .stored
+            .as_ref()
+            .filter(|_| reply.status == StatusCode::NOT_MODIFIED)
+        else {
             return false;
         };
         let differs = |name: HeaderName| {
             let said = reply.headers.get(&name).map(opaque_tag);
             said.is_some() && said != stored.response.headers.get(&name).map(opaque_tag)
         };
-        differs(header::ETAG) || !reply.headers.contains_key(header::ETAG) && differs(header::LAST_MODIFIED)
+        differs(header::ETAG)
+            || !reply.headers.contains_key(header::ETAG) && differs(header::LAST_MODIFIED)
     }
 
     /// Forgets what is kept, so that the API is asked for the whole reply.
@@ -354,7 +429,8 @@ fn opaque_tag(validator: &HeaderValue) -> &[u8] {
     bytes.strip_prefix(b"W/").unwrap_or(bytes)
 }
 
-/// Makes a reply that confirms the stored one (RFC 9111 section 4.3.4) that one, with its headers updated; whether it does.
+/// Makes a reply that confirms the stored one (RFC 9111 section 4.3.4) that one, with its headers
+/// updated; whether it does.
 fn revalidate(stored: StoredReply, reply: &mut Reply) -> bool {
     if reply.response.status != StatusCode::NOT_MODIFIED {
         return false;
@@ -364,7 +440,12 @@ fn revalidate(stored: StoredReply, reply: &mut Reply) -> bool {
         ..stored.response
     };
     // The token that asked again is most often the one that asked first.
-    let is_new = |redactor: &Arc<Redactor>| !reply.redactors.iter().any(|known| known.has_tokens_of(redactor));
+    let is_new = |redactor: &Arc<Redactor>| {
+        !reply
+            .redactors
+            .iter()
+            .any(|known| known.has_tokens_of(redactor))
+    };
     let more: Vec<Arc<Redactor>> = stored.redactors.into_iter().filter(is_new).collect();
     reply.redactors.extend(more);
     true
@@ -373,7 +454,8 @@ fn revalidate(stored: StoredReply, reply: &mut Reply) -> bool {
 /// Returns true if a reply is of a kind that is kept, independent of its freshness.
 fn may_be_kept(response: &Response) -> bool {
     let is_error = matches!(response.status, StatusCode::NOT_FOUND | StatusCode::GONE);
-    let says_how_long = response.headers.contains_key(header::CACHE_CONTROL) || response.headers.contains_key(header::EXPIRES);
+    let says_how_long = response.headers.contains_key(header::CACHE_CONTROL)
+        || response.headers.contains_key(header::EXPIRES);
     matches!(response.status.as_u16(), 200 | 203 | 301 | 308 | 404 | 410)
         && (!is_error || says_how_long)
         && response.stopped.is_none()
@@ -404,7 +486,9 @@ mod tests {
                 let stored = StoredReply {
                     response: kept.response.clone(),
                     redactors: kept.redactors.clone(),
-                    freshness: Arc::new(Freshness::new(&kept.response, now, Some(Duration::from_secs(1))).unwrap()),
+                    freshness: Arc::new(
+                        Freshness::new(&kept.response, now, Some(Duration::from_secs(1))).unwrap(),
+                    ),
                     path: "/".into(),
                     shared_generation: None,
                 };

@@ -1,4 +1,5 @@
-//! Replies as replicas keep them for each other: a head in JSON, and the body. They are encrypted before they leave the process.
+//! Replies as replicas keep them for each other: a head in JSON, and the body. They are encrypted
+//! before they leave the process.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,7 +21,8 @@ struct ReplyHead {
     /// Milliseconds since 1970 when it was written, and for how many milliseconds.
     written: u64,
     lifetime: u64,
-    /// Tokens that were fetched for the request, and must not come back in what is made of the reply.
+    /// Tokens that were fetched for the request, and must not come back in what is made of the
+    /// reply.
     tokens: Vec<String>,
 }
 
@@ -35,11 +37,19 @@ pub(crate) struct ForeignReply {
 /// A reply that is kept for `lifetime` from now on.
 pub(crate) fn write_reply(reply: &StoredReply, lifetime: Duration) -> Option<Vec<u8>> {
     let headers = reply.response.headers.iter();
-    let tokens = reply.redactors.iter().flat_map(|redactor| redactor.tokens());
+    let tokens = reply
+        .redactors
+        .iter()
+        .flat_map(|redactor| redactor.tokens());
     let head = ReplyHead {
         status: reply.response.status.as_u16(),
         headers: headers
-            .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().iter().copied().map(char::from).collect()))
+            .map(|(name, value)| {
+                (
+                    name.as_str().to_owned(),
+                    value.as_bytes().iter().copied().map(char::from).collect(),
+                )
+            })
             .collect(),
         written: milliseconds(SystemTime::now().duration_since(UNIX_EPOCH).ok()?),
         lifetime: milliseconds(lifetime),
@@ -62,11 +72,19 @@ pub(crate) fn read_reply(text: Vec<u8>, left: Duration) -> Option<ForeignReply> 
     // By the server's clock and by ours: a clock that is set back makes no reply younger.
     let by_server = Duration::from_millis(head.lifetime).checked_sub(left)?;
     let written = UNIX_EPOCH + Duration::from_millis(head.written);
-    let by_clock = SystemTime::now().duration_since(written).unwrap_or_default();
+    let by_clock = SystemTime::now()
+        .duration_since(written)
+        .unwrap_or_default();
     let mut headers = HeaderMap::new();
     for (name, value) in head.headers {
-        let value: Option<Vec<u8>> = value.chars().map(|character| u8::try_from(character).ok()).collect();
-        headers.append(name.parse::<HeaderName>().ok()?, HeaderValue::from_bytes(&value?).ok()?);
+        let value: Option<Vec<u8>> = value
+            .chars()
+            .map(|character| u8::try_from(character).ok())
+            .collect();
+        headers.append(
+            name.parse::<HeaderName>().ok()?,
+            HeaderValue::from_bytes(&value?).ok()?,
+        );
     }
     let tokens = head.tokens.iter().map(String::as_str);
     let redactors = if head.tokens.is_empty() {

@@ -1,10 +1,13 @@
-//! The replies that are kept, within a number of bytes: those that were not used for the longest time are dropped first.
+//! The replies that are kept, within a number of bytes: those that were not used for the longest
+//! time are dropped first.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue, TRANSFER_ENCODING};
+use http::header::{
+    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue, TRANSFER_ENCODING,
+};
 
 use super::freshness::Freshness;
 use super::key::ReplyKey;
@@ -55,22 +58,33 @@ impl StoredReply {
     }
 }
 
-/// The headers with values of their own: those that came are parts of the buffer of their connection, which a kept reply would keep
-/// as a whole.
+/// The headers with values of their own: those that came are parts of the buffer of their
+/// connection, which a kept reply would keep as a whole.
 pub(crate) fn detached_headers(headers: &HeaderMap) -> HeaderMap {
     let detached = |value: &HeaderValue| {
         let mut own = HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone());
         own.set_sensitive(value.is_sensitive());
         own
     };
-    headers.iter().map(|(name, value)| (name.clone(), detached(value))).collect()
+    headers
+        .iter()
+        .map(|(name, value)| (name.clone(), detached(value)))
+        .collect()
 }
 
 /// The headers of a reply after the API has said that it is still good (RFC 9111 section 3.2).
 pub(crate) fn updated_headers(stored: &HeaderMap, not_modified: &HeaderMap) -> HeaderMap {
     let mut headers = stored.clone();
-    let of_the_message = [CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING];
-    for name in not_modified.keys().filter(|name| !of_the_message.contains(name)) {
+    let of_the_message = [
+        CONNECTION,
+        CONTENT_ENCODING,
+        CONTENT_LENGTH,
+        TRANSFER_ENCODING,
+    ];
+    for name in not_modified
+        .keys()
+        .filter(|name| !of_the_message.contains(name))
+    {
         headers.remove(name);
         for value in not_modified.get_all(name) {
             headers.append(name.clone(), value.clone());
@@ -138,7 +152,9 @@ impl ReplyStore {
             return false;
         }
         while self.bytes + bytes > self.capacity {
-            let Some((_, oldest)) = self.uses.pop_first() else { break };
+            let Some((_, oldest)) = self.uses.pop_first() else {
+                break;
+            };
             self.remove(&oldest);
         }
         self.bytes += bytes;
@@ -157,8 +173,8 @@ impl ReplyStore {
         }
     }
 
-    /// Drops what a change at a path may concern: the path with any query, the path above (the list), and all below. A change at
-    /// `/pets/7:archive` may be one of `/pets/7`.
+    /// Drops what a change at a path may concern: the path with any query, the path above (the
+    /// list), and all below. A change at `/pets/7:archive` may be one of `/pets/7`.
     pub(crate) fn drop_around(&mut self, path: &str) {
         let path = path.trim_end_matches('/');
         self.drop_near(path);
@@ -178,7 +194,11 @@ impl ReplyStore {
             .paths
             .range((below.as_str().into(), first)..)
             .take_while(|(other, _)| other.starts_with(&below));
-        let concerned: Vec<ReplyKey> = at(path).chain(at(above)).chain(all_below).map(|(_, key)| *key).collect();
+        let concerned: Vec<ReplyKey> = at(path)
+            .chain(at(above))
+            .chain(all_below)
+            .map(|(_, key)| *key)
+            .collect();
         concerned.iter().for_each(|key| self.remove(key));
     }
 }
@@ -209,9 +229,10 @@ mod tests {
             body: Bytes::from(vec![0; bytes]),
             ..Response::default()
         };
-        response
-            .headers
-            .insert(http::header::CACHE_CONTROL, HeaderValue::from_static("max-age=60"));
+        response.headers.insert(
+            http::header::CACHE_CONTROL,
+            HeaderValue::from_static("max-age=60"),
+        );
         let freshness = Freshness::new(&response, SystemTime::now(), None).unwrap();
         StoredReply {
             response,
@@ -246,7 +267,10 @@ mod tests {
         let buffer = Bytes::from(vec![b'a'; 8192]);
         let mut headers = HeaderMap::new();
         for range in [0..10, 10..20] {
-            headers.append("x-part", HeaderValue::from_maybe_shared(buffer.slice(range)).unwrap());
+            headers.append(
+                "x-part",
+                HeaderValue::from_maybe_shared(buffer.slice(range)).unwrap(),
+            );
         }
         headers.get_mut("x-part").unwrap().set_sensitive(true);
         let detached = detached_headers(&headers);
@@ -281,16 +305,27 @@ mod tests {
         let keys = KeyMaker::new().unwrap();
         let mut store = ReplyStore::new(1 << 30);
         for number in 0..20_000 {
-            store.put(key(&keys, number), stored(&format!("/others/{number}"), 1), 0);
+            store.put(
+                key(&keys, number),
+                stored(&format!("/others/{number}"), 1),
+                0,
+            );
         }
         let began = std::time::Instant::now();
         for number in 0..1000 {
             store.drop_around(&format!("/pets/{number}"));
         }
-        assert!(began.elapsed() < std::time::Duration::from_secs(1), "{:?}", began.elapsed());
+        assert!(
+            began.elapsed() < std::time::Duration::from_secs(1),
+            "{:?}",
+            began.elapsed()
+        );
         assert_eq!((store.replies.len(), store.paths.len()), (20_000, 20_000));
         store.drop_around("/others");
-        assert_eq!((store.replies.len(), store.paths.len(), store.bytes()), (0, 0, 0));
+        assert_eq!(
+            (store.replies.len(), store.paths.len(), store.bytes()),
+            (0, 0, 0)
+        );
     }
 
     #[test]
@@ -307,7 +342,11 @@ mod tests {
             let mut store = ReplyStore::new(1 << 20);
             store.put(key(&keys, 0), stored(path, 1), 0);
             store.drop_around(changed);
-            assert_eq!(store.get(&key(&keys, 0)).is_none(), is_dropped, "{changed}: {path}");
+            assert_eq!(
+                store.get(&key(&keys, 0)).is_none(),
+                is_dropped,
+                "{changed}: {path}"
+            );
         }
     }
 

@@ -43,18 +43,26 @@ impl ApiProxy {
     }
 
     /// Reads what a successful reply says about the next page.
-    pub(super) fn next_page(&self, call: &PreparedCall<'_>, response: &Response) -> Option<NextPage> {
+    pub(super) fn next_page(
+        &self,
+        call: &PreparedCall<'_>,
+        response: &Response,
+    ) -> Option<NextPage> {
         let page_call = PageCall {
             operation: &call.target.operation,
             document: &self.document,
             arguments: &call.arguments,
             url: &|| self.outgoing_request(call).ok().map(|request| request.url),
         };
-        response.status.is_success().then(|| pagination::next(page_call, response))?
+        response
+            .status
+            .is_success()
+            .then(|| pagination::next(page_call, response))?
     }
 
-    /// Makes the result of a call: the reply without secrets, filtered if the arguments require it, and cut to the limit of a result. It
-    /// names no tool that the caller may not list. `pages` is the report on the pages of the reply, if several were collected.
+    /// Makes the result of a call: the reply without secrets, filtered if the arguments require it,
+    /// and cut to the limit of a result. It names no tool that the caller may not list. `pages` is
+    /// the report on the pages of the reply, if several were collected.
     pub(crate) async fn finish(
         &self,
         call: &PreparedCall<'_>,
@@ -77,28 +85,49 @@ impl ApiProxy {
         // Read from the whole reply: a rule or a filter may drop what says so.
         let (mut next, mut count, mut shaped) = (None, None, None);
         if response.status.is_success() {
-            next = pages.is_none().then(|| self.next_page(call, &response)).flatten();
+            next = pages
+                .is_none()
+                .then(|| self.next_page(call, &response))
+                .flatten();
             count = pagination::count_without_items(&response);
         }
         if let Some(rule) = rule {
-            match shape_reply(rule, operation, self.sandbox.as_ref(), &mut response, left()).await {
+            match shape_reply(
+                rule,
+                operation,
+                self.sandbox.as_ref(),
+                &mut response,
+                left(),
+            )
+            .await
+            {
                 Ok(remark) => shaped = remark,
-                Err(withheld) => return withheld.result(operation, &response, call.target.contract),
+                Err(withheld) => {
+                    return withheld.result(operation, &response, call.target.contract);
+                }
             }
         }
         let (mut remark, mut is_filtered) = (None, false);
         let filter_key = self.sandbox.is_some().then(|| operation.filter_key());
         if let Some(sandbox) = &self.sandbox
-            && let Some(filter) = filter_key.as_ref().and_then(|key| call.arguments.get(key)?.as_str())
+            && let Some(filter) = filter_key
+                .as_ref()
+                .and_then(|key| call.arguments.get(key)?.as_str())
         {
             is_filtered = true;
-            remark = response::sandbox::apply_filter(sandbox, filter, &mut response, left()).await.err();
+            remark = response::sandbox::apply_filter(sandbox, filter, &mut response, left())
+                .await
+                .err();
         }
         let pages_key = pages
             .as_ref()
             .filter(|report| report.pages.len() > 1)
             .map(|_| operation.pages_key());
-        let etag_use = call.target.etag_use.as_ref().filter(|_| response.headers.contains_key(ETAG));
+        let etag_use = call
+            .target
+            .etag_use
+            .as_ref()
+            .filter(|_| response.headers.contains_key(ETAG));
         let etag_advice = etag_use.and_then(|etag_use| etag_use.advice(shown_tool));
         let rendering = Rendering {
             promise: call.target.contract,
@@ -121,18 +150,31 @@ impl ApiProxy {
             Some(rule) => render_shaped(rule, operation, &response, rendering),
             None => render::render_reply(operation, &response, rendering),
         };
-        shaped.into_iter().for_each(|remark| result.note(NoteKind::Cut, remark));
-        next.into_iter().for_each(|next| result.note_next_page(next));
+        shaped
+            .into_iter()
+            .for_each(|remark| result.note(NoteKind::Cut, remark));
+        next.into_iter()
+            .for_each(|next| result.note_next_page(next));
         let is_made_anew = rule.is_some_and(|rule| rule.jq.is_some()) || is_filtered;
-        pages.into_iter().for_each(|pages| pages.add_to(&mut result, is_made_anew));
+        pages
+            .into_iter()
+            .for_each(|pages| pages.add_to(&mut result, is_made_anew));
         if let Some(count) = count {
-            result.note(NoteKind::Form, format!("The reply has no items, although the API counts {count}."));
+            result.note(
+                NoteKind::Form,
+                format!("The reply has no items, although the API counts {count}."),
+            );
         }
         let_others_run(length).await;
-        remark.into_iter().for_each(|remark| result.note(NoteKind::Form, remark));
+        remark
+            .into_iter()
+            .for_each(|remark| result.note(NoteKind::Form, remark));
         let authenticator = call.credential.authenticator.as_ref();
-        let refusal = authenticator.and_then(|authenticator| authenticator.describe_refusal(&response));
-        refusal.into_iter().for_each(|remark| result.note(NoteKind::Form, remark));
+        let refusal =
+            authenticator.and_then(|authenticator| authenticator.describe_refusal(&response));
+        refusal
+            .into_iter()
+            .for_each(|remark| result.note(NoteKind::Form, remark));
         self.name_blobs(call, &mut result);
         // Only now are charsets decoded and escapes resolved.
         for redactor in redact.chain(redactors.iter().map(Arc::as_ref)) {
@@ -149,14 +191,19 @@ impl ApiProxy {
         for (index, uri) in result.blob_uris().enumerate() {
             if let Ok(request) = self.outgoing_request(call) {
                 let method = request.method.as_str().to_ascii_lowercase();
-                let part = if index == 0 { String::new() } else { format!("#{index}") };
+                let part = if index == 0 {
+                    String::new()
+                } else {
+                    format!("#{index}")
+                };
                 *uri = format!("openapi-mcp:{method}{}{part}", request.url.path());
             }
         }
     }
 }
 
-/// Yields between two steps of the work on a long reply, so that other calls of the same connection proceed.
+/// Yields between two steps of the work on a long reply, so that other calls of the same connection
+/// proceed.
 async fn let_others_run(reply_bytes: usize) {
     if reply_bytes > LONG_REPLY_BYTES {
         tokio::task::yield_now().await;

@@ -18,8 +18,8 @@ use crate::proxy::response::shape::max_shaped_bytes;
 use crate::proxy::response::{Response, status_line};
 
 impl ApiProxy {
-    /// The call of a further page, with arguments that fit the input schema and a reply of at most `max_bytes`. A tenth of the time for the
-    /// whole call is left for the work on the pages.
+    /// The call of a further page, with arguments that fit the input schema and a reply of at most
+    /// `max_bytes`. A tenth of the time for the whole call is left for the work on the pages.
     ///
     /// # Errors
     /// As [`ApiProxy::prepare`], and [`CallError::Timeout`] if the time is over.
@@ -29,14 +29,21 @@ impl ApiProxy {
         arguments: JsonObject,
         max_bytes: usize,
     ) -> Result<PreparedCall<'c>, CallError> {
-        let deadline = first.deadline.checked_sub(self.options.timeout / 10).unwrap_or(first.deadline);
+        let deadline = first
+            .deadline
+            .checked_sub(self.options.timeout / 10)
+            .unwrap_or(first.deadline);
         if Instant::now() >= deadline {
             return Err(CallError::Timeout(self.options.timeout));
         }
-        let RuledCall { arguments, secrets } = first.target.complete_arguments(arguments, true, Some(first.caller))?;
+        let RuledCall { arguments, secrets } =
+            first
+                .target
+                .complete_arguments(arguments, true, Some(first.caller))?;
         Ok(PreparedCall {
             arguments,
-            client_secrets: (!secrets.is_empty()).then(|| Redactor::for_values(secrets.iter().map(String::as_bytes))),
+            client_secrets: (!secrets.is_empty())
+                .then(|| Redactor::for_values(secrets.iter().map(String::as_bytes))),
             forwarded: self.forwarded(first.credential, first.caller)?,
             deadline,
             options: Cow::Owned(CallOptions {
@@ -47,13 +54,21 @@ impl ApiProxy {
         })
     }
 
-    /// Takes secrets out of the reply to one of several pages, and reads what it says about the next one. Arguments that hold a secret
-    /// get none.
-    pub(crate) async fn read_page(&self, call: &PreparedCall<'_>, response: &mut Response) -> Option<NextPage> {
+    /// Takes secrets out of the reply to one of several pages, and reads what it says about the
+    /// next one. Arguments that hold a secret get none.
+    pub(crate) async fn read_page(
+        &self,
+        call: &PreparedCall<'_>,
+        response: &mut Response,
+    ) -> Option<NextPage> {
         let _turn = self.long_reply_turn(response).await;
         self.redact_reply(call, response).await;
         self.next_page(call, response).map(|next| match next {
-            NextPage::Arguments(arguments) if Value::Object(arguments.clone()).to_string().contains(MARK) => NextPage::Unreachable,
+            NextPage::Arguments(arguments)
+                if Value::Object(arguments.clone()).to_string().contains(MARK) =>
+            {
+                NextPage::Unreachable
+            }
             next => next,
         })
     }
@@ -72,7 +87,12 @@ impl PreparedCall<'_> {
         const MAX_BYTES: usize = 300;
         let status = status_line(response.status);
         let operation = &self.target.operation;
-        if operation.rules.response.as_ref().is_some_and(|rule| !rule.drop.is_empty()) {
+        if operation
+            .rules
+            .response
+            .as_ref()
+            .is_some_and(|rule| !rule.drop.is_empty())
+        {
             return status;
         }
         let known = KnownOfCall {

@@ -1,4 +1,5 @@
-//! The scopes and claims that the token of a client grants, compared with the demands of operations.
+//! The scopes and claims that the token of a client grants, compared with the demands of
+//! operations.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -98,15 +99,20 @@ pub(crate) fn scopes_of(claims: &JsonObject) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for claim in ["scope", "scp"] {
         match claims.get(claim) {
-            Some(Value::String(text)) => found.extend(text.split_ascii_whitespace().map(str::to_owned)),
-            Some(Value::Array(items)) => found.extend(items.iter().filter_map(Value::as_str).map(str::to_owned)),
+            Some(Value::String(text)) => {
+                found.extend(text.split_ascii_whitespace().map(str::to_owned));
+            }
+            Some(Value::Array(items)) => {
+                found.extend(items.iter().filter_map(Value::as_str).map(str::to_owned));
+            }
             _ => {}
         }
     }
     found
 }
 
-/// Returns true if a claim, or an element of it if it is a list, is one of the values. Types must be the same, and numbers written alike.
+/// Returns true if a claim, or an element of it if it is a list, is one of the values. Types must
+/// be the same, and numbers written alike.
 fn is_one_of(claim: &Value, values: &[Value]) -> bool {
     match claim {
         Value::Array(elements) => elements
@@ -138,12 +144,27 @@ mod tests {
     fn a_claim_is_compared_by_type_and_value() {
         for (claims, place, value, expected) in [
             (r#"{"groups": "ops"}"#, "groups", json!("ops"), true),
-            (r#"{"groups": ["dev", "ops"]}"#, "groups", json!("ops"), true),
-            (r#"{"groups": ["dev", "ops"]}"#, "groups", json!("op"), false),
+            (
+                r#"{"groups": ["dev", "ops"]}"#,
+                "groups",
+                json!("ops"),
+                true,
+            ),
+            (
+                r#"{"groups": ["dev", "ops"]}"#,
+                "groups",
+                json!("op"),
+                false,
+            ),
             (r#"{"groups": "ops dev"}"#, "groups", json!("ops"), false),
             (r#"{"groups": "OPS"}"#, "groups", json!("ops"), false),
             (r#"{"groups": [["ops"]]}"#, "groups", json!("ops"), false),
-            (r#"{"groups": {"ops": true}}"#, "groups", json!("ops"), false),
+            (
+                r#"{"groups": {"ops": true}}"#,
+                "groups",
+                json!("ops"),
+                false,
+            ),
             (r#"{"groups": null}"#, "groups", json!("null"), false),
             (r#"{"groups": []}"#, "groups", json!("ops"), false),
             ("{}", "groups", json!("ops"), false),
@@ -151,7 +172,12 @@ mod tests {
             (r#"{"level": 3.0}"#, "level", json!(3), false),
             (r#"{"level": "3"}"#, "level", json!(3), false),
             (r#"{"level": 3}"#, "level", json!("3"), false),
-            (r#"{"level": 9007199254740993}"#, "level", json!(9_007_199_254_740_992_i64), false),
+            (
+                r#"{"level": 9007199254740993}"#,
+                "level",
+                json!(9_007_199_254_740_992_i64),
+                false,
+            ),
             (r#"{"staff": true}"#, "staff", json!(true), true),
             (r#"{"staff": "true"}"#, "staff", json!(true), false),
             (r#"{"staff": 1}"#, "staff", json!(true), false),
@@ -161,9 +187,24 @@ mod tests {
                 json!("a"),
                 true,
             ),
-            (r#"{"realm": {"roles": ["a"]}}"#, "/realm/roles", json!("a"), true),
-            (r#"{"realm": {"roles": ["a"]}}"#, "realm.roles", json!("a"), false),
-            (r#"{"realm": [{"role": "a"}]}"#, "/realm/0/role", json!("a"), true),
+            (
+                r#"{"realm": {"roles": ["a"]}}"#,
+                "/realm/roles",
+                json!("a"),
+                true,
+            ),
+            (
+                r#"{"realm": {"roles": ["a"]}}"#,
+                "realm.roles",
+                json!("a"),
+                false,
+            ),
+            (
+                r#"{"realm": [{"role": "a"}]}"#,
+                "/realm/0/role",
+                json!("a"),
+                true,
+            ),
             (r#"{"a/b": {"c~d": "x"}}"#, "/a~1b/c~0d", json!("x"), true),
             (r#"{"/x": "y"}"#, "/~1x", json!("y"), true),
             (r#"{"/x": "y"}"#, "/x", json!("y"), false),
@@ -172,7 +213,11 @@ mod tests {
                 scopes: Vec::new(),
                 claims: vec![(place.to_owned(), vec![json!("other"), value])],
             };
-            let expected = if expected { Permission::Granted } else { Permission::Denied };
+            let expected = if expected {
+                Permission::Granted
+            } else {
+                Permission::Denied
+            };
             assert_eq!(demand.judge(&granted(claims)), expected, "{claims} {place}");
             assert_eq!(demand.judge(&NO_TOKEN), Permission::Denied, "{place}");
         }
@@ -182,7 +227,10 @@ mod tests {
     fn of_scopes_one_is_enough_and_a_claim_that_is_missing_weighs_more() {
         let demand = |scopes: &[&str], group: Option<&str>| AccessDemand {
             scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
-            claims: group.map(|group| ("groups".to_owned(), vec![json!(group)])).into_iter().collect(),
+            claims: group
+                .map(|group| ("groups".to_owned(), vec![json!(group)]))
+                .into_iter()
+                .collect(),
         };
         let granted = granted(r#"{"groups": ["ops"]}"#);
         for (demand, expected) in [
@@ -194,6 +242,9 @@ mod tests {
         ] {
             assert_eq!(demand.judge(&granted), expected, "{demand:?}");
         }
-        assert_eq!(demand(&["read"], None).judge(&NO_TOKEN), Permission::LacksScope);
+        assert_eq!(
+            demand(&["read"], None).judge(&NO_TOKEN),
+            Permission::LacksScope
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The identity of a client: its address, its authentication, and the key under which its requests are counted.
+//! The identity of a client: its address, its authentication, and the key under which its requests
+//! are counted.
 
 use std::hash::BuildHasher as _;
 use std::net::IpAddr;
@@ -10,7 +11,8 @@ use aws_lc_rs::hmac;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// Identifies the client that a request counts for: a hash, so that neither tokens nor subjects are kept.
+/// Identifies the client that a request counts for: a hash, so that neither tokens nor subjects are
+/// kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ClientKey(pub(crate) u64);
 
@@ -25,10 +27,17 @@ impl ClientKey {
         context.update(kind.as_bytes());
         context.update(name);
         let tag = context.sign();
-        Self(tag.as_ref().first_chunk().copied().map(u64::from_be_bytes).unwrap_or_default())
+        Self(
+            tag.as_ref()
+                .first_chunk()
+                .copied()
+                .map(u64::from_be_bytes)
+                .unwrap_or_default(),
+        )
     }
 
-    /// Makes replicas with the same key identify a client in the same way. Called once, before the first client.
+    /// Makes replicas with the same key identify a client in the same way. Called once, before the
+    /// first client.
     pub(crate) fn share(key: hmac::Key) {
         let _ = SHARED_KEY.set(key);
     }
@@ -46,6 +55,7 @@ impl ClientKey {
 static SHARED_KEY: OnceLock<hmac::Key> = OnceLock::new();
 
 fn seeds() -> &'static foldhash::quality::RandomState {
-    static SEEDS: std::sync::LazyLock<foldhash::quality::RandomState> = std::sync::LazyLock::new(Default::default);
+    static SEEDS: std::sync::LazyLock<foldhash::quality::RandomState> =
+        std::sync::LazyLock::new(Default::default);
     &SEEDS
 }

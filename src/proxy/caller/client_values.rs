@@ -1,4 +1,5 @@
-//! The values that rules and tenants take from the client that calls: its headers, and the claims of its verified token.
+//! The values that rules and tenants take from the client that calls: its headers, and the claims
+//! of its verified token.
 
 use serde_json::Value;
 
@@ -17,21 +18,29 @@ impl ValueSource {
     /// # Errors
     /// [`CallError::Setting`] unless there is exactly one that is not empty.
     pub(crate) fn client_text(&self, caller: Option<&Caller>) -> Result<String, CallError> {
-        let Some(caller) = caller else { return Ok(MASK.to_owned()) };
+        let Some(caller) = caller else {
+            return Ok(MASK.to_owned());
+        };
         let found = match self {
             Self::Forward(name) => {
                 let mut values = caller.headers.get_all(name).iter();
-                let value = values
-                    .next()
-                    .filter(|_| values.next().is_none() && !is_of_connection(&caller.headers, name));
-                value.and_then(|value| value.to_str().ok()).map(str::to_owned)
+                let value = values.next().filter(|_| {
+                    values.next().is_none() && !is_of_connection(&caller.headers, name)
+                });
+                value
+                    .and_then(|value| value.to_str().ok())
+                    .map(str::to_owned)
             }
-            Self::Claim(name) => caller.claims().and_then(|claims| match member_at(claims, name)? {
-                Value::String(text) => Some(text.clone()),
-                Value::Number(number) => Some(number.to_string()),
-                Value::Bool(value) => Some(value.to_string()),
-                _ => None,
-            }),
+            Self::Claim(name) => {
+                caller
+                    .claims()
+                    .and_then(|claims| match member_at(claims, name)? {
+                        Value::String(text) => Some(text.clone()),
+                        Value::Number(number) => Some(number.to_string()),
+                        Value::Bool(value) => Some(value.to_string()),
+                        _ => None,
+                    })
+            }
             Self::Literal(_) | Self::Secret { .. } => None,
         };
         found.filter(|text| !text.is_empty()).ok_or_else(|| {

@@ -1,4 +1,5 @@
-//! The caller: its key for limits, the scopes of its token, and the values that rules and tenants take from it.
+//! The caller: its key for limits, the scopes of its token, and the values that rules and tenants
+//! take from it.
 
 pub(crate) mod client_grant;
 pub(crate) mod client_key;
@@ -50,11 +51,15 @@ impl ReportProgress {
         self.last.load(Ordering::Relaxed)
     }
 
-    /// Reports a step of a wait on top of what was reported `before` it: the percentage, else one more. Progress only ever grows.
+    /// Reports a step of a wait on top of what was reported `before` it: the percentage, else one
+    /// more. Progress only ever grows.
     pub(crate) fn report_step(&self, before: u64, percent: Option<u64>) {
         match percent {
             Some(percent) if before.saturating_add(percent) > self.last() => {
-                self.report(before.saturating_add(percent), Some(before.saturating_add(100)));
+                self.report(
+                    before.saturating_add(percent),
+                    Some(before.saturating_add(100)),
+                );
             }
             Some(_) => {}
             None => self.report(self.last().saturating_add(1), None),
@@ -62,7 +67,8 @@ impl ReportProgress {
     }
 }
 
-/// Caller of a tool. It is made when a client is admitted, and passed down to the authentication at the API.
+/// Caller of a tool. It is made when a client is admitted, and passed down to the authentication at
+/// the API.
 #[derive(Clone, Default)]
 pub struct Caller {
     /// The client that authenticated.
@@ -119,8 +125,8 @@ impl Caller {
         }
     }
 
-    /// Returns the key by which requests of the client are counted: the authenticated client, else the address, else the only client of a
-    /// pipe.
+    /// Returns the key by which requests of the client are counted: the authenticated client, else
+    /// the address, else the only client of a pipe.
     pub(crate) fn key(&self) -> ClientKey {
         match (&self.client, self.address) {
             (Some(client), _) => client.key,
@@ -131,7 +137,9 @@ impl Caller {
 
     /// Returns the scopes and claims of the client's token.
     pub(crate) fn granted(&self) -> &ClientGrant {
-        self.client.as_ref().map_or(&NO_TOKEN, |client| &client.granted)
+        self.client
+            .as_ref()
+            .map_or(&NO_TOKEN, |client| &client.granted)
     }
 
     /// The user's token, to be exchanged.

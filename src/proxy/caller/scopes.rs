@@ -12,7 +12,8 @@ pub(crate) enum Scopes {
     Granted(Arc<BTreeSet<String>>),
 }
 
-/// Scopes that calls need by what their tools do. Of several, one is enough: a broader one may imply a narrower one.
+/// Scopes that calls need by what their tools do. Of several, one is enough: a broader one may
+/// imply a narrower one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolScopes {
     /// Scopes of read-only tools.
@@ -29,14 +30,24 @@ impl ToolScopes {
 
     /// Returns the scopes of which a call needs one.
     fn of(&self, is_read_only: bool) -> &[String] {
-        if is_read_only { &self.read } else { &self.write }
+        if is_read_only {
+            &self.read
+        } else {
+            &self.write
+        }
     }
 
     /// Returns the scope to request if a call has none of those that it needs.
     pub(crate) fn lacking(&self, scopes: &Scopes, is_read_only: bool) -> Option<&str> {
-        let Scopes::Granted(granted) = scopes else { return None };
+        let Scopes::Granted(granted) = scopes else {
+            return None;
+        };
         let needed = self.of(is_read_only);
         let is_met = needed.is_empty() || needed.iter().any(|scope| granted.contains(scope));
-        if is_met { None } else { needed.first().map(String::as_str) }
+        if is_met {
+            None
+        } else {
+            needed.first().map(String::as_str)
+        }
     }
 }

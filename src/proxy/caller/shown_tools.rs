@@ -16,7 +16,8 @@ pub(crate) struct ShownTools {
 impl ShownTools {
     /// Returns true if the tool at that place is one of them.
     pub(crate) fn has(&self, place: usize, is_read_only: bool) -> bool {
-        let is_granted = |permissions: &Arc<[Permission]>| permissions.get(place) == Some(&Permission::Granted);
+        let is_granted =
+            |permissions: &Arc<[Permission]>| permissions.get(place) == Some(&Permission::Granted);
         (!self.reads_only || is_read_only) && self.permissions.as_ref().is_none_or(is_granted)
     }
 }

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::json::JsonObject;
 
-/// The verified token of a user. It is sent only to a token endpoint that exchanges it, and lives as long as its request.
+/// The verified token of a user. It is sent only to a token endpoint that exchanges it, and lives
+/// as long as its request.
 pub(crate) struct SubjectToken {
     token: SecretString,
     expires: SystemTime,
@@ -20,11 +21,17 @@ impl SubjectToken {
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
         let subject = text("sub").filter(|subject| !subject.is_empty())?;
         // As Okta, Entra, Auth0 and Keycloak name a client that acts for itself.
-        let is_client = ["client_id", "azp", "cid", "appid"].into_iter().filter_map(text).any(|client| {
-            subject.strip_suffix("@clients").unwrap_or(subject) == client
-                || text("preferred_username").and_then(|name| name.strip_prefix("service-account-")) == Some(client)
-        });
-        let is_application = text("idtyp") == Some("app") || text("gty") == Some("client-credentials");
+        let is_client = ["client_id", "azp", "cid", "appid"]
+            .into_iter()
+            .filter_map(text)
+            .any(|client| {
+                subject.strip_suffix("@clients").unwrap_or(subject) == client
+                    || text("preferred_username")
+                        .and_then(|name| name.strip_prefix("service-account-"))
+                        == Some(client)
+            });
+        let is_application =
+            text("idtyp") == Some("app") || text("gty") == Some("client-credentials");
         (!is_client && !is_application).then(|| Self {
             token: token.into(),
             expires,

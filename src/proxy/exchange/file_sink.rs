@@ -7,7 +7,9 @@ use http::header::{CONTENT_DISPOSITION, HeaderMap};
 
 use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
-use crate::proxy::files::{FileDestination, FilePlan, FileWriter, ReceivedFile, is_in_names, safe_name};
+use crate::proxy::files::{
+    FileDestination, FilePlan, FileWriter, ReceivedFile, is_in_names, safe_name,
+};
 use crate::proxy::redact::stream::StreamRedactor;
 use crate::proxy::response::records::Framing;
 use crate::proxy::response::render::max_embedded_bytes;
@@ -39,8 +41,8 @@ pub(super) struct FileSink<'c> {
 }
 
 impl<'c> FileSink<'c> {
-    /// The sink for a success; `None` if it does not become a file. `path` is that of the request, and a reply has at most `most_in_memory`
-    /// bytes in memory.
+    /// The sink for a success; `None` if it does not become a file. `path` is that of the request,
+    /// and a reply has at most `most_in_memory` bytes in memory.
     pub(super) fn new(
         plan: &'c FilePlan<'c>,
         caller: &'c Caller,
@@ -48,7 +50,11 @@ impl<'c> FileSink<'c> {
         path: String,
         most_in_memory: usize,
     ) -> Option<Box<Self>> {
-        let destination = plan.delivery.destination.as_ref().filter(|_| reply.status().is_success())?;
+        let destination = plan
+            .delivery
+            .destination
+            .as_ref()
+            .filter(|_| reply.status().is_success())?;
         let content_type = content_type(reply.headers());
         let is_untyped = content_type.trim().is_empty();
         // The content of a 202 is a status (RFC 9110 section 15.3.3).
@@ -61,7 +67,10 @@ impl<'c> FileSink<'c> {
         } else if Framing::of(content_type).is_some() {
             return None;
         } else if is_untyped {
-            max_embedded_bytes(&reply_kind("application/octet-stream", b""), plan.max_result_bytes)?
+            max_embedded_bytes(
+                &reply_kind("application/octet-stream", b""),
+                plan.max_result_bytes,
+            )?
         } else {
             max_embedded_bytes(&reply_kind(content_type, b""), plan.max_result_bytes)?
         };
@@ -74,8 +83,16 @@ impl<'c> FileSink<'c> {
     }
 
     /// The sink that takes every byte.
-    fn to(destination: &'c FileDestination, plan: &'c FilePlan<'c>, caller: &'c Caller, headers: &HeaderMap, path: String) -> Self {
-        let disposition = headers.get(CONTENT_DISPOSITION).map(http::HeaderValue::as_bytes);
+    fn to(
+        destination: &'c FileDestination,
+        plan: &'c FilePlan<'c>,
+        caller: &'c Caller,
+        headers: &HeaderMap,
+        path: String,
+    ) -> Self {
+        let disposition = headers
+            .get(CONTENT_DISPOSITION)
+            .map(http::HeaderValue::as_bytes);
         Self {
             destination,
             plan,
@@ -106,13 +123,19 @@ impl<'c> FileSink<'c> {
         Ok(())
     }
 
-    /// Returns true if the body goes to the file from here on; `body` is what came before this chunk.
+    /// Returns true if the body goes to the file from here on; `body` is what came before this
+    /// chunk.
     pub(super) fn takes(&mut self, body: &[u8], chunk: &[u8]) -> bool {
         if self.writer.is_some() {
             return true;
         }
-        let is_too_long = self.most.is_some_and(|most| body.len().saturating_add(chunk.len()) > most);
-        if is_too_long && self.is_untyped && is_text_so_far(if body.is_empty() { chunk } else { body }) {
+        let is_too_long = self
+            .most
+            .is_some_and(|most| body.len().saturating_add(chunk.len()) > most);
+        if is_too_long
+            && self.is_untyped
+            && is_text_so_far(if body.is_empty() { chunk } else { body })
+        {
             self.most = None;
             return false;
         }
@@ -165,16 +188,27 @@ impl<'c> FileSink<'c> {
 
     /// The name of the file, without secrets.
     fn name(&self) -> String {
-        let holds_secret = |text: &str| self.plan.redactors.iter().any(|redactor| redactor.finds_in_name(text, is_in_names));
+        let holds_secret = |text: &str| {
+            self.plan
+                .redactors
+                .iter()
+                .any(|redactor| redactor.finds_in_name(text, is_in_names))
+        };
         safe_name(&self.disposition, &self.path, holds_secret)
     }
 }
 
-/// Saves a reply that is in memory because only its bytes say that it is a result, if a rule makes it a file. `path` is that of the request.
+/// Saves a reply that is in memory because only its bytes say that it is a result, if a rule makes
+/// it a file. `path` is that of the request.
 ///
 /// # Errors
 /// As [`FileSink::write`]; the reply is as it was.
-pub(crate) async fn save_reply(plan: &FilePlan<'_>, caller: &Caller, response: &mut Response, path: String) -> Result<(), CallError> {
+pub(crate) async fn save_reply(
+    plan: &FilePlan<'_>,
+    caller: &Caller,
+    response: &mut Response,
+    path: String,
+) -> Result<(), CallError> {
     let is_result = response.status.is_success() && response.status != StatusCode::ACCEPTED;
     let is_in_memory = response.file.is_none() && !response.body.is_empty();
     if let Some(destination) = &plan.delivery.destination

@@ -24,7 +24,9 @@ use crate::proxy::memory_budget::{MemoryBudget, OutOfMemory};
 use crate::proxy::request::Request;
 use crate::proxy::request::body::file_root::FileRoot;
 use crate::proxy::response::records::{Counter, FirstLine, Framing, are_json_lines};
-use crate::proxy::response::{ReplyKind, Response, Stopped, content_type, essence_or_bytes, reply_kind};
+use crate::proxy::response::{
+    ReplyKind, Response, Stopped, content_type, essence_or_bytes, reply_kind,
+};
 use crate::spec::MediaKind;
 use crate::text::MIN_BYTES_PER_TOKEN;
 
@@ -62,7 +64,8 @@ impl Default for CallOptions {
             timeout: Duration::from_secs(30),
             max_response_bytes: 10 << 20,
             files: None,
-            // Claude Code refuses results of more than 25,000 tokens; a token of JSON is three bytes or more.
+            // Claude Code refuses results of more than 25,000 tokens; a token of JSON is three
+            // bytes or more.
             max_result_bytes: 20_000 * MIN_BYTES_PER_TOKEN,
             hides_images: None,
             memory: MemoryBudget::default(),
@@ -74,26 +77,34 @@ impl Default for CallOptions {
 /// Sends a request and reads the whole reply. Dropping the future closes the connection.
 ///
 /// # Errors
-/// [`CallError::Timeout`], [`CallError::Network`], [`CallError::TooLarge`], [`CallError::NoMemory`]. A reply that ends too early is an error, never
-/// half a success.
+/// [`CallError::Timeout`], [`CallError::Network`], [`CallError::TooLarge`],
+/// [`CallError::NoMemory`]. A reply that ends too early is an error, never half a success.
 pub(crate) async fn send_with_timeout(
     client: &HttpClient,
     request: Request,
     options: &CallOptions,
     caller: &Caller,
 ) -> Result<Response, CallError> {
-    // One deadline for everything: a read time-out alone would never stop a reply that comes drop by drop.
+    // One deadline for everything: a read time-out alone would never stop a reply that comes drop
+    // by drop.
     let deadline = Instant::now() + options.timeout;
-    match tokio::time::timeout_at(deadline, exchange(client, request, options, deadline, caller, None)).await {
+    match tokio::time::timeout_at(
+        deadline,
+        exchange(client, request, options, deadline, caller, None),
+    )
+    .await
+    {
         Ok(result) => result,
         Err(_) => Err(CallError::Timeout(options.timeout)),
     }
 }
 
-/// Sends like [`send_with_timeout`], but without the deadline. With a plan, the reply may become a file.
+/// Sends like [`send_with_timeout`], but without the deadline. With a plan, the reply may become a
+/// file.
 ///
 /// # Errors
-/// As [`send_with_timeout`], but never [`CallError::Timeout`]; and [`CallError::FileTooLarge`], [`CallError::NotSaved`].
+/// As [`send_with_timeout`], but never [`CallError::Timeout`]; and [`CallError::FileTooLarge`],
+/// [`CallError::NotSaved`].
 pub(crate) async fn exchange(
     client: &HttpClient,
     request: Request,
@@ -131,7 +142,8 @@ pub(crate) async fn exchange(
         plan,
     };
     let progress = progress.filter(|_| status.is_success());
-    let download = progress.map(|progress| Download::new(progress, uploaded, reply.content_length()));
+    let download =
+        progress.map(|progress| Download::new(progress, uploaded, reply.content_length()));
     let sink = plan.and_then(|plan| FileSink::new(plan, caller, &reply, path, limits.bytes));
     let ReadBody {
         body,
@@ -141,7 +153,10 @@ pub(crate) async fn exchange(
     } = read_body(&mut reply, limits, sink, download).await?;
     let mut headers = std::mem::take(reply.headers_mut());
     if is_lines {
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static("application/x-ndjson"),
+        );
     }
     Ok(Response {
         is_of_wait: false,
@@ -192,16 +207,23 @@ struct BodyLimits<'b> {
 impl BodyLimits<'_> {
     /// The error for a reply that is too large.
     fn too_large(&self, reply: &reqwest::Response) -> CallError {
-        let undelivered = self.plan.filter(|plan| !plan.has_destination() && reply.status().is_success());
+        let undelivered = self
+            .plan
+            .filter(|plan| !plan.has_destination() && reply.status().is_success());
         let kind = reply_kind(content_type(reply.headers()), b"");
-        let is_text = matches!(kind, ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart);
+        let is_text = matches!(
+            kind,
+            ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart
+        );
         CallError::TooLarge {
             limit: self.bytes,
-            file: undelivered.filter(|_| !is_text).map(|plan| UndeliveredFile {
-                media_type: essence_or_bytes(content_type(reply.headers())).into(),
-                length: reply.content_length(),
-                setting: plan.delivery.setting,
-            }),
+            file: undelivered
+                .filter(|_| !is_text)
+                .map(|plan| UndeliveredFile {
+                    media_type: essence_or_bytes(content_type(reply.headers())).into(),
+                    length: reply.content_length(),
+                    setting: plan.delivery.setting,
+                }),
         }
     }
 }
@@ -216,27 +238,35 @@ struct ReadBody {
     is_lines: bool,
 }
 
-/// Reads the body, counted after decompression. A stream of records that reaches a limit ends there; any other body that does
-/// is an error. What the sink takes goes to a file.
+/// Reads the body, counted after decompression. A stream of records that reaches a limit ends
+/// there; any other body that does is an error. What the sink takes goes to a file.
 async fn read_body(
     reply: &mut reqwest::Response,
     limits: BodyLimits<'_>,
     mut sink: Option<Box<FileSink<'_>>>,
     mut download: Option<Download<'_>>,
 ) -> Result<ReadBody, CallError> {
-    let content_type = reply.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content_type = reply
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
     let content_type = content_type.filter(|_| reply.status().is_success());
     let is_file = sink.as_ref().is_some_and(|sink| sink.is_ruled());
     let content_type = content_type.filter(|_| !is_file);
     let mut records = content_type.and_then(Framing::of).map(Counter::new);
     // JSON that may turn out to be more than one value.
-    let is_json = content_type.is_some_and(|content_type| MediaKind::of(content_type) == MediaKind::Json);
+    let is_json =
+        content_type.is_some_and(|content_type| MediaKind::of(content_type) == MediaKind::Json);
     let mut first_line = is_json.then(FirstLine::default);
     let mut is_lines = false;
-    let declared = reply.content_length().map(|total| usize::try_from(total).unwrap_or(usize::MAX));
+    let declared = reply
+        .content_length()
+        .map(|total| usize::try_from(total).unwrap_or(usize::MAX));
     match (&sink, reply.content_length()) {
         (Some(sink), Some(total)) => sink.check_length(total)?,
-        (None, _) if records.is_none() && declared.is_some_and(|total| total > limits.bytes) => return Err(limits.too_large(reply)),
+        (None, _) if records.is_none() && declared.is_some_and(|total| total > limits.bytes) => {
+            return Err(limits.too_large(reply));
+        }
         _ => {}
     }
     let mut body = Chunks::default();
@@ -244,10 +274,18 @@ async fn read_body(
     let mut stopped = None;
     while stopped.is_none() {
         let is_awaited = limits.may_stream && body.len() == 0;
-        let may_go_on = || first_line.as_ref().is_some_and(|line| is_awaited || line.looks_whole()) && declared != Some(body.len());
+        let may_go_on = || {
+            first_line
+                .as_ref()
+                .is_some_and(|line| is_awaited || line.looks_whole())
+                && declared != Some(body.len())
+        };
         let next = if records.is_some() || may_go_on() {
-            let Ok(next) = tokio::time::timeout_at(limits.stream_deadline, reply.chunk()).await else {
-                is_lines |= first_line.take().is_some_and(|line| is_awaited || line.is_whole(body.as_slice()));
+            let Ok(next) = tokio::time::timeout_at(limits.stream_deadline, reply.chunk()).await
+            else {
+                is_lines |= first_line
+                    .take()
+                    .is_some_and(|line| is_awaited || line.is_whole(body.as_slice()));
                 if records.is_none() && !is_lines {
                     continue;
                 }
@@ -258,7 +296,8 @@ async fn read_body(
         } else {
             reply.chunk().await
         };
-        let Some(chunk) = next.map_err(|error| body_error(&OutboundFailure::of_body(error)))? else {
+        let Some(chunk) = next.map_err(|error| body_error(&OutboundFailure::of_body(error)))?
+        else {
             break;
         };
         if let Some(sink) = &mut sink
@@ -283,7 +322,10 @@ async fn read_body(
         memory
             .grow_to(body.len() + chunk.len(), limits.caller)
             .map_err(|OutOfMemory| CallError::NoMemory)?;
-        if records.as_mut().is_some_and(|records| records.feed(&chunk) >= MAX_RECORDS) {
+        if records
+            .as_mut()
+            .is_some_and(|records| records.feed(&chunk) >= MAX_RECORDS)
+        {
             stopped = Some(Stopped::Records);
         }
         if let Some(line) = &mut first_line {
@@ -304,7 +346,11 @@ async fn read_body(
         }
     }
     if let Some(download) = download {
-        download.finish(sink.as_ref().map_or(0, |sink| sink.received()).max(body.len()));
+        download.finish(
+            sink.as_ref()
+                .map_or(0, |sink| sink.received())
+                .max(body.len()),
+        );
     }
     let file = match sink {
         Some(sink) => sink.finish().await?,
@@ -332,7 +378,11 @@ impl Chunks {
     }
 
     fn as_slice(&self) -> &[u8] {
-        if self.rest.is_empty() { &self.first } else { &self.rest }
+        if self.rest.is_empty() {
+            &self.first
+        } else {
+            &self.rest
+        }
     }
 
     fn push(&mut self, chunk: Bytes) {
@@ -348,7 +398,11 @@ impl Chunks {
     }
 
     fn join(self) -> Bytes {
-        if self.rest.is_empty() { self.first } else { self.rest.freeze() }
+        if self.rest.is_empty() {
+            self.first
+        } else {
+            self.rest.freeze()
+        }
     }
 }
 
@@ -390,11 +444,13 @@ impl<'p> Download<'p> {
 
     fn tell(&self, received: usize) {
         let received = u64::try_from(received).unwrap_or(u64::MAX);
-        self.progress.report(self.uploaded.saturating_add(received), self.total);
+        self.progress
+            .report(self.uploaded.saturating_add(received), self.total);
     }
 }
 
-/// Pace at which a reply's progress is reported: the first steps at once, then one in each [`STEP`].
+/// Pace at which a reply's progress is reported: the first steps at once, then one in each
+/// [`STEP`].
 #[derive(Default)]
 struct ProgressPace {
     told: u32,

@@ -1,4 +1,5 @@
-//! Description of a failed exchange: a class in words for the model, and the whole chain of causes for the log.
+//! Description of a failed exchange: a class in words for the model, and the whole chain of causes
+//! for the log.
 
 use std::io;
 
@@ -9,8 +10,8 @@ use crate::outbound::failure::{OutboundFailure, Stage};
 use crate::proxy::error::CallError;
 use crate::text;
 
-/// The error for a request that got no head of a reply. A reply that came and is not valid HTTP is another matter: there the
-/// API did act.
+/// The error for a request that got no head of a reply. A reply that came and is not valid HTTP is
+/// another matter: there the API did act.
 pub(super) fn request_error(failure: &OutboundFailure, is_https: bool) -> CallError {
     let cause = text::error_in_a_line(failure.cause());
     if failure.stage == Stage::Connect {
@@ -80,7 +81,8 @@ fn describe_connection_failure(failure: &OutboundFailure) -> &'static str {
     }
 }
 
-/// Describes a failure to reach a proxy. Only the proxy is connected to, and only its name is resolved here.
+/// Describes a failure to reach a proxy. Only the proxy is connected to, and only its name is
+/// resolved here.
 fn describe_proxy_failure(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
     let refused = cause
         .downcast_ref::<io::Error>()
@@ -106,7 +108,9 @@ fn describe_io_error(error: &io::Error) -> Option<&'static str> {
         return tls.or_else(|| inner.downcast_ref().and_then(describe_io_error));
     }
     match error.kind() {
-        io::ErrorKind::ConnectionRefused => Some("the API cannot be reached: it refused the connection"),
+        io::ErrorKind::ConnectionRefused => {
+            Some("the API cannot be reached: it refused the connection")
+        }
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
             Some("the API cannot be reached: it closed the connection before a request was sent")
         }
@@ -117,17 +121,23 @@ fn describe_io_error(error: &io::Error) -> Option<&'static str> {
 
 fn describe_tls_error(error: &rustls::Error) -> &'static str {
     match error {
-        rustls::Error::InvalidCertificate(error) if format!("{error:?}").contains("CaUsedAsEndEntity") => {
+        rustls::Error::InvalidCertificate(error)
+            if format!("{error:?}").contains("CaUsedAsEndEntity") =>
+        {
             "the API cannot be reached: its certificate is that of an authority itself (CA:TRUE), which no server may show; give the server one with `basicConstraints` CA:FALSE"
         }
         rustls::Error::InvalidCertificate(_) => {
             "the API cannot be reached: its certificate is not trusted; whoever runs this server can name its authority with --ca-cert"
         }
-        rustls::Error::InvalidMessage(_) => "the API cannot be reached: it does not speak TLS on that port",
+        rustls::Error::InvalidMessage(_) => {
+            "the API cannot be reached: it does not speak TLS on that port"
+        }
         rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
             "the API cannot be reached: it offers neither HTTP/2 nor HTTP/1.1 on that port"
         }
-        rustls::Error::AlertReceived(AlertDescription::CertificateRequired | AlertDescription::BadCertificate) => {
+        rustls::Error::AlertReceived(
+            AlertDescription::CertificateRequired | AlertDescription::BadCertificate,
+        ) => {
             "the API cannot be reached: it asks for a client certificate; whoever runs this server sets one with --client-cert and --client-key"
         }
         _ => "the API cannot be reached: the TLS handshake failed",

@@ -31,9 +31,11 @@ pub(crate) struct FilePlan<'c> {
     pub(crate) delivery: &'c FileDelivery,
     /// Name of the tool, with which names of files begin.
     pub(crate) tool: &'c str,
-    /// True if a rule makes every success a file; else those that are not text and do not fit the result.
+    /// True if a rule makes every success a file; else those that are not text and do not fit the
+    /// result.
     pub(crate) is_ruled: bool,
-    /// True if JSON may say that the operation is not done yet, so that it is read before it becomes a file.
+    /// True if JSON may say that the operation is not done yet, so that it is read before it
+    /// becomes a file.
     pub(crate) may_be_status: bool,
     /// Number of bytes that a result may have; 0 is no limit.
     pub(crate) max_result_bytes: usize,
@@ -60,7 +62,12 @@ impl FilePlan<'_> {
     /// The same with more redactors.
     pub(crate) fn with<'p>(&'p self, redactors: &'p [Arc<Redactor>]) -> FilePlan<'p> {
         FilePlan {
-            redactors: self.redactors.iter().copied().chain(redactors.iter().map(Arc::as_ref)).collect(),
+            redactors: self
+                .redactors
+                .iter()
+                .copied()
+                .chain(redactors.iter().map(Arc::as_ref))
+                .collect(),
             ..*self
         }
     }

@@ -1,6 +1,8 @@
-//! The folder of `--file-store`: files of replies that clients get over HTTP, for a while, by URLs that are sealed.
+//! The folder of `--file-store`: files of replies that clients get over HTTP, for a while, by URLs
+//! that are sealed.
 //!
-//! A URL is a capability: it says which file, of which size and until when, encrypted, and nothing else is asked of its bearer.
+//! A URL is a capability: it says which file, of which size and until when, encrypted, and nothing
+//! else is asked of its bearer.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -63,13 +65,16 @@ pub(crate) struct FileDownload {
 
 impl fmt::Debug for FileStore {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("FileStore").field(&self.folder).finish()
+        formatter
+            .debug_tuple("FileStore")
+            .field(&self.folder)
+            .finish()
     }
 }
 
 impl FileStore {
-    /// Makes a store of at most so many bytes, those of files that are there included. A caller may hold at most half of those that others
-    /// leave free.
+    /// Makes a store of at most so many bytes, those of files that are there included. A caller may
+    /// hold at most half of those that others leave free.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -116,7 +121,10 @@ impl FileStore {
         getrandom::fill(&mut id).map_err(io::Error::other)?;
         let name = name_of(&id);
         self.files().insert(name.clone(), None);
-        let file = self.folder.create(&name).inspect_err(|_| self.forget(&name))?;
+        let file = self
+            .folder
+            .create(&name)
+            .inspect_err(|_| self.forget(&name))?;
         Ok((file, name))
     }
 
@@ -126,12 +134,24 @@ impl FileStore {
     }
 
     /// Keeps a whole file for a while, and returns its URL.
-    pub(super) fn keep(&self, name: &str, shown_name: &str, length: u64, bytes: HeldMemory) -> io::Result<Url> {
+    pub(super) fn keep(
+        &self,
+        name: &str,
+        shown_name: &str,
+        length: u64,
+        bytes: HeldMemory,
+    ) -> io::Result<Url> {
         let ends = SystemTime::now() + URL_LIFETIME;
         let url = self
             .url(name, shown_name, length, ends)
             .ok_or_else(|| io::Error::other("no URL can be made"))?;
-        self.files().insert(name.to_owned(), Some(StoredFile { ends, _bytes: bytes }));
+        self.files().insert(
+            name.to_owned(),
+            Some(StoredFile {
+                ends,
+                _bytes: bytes,
+            }),
+        );
         Ok(url)
     }
 
@@ -149,13 +169,19 @@ impl FileStore {
         Some(url)
     }
 
-    /// Opens the file of a token; `None` if the token is forged or expired, or the file is not there.
+    /// Opens the file of a token; `None` if the token is forged or expired, or the file is not
+    /// there.
     pub(crate) fn open(&self, token: &str) -> Option<FileDownload> {
-        let sealed = (token.len() <= MAX_TOKEN_BYTES).then(|| URL_SAFE_NO_PAD.decode(token).ok())??;
+        let sealed =
+            (token.len() <= MAX_TOKEN_BYTES).then(|| URL_SAFE_NO_PAD.decode(token).ok())??;
         let text = self.keys.open(PURPOSE, &sealed).ok()?;
         let (id, rest) = text.split_first_chunk::<ID_BYTES>()?;
-        let (ends, rest) = rest.split_first_chunk().map(|(ends, rest)| (u64::from_be_bytes(*ends), rest))?;
-        let (length, name) = rest.split_first_chunk().map(|(length, rest)| (u64::from_be_bytes(*length), rest))?;
+        let (ends, rest) = rest
+            .split_first_chunk()
+            .map(|(ends, rest)| (u64::from_be_bytes(*ends), rest))?;
+        let (length, name) = rest
+            .split_first_chunk()
+            .map(|(length, rest)| (u64::from_be_bytes(*length), rest))?;
         if seconds(SystemTime::now()) >= ends {
             return None;
         }
@@ -182,12 +208,21 @@ impl FileStore {
         }
     }
 
-    /// Removes files whose URLs have ended, and what other processes left long ago. Files with other names are not touched.
+    /// Removes files whose URLs have ended, and what other processes left long ago. Files with
+    /// other names are not touched.
     fn sweep(&self, now: SystemTime) -> io::Result<()> {
-        let has_ended = |file: &Option<StoredFile>| file.as_ref().is_some_and(|file| file.ends <= now);
-        let ended: Vec<String> = self.files().extract_if(|_, file| has_ended(file)).map(|(name, _)| name).collect();
+        let has_ended =
+            |file: &Option<StoredFile>| file.as_ref().is_some_and(|file| file.ends <= now);
+        let ended: Vec<String> = self
+            .files()
+            .extract_if(|_, file| has_ended(file))
+            .map(|(name, _)| name)
+            .collect();
         ended.iter().try_for_each(|name| self.remove(name))?;
-        let is_left = |file: &FolderFile| now.duration_since(file.changed).is_ok_and(|age| age > MAX_LEFTOVER_AGE);
+        let is_left = |file: &FolderFile| {
+            now.duration_since(file.changed)
+                .is_ok_and(|age| age > MAX_LEFTOVER_AGE)
+        };
         let (left, others): (Vec<_>, Vec<_>) = self.others()?.into_iter().partition(is_left);
         self.count_others(&others);
         left.iter().try_for_each(|file| self.remove(&file.name))
@@ -201,7 +236,10 @@ impl FileStore {
     }
 
     fn count_others(&self, files: &[FolderFile]) {
-        let bytes = files.iter().map(|file| bytes_of_blocks(file.length)).fold(0, usize::saturating_add);
+        let bytes = files
+            .iter()
+            .map(|file| bytes_of_blocks(file.length))
+            .fold(0, usize::saturating_add);
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         *others = self.budget.taken(bytes);
     }
@@ -214,10 +252,14 @@ impl FileStore {
     }
 }
 
-/// Returns the bytes that a file counts for: whole blocks, and at least one, so that the number of files is limited as well.
+/// Returns the bytes that a file counts for: whole blocks, and at least one, so that the number of
+/// files is limited as well.
 pub(super) fn bytes_of_blocks(length: u64) -> usize {
     let length = usize::try_from(length).unwrap_or(usize::MAX);
-    length.max(1).checked_next_multiple_of(BLOCK_BYTES).unwrap_or(length)
+    length
+        .max(1)
+        .checked_next_multiple_of(BLOCK_BYTES)
+        .unwrap_or(length)
 }
 
 fn name_of(id: &[u8; ID_BYTES]) -> String {
@@ -226,11 +268,16 @@ fn name_of(id: &[u8; ID_BYTES]) -> String {
 
 /// Returns true if a name is one that [`name_of`] makes.
 fn is_name(name: &str) -> bool {
-    name.len() == 2 * ID_BYTES && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    name.len() == 2 * ID_BYTES
+        && name
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+    time.duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs()
 }
 
 #[cfg(test)]
@@ -252,7 +299,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("files");
         let (keys, others) = (StateKeys::random().unwrap(), StateKeys::random().unwrap());
-        let (first, replica, foreign) = (store(&folder, &keys), store(&folder, &keys), store(&folder, &others));
+        let (first, replica, foreign) = (
+            store(&folder, &keys),
+            store(&folder, &keys),
+            store(&folder, &others),
+        );
         let (mut file, name) = first.create().unwrap();
         io::Write::write_all(&mut file, b"hello").unwrap();
         let url = first.keep(&name, "a.txt", 5, first.begin()).unwrap();
@@ -261,7 +312,8 @@ mod tests {
             assert_eq!((opened.length, opened.name.as_str()), (5, "a.txt"));
         }
         assert!(foreign.open(token(&url)).is_none());
-        let sealed_elsewhere = URL_SAFE_NO_PAD.encode(keys.seal("another purpose", &[0; 40]).unwrap());
+        let sealed_elsewhere =
+            URL_SAFE_NO_PAD.encode(keys.seal("another purpose", &[0; 40]).unwrap());
         let empty = URL_SAFE_NO_PAD.encode(keys.seal(PURPOSE, b"").unwrap());
         for wrong in [
             "",
@@ -274,8 +326,17 @@ mod tests {
         ] {
             assert!(first.open(wrong).is_none(), "{wrong}");
         }
-        let ended = first.url(&name, "a.txt", 5, SystemTime::now() - Duration::from_secs(1)).unwrap();
-        let other_size = first.url(&name, "a.txt", 6, SystemTime::now() + URL_LIFETIME).unwrap();
+        let ended = first
+            .url(
+                &name,
+                "a.txt",
+                5,
+                SystemTime::now() - Duration::from_secs(1),
+            )
+            .unwrap();
+        let other_size = first
+            .url(&name, "a.txt", 6, SystemTime::now() + URL_LIFETIME)
+            .unwrap();
         assert!(first.open(token(&ended)).is_none() && first.open(token(&other_size)).is_none());
     }
 
@@ -286,7 +347,10 @@ mod tests {
         let store = store(&folder, &StateKeys::random().unwrap());
         let (_, kept) = store.create().unwrap();
         let (_, written) = store.create().unwrap();
-        let (left, other) = ("0123456789abcdef0123456789abcdef", "0123456789ABCDEF0123456789abcdef");
+        let (left, other) = (
+            "0123456789abcdef0123456789abcdef",
+            "0123456789ABCDEF0123456789abcdef",
+        );
         for name in [left, other, "notes.txt"] {
             std::fs::write(folder.join(name), "x").unwrap();
         }
@@ -295,7 +359,9 @@ mod tests {
         let check = |after: Duration, expected: &mut Vec<&str>| {
             store.sweep(SystemTime::now() + after).unwrap();
             let entries = std::fs::read_dir(&folder).unwrap();
-            let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            let mut names: Vec<String> = entries
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
             names.sort();
             expected.sort_unstable();
             assert_eq!(names, *expected);
@@ -305,6 +371,9 @@ mod tests {
         check(URL_LIFETIME, &mut expected);
         expected.retain(|name| *name != left);
         check(MAX_LEFTOVER_AGE + Duration::from_secs(5), &mut expected);
-        assert!(store.files().contains_key(&written), "what is being written stays");
+        assert!(
+            store.files().contains_key(&written),
+            "what is being written stays"
+        );
     }
 }

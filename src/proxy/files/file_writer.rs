@@ -86,7 +86,10 @@ impl Drop for TemporaryFile {
         if let Err(error) = self.destination.folder().remove(&self.name)
             && error.kind() != io::ErrorKind::NotFound
         {
-            tracing::warn!("the temporary file `{}` cannot be removed: {error}", self.name);
+            tracing::warn!(
+                "the temporary file `{}` cannot be removed: {error}",
+                self.name
+            );
         }
     }
 }
@@ -96,10 +99,17 @@ impl FileWriter {
     ///
     /// # Errors
     /// [`CallError::NotSaved`].
-    pub(crate) fn create(destination: &FileDestination, tool: &str, name: &str, max_bytes: u64) -> Result<Self, CallError> {
+    pub(crate) fn create(
+        destination: &FileDestination,
+        tool: &str,
+        name: &str,
+        max_bytes: u64,
+    ) -> Result<Self, CallError> {
         let created = match destination {
             FileDestination::Folder(folder) => create_named(folder, tool, name),
-            FileDestination::Store(store) => store.create().map(|(file, own)| (file, own, name.to_owned())),
+            FileDestination::Store(store) => store
+                .create()
+                .map(|(file, own)| (file, own, name.to_owned())),
         };
         let (file, own, final_name) = created.map_err(|error| not_saved(&error))?;
         let temporary = TemporaryFile {
@@ -129,7 +139,9 @@ impl FileWriter {
     pub(crate) async fn write(&mut self, bytes: &[u8], caller: &Caller) -> Result<(), CallError> {
         self.length += bytes.len() as u64;
         if self.length > self.max_bytes {
-            return Err(CallError::FileTooLarge { limit: self.max_bytes });
+            return Err(CallError::FileTooLarge {
+                limit: self.max_bytes,
+            });
         }
         if let Some(held) = &mut self.held {
             let length = bytes_of_blocks(self.length);
@@ -139,7 +151,10 @@ impl FileWriter {
             })?;
         }
         self.digest.update(bytes);
-        self.file.write_all(bytes).await.map_err(|error| not_saved(&error))
+        self.file
+            .write_all(bytes)
+            .await
+            .map_err(|error| not_saved(&error))
     }
 
     /// Ends the file.
@@ -193,7 +208,11 @@ impl ReceivedFile {
 }
 
 /// Makes a file for a tool in a folder, and returns the names that it has and gets.
-fn create_named(folder: &Folder, tool: &str, name: &str) -> io::Result<(std::fs::File, String, String)> {
+fn create_named(
+    folder: &Folder,
+    tool: &str,
+    name: &str,
+) -> io::Result<(std::fs::File, String, String)> {
     let mut tool = safe_part(tool);
     tool.truncate(MAX_TOOL_BYTES);
     let mut tries = 0;
@@ -212,16 +231,23 @@ fn create_named(folder: &Folder, tool: &str, name: &str) -> io::Result<(std::fs:
 fn random_letters() -> io::Result<String> {
     let mut bytes = [0; RANDOM_LETTERS];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(bytes.iter().map(|byte| char::from(b'a' + byte % 26)).collect())
+    Ok(bytes
+        .iter()
+        .map(|byte| char::from(b'a' + byte % 26))
+        .collect())
 }
 
 fn not_saved(error: &io::Error) -> CallError {
-    use io::ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    use io::ErrorKind::{
+        FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+    };
 
     let sentence = match error.kind() {
         StorageFull | QuotaExceeded => "the disk of this server is full",
         FileTooLarge => "it is larger than a file on this server may be",
-        PermissionDenied | ReadOnlyFilesystem => "this server may not write to its folder for files",
+        PermissionDenied | ReadOnlyFilesystem => {
+            "this server may not write to its folder for files"
+        }
         _ => "it cannot be written on this server",
     };
     CallError::NotSaved {

@@ -1,5 +1,6 @@
-//! A folder in which files of replies are made. It is opened once: if its path leads elsewhere later, files still go to the folder that was
-//! checked. That holds on Linux; other systems open each file by its path.
+//! A folder in which files of replies are made. It is opened once: if its path leads elsewhere
+//! later, files still go to the folder that was checked. That holds on Linux; other systems open
+//! each file by its path.
 
 use std::fs::File;
 use std::io;
@@ -36,7 +37,9 @@ impl Folder {
             && error.kind() != io::ErrorKind::AlreadyExists
         {
             let hint = match error.kind() {
-                io::ErrorKind::NotFound if path.starts_with("~") => "; `~` is not replaced here: write the whole path",
+                io::ErrorKind::NotFound if path.starts_with("~") => {
+                    "; `~` is not replaced here: write the whole path"
+                }
                 io::ErrorKind::NotFound => "; make the folder around it first",
                 _ => "",
             };
@@ -66,7 +69,8 @@ impl Folder {
 
     /// Whoever can write to the folder could put links and other files in the place of ours.
     fn check_writers(&self) -> Result<(), String> {
-        let status = rustix::fs::fstat(&self.handle).map_err(|error| format!("cannot be used: {error}"))?;
+        let status =
+            rustix::fs::fstat(&self.handle).map_err(|error| format!("cannot be used: {error}"))?;
         refuse_writers(
             status.st_mode,
             status.st_uid == 0 || status.st_uid == rustix::process::geteuid().as_raw(),
@@ -77,7 +81,8 @@ impl Folder {
     pub(super) fn create(&self, name: &str) -> io::Result<File> {
         use rustix::fs::{Mode, OFlags, openat};
 
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)?.into())
     }
 
@@ -111,7 +116,9 @@ impl Folder {
         let mut files = Vec::new();
         for entry in Dir::read_from(&self.handle)? {
             let entry = entry?;
-            let Ok(name) = entry.file_name().to_str() else { continue };
+            let Ok(name) = entry.file_name().to_str() else {
+                continue;
+            };
             let Ok(status) = statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) else {
                 continue;
             };
@@ -129,7 +136,11 @@ impl Folder {
 
     /// Removes a file.
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(&self.handle, name, rustix::fs::AtFlags::empty())?)
+        Ok(rustix::fs::unlinkat(
+            &self.handle,
+            name,
+            rustix::fs::AtFlags::empty(),
+        )?)
     }
 }
 
@@ -146,18 +157,26 @@ impl Folder {
     fn check_writers(&self) -> Result<(), String> {
         use std::os::unix::fs::MetadataExt as _;
 
-        let metadata = self.path.metadata().map_err(|error| format!("cannot be used: {error}"))?;
+        let metadata = self
+            .path
+            .metadata()
+            .map_err(|error| format!("cannot be used: {error}"))?;
         refuse_writers(metadata.mode(), true)
     }
 
     /// The access lists of Windows are not judged.
     #[cfg(not(unix))]
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "other systems judge it")]
+    #[expect(
+        clippy::unused_self,
+        clippy::unnecessary_wraps,
+        reason = "other systems judge it"
+    )]
     fn check_writers(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Makes a file of this user alone; its name must be free. A link under that name is not followed.
+    /// Makes a file of this user alone; its name must be free. A link under that name is not
+    /// followed.
     pub(super) fn create(&self, name: &str) -> io::Result<File> {
         let mut options = File::options();
         options.write(true).create_new(true);
@@ -215,7 +234,9 @@ fn make_private(path: &Path) -> io::Result<()> {
 #[cfg(unix)]
 fn refuse_writers(mode: u32, is_own: bool) -> Result<(), String> {
     if !is_own {
-        return Err("belongs to another user; name one that belongs to the user of this server".into());
+        return Err(
+            "belongs to another user; name one that belongs to the user of this server".into(),
+        );
     }
     if mode & 0o022 != 0 {
         return Err("can be written by other users; name a folder that does not exist yet, or one that is yours alone".into());

@@ -1,4 +1,5 @@
-//! Replies that become files: where they go, under which names, and what is left of them if something fails.
+//! Replies that become files: where they go, under which names, and what is left of them if
+//! something fails.
 //!
 //! A file is temporary until the result of its call is made. Dropping it removes it.
 

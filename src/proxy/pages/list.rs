@@ -1,4 +1,5 @@
-//! The list of items in the JSON of a page, and the one list that the pages become. Works on the text, so that numbers keep their digits.
+//! The list of items in the JSON of a page, and the one list that the pages become. Works on the
+//! text, so that numbers keep their digits.
 
 use bytes::Bytes;
 use serde::de::IgnoredAny;
@@ -40,8 +41,8 @@ pub(super) struct PageItems<'p> {
 }
 
 impl ListPlace {
-    /// Finds the list of a page: the page itself, or its only list of objects, or else its only list. `may_name` allows an error to name
-    /// members.
+    /// Finds the list of a page: the page itself, or its only list of objects, or else its only
+    /// list. `may_name` allows an error to name members.
     ///
     /// # Errors
     /// The reason for which there is none, after "because".
@@ -54,10 +55,19 @@ impl ListPlace {
             return Ok(Self { member: None, kind });
         }
         let members = root.object().unwrap_or_default();
-        let lists = members.iter().filter_map(|(name, node)| Some((kind_of(node)?.0, name)));
+        let lists = members
+            .iter()
+            .filter_map(|(name, node)| Some((kind_of(node)?.0, name)));
         let lists: Vec<(ListKind, &str)> = lists.collect();
-        let best = lists.iter().map(|(kind, _)| *kind).min().ok_or("it has no list of items")?;
-        let mut of_best = lists.into_iter().filter(|(kind, _)| *kind == best).map(|(_, name)| name);
+        let best = lists
+            .iter()
+            .map(|(kind, _)| *kind)
+            .min()
+            .ok_or("it has no list of items")?;
+        let mut of_best = lists
+            .into_iter()
+            .filter(|(kind, _)| *kind == best)
+            .map(|(_, name)| name);
         match (of_best.next(), of_best.next()) {
             (Some(name), None) => Ok(Self {
                 member: Some(name.to_owned()),
@@ -86,7 +96,8 @@ impl ListPlace {
         out
     }
 
-    /// Returns the items of another page, if it has a list of the same kind or an empty one in this place.
+    /// Returns the items of another page, if it has a list of the same kind or an empty one in this
+    /// place.
     pub(super) fn items<'p>(&self, page: &'p str) -> Option<PageItems<'p>> {
         // What follows a list would end the list of all pages.
         let root = Some(page).filter(|page| is_json(page)).map(Node::new)?;
@@ -107,7 +118,12 @@ impl ListPlace {
         let inner = text.strip_prefix('[')?.strip_suffix(']')?;
         let start = start + 1 + (inner.len() - inner.trim_start().len());
         let end = start + inner.trim().len();
-        (page.get(start..end)? == inner.trim()).then_some(PageItems { page, start, end, count })
+        (page.get(start..end)? == inner.trim()).then_some(PageItems {
+            page,
+            start,
+            end,
+            count,
+        })
     }
 }
 
@@ -132,7 +148,10 @@ fn kind_of(node: Node<'_>) -> Option<(ListKind, usize)> {
 
 /// A name of a reply for a note.
 pub(super) fn shown_name(name: &str) -> String {
-    format!("`{}`", text::truncate(&text::one_line(name), MAX_NAME_BYTES))
+    format!(
+        "`{}`",
+        text::truncate(&text::one_line(name), MAX_NAME_BYTES)
+    )
 }
 
 impl<'p> PageItems<'p> {
@@ -157,11 +176,20 @@ impl MergedList {
     ///
     /// # Errors
     /// The client may not hold more.
-    pub(super) fn new(first: PageItems<'_>, mut memory: HeldMemory, caller: &Caller) -> Result<Self, OutOfMemory> {
+    pub(super) fn new(
+        first: PageItems<'_>,
+        mut memory: HeldMemory,
+        caller: &Caller,
+    ) -> Result<Self, OutOfMemory> {
         memory.grow_to(first.page.len(), caller)?;
         Ok(Self {
             head: first.page.get(..first.end).unwrap_or_default().into(),
-            tail: first.page.get(first.end..).unwrap_or_default().as_bytes().into(),
+            tail: first
+                .page
+                .get(first.end..)
+                .unwrap_or_default()
+                .as_bytes()
+                .into(),
             last: first.text().len(),
             memory,
         })
@@ -176,9 +204,14 @@ impl MergedList {
     ///
     /// # Errors
     /// The client may not hold more.
-    pub(super) fn push(&mut self, items: PageItems<'_>, caller: &Caller) -> Result<(), OutOfMemory> {
+    pub(super) fn push(
+        &mut self,
+        items: PageItems<'_>,
+        caller: &Caller,
+    ) -> Result<(), OutOfMemory> {
         let text = items.text().as_bytes();
-        self.memory.grow_to(self.head.len() + self.tail.len() + text.len() + 1, caller)?;
+        self.memory
+            .grow_to(self.head.len() + self.tail.len() + text.len() + 1, caller)?;
         self.head.push(b',');
         self.head.extend_from_slice(text);
         self.last = text.len();
@@ -203,7 +236,8 @@ mod tests {
         let place = ListPlace::find(pages[0], true)?;
         let caller = Caller::default();
         let items = |page| place.items(page).ok_or("another list");
-        let mut list = MergedList::new(items(pages[0])?, MemoryBudget::default().begin(), &caller).unwrap();
+        let mut list =
+            MergedList::new(items(pages[0])?, MemoryBudget::default().begin(), &caller).unwrap();
         for page in &pages[1..] {
             list.push(items(page)?, &caller).unwrap();
         }
@@ -237,18 +271,29 @@ mod tests {
                     " {\"n\" : 12345678901234567890.10, \"a\" : [ {\"b\":[1]} ] , \"z\":1} ",
                     r#"{"a":[{"b":2},{}]}"#,
                 ],
-                Ok(" {\"n\" : 12345678901234567890.10, \"a\" : [ {\"b\":[1]},{\"b\":2},{} ] , \"z\":1} "),
+                Ok(
+                    " {\"n\" : 12345678901234567890.10, \"a\" : [ {\"b\":[1]},{\"b\":2},{} ] , \"z\":1} ",
+                ),
             ),
             (
-                &[r#"{"ids":[1],"rows":[{}],"none":[]}"#, r#"{"rows":[{"a":1}]}"#],
+                &[
+                    r#"{"ids":[1],"rows":[{}],"none":[]}"#,
+                    r#"{"rows":[{"a":1}]}"#,
+                ],
                 Ok(r#"{"ids":[1],"rows":[{},{"a":1}],"none":[]}"#),
             ),
             (
                 &[r#"{"ids":["a,]"],"none":[]}"#, r#"{"ids":["\"["]}"#],
                 Ok(r#"{"ids":["a,]","\"["],"none":[]}"#),
             ),
-            (&[r#"{"a":[{}],"b":[{}]}"#], Err("it has several lists: `a`, `b`")),
-            (&[r#"{"a":[1],"b":[2],"c":[3]}"#], Err("it has several lists: `a`, `b`, and more")),
+            (
+                &[r#"{"a":[{}],"b":[{}]}"#],
+                Err("it has several lists: `a`, `b`"),
+            ),
+            (
+                &[r#"{"a":[1],"b":[2],"c":[3]}"#],
+                Err("it has several lists: `a`, `b`, and more"),
+            ),
             (&[r#"{"a":{"b":[1]}}"#], Err("it has no list of items")),
             (&["7"], Err("it has no list of items")),
             (&["[{}]", "[1]"], Err("another list")),
@@ -259,7 +304,11 @@ mod tests {
             (&["[{}]", r#"{"a":[{}]}"#], Err("another list")),
             (&[r#"{"a":[{}]}"#, r#"{"b":[{}]}"#], Err("another list")),
         ] {
-            assert_eq!(merged(pages).as_deref().map_err(String::as_str), expected, "{pages:?}");
+            assert_eq!(
+                merged(pages).as_deref().map_err(String::as_str),
+                expected,
+                "{pages:?}"
+            );
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Pages that one call collects: which arguments get the next one, when it is enough, and the reply that they become. Nothing is sent
-//! here, and no URL of a reply is followed: a page is a call with the arguments that a reply without it would have named.
+//! Pages that one call collects: which arguments get the next one, when it is enough, and the reply
+//! that they become. Nothing is sent here, and no URL of a reply is followed: a page is a call with
+//! the arguments that a reply without it would have named.
 
 mod list;
 mod progress;
@@ -71,9 +72,13 @@ enum Stop {
 }
 
 impl<'c> RequestedPages<'c> {
-    /// Takes the number of pages out of the arguments of a call, and adds up the progress of their requests; `None` if the call does not
-    /// say how many.
-    pub(crate) fn take(operation: &'c Operation, arguments: &mut JsonObject, caller: &mut Caller) -> Option<Self> {
+    /// Takes the number of pages out of the arguments of a call, and adds up the progress of their
+    /// requests; `None` if the call does not say how many.
+    pub(crate) fn take(
+        operation: &'c Operation,
+        arguments: &mut JsonObject,
+        caller: &mut Caller,
+    ) -> Option<Self> {
         let offered = operation.rules.max_pages;
         let asked = (offered > 0).then(|| arguments.shift_remove(&operation.pages_key()))??;
         // A schema that cannot be compiled has not checked it.
@@ -102,13 +107,20 @@ impl<'c> RequestedPages<'c> {
         memory: &MemoryBudget,
     ) -> CollectedPages<'c> {
         let json = plain_json(&first.response);
-        let found = json.ok_or_else(|| "it is not JSON".to_owned()).and_then(|json| {
-            // A rule may drop a member, and its name with it.
-            let withholds = self.operation.rules.response.as_ref().is_some_and(ResponseRule::withholds);
-            let place = ListPlace::find(json, !withholds)?;
-            let items = place.items(json).map_or(0, |items| items.count);
-            Ok((place, items))
-        });
+        let found = json
+            .ok_or_else(|| "it is not JSON".to_owned())
+            .and_then(|json| {
+                // A rule may drop a member, and its name with it.
+                let withholds = self
+                    .operation
+                    .rules
+                    .response
+                    .as_ref()
+                    .is_some_and(ResponseRule::withholds);
+                let place = ListPlace::find(json, !withholds)?;
+                let items = place.items(json).map_or(0, |items| items.count);
+                Ok((place, items))
+            });
         let (place, stop, items) = match found {
             Ok((place, items)) => (Some(place), (items == 0).then_some(Stop::Empty), items),
             Err(why) => (None, Some(Stop::NoList(why)), 0),
@@ -136,7 +148,8 @@ impl<'c> RequestedPages<'c> {
 }
 
 impl CollectedPages<'_> {
-    /// The arguments of the next page, and how many bytes it may have; `None` if there is none to be collected.
+    /// The arguments of the next page, and how many bytes it may have; `None` if there is none to
+    /// be collected.
     pub(crate) fn next_call(&mut self) -> Option<(JsonObject, usize)> {
         if self.stop.is_some() || (self.pages.len() >= self.request.most && self.next.is_some()) {
             return None;
@@ -145,7 +158,9 @@ impl CollectedPages<'_> {
             None => Stop::End,
             Some(NextPage::Unreachable) => return None,
             Some(NextPage::Arguments(changes)) => {
-                let mut changed = changes.keys().filter(|key| self.request.given.contains_key(*key));
+                let mut changed = changes
+                    .keys()
+                    .filter(|key| self.request.given.contains_key(*key));
                 let left = self.max_bytes.saturating_sub(self.bytes);
                 if let Some(key) = changed.find(|key| !self.is_of_paging(key)) {
                     Stop::ChangesCall(shown_name(key))
@@ -156,7 +171,11 @@ impl CollectedPages<'_> {
                     Stop::Size(self.max_bytes)
                 } else {
                     let mut arguments = self.request.given.clone();
-                    arguments.extend(changes.iter().map(|(key, value)| (key.clone(), value.clone())));
+                    arguments.extend(
+                        changes
+                            .iter()
+                            .map(|(key, value)| (key.clone(), value.clone())),
+                    );
                     if let Some(progress) = &self.request.progress {
                         progress.begin_page();
                     }
@@ -170,14 +189,18 @@ impl CollectedPages<'_> {
 
     /// Adds a page, and what it says about the one after it.
     pub(crate) fn add(&mut self, reply: &Reply, next: Option<NextPage>) {
-        let Some(NextPage::Arguments(arguments)) = &self.next else { return };
+        let Some(NextPage::Arguments(arguments)) = &self.next else {
+            return;
+        };
         let arguments = arguments.clone();
         self.keep_redactors(reply);
         let items = match self.merge(reply) {
             Ok(items) => items,
             Err(stop) => {
                 match stop {
-                    Stop::Empty => self.next = next.map(|next| self.with_changes_of(&arguments, next)),
+                    Stop::Empty => {
+                        self.next = next.map(|next| self.with_changes_of(&arguments, next));
+                    }
                     Stop::Repeated => self.next = None,
                     _ => {}
                 }
@@ -194,7 +217,12 @@ impl CollectedPages<'_> {
     /// Takes the credentials that were fetched for a page out of the whole result.
     fn keep_redactors(&mut self, reply: &Reply) {
         for redactor in &reply.redactors {
-            if !self.first.redactors.iter().any(|known| Arc::ptr_eq(known, redactor)) {
+            if !self
+                .first
+                .redactors
+                .iter()
+                .any(|known| Arc::ptr_eq(known, redactor))
+            {
                 self.first.redactors.push(Arc::clone(redactor));
             }
         }
@@ -216,7 +244,11 @@ impl CollectedPages<'_> {
             Some(merged) => merged,
             none => {
                 let first = plain_json(&self.first.response).and_then(|first| place.items(first));
-                let begun = MergedList::new(first.ok_or(Stop::OtherShape)?, self.memory.begin(), self.caller);
+                let begun = MergedList::new(
+                    first.ok_or(Stop::OtherShape)?,
+                    self.memory.begin(),
+                    self.caller,
+                );
                 none.insert(begun.map_err(no_memory)?)
             }
         };
@@ -247,7 +279,10 @@ impl CollectedPages<'_> {
     /// The reply with the items of all pages, and the report on them.
     pub(crate) fn finish(self) -> (Reply, PageReport) {
         let Self {
-            mut first, merged, pages, ..
+            mut first,
+            merged,
+            pages,
+            ..
         } = self;
         let number = pages.len();
         let items: usize = pages.iter().map(|page| page.items).sum();
@@ -260,8 +295,14 @@ impl CollectedPages<'_> {
                 first.response.headers.remove(name);
             }
         }
-        let list = self.place.as_ref().map(ListPlace::pointer).unwrap_or_default();
-        let of_all = self.declared.filter(|(_, all)| usize::try_from(*all).is_ok_and(|all| all >= items));
+        let list = self
+            .place
+            .as_ref()
+            .map(ListPlace::pointer)
+            .unwrap_or_default();
+        let of_all = self
+            .declared
+            .filter(|(_, all)| usize::try_from(*all).is_ok_and(|all| all >= items));
         let of_all = of_all
             .map(|(name, all)| format!(" of {all} ({})", shown_name(&name)))
             .unwrap_or_default();
@@ -272,14 +313,20 @@ impl CollectedPages<'_> {
         };
         let mut summary = match (&self.stop, number) {
             (Some(Stop::NoList(why)), _) => format!("Only one page was requested, because {why}."),
-            (_, 1) => format!("1 page was collected: {}{of_all}{place}.", counted(items, "item")),
+            (_, 1) => format!(
+                "1 page was collected: {}{of_all}{place}.",
+                counted(items, "item")
+            ),
             _ => {
                 let rest = if list.is_empty() {
                     ""
                 } else {
                     "; everything else is of the first page"
                 };
-                format!("{number} pages were collected: {}{of_all}{place}{rest}.", counted(items, "item"))
+                format!(
+                    "{number} pages were collected: {}{of_all}{place}{rest}.",
+                    counted(items, "item")
+                )
             }
         };
         if let Some(stop) = &self.stop {
@@ -309,7 +356,9 @@ impl CollectedPages<'_> {
     }
 
     fn with_changes_of(&self, before: &JsonObject, next: NextPage) -> NextPage {
-        let NextPage::Arguments(changes) = next else { return next };
+        let NextPage::Arguments(changes) = next else {
+            return next;
+        };
         let mut all = before.clone();
         all.extend(changes);
         all.retain(|key, value| self.request.given.get(key) != Some(value));
@@ -324,13 +373,23 @@ impl Stop {
             Self::NoList(_) => String::new(),
             Self::End => " The last one names no next page.".into(),
             Self::Empty => format!(" Page {page} is empty."),
-            Self::Circle => format!(" Page {page} was not requested, because its arguments are those of a page before it."),
-            Self::Repeated => format!(" Page {page} was left out, because it repeats the page before it."),
+            Self::Circle => format!(
+                " Page {page} was not requested, because its arguments are those of a page before it."
+            ),
+            Self::Repeated => {
+                format!(" Page {page} was left out, because it repeats the page before it.")
+            }
             Self::OtherShape => format!(" Page {page} was left out, because it has no such list."),
-            Self::ChangesCall(key) => format!(" Page {page} was not requested, because the API would change {key}, which this call gave."),
-            Self::Size(limit) => format!(" Page {page} was left out, because all pages may have {limit} bytes together."),
+            Self::ChangesCall(key) => format!(
+                " Page {page} was not requested, because the API would change {key}, which this call gave."
+            ),
+            Self::Size(limit) => format!(
+                " Page {page} was left out, because all pages may have {limit} bytes together."
+            ),
             Self::Time => format!(" The time for the call was over before page {page} came."),
-            Self::Refused(problem) => format!(" Page {page} was not requested: {}", shown_problem(problem)),
+            Self::Refused(problem) => {
+                format!(" Page {page} was not requested: {}", shown_problem(problem))
+            }
             Self::Failed(problem) => format!(" Page {page} failed: {}", shown_problem(problem)),
         }
     }

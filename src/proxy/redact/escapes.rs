@@ -1,9 +1,10 @@
-//! Decodes the escapes of JSON (RFC 8259 section 7), URLs (RFC 3986 section 2.1) and HTML ("Character references") in a text of
-//! unknown format.
+//! Decodes the escapes of JSON (RFC 8259 section 7), URLs (RFC 3986 section 2.1) and HTML
+//! ("Character references") in a text of unknown format.
 
 use memchr::memchr3;
 
-/// The HTML character references of punctuation that occurs in credentials, and of the no-break space.
+/// The HTML character references of punctuation that occurs in credentials, and of the no-break
+/// space.
 const NAMES: [(&[u8], char); 30] = [
     (b"amp", '&'),
     (b"lt", '<'),
@@ -54,7 +55,9 @@ impl Layer {
     #[must_use]
     pub(crate) fn source(&self, at: usize) -> usize {
         let before = self.jumps.partition_point(|(here, _)| *here <= at);
-        let jump = before.checked_sub(1).and_then(|index| self.jumps.get(index));
+        let jump = before
+            .checked_sub(1)
+            .and_then(|index| self.jumps.get(index));
         jump.map_or(at, |(here, there)| there + (at - here))
     }
 }
@@ -74,17 +77,23 @@ pub(crate) fn unescape(source: &[u8]) -> Option<Layer> {
             text: Vec::with_capacity(source.len()),
             jumps: Vec::new(),
         });
-        layer.text.extend_from_slice(source.get(from..start).unwrap_or_default());
+        layer
+            .text
+            .extend_from_slice(source.get(from..start).unwrap_or_default());
         match character {
             Escaped::Byte(byte) => layer.text.push(byte),
-            Escaped::Character(character) => layer.text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+            Escaped::Character(character) => layer
+                .text
+                .extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
         }
         at = start + length;
         from = at;
         layer.jumps.push((layer.text.len(), at));
     }
     if let Some(layer) = &mut layer {
-        layer.text.extend_from_slice(source.get(from..).unwrap_or_default());
+        layer
+            .text
+            .extend_from_slice(source.get(from..).unwrap_or_default());
     }
     layer
 }
@@ -97,7 +106,10 @@ enum Escaped {
 /// Reads an escape at the start of the text: its character, and its length.
 fn escape(text: &[u8]) -> Option<(Escaped, usize)> {
     match text {
-        [b'%', high, low, ..] => Some((Escaped::Byte(u8::try_from(read_code_point(&[*high, *low], 16)?).ok()?), 3)),
+        [b'%', high, low, ..] => Some((
+            Escaped::Byte(u8::try_from(read_code_point(&[*high, *low], 16)?).ok()?),
+            3,
+        )),
         [b'\\', byte @ (b'"' | b'\\' | b'/' | b'\''), ..] => Some((Escaped::Byte(*byte), 2)),
         [b'\\', letter @ (b'b' | b'f' | b'n' | b'r' | b't'), ..] => {
             let byte = match letter {
@@ -109,15 +121,22 @@ fn escape(text: &[u8]) -> Option<(Escaped, usize)> {
             };
             Some((Escaped::Byte(byte), 2))
         }
-        [b'\\', b'x', high, low, ..] => Some((Escaped::Character(char::from_u32(read_code_point(&[*high, *low], 16)?)?), 4)),
+        [b'\\', b'x', high, low, ..] => Some((
+            Escaped::Character(char::from_u32(read_code_point(&[*high, *low], 16)?)?),
+            4,
+        )),
         [b'\\', b'u', rest @ ..] => {
             let first = read_code_point(rest.get(..4)?, 16)?;
             if let Some(character) = char::from_u32(first) {
                 return Some((Escaped::Character(character), 6));
             }
             let second = rest.get(4..).and_then(|rest| rest.strip_prefix(b"\\u"))?;
-            let units = [first, read_code_point(second.get(..4)?, 16)?].map(|unit| u16::try_from(unit).unwrap_or_default());
-            Some((Escaped::Character(char::decode_utf16(units).next()?.ok()?), 12))
+            let units = [first, read_code_point(second.get(..4)?, 16)?]
+                .map(|unit| u16::try_from(unit).unwrap_or_default());
+            Some((
+                Escaped::Character(char::decode_utf16(units).next()?.ok()?),
+                12,
+            ))
         }
         [b'&', ..] => {
             let (character, length) = read_html_reference(text)?;
@@ -169,7 +188,10 @@ pub(crate) fn unescape_html(text: &str) -> String {
 }
 
 fn read_code_point(digits: &[u8], radix: u32) -> Option<u32> {
-    let is_number = !digits.is_empty() && digits.iter().all(|digit| char::from(*digit).is_digit(radix));
+    let is_number = !digits.is_empty()
+        && digits
+            .iter()
+            .all(|digit| char::from(*digit).is_digit(radix));
     let digits = std::str::from_utf8(digits).ok().filter(|_| is_number)?;
     u32::from_str_radix(digits, radix).ok()
 }
@@ -193,7 +215,10 @@ mod tests {
             ("%2B%c3%a9%%zz", "+é%%zz"),
             ("&#43;&#x2F;&amp;&plus;&none;&", "+/&+&none;&"),
         ] {
-            assert_eq!(String::from_utf8(unescape(source.as_bytes()).unwrap().text).unwrap(), text);
+            assert_eq!(
+                String::from_utf8(unescape(source.as_bytes()).unwrap().text).unwrap(),
+                text
+            );
         }
         let layer = unescape(br"ab\u002bcd").unwrap();
         assert_eq!([0, 2, 3, 5].map(|at| layer.source(at)), [0, 2, 8, 10]);

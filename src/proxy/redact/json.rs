@@ -1,5 +1,5 @@
-//! Redacts JSON: strings and keys are compared decoded, numbers as a whole, and everything else stays as it is written, so that
-//! the result is valid JSON of the same structure.
+//! Redacts JSON: strings and keys are compared decoded, numbers as a whole, and everything else
+//! stays as it is written, so that the result is valid JSON of the same structure.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -36,8 +36,8 @@ pub(crate) fn is_json(text: &[u8]) -> bool {
     serde_json::from_slice::<IgnoredAny>(text).is_ok()
 }
 
-/// Redacts valid JSON; `None` if it contains no secret. This works on the text, because the tree of a large reply takes many times its
-/// memory.
+/// Redacts valid JSON; `None` if it contains no secret. This works on the text, because the tree of
+/// a large reply takes many times its memory.
 pub(crate) fn redact_json(secrets: &Secrets, json: &[u8], numbers: NumberMark) -> Option<Vec<u8>> {
     let mut redaction = JsonRedaction {
         secrets,
@@ -64,16 +64,18 @@ pub(crate) fn redact_value(secrets: &Secrets, value: &mut Value, numbers: Number
             Some(clean) => *text = clean,
             None => return false,
         },
-        Value::Number(number) if secrets.is_number(number.to_string().as_bytes()) => *value = numbers.value(),
+        Value::Number(number) if secrets.is_number(number.to_string().as_bytes()) => {
+            *value = numbers.value();
+        }
         Value::Array(items) => {
-            return items
-                .iter_mut()
-                .fold(false, |found, item| redact_value(secrets, item, numbers) | found);
+            return items.iter_mut().fold(false, |found, item| {
+                redact_value(secrets, item, numbers) | found
+            });
         }
         Value::Object(object) => {
-            let found = object
-                .values_mut()
-                .fold(false, |found, value| redact_value(secrets, value, numbers) | found);
+            let found = object.values_mut().fold(false, |found, value| {
+                redact_value(secrets, value, numbers) | found
+            });
             return redact_keys(secrets, object) | found;
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => return false,
@@ -90,7 +92,12 @@ fn redact_keys(secrets: &Secrets, object: &mut Map<String, Value>) -> bool {
     let mut names = KeyNames::default();
     let members = std::mem::take(object).into_iter().zip(clean);
     *object = members
-        .map(|((key, value), clean)| (clean.map_or(key, |clean| names.name(0, clean, &taken)), value))
+        .map(|((key, value), clean)| {
+            (
+                clean.map_or(key, |clean| names.name(0, clean, &taken)),
+                value,
+            )
+        })
         .collect();
     true
 }
@@ -158,9 +165,17 @@ impl JsonRedaction<'_> {
                     depth = depth.saturating_sub(1);
                 }
                 b'-' | b'0'..=b'9' => {
-                    let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
-                    let length = rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len());
-                    if self.everywhere && self.secrets.is_number(rest.get(..length).unwrap_or_default()) {
+                    let is_part =
+                        |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+                    let length = rest
+                        .iter()
+                        .position(|byte| !is_part(byte))
+                        .unwrap_or(rest.len());
+                    if self.everywhere
+                        && self
+                            .secrets
+                            .is_number(rest.get(..length).unwrap_or_default())
+                    {
                         self.replace(at, at + length, &numbers.value());
                     }
                     at += length;
@@ -194,7 +209,8 @@ impl JsonRedaction<'_> {
     }
 
     fn replace(&mut self, start: usize, end: usize, value: &Value) {
-        self.out.extend_from_slice(self.json.get(self.copied..start).unwrap_or_default());
+        self.out
+            .extend_from_slice(self.json.get(self.copied..start).unwrap_or_default());
         self.out.extend_from_slice(value.to_string().as_bytes());
         self.copied = end;
     }
@@ -263,32 +279,47 @@ mod tests {
 
     fn any_json(secrets: &[String]) -> impl Strategy<Value = Value> + use<> {
         let secrets = secrets.to_vec();
-        let text =
-            (".{0,6}", proptest::sample::select(secrets.clone()), ".{0,6}", 0..8_u8).prop_map(|(before, secret, after, kind)| match kind {
+        let text = (
+            ".{0,6}",
+            proptest::sample::select(secrets.clone()),
+            ".{0,6}",
+            0..8_u8,
+        )
+            .prop_map(|(before, secret, after, kind)| match kind {
                 0 => before,
                 1 => secret,
                 2 => format!(
                     "{before}{}{after}",
-                    secret.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>()
+                    secret
+                        .bytes()
+                        .map(|byte| format!("%{byte:02x}"))
+                        .collect::<String>()
                 ),
                 3 => format!(
                     "{before}{}{after}",
-                    secret.chars().map(|c| format!("&#{};", u32::from(c))).collect::<String>()
+                    secret
+                        .chars()
+                        .map(|c| format!("&#{};", u32::from(c)))
+                        .collect::<String>()
                 ),
                 4 => format!("{before}{secret}{secret}{after}"),
                 _ => format!("{before}{secret}{after}"),
             });
-        let number = |text: String| serde_json::from_str::<Value>(&text).unwrap_or_else(|_| Value::from(text));
-        let spelled = (proptest::sample::select(secrets), 0..5_u8).prop_map(move |(secret, kind)| {
-            let (first, rest) = secret.split_at(secret.chars().next().map_or(0, char::len_utf8));
-            number(match kind {
-                0 => format!("{secret}.0"),
-                1 => format!("-{secret}e0"),
-                2 => format!("{first}.{rest}E+{}", rest.len()),
-                3 => format!("{secret}00e-2"),
-                _ => secret,
-            })
-        });
+        let number = |text: String| {
+            serde_json::from_str::<Value>(&text).unwrap_or_else(|_| Value::from(text))
+        };
+        let spelled =
+            (proptest::sample::select(secrets), 0..5_u8).prop_map(move |(secret, kind)| {
+                let (first, rest) =
+                    secret.split_at(secret.chars().next().map_or(0, char::len_utf8));
+                number(match kind {
+                    0 => format!("{secret}.0"),
+                    1 => format!("-{secret}e0"),
+                    2 => format!("{first}.{rest}E+{}", rest.len()),
+                    3 => format!("{secret}00e-2"),
+                    _ => secret,
+                })
+            });
         let leaf = prop_oneof![
             Just(Value::Null),
             any::<bool>().prop_map(Value::from),
@@ -300,13 +331,15 @@ mod tests {
         leaf.prop_recursive(4, 40, 5, move |inner| {
             prop_oneof![
                 proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
-                proptest::collection::hash_map(text.clone(), inner, 0..5).prop_map(|map| Value::Object(map.into_iter().collect())),
+                proptest::collection::hash_map(text.clone(), inner, 0..5)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
             ]
         })
     }
 
     fn any_case() -> impl Strategy<Value = (Vec<String>, Value)> {
-        proptest::collection::vec(any_secret(), 1..4).prop_flat_map(|secrets| (Just(secrets.clone()), any_json(&secrets)))
+        proptest::collection::vec(any_secret(), 1..4)
+            .prop_flat_map(|secrets| (Just(secrets.clone()), any_json(&secrets)))
     }
 
     fn has_secret(secrets: &[String], text: &str) -> bool {
@@ -336,7 +369,12 @@ mod tests {
                 prop_assert_eq!(before.len(), after.len());
                 for ((name, before), (new_name, after)) in before.iter().zip(after) {
                     prop_assert!(!has_secret(secrets, new_name), "{}", new_name);
-                    prop_assert!(name == new_name || new_name.contains(MARK), "{} {}", name, new_name);
+                    prop_assert!(
+                        name == new_name || new_name.contains(MARK),
+                        "{} {}",
+                        name,
+                        new_name
+                    );
                     check(secrets, before, after)?;
                 }
             }
@@ -345,7 +383,9 @@ mod tests {
                 let changed = before.as_str().is_none_or(|before| before != after);
                 prop_assert!(!changed || after.contains(MARK), "{} {}", before, after);
             }
-            (Value::Number(before), after) if is_spelled(secrets, before) => prop_assert_eq!(after, &Value::from(MARK)),
+            (Value::Number(before), after) if is_spelled(secrets, before) => {
+                prop_assert_eq!(after, &Value::from(MARK));
+            }
             (before, after) => prop_assert_eq!(before, after),
         }
         Ok(())

@@ -1,12 +1,14 @@
-//! Redacts secrets in replies that echo them: of the operator, of the client of a call, and of token endpoints.
+//! Redacts secrets in replies that echo them: of the operator, of the client of a call, and of
+//! token endpoints.
 //!
-//! Only secrets are redacted: credentials, headers whose values were given as secrets, and headers whose names say that they carry
-//! credentials. The framing of a reply stays as it is, and JSON stays valid JSON of the same structure.
+//! Only secrets are redacted: credentials, headers whose values were given as secrets, and headers
+//! whose names say that they carry credentials. The framing of a reply stays as it is, and JSON
+//! stays valid JSON of the same structure.
 //!
 //! # Changing what is redacted
 //!
-//! - The values: `secret_headers` in `proxy/binding.rs`, where `finish` collects them; `secrets` in `proxy/auth/values.rs`; headers
-//!   by their names, `ENDINGS` in `proxy/redact/names.rs`.
+//! - The values: `secret_headers` in `proxy/binding.rs`, where `finish` collects them; `secrets` in
+//!   `proxy/auth/values.rs`; headers by their names, `ENDINGS` in `proxy/redact/names.rs`.
 //! - The forms in which a value is recognized: `SecretForms` in `proxy/redact/secrets.rs`.
 //! - The parts of a reply: `redact` in `proxy/response/redaction.rs`.
 //! - The promise in SECURITY.md.
@@ -37,12 +39,15 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Makes a redactor for secret headers, and for other secrets in each form in which they are sent.
+    /// Makes a redactor for secret headers, and for other secrets in each form in which they are
+    /// sent.
     #[must_use]
     pub(crate) fn new(headers: &HeaderMap, secrets: &[Vec<u8>]) -> Self {
         let mut forms = SecretForms::default();
         for (name, value) in headers {
-            words_of_secret_header(name, value).iter().for_each(|secret| forms.add(secret));
+            words_of_secret_header(name, value)
+                .iter()
+                .for_each(|secret| forms.add(secret));
         }
         secrets.iter().for_each(|secret| forms.add(secret));
         Self {
@@ -77,7 +82,9 @@ impl Redactor {
 
     /// Returns true if it redacts the tokens of another one.
     pub(crate) fn has_tokens_of(&self, other: &Self) -> bool {
-        other.tokens().all(|token| self.tokens().any(|own| own == token))
+        other
+            .tokens()
+            .all(|token| self.tokens().any(|own| own == token))
     }
 
     /// Redacts a text, JSON or any other; `None` if it contains no secret.
@@ -113,18 +120,27 @@ impl Redactor {
 pub(crate) fn words_of_secret_header(name: &HeaderName, value: &HeaderValue) -> Vec<Vec<u8>> {
     let mut found = secrets_of_header(name, value);
     let words = value.as_bytes().split(u8::is_ascii_whitespace);
-    found.extend(words.filter(|word| word.len() >= MIN_WORD_LEN).map(<[u8]>::to_vec));
+    found.extend(
+        words
+            .filter(|word| word.len() >= MIN_WORD_LEN)
+            .map(<[u8]>::to_vec),
+    );
     found
 }
 
-/// The secrets that a header may hold: all of it, what follows the scheme of `Authorization`, `Basic` decoded, and the values
-/// of cookies.
+/// The secrets that a header may hold: all of it, what follows the scheme of `Authorization`,
+/// `Basic` decoded, and the values of cookies.
 pub(crate) fn secrets_of_header(name: &HeaderName, value: &HeaderValue) -> Vec<Vec<u8>> {
     let whole = value.as_bytes().trim_ascii();
     let mut found = vec![whole];
     if *name == COOKIE {
         let pairs = whole.split(|byte| *byte == b';');
-        found.extend(pairs.filter_map(|pair| Some(pair.get(pair.iter().position(|byte| *byte == b'=')? + 1..)?.trim_ascii())));
+        found.extend(pairs.filter_map(|pair| {
+            Some(
+                pair.get(pair.iter().position(|byte| *byte == b'=')? + 1..)?
+                    .trim_ascii(),
+            )
+        }));
     }
     let mut found: Vec<Vec<u8>> = found.into_iter().map(<[u8]>::to_vec).collect();
     if let Some((scheme, rest)) = whole
@@ -133,13 +149,19 @@ pub(crate) fn secrets_of_header(name: &HeaderName, value: &HeaderValue) -> Vec<V
         .and_then(|at| whole.split_at_checked(at))
     {
         let rest = rest.trim_ascii();
-        if *name == AUTHORIZATION || scheme.eq_ignore_ascii_case(b"bearer") || scheme.eq_ignore_ascii_case(b"basic") {
+        if *name == AUTHORIZATION
+            || scheme.eq_ignore_ascii_case(b"bearer")
+            || scheme.eq_ignore_ascii_case(b"basic")
+        {
             found.push(rest.to_vec());
         }
         if scheme.eq_ignore_ascii_case(b"basic")
             && let Ok(pair) = STANDARD.decode(rest)
         {
-            let password = pair.iter().position(|byte| *byte == b':').and_then(|at| pair.get(at + 1..));
+            let password = pair
+                .iter()
+                .position(|byte| *byte == b':')
+                .and_then(|at| pair.get(at + 1..));
             found.extend(password.map(<[u8]>::to_vec));
             found.push(pair);
         }

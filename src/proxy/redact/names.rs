@@ -2,8 +2,8 @@
 
 use http::header::HeaderName;
 
-/// The last words of names that credentials are sent under: `Authorization`, `Proxy-Authorization`, `Cookie`, `X-Api-Key`,
-/// `PRIVATE-TOKEN`, `X-Auth`, `X-Client-Secret` and the like.
+/// The last words of names that credentials are sent under: `Authorization`, `Proxy-Authorization`,
+/// `Cookie`, `X-Api-Key`, `PRIVATE-TOKEN`, `X-Auth`, `X-Client-Secret` and the like.
 const ENDINGS: [&str; 9] = [
     "authorization",
     "auth",
@@ -16,7 +16,8 @@ const ENDINGS: [&str; 9] = [
     "token",
 ];
 
-/// Returns true if a header of that name carries a credential: its name ends with one of a few words, in any case.
+/// Returns true if a header of that name carries a credential: its name ends with one of a few
+/// words, in any case.
 #[must_use]
 pub(crate) fn carries_credential(name: &HeaderName) -> bool {
     // A `HeaderName` is in lower case.

@@ -1,4 +1,5 @@
-//! The secrets in each form in which a reply may contain them, and the replacement of them in a text.
+//! The secrets in each form in which a reply may contain them, and the replacement of them in a
+//! text.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,8 @@ use crate::proxy::request::style::{self, Keep};
 pub(crate) const MARK: &str = "[redacted]";
 /// The minimum length of a secret, in bytes: shorter ones occur in unrelated text.
 const MIN_SECRET_LEN: usize = 6;
-/// The minimum length of a secret that consists of digits: identifiers in replies are short numbers as well.
+/// The minimum length of a secret that consists of digits: identifiers in replies are short numbers
+/// as well.
 const MIN_NUMBER_LEN: usize = 12;
 /// Number of layers of escapes that are decoded.
 const MAX_ESCAPE_DEPTH: usize = 3;
@@ -31,7 +33,8 @@ pub(crate) struct SecretForms(BTreeSet<Vec<u8>>);
 #[derive(Debug, Default)]
 pub(crate) struct Secrets {
     all: Vec<Secret>,
-    /// Automaton that finds any of them in one pass, if there are so many that one pass for each would take longer.
+    /// Automaton that finds any of them in one pass, if there are so many that one pass for each
+    /// would take longer.
     any: Option<AhoCorasick>,
 }
 
@@ -52,19 +55,24 @@ pub(crate) enum TextPlace {
 }
 
 impl SecretForms {
-    /// Adds a secret as it is, and as it looks in a URL and in JSON. One that is too short is left out.
+    /// Adds a secret as it is, and as it looks in a URL and in JSON. One that is too short is left
+    /// out.
     pub(crate) fn add(&mut self, secret: &[u8]) {
         if !is_long_enough(secret) {
             return;
         }
         if let Ok(text) = std::str::from_utf8(secret) {
             let encoded = style::percent_encode(text, Keep::Unreserved);
-            // A form writes a space as `+`, and may leave other characters as they are (WHATWG URL section 5.1).
+            // A form writes a space as `+`, and may leave other characters as they are (WHATWG URL
+            // section 5.1).
             self.insert(encoded.replace("%20", "+").into_bytes());
             self.insert(text.replace(' ', "+").into_bytes());
             self.insert(encoded.into_bytes());
             let json = serde_json::Value::from(text).to_string();
-            let inner = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or_default();
+            let inner = json
+                .strip_prefix('"')
+                .and_then(|json| json.strip_suffix('"'))
+                .unwrap_or_default();
             self.insert(inner.as_bytes().to_vec());
             self.insert(inner.replace('/', "\\/").into_bytes());
         }
@@ -72,9 +80,16 @@ impl SecretForms {
         if let Some(layer) = unescape(secret) {
             self.insert(layer.text);
         }
-        // What reads headers as Latin-1, as RFC 9110 section 5.5 once had it, writes other characters twice.
+        // What reads headers as Latin-1, as RFC 9110 section 5.5 once had it, writes other
+        // characters twice.
         if !secret.is_ascii() {
-            self.insert(secret.iter().map(|byte| char::from(*byte)).collect::<String>().into_bytes());
+            self.insert(
+                secret
+                    .iter()
+                    .map(|byte| char::from(*byte))
+                    .collect::<String>()
+                    .into_bytes(),
+            );
         }
         self.insert(secret.to_vec());
     }
@@ -89,10 +104,16 @@ impl SecretForms {
 
 fn is_long_enough(secret: &[u8]) -> bool {
     let is_number = secret.iter().all(u8::is_ascii_digit);
-    secret.len() >= if is_number { MIN_NUMBER_LEN } else { MIN_SECRET_LEN }
+    secret.len()
+        >= if is_number {
+            MIN_NUMBER_LEN
+        } else {
+            MIN_SECRET_LEN
+        }
 }
 
-/// Returns true if a secret that is redacted occurs in text by chance: it is short, or consists of plain words (`dummy-key`).
+/// Returns true if a secret that is redacted occurs in text by chance: it is short, or consists of
+/// plain words (`dummy-key`).
 pub(crate) fn is_common(secret: &str) -> bool {
     /// Shorter secrets are common.
     const MIN_RARE_LEN: usize = 8;
@@ -101,9 +122,11 @@ pub(crate) fn is_common(secret: &str) -> bool {
     let is_plain = |word: &str| {
         let rest = word.get(1..).unwrap_or_default();
         word.bytes().all(|byte| byte.is_ascii_alphabetic())
-            && (rest.bytes().all(|byte| byte.is_ascii_lowercase()) || word.bytes().all(|byte| byte.is_ascii_uppercase()))
+            && (rest.bytes().all(|byte| byte.is_ascii_lowercase())
+                || word.bytes().all(|byte| byte.is_ascii_uppercase()))
     };
-    let are_words = || secret.len() <= MAX_WORDS_LEN && secret.split(['-', '_', '.', ' ']).all(is_plain);
+    let are_words =
+        || secret.len() <= MAX_WORDS_LEN && secret.split(['-', '_', '.', ' ']).all(is_plain);
     is_long_enough(secret.as_bytes()) && (secret.len() < MIN_RARE_LEN || are_words())
 }
 
@@ -114,7 +137,9 @@ impl From<SecretForms> for Secrets {
             finder: Finder::new(&form).into_owned(),
         };
         let forms: Vec<Vec<u8>> = forms.0.into_iter().collect();
-        let any = (forms.len() > MAX_SINGLE_PASSES).then(|| AhoCorasick::new(&forms).ok()).flatten();
+        let any = (forms.len() > MAX_SINGLE_PASSES)
+            .then(|| AhoCorasick::new(&forms).ok())
+            .flatten();
         Self {
             all: forms.into_iter().map(secret).collect(),
             any,
@@ -127,7 +152,8 @@ impl Secrets {
         self.all.is_empty()
     }
 
-    /// Returns true if a text may contain a secret. `false` is certain: it contains neither a secret nor anything that could be an escape.
+    /// Returns true if a text may contain a secret. `false` is certain: it contains neither a
+    /// secret nor anything that could be an escape.
     pub(crate) fn may_be_in(&self, text: &[u8]) -> bool {
         has_escapes(text) || self.may_be_plain_in(text)
     }
@@ -136,14 +162,19 @@ impl Secrets {
     pub(crate) fn may_be_plain_in(&self, text: &[u8]) -> bool {
         match &self.any {
             Some(any) => any.is_match(text),
-            None => self.all.iter().any(|secret| secret.finder.find(text).is_some()),
+            None => self
+                .all
+                .iter()
+                .any(|secret| secret.finder.find(text).is_some()),
         }
     }
 
     /// Returns true if a JSON number, with any sign, has the digits of a secret.
     pub(crate) fn is_number(&self, number: &[u8]) -> bool {
         let digits = number.strip_prefix(b"-").unwrap_or(number);
-        self.all.iter().any(|secret| [number, digits].contains(&secret.finder.needle()))
+        self.all
+            .iter()
+            .any(|secret| [number, digits].contains(&secret.finder.needle()))
     }
 
     /// Redacts the text, including escaped secrets; `None` if it contains none.
@@ -176,7 +207,11 @@ impl Secrets {
 
     /// Returns the length of the longest secret.
     pub(super) fn longest(&self) -> usize {
-        self.all.iter().map(|secret| secret.finder.needle().len()).max().unwrap_or_default()
+        self.all
+            .iter()
+            .map(|secret| secret.finder.needle().len())
+            .max()
+            .unwrap_or_default()
     }
 
     /// Returns where the text contains a secret, also an escaped one.
@@ -188,22 +223,37 @@ impl Secrets {
         {
             layers.push(layer);
             let source = |at: usize| layers.iter().rev().fold(at, |at, layer| layer.source(at));
-            let found = layers.last().map(|layer| self.ranges(&layer.text, place)).unwrap_or_default();
-            ranges.extend(found.into_iter().map(|(start, end)| (source(start), source(end))));
+            let found = layers
+                .last()
+                .map(|layer| self.ranges(&layer.text, place))
+                .unwrap_or_default();
+            ranges.extend(
+                found
+                    .into_iter()
+                    .map(|(start, end)| (source(start), source(end))),
+            );
         }
         ranges
     }
 
-    /// Returns true if a name holds a secret, escaped or not, or what is left of one if only some characters are kept.
+    /// Returns true if a name holds a secret, escaped or not, or what is left of one if only some
+    /// characters are kept.
     pub(super) fn are_in_name(&self, name: &str, is_kept: fn(char) -> bool) -> bool {
-        let kept = |text: &str| text.chars().filter(|character| is_kept(*character)).collect::<String>();
+        let kept = |text: &str| {
+            text.chars()
+                .filter(|character| is_kept(*character))
+                .collect::<String>()
+        };
         let kept_name = kept(name);
         let is_left = |secret: &Secret| {
             let secret = String::from_utf8_lossy(secret.finder.needle());
             let secret = kept(&secret);
             is_long_enough(secret.as_bytes()) && kept_name.contains(&secret)
         };
-        !self.ranges_with_escapes(name.as_bytes(), TextPlace::JsonString).is_empty() || self.all.iter().any(is_left)
+        !self
+            .ranges_with_escapes(name.as_bytes(), TextPlace::JsonString)
+            .is_empty()
+            || self.all.iter().any(is_left)
     }
 
     fn replaced(&self, text: &[u8], place: TextPlace) -> Option<Vec<u8>> {
@@ -226,15 +276,23 @@ impl Secrets {
     }
 
     fn ranges(&self, text: &[u8], place: TextPlace) -> Vec<(usize, usize)> {
-        let is_digit = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(u8::is_ascii_digit);
+        let is_digit = |at: Option<usize>| {
+            at.and_then(|at| text.get(at))
+                .is_some_and(u8::is_ascii_digit)
+        };
         let mut ranges = Vec::new();
         if self.any.as_ref().is_some_and(|any| !any.is_match(text)) {
             return ranges;
         }
         for Secret { finder, is_number } in &self.all {
-            let found = finder.find_iter(text).map(|start| (start, start + finder.needle().len()));
-            let is_part = |start: usize, end: usize| is_digit(start.checked_sub(1)) || is_digit(Some(end));
-            ranges.extend(found.filter(|(start, end)| place == TextPlace::JsonString || !is_number || !is_part(*start, *end)));
+            let found = finder
+                .find_iter(text)
+                .map(|start| (start, start + finder.needle().len()));
+            let is_part =
+                |start: usize, end: usize| is_digit(start.checked_sub(1)) || is_digit(Some(end));
+            ranges.extend(found.filter(|(start, end)| {
+                place == TextPlace::JsonString || !is_number || !is_part(*start, *end)
+            }));
         }
         ranges
     }

@@ -40,12 +40,17 @@ impl BaseUrls {
             Destination::Nowhere => Ok(None),
             Destination::Declared(choice) => {
                 let servers = server::declared_servers(document);
-                server::root_url(&servers, document.url.as_ref(), choice).map(|url| Some(Arc::new(BaseUrl::new(url))))
+                server::root_url(&servers, document.url.as_ref(), choice)
+                    .map(|url| Some(Arc::new(BaseUrl::new(url))))
             }
         };
         let own = common.as_ref().ok().and_then(Option::as_deref);
         Self {
-            origins: own.map(|base| base.url().origin()).into_iter().chain(more).collect(),
+            origins: own
+                .map(|base| base.url().origin())
+                .into_iter()
+                .chain(more)
+                .collect(),
             common,
             document_url: document.url.clone(),
             declared: match destination {
@@ -60,8 +65,13 @@ impl BaseUrls {
     /// # Errors
     /// An error if the server of the operation is not usable.
     pub(crate) fn of(&self, operation: &Operation) -> Result<Option<Arc<BaseUrl>>, ServerError> {
-        if let Some(choice) = self.declared.as_ref().filter(|_| !operation.servers.is_empty()) {
-            let url = server::resolve_base_url(&operation.servers, self.document_url.as_ref(), choice)?;
+        if let Some(choice) = self
+            .declared
+            .as_ref()
+            .filter(|_| !operation.servers.is_empty())
+        {
+            let url =
+                server::resolve_base_url(&operation.servers, self.document_url.as_ref(), choice)?;
             return Ok(Some(Arc::new(BaseUrl::new(url))));
         }
         self.common.clone()
@@ -78,13 +88,14 @@ impl BaseUrls {
         }
     }
 
-    /// Returns true if the base has the API's own origin; called after [`BaseUrls::leads_elsewhere`].
+    /// Returns true if the base has the API's own origin; called after
+    /// [`BaseUrls::leads_elsewhere`].
     pub(crate) fn is_own(&self, base: &BaseUrl) -> bool {
         self.origins.first() == Some(&base.url().origin())
     }
 
-    /// Returns true if credentials may not be sent to the origin of the base. If the document has no server for all operations, that of the
-    /// first one is the API's own.
+    /// Returns true if credentials may not be sent to the origin of the base. If the document has
+    /// no server for all operations, that of the first one is the API's own.
     pub(crate) fn leads_elsewhere(&mut self, base: Option<&BaseUrl>) -> bool {
         let Some(base) = base else { return false };
         if self.common.is_err() {

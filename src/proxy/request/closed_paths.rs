@@ -126,7 +126,8 @@ impl PathGuard<'_> {
         let is_closed = |tool: DeclaredTool| tool.must_confirm || !tool.is_shown(shown);
         reached.retain(|other| has_slashes || paths.tool(*other).is_none_or(is_closed));
         // What answers every path of the operation is not reached by a value.
-        !reached.is_empty() && !reached.is_subset(&paths.reached_by_template(&operation.template, &method))
+        !reached.is_empty()
+            && !reached.is_subset(&paths.reached_by_template(&operation.template, &method))
     }
 
     /// Returns true if servers may read the path of a URL as that of a GET operation that the
@@ -137,7 +138,9 @@ impl PathGuard<'_> {
         let own = named
             .map(|named| paths.reached_by_template(named, &Method::GET))
             .unwrap_or_default();
-        let is_listed = |other: usize| own.contains(&other) || paths.tool(other).is_some_and(|tool| tool.is_shown(shown));
+        let is_listed = |other: usize| {
+            own.contains(&other) || paths.tool(other).is_some_and(|tool| tool.is_shown(shown))
+        };
         let reached = paths.reached(asked, &Method::GET);
         !reached.is_some_and(|reached| reached.into_iter().all(is_listed))
     }
@@ -166,7 +169,11 @@ impl ClosedPaths {
         if declared.tool.is_none_or(|tool| tool.must_confirm) {
             self.closed_methods.insert(method.clone());
         }
-        let root = if declared.has_own_base { ROOT_OF_ANY_BASE } else { ROOT };
+        let root = if declared.has_own_base {
+            ROOT_OF_ANY_BASE
+        } else {
+            ROOT
+        };
         let segments = declared.template.segments.iter();
         let mut patterns: Vec<SegmentPattern> = segments
             .map(|segment| SegmentPattern::of(segment, &declared.slashes))
@@ -194,14 +201,17 @@ impl ClosedPaths {
     fn node_at(&mut self, root: usize, patterns: &[SegmentPattern]) -> usize {
         patterns.iter().fold(root, |parent, pattern| {
             let next = self.nodes.len();
-            let known = self.nodes.get(parent).and_then(|node| match pattern.literal() {
-                Some(literal) => node.literals.get(literal).copied(),
-                None => node
-                    .patterns
-                    .iter()
-                    .copied()
-                    .find(|child| self.nodes.get(*child).is_some_and(|child| child.pattern.as_ref() == Some(pattern))),
-            });
+            let known = self
+                .nodes
+                .get(parent)
+                .and_then(|node| match pattern.literal() {
+                    Some(literal) => node.literals.get(literal).copied(),
+                    None => node.patterns.iter().copied().find(|child| {
+                        self.nodes
+                            .get(*child)
+                            .is_some_and(|child| child.pattern.as_ref() == Some(pattern))
+                    }),
+                });
             if let Some(known) = known {
                 return known;
             }
@@ -254,14 +264,22 @@ impl ClosedPaths {
         for reading in path_readings(below, in_value)? {
             self.walk(ROOT, &reading, &mut reached);
         }
-        if self.nodes.get(ROOT_OF_ANY_BASE).is_some_and(|root| !root.is_leaf()) {
+        if self
+            .nodes
+            .get(ROOT_OF_ANY_BASE)
+            .is_some_and(|root| !root.is_leaf())
+        {
             let base_slashes = asked.full.get(..asked.base)?.matches('/').count();
             let in_value = [&vec![false; base_slashes], in_value].concat();
             for reading in path_readings(asked.full, &in_value)? {
                 self.walk(ROOT_OF_ANY_BASE, &reading, &mut reached);
             }
         }
-        reached.retain(|operation| self.operations.get(*operation).is_some_and(|known| known.method == *method));
+        reached.retain(|operation| {
+            self.operations
+                .get(*operation)
+                .is_some_and(|known| known.method == *method)
+        });
         Some(reached)
     }
 
@@ -274,8 +292,11 @@ impl ClosedPaths {
             let text = segment.text.as_str();
             let mut next = Vec::new();
             for (place, is_complete) in places {
-                let Some(node) = self.nodes.get(place) else { continue };
-                let goes_on = |pattern: &&SegmentPattern| segment.is_in_value || pattern.has_slashes;
+                let Some(node) = self.nodes.get(place) else {
+                    continue;
+                };
+                let goes_on =
+                    |pattern: &&SegmentPattern| segment.is_in_value || pattern.has_slashes;
                 if let Some(pattern) = node.pattern.as_ref().filter(goes_on) {
                     next.push((place, false));
                     next.extend(pattern.may_end(text).then_some((place, true)));
@@ -283,8 +304,12 @@ impl ClosedPaths {
                 if is_complete {
                     next.extend(node.literals.get(text).map(|child| (*child, true)));
                     for child in &node.patterns {
-                        let pattern = self.nodes.get(*child).and_then(|child| child.pattern.as_ref());
-                        let Some(pattern) = pattern.filter(|pattern| pattern.may_begin(text)) else {
+                        let pattern = self
+                            .nodes
+                            .get(*child)
+                            .and_then(|child| child.pattern.as_ref());
+                        let Some(pattern) = pattern.filter(|pattern| pattern.may_begin(text))
+                        else {
                             continue;
                         };
                         next.push((*child, false));
@@ -311,7 +336,11 @@ impl PathNode {
 }
 
 fn merged(method: &Method) -> Method {
-    if *method == Method::HEAD { Method::GET } else { method.clone() }
+    if *method == Method::HEAD {
+        Method::GET
+    } else {
+        method.clone()
+    }
 }
 
 impl SegmentPattern {
@@ -323,7 +352,9 @@ impl SegmentPattern {
         let mut pieces = Vec::new();
         for part in segment {
             match part {
-                TemplatePart::Literal(literal) => pieces.push(Some(fully_decoded(literal).to_lowercase())),
+                TemplatePart::Literal(literal) => {
+                    pieces.push(Some(fully_decoded(literal).to_lowercase()));
+                }
                 TemplatePart::Variable(_) => pieces.push(None),
             }
         }
@@ -371,7 +402,9 @@ impl SegmentPattern {
                     Some(after) => rest = after,
                     None => return false,
                 },
-                Some(literal) if index + 1 == self.pieces.len() => return rest.ends_with(literal.as_str()),
+                Some(literal) if index + 1 == self.pieces.len() => {
+                    return rest.ends_with(literal.as_str());
+                }
                 Some(literal) => match rest.split_once(literal.as_str()) {
                     Some((_, after)) => rest = after,
                     None => return false,
@@ -391,7 +424,11 @@ impl SegmentPattern {
             _ => return None,
         };
         let plain = Some(plain).filter(|plain| !plain.is_empty());
-        let pieces: Vec<_> = before.iter().cloned().chain(plain.map(|plain| Some(plain.to_owned()))).collect();
+        let pieces: Vec<_> = before
+            .iter()
+            .cloned()
+            .chain(plain.map(|plain| Some(plain.to_owned())))
+            .collect();
         (!pieces.is_empty()).then_some(Self {
             pieces,
             has_slashes: self.has_slashes,
@@ -405,7 +442,10 @@ mod tests {
 
     /// The paths of GET operations without a tool.
     fn hidden(templates: &[&str]) -> ClosedPaths {
-        let templates: Vec<PathTemplate> = templates.iter().map(|path| PathTemplate::parse(path).unwrap()).collect();
+        let templates: Vec<PathTemplate> = templates
+            .iter()
+            .map(|path| PathTemplate::parse(path).unwrap())
+            .collect();
         ClosedPaths::new(templates.iter().map(|template| DeclaredOperation {
             method: Method::GET,
             template,
@@ -471,14 +511,23 @@ mod tests {
         ] {
             assert!(!reaches(&["/projects/{id}/variables"], path), "{path}");
         }
-        assert!(!reaches(&["/projects/{id}"], "/projects/group/app/exports/7"));
-        assert!(reaches(&["/projects/{id}"], "/projects/group%2Fapp%2Fexports"));
+        assert!(!reaches(
+            &["/projects/{id}"],
+            "/projects/group/app/exports/7"
+        ));
+        assert!(reaches(
+            &["/projects/{id}"],
+            "/projects/group%2Fapp%2Fexports"
+        ));
         assert!(reaches(&["/"], "/%2F") && reaches(&["/admin/keys"], "/admin%5Ckeys"));
         assert!(reaches(&["/payroll"], "/payroll;a%2Fb"));
         assert!(reaches(&["/reports/payroll.{format}"], "/reports/payroll"));
         assert!(reaches(&["/reports/payroll.json"], "/reports/payroll"));
         assert!(reaches(&["/files/{path}/acl"], "/files/a%2Fb%2Facl"));
-        assert!(!reaches(&["/repos/{repo}/topics"], "/repos/r/contents/docs%2Ftopics"));
+        assert!(!reaches(
+            &["/repos/{repo}/topics"],
+            "/repos/r/contents/docs%2Ftopics"
+        ));
         assert!(reaches(&["/users/{id}/keys/"], "/users/7%2Fkeys"));
     }
 

@@ -1,7 +1,9 @@
-//! A look at the finished request: what no call gives is there once, with its value, or not at all; else nothing is sent.
+//! A look at the finished request: what no call gives is there once, with its value, or not at all;
+//! else nothing is sent.
 //!
-//! An argument that is closed can have many names on the wire: an exploded object or a deep one gives any key of a query, a
-//! query that is one text gives all of them. What counts is therefore what was written.
+//! An argument that is closed can have many names on the wire: an exploded object or a deep one
+//! gives any key of a query, a query that is one text gives all of them. What counts is therefore
+//! what was written.
 
 use http::header::{COOKIE, HeaderName};
 use serde_json::{Map, Value};
@@ -28,7 +30,9 @@ pub(crate) fn check_fixed_arguments(
         let value = arguments.get(&parameter.key).or(parameter.default.as_ref());
         let holds = match parameter.location {
             Location::Path => true,
-            Location::Query | Location::QueryString => query_holds(operation, parameter, value, request),
+            Location::Query | Location::QueryString => {
+                query_holds(operation, parameter, value, request)
+            }
             Location::Header => header_holds(parameter, value, request),
             Location::Cookie => cookie_holds(parameter, value, request),
         };
@@ -48,34 +52,59 @@ pub(crate) fn check_fixed_arguments(
 }
 
 fn refusal() -> CallError {
-    CallError::Setting("nothing was sent, because an argument would set what this server sets".into())
+    CallError::Setting(
+        "nothing was sent, because an argument would set what this server sets".into(),
+    )
 }
 
-/// Returns true if a pair of a query or a form holds the key after a semicolon, at which some servers split as well.
+/// Returns true if a pair of a query or a form holds the key after a semicolon, at which some
+/// servers split as well.
 fn holds_key_behind_semicolon(pair: &str, closed: &str) -> bool {
-    let mut keys = pair.split(';').skip(1).map(|part| part.split('=').next().unwrap_or_default());
+    let mut keys = pair
+        .split(';')
+        .skip(1)
+        .map(|part| part.split('=').next().unwrap_or_default());
     keys.any(|key| is_read_as(&decoded(key), closed))
 }
 
 fn decoded(text: &str) -> String {
     let spaced = text.replace('+', " ");
-    percent_encoding::percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
+    percent_encoding::percent_decode_str(&spaced)
+        .decode_utf8_lossy()
+        .into_owned()
 }
 
-/// Returns true if a server may read a name as the closed one: in any letter case, with white space around it, or in a form with an index,
-/// a member or a zero byte after it: `filter[tenant][x]` is about `filter[tenant]`.
+/// Returns true if a server may read a name as the closed one: in any letter case, with white space
+/// around it, or in a form with an index, a member or a zero byte after it: `filter[tenant][x]` is
+/// about `filter[tenant]`.
 pub(crate) fn is_read_as(name: &str, closed: &str) -> bool {
     let is_closed = |name: &str| without_case(name).eq(without_case(closed));
-    is_closed(name) || is_closed(name.split(['[', ']', '\0']).next().unwrap_or_default().trim())
+    is_closed(name)
+        || is_closed(
+            name.split(['[', ']', '\0'])
+                .next()
+                .unwrap_or_default()
+                .trim(),
+        )
 }
 
-/// The characters of a name, those equal that some decoders of JSON take for one another: Go's folds U+017F to `s` and U+212A to `k`.
+/// The characters of a name, those equal that some decoders of JSON take for one another: Go's
+/// folds U+017F to `s` and U+212A to `k`.
 fn without_case(name: &str) -> impl Iterator<Item = char> {
-    name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase)
+    name.chars()
+        .flat_map(char::to_uppercase)
+        .flat_map(char::to_lowercase)
 }
 
-fn query_holds(operation: &Operation, parameter: &Parameter, value: Option<&Value>, request: &Request) -> bool {
-    let mut expected: Vec<(String, String)> = value.map(|value| query_pairs(parameter, value)).unwrap_or_default();
+fn query_holds(
+    operation: &Operation,
+    parameter: &Parameter,
+    value: Option<&Value>,
+    request: &Request,
+) -> bool {
+    let mut expected: Vec<(String, String)> = value
+        .map(|value| query_pairs(parameter, value))
+        .unwrap_or_default();
     for (key, value) in &mut expected {
         (*key, *value) = (decoded(key), decoded(value));
     }
@@ -84,9 +113,16 @@ fn query_holds(operation: &Operation, parameter: &Parameter, value: Option<&Valu
             .parameters
             .iter()
             .chain(operation.rules.fixed.iter().map(|fixed| &fixed.parameter));
-        others.any(|other| other.location == Location::Query && other.name == key && other.name != parameter.name)
+        others.any(|other| {
+            other.location == Location::Query && other.name == key && other.name != parameter.name
+        })
     };
-    let pairs = request.url.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
+    let pairs = request
+        .url
+        .query()
+        .unwrap_or_default()
+        .split('&')
+        .filter(|pair| !pair.is_empty());
     let pairs = pairs.map(|pair| {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         (pair, (decoded(key), decoded(value)))
@@ -99,7 +135,11 @@ fn query_holds(operation: &Operation, parameter: &Parameter, value: Option<&Valu
     let mut found: Vec<(String, String)> = pairs
         .into_iter()
         .map(|(_, read)| read)
-        .filter(|(key, _)| (is_read_as(key, &parameter.name) || expected.iter().any(|(expected, _)| expected == key)) && !is_other(key))
+        .filter(|(key, _)| {
+            (is_read_as(key, &parameter.name)
+                || expected.iter().any(|(expected, _)| expected == key))
+                && !is_other(key)
+        })
         .collect();
     found.sort();
     expected.sort();
@@ -116,21 +156,36 @@ fn header_holds(parameter: &Parameter, value: Option<&Value>, request: &Request)
     {
         return false;
     }
-    request.headers.get_all(&name).iter().eq(expected.get_all(&name).iter())
+    request
+        .headers
+        .get_all(&name)
+        .iter()
+        .eq(expected.get_all(&name).iter())
 }
 
 fn cookie_holds(parameter: &Parameter, value: Option<&Value>, request: &Request) -> bool {
-    let cookies = request.headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let cookies = request
+        .headers
+        .get_all(COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     let names = cookies
         .flat_map(|cookies| cookies.split([';', '&']))
         .filter_map(|pair| pair.trim().split('=').next());
-    let count = names.filter(|name| is_read_as(&decoded(name), &parameter.name)).count();
+    let count = names
+        .filter(|name| is_read_as(&decoded(name), &parameter.name))
+        .count();
     count == usize::from(value.is_some_and(|value| !value.is_null()))
 }
 
-/// Returns true if the body has the values of the arguments. In a form, or among the parts of a multipart body, a closed property is
-/// written as if it were sent alone: no other one repeats its key, or one that an object spreads into.
-fn body_holds(template: &RequestTemplate<'_>, arguments: &Map<String, Value>, request: &Request) -> bool {
+/// Returns true if the body has the values of the arguments. In a form, or among the parts of a
+/// multipart body, a closed property is written as if it were sent alone: no other one repeats its
+/// key, or one that an object spreads into.
+fn body_holds(
+    template: &RequestTemplate<'_>,
+    arguments: &Map<String, Value>,
+    request: &Request,
+) -> bool {
     let Some(value) = arguments.get(BODY) else {
         return request.body.is_none();
     };
@@ -149,13 +204,22 @@ fn body_holds(template: &RequestTemplate<'_>, arguments: &Map<String, Value>, re
     let Some(fields) = fields_of(media_type, payload) else {
         return false;
     };
-    let rules = template.operation.rules.arguments.iter().filter(|rule| rule.is_closed());
+    let rules = template
+        .operation
+        .rules
+        .arguments
+        .iter()
+        .filter(|rule| rule.is_closed());
     let mut names = rules.filter_map(|rule| match &rule.target {
         ArgumentTarget::Body(steps) => steps.first(),
         ArgumentTarget::Parameter(..) => None,
     });
-    let form = payload.bytes().filter(|_| media_type.kind == MediaKind::Form);
-    let form = form.and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
+    let form = payload
+        .bytes()
+        .filter(|_| media_type.kind == MediaKind::Form);
+    let form = form
+        .and_then(|bytes| std::str::from_utf8(bytes).ok())
+        .unwrap_or_default();
     let is_hidden = |name: &str| {
         let key = |pair: &str| decoded(pair.split('=').next().unwrap_or_default());
         let mut others = form.split('&').filter(|pair| !is_read_as(&key(pair), name));
@@ -168,15 +232,22 @@ fn body_holds(template: &RequestTemplate<'_>, arguments: &Map<String, Value>, re
         let alone = value
             .get(name)
             .map(|value| Value::Object(Map::from_iter([(name.clone(), value.clone())])));
-        let alone = alone.map(|alone| write_body(template.document, media_type, &alone, template.files));
+        let alone =
+            alone.map(|alone| write_body(template.document, media_type, &alone, template.files));
         let own = match alone {
             None => Some(Vec::new()),
             Some(Ok(body)) => fields_of(media_type, &body.content),
             Some(Err(_)) => None,
         };
         own.is_some_and(|mut own| {
-            let is_own = |key: &str| is_read_as(key, name) || own.iter().any(|(own, _)| is_read_as(key, own));
-            let mut found: Vec<_> = fields.iter().filter(|(key, _)| is_own(key)).cloned().collect();
+            let is_own = |key: &str| {
+                is_read_as(key, name) || own.iter().any(|(own, _)| is_read_as(key, own))
+            };
+            let mut found: Vec<_> = fields
+                .iter()
+                .filter(|(key, _)| is_own(key))
+                .cloned()
+                .collect();
             found.sort();
             own.sort();
             found == own
@@ -191,9 +262,18 @@ fn fields_of(media_type: &MediaType, payload: &Payload) -> Option<Vec<(String, S
             let text = std::str::from_utf8(payload.bytes()?).ok()?;
             let pairs = text.split('&').filter(|pair| !pair.is_empty());
             let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-            Some(pairs.map(|(key, value)| (decoded(key), decoded(value))).collect())
+            Some(
+                pairs
+                    .map(|(key, value)| (decoded(key), decoded(value)))
+                    .collect(),
+            )
         }
-        MediaKind::Multipart => Some(part_names(payload).into_iter().map(|name| (name, String::new())).collect()),
+        MediaKind::Multipart => Some(
+            part_names(payload)
+                .into_iter()
+                .map(|name| (name, String::new()))
+                .collect(),
+        ),
         _ => None,
     }
 }
@@ -206,11 +286,13 @@ fn part_names(payload: &Payload) -> Vec<String> {
     });
     let mut names = Vec::new();
     for text in texts {
-        for line in text
-            .lines()
-            .filter(|line| line.to_ascii_lowercase().starts_with("content-disposition:"))
-        {
-            let name = line.split_once("; name=\"").and_then(|(_, rest)| rest.split('"').next());
+        for line in text.lines().filter(|line| {
+            line.to_ascii_lowercase()
+                .starts_with("content-disposition:")
+        }) {
+            let name = line
+                .split_once("; name=\"")
+                .and_then(|(_, rest)| rest.split('"').next());
             names.extend(name.map(str::to_owned));
         }
     }

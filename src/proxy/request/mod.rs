@@ -1,10 +1,14 @@
-//! Builds the HTTP request from an operation and its arguments. Files to send are opened here; nothing is sent.
+//! Builds the HTTP request from an operation and its arguments. Files to send are opened here;
+//! nothing is sent.
 //!
 //! # Adding a parameter style
 //!
-//! - A variant of `Style` in `spec/operation/parameter.rs`, where `read_style` also decides the default of `explode`.
-//! - If Swagger 2.0 has it as a `collectionFormat`: `collection_style` in `spec/operation/swagger2.rs`.
-//! - Its text in `proxy/request/style.rs`. Query pairs and cookies are made in `proxy/request/mod.rs`.
+//! - A variant of `Style` in `spec/operation/parameter.rs`, where `read_style` also decides the
+//!   default of `explode`.
+//! - If Swagger 2.0 has it as a `collectionFormat`: `collection_style` in
+//!   `spec/operation/swagger2.rs`.
+//! - Its text in `proxy/request/style.rs`. Query pairs and cookies are made in
+//!   `proxy/request/mod.rs`.
 //! - A row in `tests/cases/call/parameters.yaml`.
 
 pub(crate) mod base_url;
@@ -45,11 +49,13 @@ pub struct Request {
     pub headers: HeaderMap,
     /// The body, if there is one.
     pub body: Option<Payload>,
-    /// True if the reply is a stream of values according to the document, in which there may be long pauses.
+    /// True if the reply is a stream of values according to the document, in which there may be
+    /// long pauses.
     pub may_stream: bool,
 }
 
-/// The operator's additions to a request, which are always sent as they are; no argument can replace them.
+/// The operator's additions to a request, which are always sent as they are; no argument can
+/// replace them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Injected {
     /// Headers.
@@ -61,7 +67,8 @@ pub(crate) struct Injected {
 }
 
 impl Injected {
-    /// The same to be shown: with `***` for headers that are marked as sensitive, and for all keys and cookies.
+    /// The same to be shown: with `***` for headers that are marked as sensitive, and for all keys
+    /// and cookies.
     #[must_use]
     pub(crate) fn masked(&self) -> Self {
         const MASK: HeaderValue = HeaderValue::from_static("***");
@@ -70,9 +77,22 @@ impl Injected {
             headers: self
                 .headers
                 .iter()
-                .map(|(name, value)| (name.clone(), if value.is_sensitive() { MASK } else { value.clone() }))
+                .map(|(name, value)| {
+                    (
+                        name.clone(),
+                        if value.is_sensitive() {
+                            MASK
+                        } else {
+                            value.clone()
+                        },
+                    )
+                })
                 .collect(),
-            query: self.query.iter().map(|(name, _)| (name.clone(), "***".to_owned())).collect(),
+            query: self
+                .query
+                .iter()
+                .map(|(name, _)| (name.clone(), "***".to_owned()))
+                .collect(),
             cookies: self.cookies.iter().map(masked).collect(),
         }
     }
@@ -80,7 +100,9 @@ impl Injected {
     /// Returns true if it sets the query key or the cookie of that name.
     fn claims(&self, location: Location, name: &str) -> bool {
         match location {
-            Location::Query | Location::QueryString => self.query.iter().any(|(key, _)| same_key(key, name)),
+            Location::Query | Location::QueryString => {
+                self.query.iter().any(|(key, _)| same_key(key, name))
+            }
             Location::Cookie => self
                 .cookies
                 .iter()
@@ -118,7 +140,10 @@ pub(crate) struct RequestTemplate<'a> {
 ///
 /// # Errors
 /// [`CallError`] if an argument cannot be sent; then no request may be sent.
-pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Value>) -> Result<Request, CallError> {
+pub(crate) fn build(
+    template: &RequestTemplate<'_>,
+    arguments: &Map<String, Value>,
+) -> Result<Request, CallError> {
     let &RequestTemplate {
         operation,
         base,
@@ -154,7 +179,8 @@ pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Valu
         let text = cookies.join("; ");
         headers.insert(
             COOKIE,
-            HeaderValue::from_str(&text).map_err(|_| invalid_argument("cookie", "cannot be sent in a header"))?,
+            HeaderValue::from_str(&text)
+                .map_err(|_| invalid_argument("cookie", "cannot be sent in a header"))?,
         );
     }
     let url = base.target(&operation.template, &path, &query)?;
@@ -163,7 +189,12 @@ pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Valu
     for name in injected.headers.keys() {
         headers.remove(name);
     }
-    headers.extend(injected.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+    headers.extend(
+        injected
+            .headers
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone())),
+    );
     Ok(Request {
         method: operation.method.clone(),
         url,
@@ -174,29 +205,55 @@ pub(crate) fn build(template: &RequestTemplate<'_>, arguments: &Map<String, Valu
 }
 
 /// Refuses an argument with the name of a query pair that the operator sets.
-fn refuse_injected_names(operation: &Operation, query: &[(String, String)], injected: &Injected) -> Result<(), CallError> {
+fn refuse_injected_names(
+    operation: &Operation,
+    query: &[(String, String)],
+    injected: &Injected,
+) -> Result<(), CallError> {
     for (key, _) in &injected.query {
         // A query that is one whole text, or the template's own, may hold any key.
-        let taken = |name: &str| same_key(key, &percent_encoding::percent_decode_str(name).decode_utf8_lossy());
-        let own = operation.template.query.iter().flat_map(|query| query.split('&'));
-        let mut names = own.map(|pair| pair.split('=').next().unwrap_or_default()).chain(
-            query
-                .iter()
-                .map(|(name, value)| if name.is_empty() { value.as_str() } else { name.as_str() }),
-        );
+        let taken = |name: &str| {
+            same_key(
+                key,
+                &percent_encoding::percent_decode_str(name).decode_utf8_lossy(),
+            )
+        };
+        let own = operation
+            .template
+            .query
+            .iter()
+            .flat_map(|query| query.split('&'));
+        let mut names = own
+            .map(|pair| pair.split('=').next().unwrap_or_default())
+            .chain(query.iter().map(|(name, value)| {
+                if name.is_empty() {
+                    value.as_str()
+                } else {
+                    name.as_str()
+                }
+            }));
         if names.any(taken) {
-            return Err(invalid_argument(key, "is set by this server, and by no argument"));
+            return Err(invalid_argument(
+                key,
+                "is set by this server, and by no argument",
+            ));
         }
     }
     Ok(())
 }
 
 /// Refuses values with which a server could read the path as that of another operation.
-fn refuse_other_operations(template: &RequestTemplate<'_>, path: &[PathValue], url: &Url) -> Result<(), TargetError> {
+fn refuse_other_operations(
+    template: &RequestTemplate<'_>,
+    path: &[PathValue],
+    url: &Url,
+) -> Result<(), TargetError> {
     let (Some(guard), Some(last)) = (&template.guard, path.last()) else {
         return Ok(());
     };
-    let spanning = path.iter().find(|value| value.segments > 1 || value.encoded.is_empty());
+    let spanning = path
+        .iter()
+        .find(|value| value.segments > 1 || value.encoded.is_empty());
     let asked = AskedPath {
         full: url.path(),
         base: template.base.url().path().trim_end_matches('/').len(),
@@ -235,12 +292,16 @@ fn write_content(
         return Ok(None);
     };
     let chosen = arguments.get(&declared.choice).and_then(Value::as_str);
-    let media_type = declared
-        .chosen(chosen, value)
-        .ok_or_else(|| invalid_argument(&declared.choice, "is not one of the media types that this operation takes"))?;
+    let media_type = declared.chosen(chosen, value).ok_or_else(|| {
+        invalid_argument(
+            &declared.choice,
+            "is not one of the media types that this operation takes",
+        )
+    })?;
     let body = body::write_body(template.document, media_type, value, template.files)?;
     let content_type = HeaderValue::from_str(&body.content_type);
-    let content_type = content_type.map_err(|_| invalid_argument(BODY, "has a media type that cannot be sent in a header"))?;
+    let content_type = content_type
+        .map_err(|_| invalid_argument(BODY, "has a media type that cannot be sent in a header"))?;
     headers.insert(CONTENT_TYPE, content_type);
     Ok(Some(body.content))
 }
@@ -263,13 +324,19 @@ fn content_text(media_type: &str, value: &Value) -> String {
 fn path_value(operation: &Operation, parameter: &Parameter, value: &Value) -> PathValue {
     let mut segments = 1;
     let encoded = match &parameter.serialization {
-        Serialization::Content { media_type } => style::percent_encode(&content_text(media_type, value), Keep::Unreserved),
+        Serialization::Content { media_type } => {
+            style::percent_encode(&content_text(media_type, value), Keep::Unreserved)
+        }
         Serialization::Style {
             style: Style::Simple,
             allow_reserved,
             ..
         } if let (true, Value::String(text)) = (parameter.slashes, value) => {
-            let keep = if *allow_reserved { Keep::Segment } else { Keep::Unreserved };
+            let keep = if *allow_reserved {
+                Keep::Segment
+            } else {
+                Keep::Unreserved
+            };
             let (encoded, count) = style::percent_encode_segments(text, keep);
             segments = count;
             encoded
@@ -279,12 +346,20 @@ fn path_value(operation: &Operation, parameter: &Parameter, value: &Value) -> Pa
             explode,
             allow_reserved,
         } => {
-            let keep = if *allow_reserved { Keep::Segment } else { Keep::Unreserved };
+            let keep = if *allow_reserved {
+                Keep::Segment
+            } else {
+                Keep::Unreserved
+            };
             style::path(&parameter.name, value, *style, *explode, keep)
         }
     };
     let plain = match value {
-        Value::Array(items) => items.iter().filter_map(style::scalar).map(Into::into).collect(),
+        Value::Array(items) => items
+            .iter()
+            .filter_map(style::scalar)
+            .map(Into::into)
+            .collect(),
         Value::Object(object) => object
             .iter()
             .flat_map(|(key, value)| [Some(key.as_str().into()), style::scalar(value)])
@@ -294,8 +369,7 @@ fn path_value(operation: &Operation, parameter: &Parameter, value: &Value) -> Pa
         _ => style::scalar(value).map(Into::into).into_iter().collect(),
     };
     let is_read = [Method::GET, Method::HEAD].contains(&operation.method);
-    let ends_path =
-        matches!(operation.template.segments.last().map(Vec::as_slice), Some([TemplatePart::Variable(name)]) if *name == parameter.name);
+    let ends_path = matches!(operation.template.segments.last().map(Vec::as_slice), Some([TemplatePart::Variable(name)]) if *name == parameter.name);
     PathValue {
         name: parameter.name.clone(),
         encoded,
@@ -316,19 +390,30 @@ fn query_pairs(parameter: &Parameter, value: &Value) -> Vec<(String, String)> {
             explode,
             allow_reserved,
         } => {
-            let keep = if *allow_reserved { Keep::Reserved } else { Keep::Unreserved };
+            let keep = if *allow_reserved {
+                Keep::Reserved
+            } else {
+                Keep::Unreserved
+            };
             style::query(&parameter.name, value, *style, *explode, keep)
         }
     }
 }
 
-/// OAS 3.2 `in: querystring`: a form is written as one, anything else as one encoded text without a key.
+/// OAS 3.2 `in: querystring`: a form is written as one, anything else as one encoded text without a
+/// key.
 fn whole_query(parameter: &Parameter, value: &Value) -> Vec<(String, String)> {
     match (value, &parameter.serialization) {
-        (Value::Object(object), Serialization::Content { media_type }) if MediaKind::of(media_type) == MediaKind::Form => object
-            .iter()
-            .flat_map(|(name, value)| style::query(name, value, Style::Form, true, Keep::Unreserved))
-            .collect(),
+        (Value::Object(object), Serialization::Content { media_type })
+            if MediaKind::of(media_type) == MediaKind::Form =>
+        {
+            object
+                .iter()
+                .flat_map(|(name, value)| {
+                    style::query(name, value, Style::Form, true, Keep::Unreserved)
+                })
+                .collect()
+        }
         // A pair without a key is the whole query.
         (_, Serialization::Content { media_type }) => {
             vec![(
@@ -341,17 +426,26 @@ fn whole_query(parameter: &Parameter, value: &Value) -> Vec<(String, String)> {
 }
 
 /// Header values are not percent-encoded; what cannot be in one is refused (RFC 9110 section 5.5).
-pub(crate) fn header(parameter: &Parameter, value: &Value, headers: &mut HeaderMap) -> Result<(), CallError> {
+pub(crate) fn header(
+    parameter: &Parameter,
+    value: &Value,
+    headers: &mut HeaderMap,
+) -> Result<(), CallError> {
     if value.is_null() {
         return Ok(());
     }
     let text = match &parameter.serialization {
         Serialization::Content { media_type } => content_text(media_type, value),
-        Serialization::Style { style, explode, .. } => style::path(&parameter.name, value, *style, *explode, Keep::All),
+        Serialization::Style { style, explode, .. } => {
+            style::path(&parameter.name, value, *style, *explode, Keep::All)
+        }
     };
     let name = HeaderName::from_bytes(parameter.name.as_bytes())
         .map_err(|_| invalid_argument(&parameter.key, "has a name that no header can have"))?;
-    if text.bytes().any(|byte| byte != b'\t' && (byte < 0x20 || byte == 0x7f)) {
+    if text
+        .bytes()
+        .any(|byte| byte != b'\t' && (byte < 0x20 || byte == 0x7f))
+    {
         return Err(invalid_argument(
             &parameter.key,
             "holds a line break or another control character, which a header cannot",
@@ -363,12 +457,14 @@ pub(crate) fn header(parameter: &Parameter, value: &Value, headers: &mut HeaderM
             "holds characters outside ASCII, which a header cannot",
         ));
     }
-    let value = HeaderValue::from_str(&text).map_err(|_| invalid_argument(&parameter.key, "cannot be sent in a header"))?;
+    let value = HeaderValue::from_str(&text)
+        .map_err(|_| invalid_argument(&parameter.key, "cannot be sent in a header"))?;
     headers.insert(name, value);
     Ok(())
 }
 
-/// Cookie pairs. What could end a cookie (RFC 6265 section 4.1.1) is percent-encoded in every style, so that a value can add none.
+/// Cookie pairs. What could end a cookie (RFC 6265 section 4.1.1) is percent-encoded in every
+/// style, so that a value can add none.
 fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>, CallError> {
     let legal = |name: &str| {
         !name.is_empty()
@@ -377,7 +473,10 @@ fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>, CallError
                 .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
     };
     if !legal(&parameter.name) {
-        return Err(invalid_argument(&parameter.key, "has a name that no cookie can have"));
+        return Err(invalid_argument(
+            &parameter.key,
+            "has a name that no cookie can have",
+        ));
     }
     let (pairs, separator) = match &parameter.serialization {
         Serialization::Content { media_type } => (
@@ -387,28 +486,50 @@ fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>, CallError
             )],
             "; ",
         ),
-        // The form style writes its pairs with `&` in a cookie as well (OAS "Style Examples"); `cookie` of 3.2 does not.
+        // The form style writes its pairs with `&` in a cookie as well (OAS "Style Examples");
+        // `cookie` of 3.2 does not.
         Serialization::Style {
             style: Style::Cookie,
             explode,
             ..
-        } => (style::query(&parameter.name, value, Style::Form, *explode, Keep::Cookie), "; "),
+        } => (
+            style::query(&parameter.name, value, Style::Form, *explode, Keep::Cookie),
+            "; ",
+        ),
         Serialization::Style {
             style,
             explode,
             allow_reserved,
         } => {
-            let keep = if *allow_reserved { Keep::FormCookie } else { Keep::Unreserved };
-            (style::query(&parameter.name, value, *style, *explode, keep), "&")
+            let keep = if *allow_reserved {
+                Keep::FormCookie
+            } else {
+                Keep::Unreserved
+            };
+            (
+                style::query(&parameter.name, value, *style, *explode, keep),
+                "&",
+            )
         }
     };
-    let pairs: Vec<String> = pairs.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
-    Ok(Some(pairs.join(separator)).filter(|text| !text.is_empty()).into_iter().collect())
+    let pairs: Vec<String> = pairs
+        .into_iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    Ok(Some(pairs.join(separator))
+        .filter(|text| !text.is_empty())
+        .into_iter()
+        .collect())
 }
 
-/// An exploded object writes its members as names of their own (OAS `form` with `explode`). They may not be names that
-/// the operation has for something else.
-fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value, injected: &Injected) -> Result<(), CallError> {
+/// An exploded object writes its members as names of their own (OAS `form` with `explode`). They
+/// may not be names that the operation has for something else.
+fn spread_names(
+    operation: &Operation,
+    parameter: &Parameter,
+    value: &Value,
+    injected: &Injected,
+) -> Result<(), CallError> {
     let (
         Value::Object(members),
         Serialization::Style {
@@ -426,7 +547,11 @@ fn spread_names(operation: &Operation, parameter: &Parameter, value: &Value, inj
                 .parameters
                 .iter()
                 .chain(operation.rules.fixed.iter().map(|fixed| &fixed.parameter))
-                .any(|other| other.location == parameter.location && other.name == *name && other.key != parameter.key)
+                .any(|other| {
+                    other.location == parameter.location
+                        && other.name == *name
+                        && other.key != parameter.key
+                })
     };
     match members.keys().find(|name| other(name)) {
         Some(name) => Err(invalid_argument(
@@ -458,14 +583,18 @@ impl ExpectedReply {
     }
 }
 
-/// `Accept`: what the document says a success looks like, JSON first, then the others in its order, and anything else after that.
-/// The weights (RFC 9110 section 12.4.2) say so too: of types of one weight the API would choose.
+/// `Accept`: what the document says a success looks like, JSON first, then the others in its order,
+/// and anything else after that. The weights (RFC 9110 section 12.4.2) say so too: of types of one
+/// weight the API would choose.
 fn accept(document: &Document, operation: &Operation) -> HeaderValue {
     const ANYTHING: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.8");
     /// The first has the weight 1, each other one a tenth less, and anything else the least.
     const MAX_TYPES: usize = 5;
     let mut types: Vec<String> = Vec::new();
-    for media in response::successes(document, operation).iter().flat_map(|response| &response.media) {
+    for media in response::successes(document, operation)
+        .iter()
+        .flat_map(|response| &response.media)
+    {
         let name = essence(&media.name).into_owned();
         if !types.contains(&name) && !name.contains('*') {
             types.push(name);
@@ -485,7 +614,12 @@ fn accept(document: &Document, operation: &Operation) -> HeaderValue {
         index => format!("{name};q=0.{}", 10 - index),
     });
     let weighted: Vec<String> = weighted.collect();
-    HeaderValue::from_str(&format!("{}, */*;q=0.{}", weighted.join(", "), 10 - MAX_TYPES)).unwrap_or(ANYTHING)
+    HeaderValue::from_str(&format!(
+        "{}, */*;q=0.{}",
+        weighted.join(", "),
+        10 - MAX_TYPES
+    ))
+    .unwrap_or(ANYTHING)
 }
 
 #[cfg(test)]
@@ -494,8 +628,14 @@ mod tests {
     use crate::spec::operations;
     use serde_json::json;
 
-    fn request(parameters: &str, arguments: &Value, headers: &[(&str, &str)]) -> Result<Request, CallError> {
-        let header = |(name, value): &(&str, &str)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+    fn request(
+        parameters: &str,
+        arguments: &Value,
+        headers: &[(&str, &str)],
+    ) -> Result<Request, CallError> {
+        let header = |(name, value): &(&str, &str)| {
+            (name.parse::<HeaderName>().unwrap(), value.parse().unwrap())
+        };
         let headers = headers.iter().map(header).collect();
         request_with(
             parameters,
@@ -507,8 +647,14 @@ mod tests {
         )
     }
 
-    fn request_with(parameters: &str, arguments: &Value, fixed: &Injected) -> Result<Request, CallError> {
-        let text = format!(r#"{{"openapi":"3.2.0","paths":{{"/a":{{"get":{{"parameters":{parameters}}}}}}}}}"#);
+    fn request_with(
+        parameters: &str,
+        arguments: &Value,
+        fixed: &Injected,
+    ) -> Result<Request, CallError> {
+        let text = format!(
+            r#"{{"openapi":"3.2.0","paths":{{"/a":{{"get":{{"parameters":{parameters}}}}}}}}}"#
+        );
         let document = Document::parse(text.into_bytes(), None).unwrap();
         let (operations, _) = operations(&document);
         let base = BaseUrl::new(Url::parse("https://h.example/v1").unwrap());
@@ -531,18 +677,26 @@ mod tests {
             query: vec![("api%5Fkey".into(), "s3cret".into())],
             cookies: vec!["sid=s3cret".into()],
         };
-        let form = r#"{"name":"q","in":"querystring","content":{"application/x-www-form-urlencoded":{}}}"#;
+        let form =
+            r#"{"name":"q","in":"querystring","content":{"application/x-www-form-urlencoded":{}}}"#;
         let text = r#"{"name":"q","in":"querystring","content":{"text/plain":{}}}"#;
         for (parameter, value) in [
-            (r#"{"name":"q","in":"query","schema":{"type":"object"}}"#, json!({"api_key": "x"})),
-            (r#"{"name":"q","in":"cookie","schema":{"type":"object"}}"#, json!({"sid": "x"})),
+            (
+                r#"{"name":"q","in":"query","schema":{"type":"object"}}"#,
+                json!({"api_key": "x"}),
+            ),
+            (
+                r#"{"name":"q","in":"cookie","schema":{"type":"object"}}"#,
+                json!({"sid": "x"}),
+            ),
             (form, json!({"api_key": "x"})),
             (text, json!("api_key")),
         ] {
             let refused = request_with(&format!("[{parameter}]"), &json!({"q": value}), &fixed);
             assert!(refused.is_err(), "{parameter}");
         }
-        let request = request_with(&format!("[{text}]"), &json!({"q": "api_key=x"}), &fixed).unwrap();
+        let request =
+            request_with(&format!("[{text}]"), &json!({"q": "api_key=x"}), &fixed).unwrap();
         assert_eq!(request.url.query(), Some("api_key%3Dx&api%5Fkey=s3cret"));
         assert_eq!(request.headers["cookie"], "sid=s3cret");
     }
@@ -551,9 +705,17 @@ mod tests {
     fn header_values_cannot_start_another_header() {
         let parameters = r#"[{"name":"X-A","in":"header"}]"#;
         for value in ["a\r\nX-B: c", "a\nb", "a\0b", "é"] {
-            assert!(request(parameters, &json!({"X-A": value}), &[]).is_err(), "{value:?}");
+            assert!(
+                request(parameters, &json!({"X-A": value}), &[]).is_err(),
+                "{value:?}"
+            );
         }
-        assert_eq!(request(parameters, &json!({"X-A": ["a", 5]}), &[]).unwrap().headers["x-a"], "a,5");
+        assert_eq!(
+            request(parameters, &json!({"X-A": ["a", 5]}), &[])
+                .unwrap()
+                .headers["x-a"],
+            "a,5"
+        );
     }
 
     #[test]
@@ -564,7 +726,10 @@ mod tests {
             &[("x-key", "operator")],
         )
         .unwrap();
-        assert_eq!(request.headers.get_all("x-key").iter().collect::<Vec<_>>(), ["operator"]);
+        assert_eq!(
+            request.headers.get_all("x-key").iter().collect::<Vec<_>>(),
+            ["operator"]
+        );
     }
 
     #[test]

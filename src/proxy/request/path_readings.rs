@@ -32,7 +32,9 @@ pub(super) fn path_readings(path: &str, in_value: &[bool]) -> Option<Vec<Reading
         .collect();
     let mut readings = Vec::new();
     for _ in 0..=MAX_ROUNDS {
-        let slashes = encoded.iter().map(|segment| segment.text.matches(['/', '\\']).count() + 1);
+        let slashes = encoded
+            .iter()
+            .map(|segment| segment.text.matches(['/', '\\']).count() + 1);
         if slashes.sum::<usize>() > MAX_SEGMENTS {
             return None;
         }
@@ -54,7 +56,11 @@ fn readings_of(path: Reading) -> Vec<Reading> {
         |reading| split(reading, &['/', '\\']),
         without_parameters,
         without_rest,
-        |reading| changed(reading, &[' ', '.'], |text| text.trim_matches([' ', '.']).to_owned()),
+        |reading| {
+            changed(reading, &[' ', '.'], |text| {
+                text.trim_matches([' ', '.']).to_owned()
+            })
+        },
     ];
     let mut readings = vec![path];
     for step in steps {
@@ -79,7 +85,11 @@ fn readings_of(path: Reading) -> Vec<Reading> {
 
 /// Returns the reading with other texts; `None` if they are the same. Only a text with one of the
 /// characters is changed.
-fn changed(reading: &Reading, characters: &[char], change: impl Fn(&str) -> String) -> Option<Reading> {
+fn changed(
+    reading: &Reading,
+    characters: &[char],
+    change: impl Fn(&str) -> String,
+) -> Option<Reading> {
     let holds = |segment: &Segment| segment.text.contains(characters);
     if !reading.iter().any(holds) {
         return None;
@@ -108,13 +118,18 @@ fn split(reading: &Reading, slashes: &[char]) -> Option<Reading> {
         };
         texts.map(part).collect()
     };
-    reading.iter().any(holds).then(|| reading.iter().flat_map(parts).collect())
+    reading
+        .iter()
+        .any(holds)
+        .then(|| reading.iter().flat_map(parts).collect())
 }
 
 /// Drops what is behind a character at which texts or paths end.
 fn without_rest(reading: &Reading) -> Option<Reading> {
     const ENDS: [char; 3] = ['\0', '?', '#'];
-    let end = reading.iter().position(|segment| segment.text.contains(ENDS))?;
+    let end = reading
+        .iter()
+        .position(|segment| segment.text.contains(ENDS))?;
     let mut kept = reading.get(..=end)?.to_vec();
     let last = kept.last_mut()?;
     last.text = last.text.split(ENDS).next().unwrap_or_default().to_owned();
@@ -125,7 +140,8 @@ fn without_rest(reading: &Reading) -> Option<Reading> {
 /// `/reports.json` with what is at `/reports`.
 pub(super) fn without_format(text: &str) -> Option<&str> {
     let (plain, format) = text.rsplit_once('.')?;
-    let is_format = (1..=5).contains(&format.len()) && format.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_format =
+        (1..=5).contains(&format.len()) && format.bytes().all(|byte| byte.is_ascii_alphanumeric());
     is_format.then_some(plain)
 }
 

@@ -1,4 +1,5 @@
-//! Properties of every request, for all arguments: each value can be read back, and no part of a value becomes anything but a value.
+//! Properties of every request, for all arguments: each value can be read back, and no part of a
+//! value becomes anything but a value.
 
 use http::header::COOKIE;
 use percent_encoding::percent_decode_str;
@@ -129,22 +130,42 @@ impl Cell {
 
     fn list(&self, text: &str) -> Vec<String> {
         if self.explode {
-            return text.split(self.separator).map(|item| self.decoded(self.unnamed(item))).collect();
+            return text
+                .split(self.separator)
+                .map(|item| self.decoded(self.unnamed(item)))
+                .collect();
         }
-        self.unnamed(text).split(self.separator).map(|item| self.decoded(item)).collect()
+        self.unnamed(text)
+            .split(self.separator)
+            .map(|item| self.decoded(item))
+            .collect()
     }
 
     fn object(&self, text: &str) -> Vec<(String, String)> {
         if !self.explode {
-            let all: Vec<_> = self.unnamed(text).split(self.separator).map(|item| self.decoded(item)).collect();
-            return all.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+            let all: Vec<_> = self
+                .unnamed(text)
+                .split(self.separator)
+                .map(|item| self.decoded(item))
+                .collect();
+            return all
+                .chunks(2)
+                .map(|pair| (pair[0].clone(), pair[1].clone()))
+                .collect();
         }
-        let pairs = text.split(self.separator).map(|pair| pair.split_once(self.pair).unwrap());
+        let pairs = text
+            .split(self.separator)
+            .map(|pair| pair.split_once(self.pair).unwrap());
         pairs
             .map(|(key, value)| {
                 let key = self.decoded(key);
                 let key = match self.style {
-                    "deepObject" => key.strip_prefix("p[").unwrap().strip_suffix(']').unwrap().to_owned(),
+                    "deepObject" => key
+                        .strip_prefix("p[")
+                        .unwrap()
+                        .strip_suffix(']')
+                        .unwrap()
+                        .to_owned(),
                     _ => key,
                 };
                 (key, self.decoded(value))
@@ -153,15 +174,25 @@ impl Cell {
     }
 
     fn request(&self, value: &Value) -> Result<Request, CallError> {
-        let parameter =
-            json!({"name": "p", "in": self.location, "required": self.location == "path", "style": self.style, "explode": self.explode});
-        let path = if self.location == "path" { "/a/{p}" } else { "/a" };
-        request(path, &json!({"parameters": [parameter]}), &json!({ "p": value }))
+        let parameter = json!({"name": "p", "in": self.location, "required": self.location == "path", "style": self.style, "explode": self.explode});
+        let path = if self.location == "path" {
+            "/a/{p}"
+        } else {
+            "/a"
+        };
+        request(
+            path,
+            &json!({"parameters": [parameter]}),
+            &json!({ "p": value }),
+        )
     }
 
     /// Reduces a text to the characters that this cell can carry.
     fn fit(&self, text: &str) -> String {
-        let fits = |character: &char| !self.ambiguous.contains(*character) && (self.location != "header" || character.is_ascii());
+        let fits = |character: &char| {
+            !self.ambiguous.contains(*character)
+                && (self.location != "header" || character.is_ascii())
+        };
         text.chars().filter(fits).collect()
     }
 }
@@ -187,7 +218,8 @@ proptest! {
         for cell in CELLS {
             let items: Vec<String> = items.iter().map(|item| cell.fit(item)).collect();
             let members: Map<String, Value> = members.iter().map(|(key, value)| (cell.fit(key), Value::String(cell.fit(value)))).collect();
-            // A path may refuse what would be a dot segment or none at all; nothing else is refused.
+            // A path may refuse what would be a dot segment or none at all; nothing else is
+            // refused.
             let made = |value: &Value| match cell.request(value) {
                 Ok(request) => Some(cell.written(&request)),
                 Err(error) => {
@@ -247,8 +279,17 @@ fn shape(request: &Request) -> Vec<String> {
     let url = &request.url;
     let mut shape = vec![format!("{}", url.origin().ascii_serialization())];
     let segments: Vec<&str> = url.path().split('/').collect();
-    shape.push(format!("{} segments, {:?} and {}", segments.len(), &segments[..3], segments[4]));
-    shape.push(format!("fragment {:?}, user {:?}", url.fragment(), url.username()));
+    shape.push(format!(
+        "{} segments, {:?} and {}",
+        segments.len(),
+        &segments[..3],
+        segments[4]
+    ));
+    shape.push(format!(
+        "fragment {:?}, user {:?}",
+        url.fragment(),
+        url.username()
+    ));
     let keys = url
         .query()
         .unwrap_or_default()
@@ -271,7 +312,10 @@ fn shape(request: &Request) -> Vec<String> {
     let parts = match content_type.split_once("boundary=") {
         Some((_, boundary)) => text
             .split(&format!("--{boundary}"))
-            .map(|part| part.matches("Content-Disposition: form-data; name=").count())
+            .map(|part| {
+                part.matches("Content-Disposition: form-data; name=")
+                    .count()
+            })
             .filter(|count| *count > 0)
             .count(),
         None => text.split('&').count(),

@@ -1,6 +1,7 @@
 //! The serialization of parameters by style; each value is encoded exactly once.
 //!
-//! Sources: OAS 3.0.4, 3.1.1 and 3.2.0 "Style Values" and "Style Examples"; RFC 6570; RFC 3986 section 2.
+//! Sources: OAS 3.0.4, 3.1.1 and 3.2.0 "Style Values" and "Style Examples"; RFC 6570; RFC 3986
+//! section 2.
 
 use std::borrow::Cow;
 
@@ -14,24 +15,28 @@ use crate::spec::operation::request_body::Encoding;
 pub enum Keep {
     /// Only unreserved characters (RFC 3986 section 2.3).
     Unreserved,
-    /// Reserved ones and percent-encoded triples too, as `allowReserved` asks for in the value of a query. Encoded are `#`, which ends the query, `&`,
-    /// which ends the pair, `+`, which forms read as a space, `'`, which URL parsers encode in a query, and `[` and `]`,
-    /// which RFC 3986 section 3.4 does not allow there. `?` and `=` are legal in a value: a pair is split at its first `=`.
+    /// Reserved ones and percent-encoded triples too, as `allowReserved` asks for in the value of a
+    /// query. Encoded are `#`, which ends the query, `&`, which ends the pair, `+`, which forms
+    /// read as a space, `'`, which URL parsers encode in a query, and `[` and `]`, which RFC 3986
+    /// section 3.4 does not allow there. `?` and `=` are legal in a value: a pair is split at its
+    /// first `=`.
     Reserved,
-    /// In a path with `allowReserved` of 3.2: the characters that RFC 3986 section 3.3 allows in a segment, but `;` and `=`, which would
-    /// start a parameter of the segment.
+    /// In a path with `allowReserved` of 3.2: the characters that RFC 3986 section 3.3 allows in a
+    /// segment, but `;` and `=`, which would start a parameter of the segment.
     Segment,
-    /// In a cookie of the style `form` with `allowReserved` of 3.2: the characters that a cookie may hold (RFC 6265 section 4.1.1), but
-    /// `&`, which ends a pair of that style, and `+`.
+    /// In a cookie of the style `form` with `allowReserved` of 3.2: the characters that a cookie
+    /// may hold (RFC 6265 section 4.1.1), but `&`, which ends a pair of that style, and `+`.
     FormCookie,
-    /// In a cookie of the style `cookie` of 3.2, which encodes nothing: all that cannot end a cookie, and commas.
+    /// In a cookie of the style `cookie` of 3.2, which encodes nothing: all that cannot end a
+    /// cookie, and commas.
     Cookie,
     /// Everything: header values are not percent-encoded.
     All,
 }
 
-/// The text of a scalar: strings as they are, numbers with the digits they were given, `true` and `false`. Arrays and
-/// objects inside arrays and objects have no defined form; their JSON is the one that loses nothing. null is `None`.
+/// The text of a scalar: strings as they are, numbers with the digits they were given, `true` and
+/// `false`. Arrays and objects inside arrays and objects have no defined form; their JSON is the
+/// one that loses nothing. null is `None`.
 #[must_use]
 pub(crate) fn scalar(value: &Value) -> Option<Cow<'_, str>> {
     match value {
@@ -55,7 +60,10 @@ pub fn percent_encode(text: &str, keep: Keep) -> String {
 /// Percent-encodes each segment between slashes by itself, and says how many there are.
 #[must_use]
 pub(crate) fn percent_encode_segments(text: &str, keep: Keep) -> (String, usize) {
-    let segments: Vec<String> = text.split('/').map(|segment| percent_encode(segment, keep)).collect();
+    let segments: Vec<String> = text
+        .split('/')
+        .map(|segment| percent_encode(segment, keep))
+        .collect();
     (segments.join("/"), segments.len())
 }
 
@@ -76,10 +84,12 @@ pub(crate) fn push_encoded(out: &mut String, text: &str, keep: Keep) {
     };
     let is_triple = |index: usize| {
         let digits = bytes.get(index + 1..index + 3);
-        keep != Keep::Unreserved && digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+        keep != Keep::Unreserved
+            && digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
     };
     for (index, byte) in bytes.iter().copied().enumerate() {
-        let stays = is_unreserved(byte) || reserved.contains(&byte) || (byte == b'%' && is_triple(index));
+        let stays =
+            is_unreserved(byte) || reserved.contains(&byte) || (byte == b'%' && is_triple(index));
         if stays {
             out.push(char::from(byte));
         } else {
@@ -88,7 +98,8 @@ pub(crate) fn push_encoded(out: &mut String, text: &str, keep: Keep) {
     }
 }
 
-/// The lists within a list as text, joined by `separators` from the outside in (2.0 `items.collectionFormat`).
+/// The lists within a list as text, joined by `separators` from the outside in (2.0
+/// `items.collectionFormat`).
 #[must_use]
 pub(crate) fn joined<'v>(value: &'v Value, separators: &[char]) -> Cow<'v, Value> {
     let (Value::Array(items), Some((separator, rest))) = (value, separators.split_first()) else {
@@ -123,7 +134,12 @@ pub(crate) fn path(name: &str, value: &Value, style: Style, explode: bool, keep:
         }
         (Style::Label, Value::Object(_)) => {
             out.push('.');
-            pairs(&mut out, value, if explode { ("=", ".") } else { (",", ",") }, keep);
+            pairs(
+                &mut out,
+                value,
+                if explode { ("=", ".") } else { (",", ",") },
+                keep,
+            );
         }
         (Style::Label, _) => {
             out.push('.');
@@ -152,16 +168,27 @@ pub(crate) fn path(name: &str, value: &Value, style: Style, explode: bool, keep:
         }
         (Style::Matrix, _) => matrix(&mut out, &name, value, keep),
         (_, Value::Array(items)) => write_list(&mut out, items, separator(style, keep), keep),
-        (_, Value::Object(_)) => pairs(&mut out, value, if explode { ("=", ",") } else { (",", ",") }, keep),
+        (_, Value::Object(_)) => pairs(
+            &mut out,
+            value,
+            if explode { ("=", ",") } else { (",", ",") },
+            keep,
+        ),
         _ => push_scalar(&mut out, value, keep),
     }
     out
 }
 
-/// `name=value` pairs of a query, already encoded; joined by `&` they are the query. An absent, null or empty list or
-/// object sends nothing.
+/// `name=value` pairs of a query, already encoded; joined by `&` they are the query. An absent,
+/// null or empty list or object sends nothing.
 #[must_use]
-pub(crate) fn query(name: &str, value: &Value, style: Style, explode: bool, keep: Keep) -> Vec<(String, String)> {
+pub(crate) fn query(
+    name: &str,
+    value: &Value,
+    style: Style,
+    explode: bool,
+    keep: Keep,
+) -> Vec<(String, String)> {
     let key = percent_encode(name, Keep::Unreserved);
     match (style, value) {
         (_, Value::Null) => Vec::new(),
@@ -178,9 +205,16 @@ pub(crate) fn query(name: &str, value: &Value, style: Style, explode: bool, keep
             .map(|item| (key.clone(), percent_encode(&item, keep)))
             .collect(),
         (_, Value::Object(object)) if explode => {
-            let members = object.iter().filter_map(|(member, value)| Some((member, scalar(value)?)));
+            let members = object
+                .iter()
+                .filter_map(|(member, value)| Some((member, scalar(value)?)));
             members
-                .map(|(member, value)| (percent_encode(member, Keep::Unreserved), percent_encode(&value, keep)))
+                .map(|(member, value)| {
+                    (
+                        percent_encode(member, Keep::Unreserved),
+                        percent_encode(&value, keep),
+                    )
+                })
                 .collect()
         }
         (_, Value::Array(items)) => {
@@ -190,15 +224,23 @@ pub(crate) fn query(name: &str, value: &Value, style: Style, explode: bool, keep
         }
         (_, Value::Object(_)) => {
             let mut out = String::new();
-            pairs(&mut out, value, (separator(style, keep), separator(style, keep)), keep);
+            pairs(
+                &mut out,
+                value,
+                (separator(style, keep), separator(style, keep)),
+                keep,
+            );
             vec![(key, out)]
         }
-        _ => scalar(value).map(|text| (key, percent_encode(&text, keep))).into_iter().collect(),
+        _ => scalar(value)
+            .map(|text| (key, percent_encode(&text, keep)))
+            .into_iter()
+            .collect(),
     }
 }
 
-/// Between the items of a list that is not exploded; delimiters that a URL cannot hold are encoded (3.1.1), in a header
-/// they are not.
+/// Between the items of a list that is not exploded; delimiters that a URL cannot hold are encoded
+/// (3.1.1), in a header they are not.
 fn separator(style: Style, keep: Keep) -> &'static str {
     match (style, keep) {
         (Style::SpaceDelimited, Keep::All) => " ",
@@ -211,7 +253,8 @@ fn separator(style: Style, keep: Keep) -> &'static str {
     }
 }
 
-/// `filter[a][b]=1`: OAS defines one level; deeper ones and `[0]` are what servers that read this style expect.
+/// `filter[a][b]=1`: OAS defines one level; deeper ones and `[0]` are what servers that read this
+/// style expect.
 fn deep(key: &str, value: &Value, keep: Keep, found: &mut Vec<(String, String)>) {
     match value {
         Value::Object(object) => {
@@ -278,14 +321,16 @@ fn matrix(out: &mut String, name: &str, value: &Value, keep: Keep) {
     }
 }
 
-/// A JSON number without an exponent, digit for digit: `1e2` is `100`, `1.5E-3` is `0.0015`. Numbers whose plain form
-/// would not fit into a line stay as they were written.
+/// A JSON number without an exponent, digit for digit: `1e2` is `100`, `1.5E-3` is `0.0015`.
+/// Numbers whose plain form would not fit into a line stay as they were written.
 fn plain_number(number: &str) -> Cow<'_, str> {
     const MAX_EXPONENT: i64 = 400;
     let Some((mantissa, exponent)) = number.split_once(['e', 'E']) else {
         return Cow::Borrowed(number);
     };
-    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
+    let (sign, mantissa) = mantissa
+        .strip_prefix('-')
+        .map_or(("", mantissa), |rest| ("-", rest));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let Ok(exponent) = exponent.trim_start_matches('+').parse::<i64>() else {
         return Cow::Borrowed(number);
@@ -315,8 +360,12 @@ fn plain_number(number: &str) -> Cow<'_, str> {
 }
 
 pub(crate) fn form_style(encoding: Option<&Encoding>) -> (Style, bool) {
-    let style = encoding.and_then(|encoding| encoding.style).unwrap_or(Style::Form);
-    let explode = encoding.and_then(|encoding| encoding.explode).unwrap_or(style == Style::Form);
+    let style = encoding
+        .and_then(|encoding| encoding.style)
+        .unwrap_or(Style::Form);
+    let explode = encoding
+        .and_then(|encoding| encoding.explode)
+        .unwrap_or(style == Style::Form);
     (style, explode)
 }
 
@@ -342,24 +391,54 @@ mod tests {
             json!(["blue", "black", "brown"]),
             json!({"R": 100, "G": 200, "B": 150}),
         );
-        let in_path =
-            |style, explode| [&empty, &string, &array, &object].map(|value| path("color", value, style, explode, Keep::Unreserved));
-        let queries = |style, explode| [&empty, &string, &array, &object].map(|value| in_query(style, explode, value));
+        let in_path = |style, explode| {
+            [&empty, &string, &array, &object]
+                .map(|value| path("color", value, style, explode, Keep::Unreserved))
+        };
+        let queries = |style, explode| {
+            [&empty, &string, &array, &object].map(|value| in_query(style, explode, value))
+        };
         for (style, explode, expected) in [
             (
                 Style::Matrix,
                 false,
-                [";color", ";color=blue", ";color=blue,black,brown", ";color=R,100,G,200,B,150"],
+                [
+                    ";color",
+                    ";color=blue",
+                    ";color=blue,black,brown",
+                    ";color=R,100,G,200,B,150",
+                ],
             ),
             (
                 Style::Matrix,
                 true,
-                [";color", ";color=blue", ";color=blue;color=black;color=brown", ";R=100;G=200;B=150"],
+                [
+                    ";color",
+                    ";color=blue",
+                    ";color=blue;color=black;color=brown",
+                    ";R=100;G=200;B=150",
+                ],
             ),
-            (Style::Label, false, [".", ".blue", ".blue,black,brown", ".R,100,G,200,B,150"]),
-            (Style::Label, true, [".", ".blue", ".blue.black.brown", ".R=100.G=200.B=150"]),
-            (Style::Simple, false, ["", "blue", "blue,black,brown", "R,100,G,200,B,150"]),
-            (Style::Simple, true, ["", "blue", "blue,black,brown", "R=100,G=200,B=150"]),
+            (
+                Style::Label,
+                false,
+                [".", ".blue", ".blue,black,brown", ".R,100,G,200,B,150"],
+            ),
+            (
+                Style::Label,
+                true,
+                [".", ".blue", ".blue.black.brown", ".R=100.G=200.B=150"],
+            ),
+            (
+                Style::Simple,
+                false,
+                ["", "blue", "blue,black,brown", "R,100,G,200,B,150"],
+            ),
+            (
+                Style::Simple,
+                true,
+                ["", "blue", "blue,black,brown", "R=100,G=200,B=150"],
+            ),
         ] {
             assert_eq!(in_path(style, explode), expected, "{style:?} {explode}");
         }
@@ -367,20 +446,42 @@ mod tests {
             (
                 Style::Form,
                 false,
-                ["color=", "color=blue", "color=blue,black,brown", "color=R,100,G,200,B,150"],
+                [
+                    "color=",
+                    "color=blue",
+                    "color=blue,black,brown",
+                    "color=R,100,G,200,B,150",
+                ],
             ),
             (
                 Style::Form,
                 true,
-                ["color=", "color=blue", "color=blue&color=black&color=brown", "R=100&G=200&B=150"],
+                [
+                    "color=",
+                    "color=blue",
+                    "color=blue&color=black&color=brown",
+                    "R=100&G=200&B=150",
+                ],
             ),
         ] {
             assert_eq!(queries(style, explode), expected, "{style:?} {explode}");
         }
-        assert_eq!(in_query(Style::SpaceDelimited, false, &array), "color=blue%20black%20brown");
-        assert_eq!(in_query(Style::SpaceDelimited, false, &object), "color=R%20100%20G%20200%20B%20150");
-        assert_eq!(in_query(Style::PipeDelimited, false, &array), "color=blue%7Cblack%7Cbrown");
-        assert_eq!(in_query(Style::PipeDelimited, false, &object), "color=R%7C100%7CG%7C200%7CB%7C150");
+        assert_eq!(
+            in_query(Style::SpaceDelimited, false, &array),
+            "color=blue%20black%20brown"
+        );
+        assert_eq!(
+            in_query(Style::SpaceDelimited, false, &object),
+            "color=R%20100%20G%20200%20B%20150"
+        );
+        assert_eq!(
+            in_query(Style::PipeDelimited, false, &array),
+            "color=blue%7Cblack%7Cbrown"
+        );
+        assert_eq!(
+            in_query(Style::PipeDelimited, false, &object),
+            "color=R%7C100%7CG%7C200%7CB%7C150"
+        );
         assert_eq!(
             in_query(Style::DeepObject, true, &object),
             "color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150"
@@ -403,7 +504,10 @@ mod tests {
     fn numbers_keep_every_digit_and_never_have_an_exponent() {
         for (number, expected) in [
             ("9007199254740993", "9007199254740993"),
-            ("123456789012345678901234567890", "123456789012345678901234567890"),
+            (
+                "123456789012345678901234567890",
+                "123456789012345678901234567890",
+            ),
             ("0.1000", "0.1000"),
             ("1e6", "1000000"),
             ("1.5e-3", "0.0015"),
@@ -419,7 +523,10 @@ mod tests {
     #[test]
     fn allow_reserved_never_changes_the_structure_of_a_query() {
         assert_eq!(percent_encode("a/b:c,d", Keep::Reserved), "a/b:c,d");
-        assert_eq!(percent_encode("a&b=c#d?e+f[g] %", Keep::Reserved), "a%26b=c%23d?e%2Bf%5Bg%5D%20%25");
+        assert_eq!(
+            percent_encode("a&b=c#d?e+f[g] %", Keep::Reserved),
+            "a%26b=c%23d?e%2Bf%5Bg%5D%20%25"
+        );
     }
 
     proptest! {

@@ -1,8 +1,8 @@
 //! The URL of a call: assembled from encoded pieces, then checked.
 //!
-//! Path and query are set in a copy of the base URL, and compared with the pieces afterwards: every byte must be what was assembled, for
-//! all contents of the arguments and the document. Scheme, host and port are not compared, because nothing sets them; a test compares
-//! the whole URL.
+//! Path and query are set in a copy of the base URL, and compared with the pieces afterwards: every
+//! byte must be what was assembled, for all contents of the arguments and the document. Scheme,
+//! host and port are not compared, because nothing sets them; a test compares the whole URL.
 
 use thiserror::Error;
 use url::Url;
@@ -20,20 +20,26 @@ pub enum TargetError {
     #[error("`{0}` must not be, or contain, `.` or `..` as a path segment, however it is encoded")]
     DotSegment(String),
     /// A value of several segments with nothing between two slashes.
-    #[error("`{0}` must not begin or end with a slash, or have an empty segment: it is part of the path")]
+    #[error(
+        "`{0}` must not begin or end with a slash, or have an empty segment: it is part of the path"
+    )]
     EmptySegment(String),
     /// The path with this value would be that of an operation which the tool does not call.
-    #[error("`{0}` must not have this value: the path would be that of another operation, which this tool does not make")]
+    #[error(
+        "`{0}` must not have this value: the path would be that of another operation, which this tool does not make"
+    )]
     OtherOperation(String),
     /// A path value that was not given.
     #[error("`{0}` is missing: it is part of the path")]
     Missing(String),
-    /// The finished URL is not the one that was assembled: a bug, or an input that the encoder does not cover.
+    /// The finished URL is not the one that was assembled: a bug, or an input that the encoder does
+    /// not cover.
     #[error("the request was not sent because its URL would not be the one that was meant")]
     Assertion,
 }
 
-/// The base that an operation's path is appended to: scheme, host, port and base path of a server, checked once.
+/// The base that an operation's path is appended to: scheme, host, port and base path of a server,
+/// checked once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl {
     url: Url,
@@ -54,7 +60,8 @@ pub struct PathValue {
     pub plain: Vec<String>,
     /// Number of its segments; more than one only if the operator allows slashes.
     pub segments: usize,
-    /// True if the value may be empty: the operator allows slashes in it and a GET reads it, such as the root of a tree of files.
+    /// True if the value may be empty: the operator allows slashes in it and a GET reads it, such
+    /// as the root of a tree of files.
     pub may_be_empty: bool,
 }
 
@@ -78,7 +85,12 @@ impl BaseUrl {
     ///
     /// # Errors
     /// [`TargetError`]; nothing must be sent then.
-    pub fn target(&self, template: &PathTemplate, values: &[PathValue], query: &[(String, String)]) -> Result<Url, TargetError> {
+    pub fn target(
+        &self,
+        template: &PathTemplate,
+        values: &[PathValue],
+        query: &[(String, String)],
+    ) -> Result<Url, TargetError> {
         let mut text = String::with_capacity(self.path.len() + 64);
         text.push_str(&self.path);
         let mut segments = count_slashes(&self.path) + template.segments.len();
@@ -106,7 +118,10 @@ impl BaseUrl {
         }
         let path_end = text.len();
         push_query(&mut text, template.query.as_deref(), query);
-        let path = text.get(..path_end).filter(|path| !path.is_empty()).unwrap_or("/");
+        let path = text
+            .get(..path_end)
+            .filter(|path| !path.is_empty())
+            .unwrap_or("/");
         let query = text.get(path_end + 1..).filter(|_| text.len() > path_end);
         let mut url = self.url.clone();
         url.set_path(path);
@@ -140,7 +155,11 @@ fn variable<'v>(name: &str, values: &'v [PathValue]) -> Result<&'v PathValue, Ta
         return Err(TargetError::DotSegment(name.to_owned()));
     }
     let has_empty_segment = |text: &String| text.split('/').any(str::is_empty);
-    if value.segments > 1 && std::iter::once(&value.encoded).chain(&value.plain).any(has_empty_segment) {
+    if value.segments > 1
+        && std::iter::once(&value.encoded)
+            .chain(&value.plain)
+            .any(has_empty_segment)
+    {
         return Err(TargetError::EmptySegment(name.to_owned()));
     }
     Ok(value)
@@ -178,11 +197,22 @@ mod tests {
     use crate::proxy::request::style::{Keep, percent_encode, percent_encode_segments};
     use proptest::prelude::*;
 
-    fn target(base: &str, path: &str, value: &str, query: &[(&str, &str)]) -> Result<String, TargetError> {
+    fn target(
+        base: &str,
+        path: &str,
+        value: &str,
+        query: &[(&str, &str)],
+    ) -> Result<String, TargetError> {
         kept(base, path, value, query, Keep::Unreserved)
     }
 
-    fn kept(base: &str, path: &str, value: &str, query: &[(&str, &str)], keep: Keep) -> Result<String, TargetError> {
+    fn kept(
+        base: &str,
+        path: &str,
+        value: &str,
+        query: &[(&str, &str)],
+        keep: Keep,
+    ) -> Result<String, TargetError> {
         let base = BaseUrl::new(Url::parse(base).unwrap());
         let template = PathTemplate::parse(path).unwrap();
         let values = [PathValue {
@@ -192,8 +222,12 @@ mod tests {
             segments: 1,
             may_be_empty: false,
         }];
-        let query: Vec<_> = query.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        base.target(&template, &values, &query).map(|url| url.to_string())
+        let query: Vec<_> = query
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        base.target(&template, &values, &query)
+            .map(|url| url.to_string())
     }
 
     #[test]
@@ -201,15 +235,43 @@ mod tests {
         for (base, path, expected) in [
             ("https://h.example", "/pets", "https://h.example/pets"),
             ("https://h.example/", "/", "https://h.example/"),
-            ("https://h.example/api/v1", "/pets/{x}", "https://h.example/api/v1/pets/a%2Fb"),
-            ("https://h.example/api/v1/", "/pets/", "https://h.example/api/v1/pets/"),
-            ("http://h.example:8080/a%20b", "/{x}/c", "http://h.example:8080/a%20b/a%2Fb/c"),
-            ("https://h.example/v1", "/a?b=c", "https://h.example/v1/a?b=c"),
+            (
+                "https://h.example/api/v1",
+                "/pets/{x}",
+                "https://h.example/api/v1/pets/a%2Fb",
+            ),
+            (
+                "https://h.example/api/v1/",
+                "/pets/",
+                "https://h.example/api/v1/pets/",
+            ),
+            (
+                "http://h.example:8080/a%20b",
+                "/{x}/c",
+                "http://h.example:8080/a%20b/a%2Fb/c",
+            ),
+            (
+                "https://h.example/v1",
+                "/a?b=c",
+                "https://h.example/v1/a?b=c",
+            ),
             // What would be a host in a relative reference is a path behind a base URL.
-            ("https://h.example", "//evil.example/{x}", "https://h.example//evil.example/a%2Fb"),
-            ("https://h.example/v1/", "//openapi", "https://h.example/v1//openapi"),
+            (
+                "https://h.example",
+                "//evil.example/{x}",
+                "https://h.example//evil.example/a%2Fb",
+            ),
+            (
+                "https://h.example/v1/",
+                "//openapi",
+                "https://h.example/v1//openapi",
+            ),
         ] {
-            assert_eq!(target(base, path, "a/b", &[]).as_deref(), Ok(expected), "{base} {path}");
+            assert_eq!(
+                target(base, path, "a/b", &[]).as_deref(),
+                Ok(expected),
+                "{base} {path}"
+            );
         }
         assert_eq!(
             target("https://h.example", "/a?b=c", "x", &[("d", "e"), ("f", "")]).unwrap(),
@@ -217,7 +279,8 @@ mod tests {
         );
     }
 
-    /// The finished URL as one text, parsed from its beginning: what [`BaseUrl::target`] must come to.
+    /// The finished URL as one text, parsed from its beginning: what [`BaseUrl::target`] must come
+    /// to.
     fn parsed_whole(base: &str, path: &str, query: Option<&str>) -> Option<String> {
         let text = format!(
             "{}{path}{}",
@@ -227,7 +290,11 @@ mod tests {
         let (url, base) = (Url::parse(&text).ok()?, Url::parse(base).unwrap());
         let meant = format!("{}{path}", base.path().trim_end_matches('/'));
         let is_meant = url.origin() == base.origin() && url.path() == meant && url.query() == query;
-        (is_meant && url.username().is_empty() && url.password().is_none() && url.fragment().is_none()).then(|| url.into())
+        (is_meant
+            && url.username().is_empty()
+            && url.password().is_none()
+            && url.fragment().is_none())
+        .then(|| url.into())
     }
 
     proptest! {
@@ -250,13 +317,38 @@ mod tests {
 
     #[test]
     fn odd_but_legal_values_arrive() {
-        for value in ["100%", "...", "a..b", "ü 日本", "a=b&c", "~", "%41", "a;b", "@", "x\ty", "%2f"] {
+        for value in [
+            "100%",
+            "...",
+            "a..b",
+            "ü 日本",
+            "a=b&c",
+            "~",
+            "%41",
+            "a;b",
+            "@",
+            "x\ty",
+            "%2f",
+        ] {
             for keep in [Keep::Unreserved, Keep::Segment] {
                 let url = kept("https://h.example/v1", "/a/{x}/b", value, &[], keep).unwrap();
-                let segment = url.strip_prefix("https://h.example/v1/a/").unwrap().strip_suffix("/b").unwrap();
-                let decoded = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8().unwrap().into_owned();
+                let segment = url
+                    .strip_prefix("https://h.example/v1/a/")
+                    .unwrap()
+                    .strip_suffix("/b")
+                    .unwrap();
+                let decoded = |text: &str| {
+                    percent_encoding::percent_decode_str(text)
+                        .decode_utf8()
+                        .unwrap()
+                        .into_owned()
+                };
                 // Text that is encoded already stays if reserved characters do.
-                let meant = if keep == Keep::Segment { decoded(value) } else { value.to_owned() };
+                let meant = if keep == Keep::Segment {
+                    decoded(value)
+                } else {
+                    value.to_owned()
+                };
                 assert_eq!(decoded(segment), meant);
             }
         }
@@ -286,7 +378,10 @@ mod tests {
                 );
             }
         }
-        assert_eq!(target("https://h.example", "/a/{x}", "", &[]), Err(TargetError::Empty("x".into())));
+        assert_eq!(
+            target("https://h.example", "/a/{x}", "", &[]),
+            Err(TargetError::Empty("x".into()))
+        );
         assert_eq!(
             target("https://h.example", "/a/{y}", "v", &[]),
             Err(TargetError::Missing("y".into()))
@@ -324,13 +419,25 @@ mod tests {
                 Ok(format!("/base/v1/n/{expected}:get"))
             );
         }
-        for value in ["a/../b", "a/.", "./a", "a/%2e%2e/b", "a/..;x/b", "a\\..\\b", "a/.\t./b"] {
+        for value in [
+            "a/../b",
+            "a/.",
+            "./a",
+            "a/%2e%2e/b",
+            "a/..;x/b",
+            "a\\..\\b",
+            "a/.\t./b",
+        ] {
             let refused = spanning("/n/{x}", value, Keep::Unreserved);
             assert_eq!(refused, Err(TargetError::DotSegment("x".into())), "{value}");
         }
         for value in ["/a", "a/", "a//b", "/", "//"] {
             let refused = spanning("/n/{x}", value, Keep::Unreserved);
-            assert_eq!(refused, Err(TargetError::EmptySegment("x".into())), "{value}");
+            assert_eq!(
+                refused,
+                Err(TargetError::EmptySegment("x".into())),
+                "{value}"
+            );
         }
     }
 

@@ -1,6 +1,7 @@
 //! JSON as `serde_json` writes it, made of a text in one scan.
 //!
-//! Most replies have this form already: their text is then the text of the result and its structured content, and no tree is built.
+//! Most replies have this form already: their text is then the text of the result and its
+//! structured content, and no tree is built.
 
 use std::borrow::Cow;
 
@@ -11,9 +12,10 @@ const MAX_COMPARED_KEYS: usize = 16;
 /// Prefix of the keys that `serde_json` reserves.
 const RESERVED: &[u8] = b"$serde_json::";
 
-/// Returns the text that parsing `json` and writing the tree would give: without white space, on one line. Borrowed if it is `json` itself.
-/// `None` if a tree is needed: the text is not valid JSON, a key is repeated or reserved, an escape or an exponent is written in another
-/// way than `serde_json` writes it, or the nesting is deep.
+/// Returns the text that parsing `json` and writing the tree would give: without white space, on
+/// one line. Borrowed if it is `json` itself. `None` if a tree is needed: the text is not valid
+/// JSON, a key is repeated or reserved, an escape or an exponent is written in another way than
+/// `serde_json` writes it, or the nesting is deep.
 pub(crate) fn compact_json(json: &[u8]) -> Option<Cow<'_, str>> {
     let text = std::str::from_utf8(json).ok()?;
     let mut scan = Scan {
@@ -58,7 +60,8 @@ impl<'t> Scan<'t> {
             self.at += 1;
         }
         if self.at > start {
-            self.out.extend_from_slice(self.text.get(self.copied..start).unwrap_or_default());
+            self.out
+                .extend_from_slice(self.text.get(self.copied..start).unwrap_or_default());
             self.copied = self.at;
         }
     }
@@ -77,7 +80,10 @@ impl<'t> Scan<'t> {
     }
 
     fn literal(&mut self, literal: &[u8]) -> Option<()> {
-        self.text.get(self.at..)?.starts_with(literal).then(|| self.at += literal.len())
+        self.text
+            .get(self.at..)?
+            .starts_with(literal)
+            .then(|| self.at += literal.len())
     }
 
     fn array(&mut self, depth: usize) -> Option<()> {
@@ -147,7 +153,11 @@ impl<'t> Scan<'t> {
         let keys = self.keys.get_mut(first..)?;
         if keys.len() > MAX_COMPARED_KEYS {
             keys.sort_unstable();
-            if keys.iter().zip(keys.iter().skip(1)).any(|(key, next)| key == next) {
+            if keys
+                .iter()
+                .zip(keys.iter().skip(1))
+                .any(|(key, next)| key == next)
+            {
                 return None;
             }
         }
@@ -164,7 +174,9 @@ impl<'t> Scan<'t> {
         let mut end = start;
         loop {
             let rest = self.text.get(end..)?;
-            end += rest.iter().position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\')?;
+            end += rest
+                .iter()
+                .position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\')?;
             match self.text.get(end)? {
                 b'"' => break,
                 b'\\' => end += escape_length(self.text.get(end + 1..)?)? + 1,
@@ -219,7 +231,8 @@ fn escape_length(rest: &[u8]) -> Option<usize> {
         b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => Some(1),
         // The other control characters, with lower-case digits.
         b'u' => match rest.get(1..5)? {
-            [b'0', b'0', b'0', b'0'..=b'7' | b'b' | b'e' | b'f'] | [b'0', b'0', b'1', b'0'..=b'9' | b'a'..=b'f'] => Some(5),
+            [b'0', b'0', b'0', b'0'..=b'7' | b'b' | b'e' | b'f']
+            | [b'0', b'0', b'1', b'0'..=b'9' | b'a'..=b'f'] => Some(5),
             _ => None,
         },
         _ => None,
@@ -236,7 +249,9 @@ mod tests {
     #[test]
     fn compact_json_is_taken_as_it_is() {
         let deep = format!("{}1{}", "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
-        let many: String = (0..40).map(|number| format!("\"k{number}\":{number},")).collect();
+        let many: String = (0..40)
+            .map(|number| format!("\"k{number}\":{number},"))
+            .collect();
         let many = format!("{{{many}\"last\":null}}");
         for text in [
             "1",
@@ -248,7 +263,9 @@ mod tests {
             "\"\"",
             "[]",
             "{}",
-            r#"{"a":[1,{"b":"c"},true,false],"d":"\"\\\n\u0000\u001f\u007f é/"}"#.replace("\\u007f", "\u{7f}").as_str(),
+            r#"{"a":[1,{"b":"c"},true,false],"d":"\"\\\n\u0000\u001f\u007f é/"}"#
+                .replace("\\u007f", "\u{7f}")
+                .as_str(),
             r#"{"a":{"a":{"a":1}},"b":{"a":1}}"#,
             &deep,
             &many,
@@ -267,7 +284,9 @@ mod tests {
     #[test]
     fn what_only_a_tree_can_tell_is_left_to_it() {
         let deep = "[".repeat(MAX_DEPTH + 1);
-        let many: String = (0..40).map(|number| format!("\"k{number}\":{number},")).collect();
+        let many: String = (0..40)
+            .map(|number| format!("\"k{number}\":{number},"))
+            .collect();
         let repeated = format!("{{{many}\"k7\":null}}");
         for text in [
             "",
@@ -314,16 +333,26 @@ mod tests {
         let leaf = prop_oneof![
             "-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,3})?([eE][+-]?[0-9]{1,3})?",
             "\"([a-c ]|\\\\[\"\\\\/bfnrt]|\\\\u00[01][0-9a-fA-F]|\\\\u[0-9a-d][0-9]{3}|é|\\PC){0,6}\"",
-            prop_oneof![Just("true"), Just("false"), Just("null"), Just("nul"), Just("")].prop_map(str::to_owned),
+            prop_oneof![
+                Just("true"),
+                Just("false"),
+                Just("null"),
+                Just("nul"),
+                Just("")
+            ]
+            .prop_map(str::to_owned),
         ];
         let space = || "( |\n|\t|\r|){0,1}";
         leaf.prop_recursive(4, 40, 5, move |inner| {
-            let item = (space(), inner.clone(), space()).prop_map(|(before, item, after)| format!("{before}{item}{after}"));
+            let item = (space(), inner.clone(), space())
+                .prop_map(|(before, item, after)| format!("{before}{item}{after}"));
             let member = (space(), "\"([a-e]|\\\\u006[1-3]){0,2}\"", space(), inner)
                 .prop_map(|(before, key, after, value)| format!("{before}{key}{after}:{value}"));
             prop_oneof![
-                proptest::collection::vec(item, 0..5).prop_map(|items| format!("[{}]", items.join(","))),
-                proptest::collection::vec(member, 0..5).prop_map(|members| format!("{{{}}}", members.join(","))),
+                proptest::collection::vec(item, 0..5)
+                    .prop_map(|items| format!("[{}]", items.join(","))),
+                proptest::collection::vec(member, 0..5)
+                    .prop_map(|members| format!("{{{}}}", members.join(","))),
             ]
         })
     }

@@ -9,7 +9,10 @@ use serde_json::Value;
 use crate::proxy::redact::escapes::unescape_html;
 use crate::proxy::response::Response;
 use crate::proxy::response::truncate::{Loss, truncate_json, truncate_text};
-use crate::proxy::response::{ReplyKind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind, status_line, strip_bom};
+use crate::proxy::response::{
+    ReplyKind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind,
+    status_line, strip_bom,
+};
 use crate::spec::media_type::essence;
 use crate::spec::operation::response::description_of;
 use crate::spec::{Document, Location, Operation};
@@ -29,7 +32,8 @@ pub(crate) struct KnownOfCall<'a> {
     pub(crate) arguments: Option<&'a json::JsonObject>,
 }
 
-/// Describes a status that is not a success for the model, with at most so many bytes of the body, and what was cut.
+/// Describes a status that is not a success for the model, with at most so many bytes of the body,
+/// and what was cut.
 pub(crate) fn describe_failure(
     operation: &Operation,
     response: &Response,
@@ -55,7 +59,9 @@ pub(crate) fn describe_failure(
     };
     if status.is_redirection() {
         if let Some(location) = header(LOCATION) {
-            message.push_str(&format!("\nThe API points to {location}; redirects are not followed."));
+            message.push_str(&format!(
+                "\nThe API points to {location}; redirects are not followed."
+            ));
         } else if response.is_of_wait {
             message.push_str("\nThe API points elsewhere; this redirect is not followed.");
         }
@@ -93,16 +99,26 @@ pub(crate) fn describe_failure(
     (format!("{message}\n{kept}"), losses)
 }
 
-/// Describes a status without a body: with the words of the document, and for a 404 with the arguments.
-fn describe_silent_failure(operation: &Operation, status: StatusCode, known: KnownOfCall<'_>) -> String {
+/// Describes a status without a body: with the words of the document, and for a 404 with the
+/// arguments.
+fn describe_silent_failure(
+    operation: &Operation,
+    status: StatusCode,
+    known: KnownOfCall<'_>,
+) -> String {
     const MAX_VALUE_BYTES: usize = 200;
-    let said = known.document.and_then(|document| description_of(document, operation, status));
+    let said = known
+        .document
+        .and_then(|document| description_of(document, operation, status));
     let said = said.map(|said| text::truncate(&text::one_line(&said), text::MAX_DESCRIPTION_BYTES));
     let mut message = said
         .map(|said| format!("\nThe document says of this status: {said}"))
         .unwrap_or_default();
     if status == StatusCode::NOT_FOUND {
-        let in_path = operation.parameters.iter().filter(|parameter| parameter.location == Location::Path);
+        let in_path = operation
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.location == Location::Path);
         let asked = in_path.filter_map(|parameter| {
             let value = known.arguments?.get(&parameter.key)?;
             let value = text::truncate(&text::one_line(&value.to_string()), MAX_VALUE_BYTES);
@@ -141,21 +157,32 @@ fn refused(status: StatusCode, advice: Option<&Advice>) -> String {
 fn error_body(content_type: &str, body: &Bytes) -> String {
     match reply_kind(content_type, body) {
         ReplyKind::Json => match json::parse_value(strip_bom(body)) {
-            Ok(value) if essence(content_type) == "application/problem+json" => problem_text(&value),
+            Ok(value) if essence(content_type) == "application/problem+json" => {
+                problem_text(&value)
+            }
             Ok(value) => value.to_string(),
             Err(_) => decode_text("", body),
         },
-        ReplyKind::Text if essence(content_type) == "text/html" => without_tags(&decode_text(content_type, body)),
+        ReplyKind::Text if essence(content_type) == "text/html" => {
+            without_tags(&decode_text(content_type, body))
+        }
         ReplyKind::Text => decode_text(content_type, body),
         _ if body.is_empty() => String::new(),
-        _ => format!("({} bytes of {})", body.len(), essence_or_bytes(content_type)),
+        _ => format!(
+            "({} bytes of {})",
+            body.len(),
+            essence_or_bytes(content_type)
+        ),
     }
 }
 
 /// Writes a problem (RFC 9457): title and detail first, then its other members.
 fn problem_text(value: &Value) -> String {
     let field = |name: &str| value.get(name).and_then(Value::as_str);
-    let lead: Vec<&str> = [field("title"), field("detail")].into_iter().flatten().collect();
+    let lead: Vec<&str> = [field("title"), field("detail")]
+        .into_iter()
+        .flatten()
+        .collect();
     let rest = value.as_object().map(|object| {
         let rest = object
             .iter()
@@ -171,15 +198,21 @@ fn problem_text(value: &Value) -> String {
     text.trim().to_owned()
 }
 
-/// Returns the words of an HTML error page: the text between tags, without scripts and styles. It reads as much as could be shown, in one
-/// pass.
+/// Returns the words of an HTML error page: the text between tags, without scripts and styles. It
+/// reads as much as could be shown, in one pass.
 fn without_tags(html: &str) -> String {
     const MAX_HTML_BYTES: usize = 256 << 10;
-    let html = html.get(..html.floor_char_boundary(MAX_HTML_BYTES)).unwrap_or_default();
+    let html = html
+        .get(..html.floor_char_boundary(MAX_HTML_BYTES))
+        .unwrap_or_default();
     let mut text = String::new();
     let mut skipping: Option<&str> = None;
     for (index, piece) in html.split('<').enumerate() {
-        let starts = |name: &str| piece.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+        let starts = |name: &str| {
+            piece
+                .get(..name.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(name))
+        };
         if skipping.is_some_and(|name| !starts(name)) {
             continue;
         }

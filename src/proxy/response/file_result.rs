@@ -7,12 +7,17 @@ use super::{Response, content_type, essence_or_bytes, status_line};
 use crate::proxy::error::CallError;
 use crate::proxy::files::{DeliveredFile, ReceivedFile, URL_LIFETIME};
 
-/// The result of a reply in a file: its place, type, size and digest. Without `is_structured` it is text, for a tool whose output schema
-/// describes something else.
+/// The result of a reply in a file: its place, type, size and digest. Without `is_structured` it is
+/// text, for a tool whose output schema describes something else.
 ///
 /// # Errors
 /// [`CallError::NotSaved`].
-pub(super) fn file_result(response: &Response, file: &ReceivedFile, is_structured: bool, form: TextForm) -> Result<ToolResult, CallError> {
+pub(super) fn file_result(
+    response: &Response,
+    file: &ReceivedFile,
+    is_structured: bool,
+    form: TextForm,
+) -> Result<ToolResult, CallError> {
     let media_type = essence_or_bytes(content_type(&response.headers));
     let (described, link) = match file.deliver()? {
         DeliveredFile::Path(path) => (
@@ -54,7 +59,11 @@ pub(super) fn file_result(response: &Response, file: &ReceivedFile, is_structure
 }
 
 /// The result of a reply that a rule makes a file, if the operator has not made this setting.
-pub(super) fn missing_destination(response: &Response, setting: &str, form: TextForm) -> ToolResult {
+pub(super) fn missing_destination(
+    response: &Response,
+    setting: &str,
+    form: TextForm,
+) -> ToolResult {
     let text = format!(
         "{}: {}, {} bytes; left out, because a rule of this server gives it as a file, for which its operator sets {setting} DIR.",
         status_line(response.status),

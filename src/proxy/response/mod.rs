@@ -2,8 +2,10 @@
 //!
 //! # Adding a media type of replies
 //!
-//! - `MediaKind` in `spec/media_type.rs` classifies the type, and `reply_kind` in `proxy/response/mod.rs` says what becomes of it.
-//! - `proxy/response/render.rs` makes the content of the result. A stream of records is a `Framing` in `proxy/response/records.rs`.
+//! - `MediaKind` in `spec/media_type.rs` classifies the type, and `reply_kind` in
+//!   `proxy/response/mod.rs` says what becomes of it.
+//! - `proxy/response/render.rs` makes the content of the result. A stream of records is a `Framing`
+//!   in `proxy/response/records.rs`.
 //! - A case in `tests/cases/call/replies.yaml`.
 
 pub(crate) mod compact_json;
@@ -51,18 +53,23 @@ pub struct Response {
     pub file: Option<Arc<ReceivedFile>>,
     /// Reason for which a stream of records was not read to its end.
     pub stopped: Option<Stopped>,
-    /// True if it answers a request for the status or the result of an operation, and not the request of the call.
+    /// True if it answers a request for the status or the result of an operation, and not the
+    /// request of the call.
     pub is_of_wait: bool,
 }
 
 impl Response {
     /// Returns the number of bytes of the body.
     pub(crate) fn length(&self) -> usize {
-        let of_file = self.file.as_ref().map(|file| usize::try_from(file.length).unwrap_or(usize::MAX));
+        let of_file = self
+            .file
+            .as_ref()
+            .map(|file| usize::try_from(file.length).unwrap_or(usize::MAX));
         of_file.unwrap_or(self.body.len())
     }
 
-    /// Makes a body of JSON, records or text UTF-8, if it is in another charset. JSON may be in UTF-16 without saying so; text may not.
+    /// Makes a body of JSON, records or text UTF-8, if it is in another charset. JSON may be in
+    /// UTF-16 without saying so; text may not.
     pub(crate) fn decode_charset(&mut self) {
         if self.file.is_some() {
             return;
@@ -74,7 +81,10 @@ impl Response {
             _ if Framing::of(named).is_some() => false,
             _ => return,
         };
-        let encoding = match (encoding_rs::Encoding::for_bom(&self.body), self.body.get(..2)) {
+        let encoding = match (
+            encoding_rs::Encoding::for_bom(&self.body),
+            self.body.get(..2),
+        ) {
             (Some((encoding, _)), _) => encoding,
             // RFC 4627 section 3: JSON begins with two ASCII characters.
             (None, Some([0, _])) if is_json => encoding_rs::UTF_16BE,
@@ -86,7 +96,10 @@ impl Response {
         }
         self.body = encoding.decode(&self.body).0.into_owned().into();
         let essence = Some(essence(named)).filter(|essence| !essence.is_empty());
-        let utf8 = format!("{}; charset=utf-8", essence.as_deref().unwrap_or("text/plain"));
+        let utf8 = format!(
+            "{}; charset=utf-8",
+            essence.as_deref().unwrap_or("text/plain")
+        );
         if let Ok(utf8) = HeaderValue::from_str(&utf8) {
             self.headers.insert(CONTENT_TYPE, utf8);
         }
@@ -133,7 +146,10 @@ pub(crate) fn status_line(status: StatusCode) -> String {
 }
 
 pub(crate) fn content_type(headers: &HeaderMap) -> &str {
-    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
 }
 
 /// Returns the type of a body; without one it is bytes (RFC 9110 section 8.3).
@@ -150,7 +166,10 @@ pub(crate) fn reply_kind(content_type: &str, body: &[u8]) -> ReplyKind {
     let essence = essence(content_type);
     match (MediaKind::of(&essence), &*essence) {
         (_, "") => match std::str::from_utf8(body) {
-            Ok(text) if text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
+            Ok(text)
+                if text.trim_start().starts_with(['{', '['])
+                    && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() =>
+            {
                 ReplyKind::Json
             }
             Ok(_) => ReplyKind::Text,
@@ -165,8 +184,8 @@ pub(crate) fn reply_kind(content_type: &str, body: &[u8]) -> ReplyKind {
     }
 }
 
-/// Returns true if a body with a text type is not text: it holds a zero byte, is not UTF-8, names no other charset, and does not begin as
-/// UTF-16 does.
+/// Returns true if a body with a text type is not text: it holds a zero byte, is not UTF-8, names
+/// no other charset, and does not begin as UTF-16 does.
 fn is_bytes(content_type: &str, body: &[u8]) -> bool {
     memchr::memchr(0, body).is_some()
         && !matches!(body.get(..2), Some([0, _] | [_, 0]))
@@ -179,7 +198,8 @@ pub(crate) fn strip_bom(body: &[u8]) -> &[u8] {
     body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
 }
 
-/// Text by the charset it names, else UTF-8; bytes that do not fit become replacement characters, never an error.
+/// Text by the charset it names, else UTF-8; bytes that do not fit become replacement characters,
+/// never an error.
 pub(crate) fn decode_text(content_type: &str, body: &[u8]) -> String {
     encoding_of(content_type).decode(body).0.into_owned()
 }

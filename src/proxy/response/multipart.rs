@@ -55,7 +55,10 @@ fn delimiters(body: &[u8], delimiter: &[u8]) -> Vec<usize> {
 }
 
 fn skip_line_end(bytes: &[u8]) -> &[u8] {
-    let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+    let end = bytes
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .map_or(bytes.len(), |at| at + 1);
     bytes.get(end..).unwrap_or_default()
 }
 
@@ -65,7 +68,10 @@ fn trim_line_end(bytes: &[u8]) -> &[u8] {
 }
 
 fn split_head(part: &[u8]) -> (&[u8], &[u8]) {
-    if let Some(content) = part.strip_prefix(b"\r\n").or_else(|| part.strip_prefix(b"\n")) {
+    if let Some(content) = part
+        .strip_prefix(b"\r\n")
+        .or_else(|| part.strip_prefix(b"\n"))
+    {
         return (&[], content);
     }
     for separator in [&b"\r\n\r\n"[..], &b"\n\n"[..]] {
@@ -120,7 +126,11 @@ mod tests {
             ("multipart/mixed; boundary=", "--"),
             ("multipart/mixed; boundary=x", "nothing"),
         ] {
-            assert_eq!(parts(content_type, &Bytes::from_static(body.as_bytes())), None, "{content_type}");
+            assert_eq!(
+                parts(content_type, &Bytes::from_static(body.as_bytes())),
+                None,
+                "{content_type}"
+            );
         }
     }
 }

@@ -1,16 +1,32 @@
-//! The next page by numbers: a reply that says which page it is, or that there is more, and names no next page itself.
+//! The next page by numbers: a reply that says which page it is, or that there is more, and names
+//! no next page itself.
 
 use crate::json::JsonObject;
 use crate::spec::node::{Node, Object};
 use crate::spec::paging::{normalized_name, page_size_parameter, query_parameter};
 use crate::spec::{Operation, Parameter};
 
-/// Parameters with the number of a page, and members that have that of this page, in names without case and punctuation.
-const PAGES: [&str; 6] = ["page", "currentpage", "pagenumber", "pageno", "pagenum", "pageindex"];
+/// Parameters with the number of a page, and members that have that of this page, in names without
+/// case and punctuation.
+const PAGES: [&str; 6] = [
+    "page",
+    "currentpage",
+    "pagenumber",
+    "pageno",
+    "pagenum",
+    "pageindex",
+];
 /// Parameters with the number of items to skip, and members that have it.
 const OFFSETS: [&str; 3] = ["offset", "skip", "startat"];
 /// Members with the number of pages.
-const PAGE_COUNTS: [&str; 6] = ["totalpages", "pages", "pagecount", "pagestotal", "numpages", "lastpage"];
+const PAGE_COUNTS: [&str; 6] = [
+    "totalpages",
+    "pages",
+    "pagecount",
+    "pagestotal",
+    "numpages",
+    "lastpage",
+];
 /// Members with the number of items on all pages.
 const TOTALS: [&str; 7] = [
     "total",
@@ -37,8 +53,12 @@ pub(super) struct NumberedPage<'p, 'd> {
 }
 
 impl<'p> NumberedPage<'p, '_> {
-    /// Returns the parameter of the next page and its value. `first` is the value of a parameter that a call does not give.
-    pub(super) fn next(&self, first: impl Fn(&Parameter) -> Option<u64>) -> Option<(&'p Parameter, u64)> {
+    /// Returns the parameter of the next page and its value. `first` is the value of a parameter
+    /// that a call does not give.
+    pub(super) fn next(
+        &self,
+        first: impl Fn(&Parameter) -> Option<u64>,
+    ) -> Option<(&'p Parameter, u64)> {
         let members = || self.objects.iter().flat_map(|object| object.iter());
         // A member for the next page takes precedence, also if it is null.
         if members().any(|(name, _)| normalized_name(name).starts_with("next")) {
@@ -54,22 +74,34 @@ impl<'p> NumberedPage<'p, '_> {
         };
         let flag = self.says_more();
         let total = self.number(&TOTALS);
-        let parameter = |names: &[&str]| names.iter().find_map(|name| query_parameter(self.operation, name));
+        let parameter = |names: &[&str]| {
+            names
+                .iter()
+                .find_map(|name| query_parameter(self.operation, name))
+        };
         if let Some(parameter) = parameter(&PAGES) {
             let count = self.number(&PAGE_COUNTS);
             let spring = || self.number(&["number"]).filter(|_| count.is_some());
-            let page = self.number(&PAGES).or_else(spring).or_else(|| given(parameter))?;
+            let page = self
+                .number(&PAGES)
+                .or_else(spring)
+                .or_else(|| given(parameter))?;
             let is_from_zero = page == 0 || first(parameter) == Some(0);
             let done = page.checked_add(u64::from(is_from_zero))?;
             let by_total = || {
-                let size = self.number(&SIZES).or_else(|| given(page_size_parameter(self.operation)?))?;
+                let size = self
+                    .number(&SIZES)
+                    .or_else(|| given(page_size_parameter(self.operation)?))?;
                 Some(done.checked_mul(size)? < total?)
             };
             let has_more = flag.or_else(|| Some(done < count?)).or_else(by_total)?;
             return has_more.then_some((parameter, page.checked_add(1)?));
         }
         let parameter = parameter(&OFFSETS)?;
-        let offset = self.number(&OFFSETS).or_else(|| given(parameter)).unwrap_or_default();
+        let offset = self
+            .number(&OFFSETS)
+            .or_else(|| given(parameter))
+            .unwrap_or_default();
         let end = offset.checked_add(items?)?;
         let has_more = flag.or_else(|| Some(end < total?))?;
         has_more.then_some((parameter, end))
@@ -88,16 +120,22 @@ impl<'p> NumberedPage<'p, '_> {
     }
 
     fn number(&self, names: &[&str]) -> Option<u64> {
-        self.members(names).find_map(|node| node.text().trim().parse().ok())
+        self.members(names)
+            .find_map(|node| node.text().trim().parse().ok())
     }
 
     fn flag(&self, names: &[&str]) -> Option<bool> {
-        self.members(names).find_map(|node| node.text().trim().parse().ok())
+        self.members(names)
+            .find_map(|node| node.text().trim().parse().ok())
     }
 
     /// The number of items of the longest list of the reply.
     fn items(&self) -> Option<u64> {
-        let lists = self.objects.first()?.iter().filter_map(|(_, node)| node.items());
+        let lists = self
+            .objects
+            .first()?
+            .iter()
+            .filter_map(|(_, node)| node.items());
         lists.map(|items| items.count() as u64).max()
     }
 }

@@ -28,18 +28,25 @@ pub(crate) struct CollectedPage {
 }
 
 impl PageReport {
-    /// Adds the report to the result. If the operator or the model has the reply made anew, the page of a cut is not known.
+    /// Adds the report to the result. If the operator or the model has the reply made anew, the
+    /// page of a cut is not known.
     pub(crate) fn add_to(self, result: &mut ToolResult, is_made_anew: bool) {
         let cut = self.cut_page(result.losses()).filter(|_| !is_made_anew);
         result.note(NoteKind::Pages, self.summary);
-        let arguments = cut.and_then(|index| self.pages.get(index)).map(|page| page.arguments.clone());
+        let arguments = cut
+            .and_then(|index| self.pages.get(index))
+            .map(|page| page.arguments.clone());
         match (cut, arguments) {
-            (Some(index), Some(arguments)) if !arguments.is_empty() => result.note_cut_page(index + 1, arguments),
+            (Some(index), Some(arguments)) if !arguments.is_empty() => {
+                result.note_cut_page(index + 1, arguments);
+            }
             (cut, _) => {
                 if cut.is_some() {
                     result.note(NoteKind::Pages, "The cut is on page 1.");
                 }
-                self.next.into_iter().for_each(|next| result.note_next_page(next));
+                self.next
+                    .into_iter()
+                    .for_each(|next| result.note_next_page(next));
             }
         }
     }
@@ -47,7 +54,10 @@ impl PageReport {
     /// Returns the index of the page with the first item that the result does not show whole.
     fn cut_page(&self, losses: &[Loss]) -> Option<usize> {
         let all: usize = self.pages.iter().map(|page| page.items).sum();
-        let of_list = |loss: &&Loss| loss.of == all && (loss.what == "rows" || (loss.what == "items" && loss.pointer == self.list));
+        let of_list = |loss: &&Loss| {
+            loss.of == all
+                && (loss.what == "rows" || (loss.what == "items" && loss.pointer == self.list))
+        };
         let kept = losses.iter().find(of_list)?.kept;
         let inside = format!("{}/", self.list);
         let is_last_broken = losses.iter().any(|loss| loss.pointer.starts_with(&inside));
@@ -88,7 +98,10 @@ mod tests {
             (vec![loss("/items", 5, 9, "items")], Some(2)),
             (vec![loss("", 5, 9, "rows")], Some(2)),
             (
-                vec![loss("/items", 1, 9, "items"), loss("/items/0/text", 1, 9, "characters")],
+                vec![
+                    loss("/items", 1, 9, "items"),
+                    loss("/items/0/text", 1, 9, "characters"),
+                ],
                 Some(0),
             ),
             (vec![loss("/items", 3, 7, "items")], None),

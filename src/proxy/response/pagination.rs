@@ -16,9 +16,13 @@ use crate::spec::operation::parameter::{Serialization, Style};
 use crate::spec::paging::{normalized_name, query_parameter};
 use crate::spec::{Document, Location, Operation, Parameter};
 
-/// Fields that hold a value for the next call, and the arguments that take it, in names without case and punctuation.
+/// Fields that hold a value for the next call, and the arguments that take it, in names without
+/// case and punctuation.
 const CURSORS: [(&str, &[&str]); 13] = [
-    ("nextcursor", &["cursor", "nextcursor", "after", "startingafter"]),
+    (
+        "nextcursor",
+        &["cursor", "nextcursor", "after", "startingafter"],
+    ),
     ("nextpagetoken", &["pagetoken", "nextpagetoken", "token"]),
     ("nexttoken", &["nexttoken", "token", "pagetoken"]),
     ("continuationtoken", &["continuationtoken", "token"]),
@@ -64,42 +68,65 @@ pub(crate) struct PageCall<'c> {
     pub(crate) url: &'c dyn Fn() -> Option<Url>,
 }
 
-/// Reads the next page of a successful reply: by its `Link` header (RFC 8288), or by a field that many APIs use.
+/// Reads the next page of a successful reply: by its `Link` header (RFC 8288), or by a field that
+/// many APIs use.
 #[must_use]
 pub(crate) fn next(call: PageCall<'_>, response: &Response) -> Option<NextPage> {
     let links = response.headers.get_all(LINK).iter();
-    let link = links.filter_map(|value| value.to_str().ok()).find_map(next_link);
+    let link = links
+        .filter_map(|value| value.to_str().ok())
+        .find_map(next_link);
     let by_link = link.map(|url| call.of_url(url));
-    // Every way of a body to a next page ends in an argument of the query: most operations need not be looked at.
+    // Every way of a body to a next page ends in an argument of the query: most operations need not
+    // be looked at.
     let mut parameters = call.operation.parameters.iter();
-    if matches!(by_link, Some(NextPage::Arguments(_))) || !parameters.any(|parameter| parameter.location == Location::Query) {
+    if matches!(by_link, Some(NextPage::Arguments(_)))
+        || !parameters.any(|parameter| parameter.location == Location::Query)
+    {
         return by_link;
     }
     // An API with `Link` headers names the next page there, if there is one.
     let has_links = response.headers.contains_key(LINK);
     let in_body = || {
         let object = Node::new(plain_json(response)?).object()?;
-        call.of_object(&object)
-            .or_else(|| if has_links { None } else { call.by_number(&object) })
+        call.of_object(&object).or_else(|| {
+            if has_links {
+                None
+            } else {
+                call.by_number(&object)
+            }
+        })
     };
     in_body().or(by_link)
 }
 
-/// Returns the number of items in all pages that a reply counts, with the name of the member or header.
+/// Returns the number of items in all pages that a reply counts, with the name of the member or
+/// header.
 #[must_use]
 pub(crate) fn declared_count(response: &Response) -> Option<(String, u64)> {
-    let root = plain_json(response).map(Node::new).and_then(Node::object).unwrap_or_default();
+    let root = plain_json(response)
+        .map(Node::new)
+        .and_then(Node::object)
+        .unwrap_or_default();
     let is_around = |name: &str| AROUND.contains(&normalized_name(name).as_str());
     let around = root.iter().filter(|(name, _)| is_around(name));
     let around = around.filter_map(|(name, node)| Some((format!("{name}/"), node.object()?)));
-    let objects: Vec<(String, Object<'_>)> = std::iter::once((String::new(), root.clone())).chain(around).collect();
+    let objects: Vec<(String, Object<'_>)> = std::iter::once((String::new(), root.clone()))
+        .chain(around)
+        .collect();
     let members = objects.iter().flat_map(|(place, object)| {
         let counts = object.iter().filter(|(name, _)| is_count(name));
         counts.map(move |(name, node)| (format!("{place}{name}"), node.text().trim()))
     });
-    let headers = response.headers.iter().filter(|(name, _)| is_count(name.as_str()));
-    let headers = headers.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?)));
-    members.chain(headers).find_map(|(name, count)| Some((name, count.parse().ok()?)))
+    let headers = response
+        .headers
+        .iter()
+        .filter(|(name, _)| is_count(name.as_str()));
+    let headers =
+        headers.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?)));
+    members
+        .chain(headers)
+        .find_map(|(name, count)| Some((name, count.parse().ok()?)))
 }
 
 /// Returns true if a name is that of a number of items.
@@ -121,7 +148,12 @@ pub(crate) fn count_without_items(response: &Response) -> Option<u64> {
     let root = Node::new(json);
     let members = root.object().unwrap_or_default();
     let is_list = |node: &Node<'_>| node.text().starts_with('[');
-    let mut lists = members.iter().map(|(_, node)| node).chain([root]).filter(is_list).peekable();
+    let mut lists = members
+        .iter()
+        .map(|(_, node)| node)
+        .chain([root])
+        .filter(is_list)
+        .peekable();
     lists.peek()?;
     if !lists.all(|list| list.items().is_some_and(|mut items| items.next().is_none())) {
         return None;
@@ -130,7 +162,10 @@ pub(crate) fn count_without_items(response: &Response) -> Option<u64> {
         .iter()
         .filter(|(name, _)| is_count(name))
         .map(|(_, node)| node.text().trim());
-    let headers = response.headers.iter().filter(|(name, _)| is_count(name.as_str()));
+    let headers = response
+        .headers
+        .iter()
+        .filter(|(name, _)| is_count(name.as_str()));
     let mut counts = counts.chain(headers.filter_map(|(_, value)| value.to_str().ok()));
     counts.find_map(|count| count.parse().ok().filter(|count| *count > 0))
 }
@@ -146,8 +181,11 @@ fn has_empty_list(json: &[u8]) -> bool {
 /// The text of a reply that is one JSON value.
 pub(crate) fn plain_json(response: &Response) -> Option<&str> {
     let content_type = content_type(&response.headers);
-    let is_json = Framing::of(content_type).is_none() && matches!(reply_kind(content_type, &response.body), ReplyKind::Json);
-    std::str::from_utf8(strip_bom(&response.body)).ok().filter(|_| is_json)
+    let is_json = Framing::of(content_type).is_none()
+        && matches!(reply_kind(content_type, &response.body), ReplyKind::Json);
+    std::str::from_utf8(strip_bom(&response.body))
+        .ok()
+        .filter(|_| is_json)
 }
 
 /// The target of `rel=next` in a `Link` header.
@@ -159,7 +197,10 @@ fn next_link(header: &str) -> Option<&str> {
         let is_next = parameters.split([';', ',']).any(|parameter| {
             parameter.split_once('=').is_some_and(|(name, value)| {
                 let relations = value.trim().trim_matches('"').split_whitespace();
-                name.trim().eq_ignore_ascii_case("rel") && relations.into_iter().any(|relation| relation.eq_ignore_ascii_case("next"))
+                name.trim().eq_ignore_ascii_case("rel")
+                    && relations
+                        .into_iter()
+                        .any(|relation| relation.eq_ignore_ascii_case("next"))
             })
         });
         if is_next {
@@ -172,41 +213,59 @@ fn next_link(header: &str) -> Option<&str> {
 
 impl<'c> PageCall<'c> {
     fn of_url(self, link: &str) -> NextPage {
-        let found = self.changed_arguments(link).filter(|found| !found.is_empty());
+        let found = self
+            .changed_arguments(link)
+            .filter(|found| !found.is_empty());
         found.map_or(NextPage::Unreachable, NextPage::Arguments)
     }
 
-    /// Returns the arguments by which the query of a link differs from the request; `None` if the link has another target, or a value that
-    /// no argument can give.
+    /// Returns the arguments by which the query of a link differs from the request; `None` if the
+    /// link has another target, or a value that no argument can give.
     fn changed_arguments(self, link: &str) -> Option<JsonObject> {
         let sent = (self.url)()?;
         let url = sent.join(link).ok()?;
-        // An API may have a second path to the same list: GitHub's links have the number of a repository for its name.
-        let last_segment = |url: &Url| url.path().trim_end_matches('/').rsplit('/').next().map(str::to_owned);
+        // An API may have a second path to the same list: GitHub's links have the number of a
+        // repository for its name.
+        let last_segment = |url: &Url| {
+            url.path()
+                .trim_end_matches('/')
+                .rsplit('/')
+                .next()
+                .map(str::to_owned)
+        };
         if url.host() != sent.host() || last_segment(&url) != last_segment(&sent) {
             return None;
         }
         let mut found = JsonObject::new();
         for (name, value) in url.query_pairs() {
-            let mut of_name = sent.query_pairs().filter(|(sent, _)| *sent == name).peekable();
+            let mut of_name = sent
+                .query_pairs()
+                .filter(|(sent, _)| *sent == name)
+                .peekable();
             let is_sent = of_name.peek().is_some();
             if of_name.any(|(_, sent)| sent == value) {
                 continue;
             }
             match self.query_parameter(&name) {
                 Some((parameter, None)) => {
-                    let value = self.typed(self.schema(parameter), Value::String(value.into_owned()))?;
+                    let value =
+                        self.typed(self.schema(parameter), Value::String(value.into_owned()))?;
                     // Of several values, which are new is not known.
                     if found.insert(parameter.key.clone(), value).is_some() {
                         return None;
                     }
                 }
                 Some((parameter, Some(member))) => {
-                    let schema = self
-                        .schema(parameter)
-                        .and_then(|schema| schema.object()?.get("properties")?.object()?.get(member));
+                    let schema = self.schema(parameter).and_then(|schema| {
+                        schema.object()?.get("properties")?.object()?.get(member)
+                    });
                     let value = self.typed(schema, Value::String(value.into_owned()))?;
-                    let sent = || self.arguments.get(&parameter.key).cloned().unwrap_or_else(|| json!({}));
+                    let sent = || {
+                        self.arguments
+                            .get(&parameter.key)
+                            .cloned()
+                            .unwrap_or_else(|| json!({}))
+                    };
                     let object = found.entry(parameter.key.clone()).or_insert_with(sent);
                     object.as_object_mut()?.insert(member.to_owned(), value);
                 }
@@ -218,11 +277,13 @@ impl<'c> PageCall<'c> {
         Some(found)
     }
 
-    /// The parameter of a name in a query; of `page[number]`, the one of style `deepObject` that is called `page`, and the member.
+    /// The parameter of a name in a query; of `page[number]`, the one of style `deepObject` that is
+    /// called `page`, and the member.
     fn query_parameter<'n>(self, name: &'n str) -> Option<(&'c Parameter, Option<&'n str>)> {
         let named = |name: &str| {
             let mut parameters = self.operation.parameters.iter().map(Arc::as_ref);
-            parameters.find(|parameter| parameter.location == Location::Query && parameter.name == name)
+            parameters
+                .find(|parameter| parameter.location == Location::Query && parameter.name == name)
         };
         let member = || {
             let (object, member) = name.strip_suffix(']')?.split_once('[')?;
@@ -238,7 +299,9 @@ impl<'c> PageCall<'c> {
             let parameter = named(object).filter(deep)?;
             (!member.contains('[')).then_some((parameter, Some(member)))
         };
-        named(name).map(|parameter| (parameter, None)).or_else(member)
+        named(name)
+            .map(|parameter| (parameter, None))
+            .or_else(member)
     }
 
     /// The schema of a parameter.
@@ -249,9 +312,12 @@ impl<'c> PageCall<'c> {
 
     /// A text as the type that its schema declares; `None` if it is not of that type.
     fn typed(self, schema: Option<Node<'_>>, value: Value) -> Option<Value> {
-        let Value::String(text) = &value else { return Some(value) };
+        let Value::String(text) = &value else {
+            return Some(value);
+        };
         let schema = schema.and_then(|schema| self.document.resolve(schema).ok()?.object());
-        let Some(kinds) = schema.and_then(|schema| Some(schema.get("type")?.text().to_owned())) else {
+        let Some(kinds) = schema.and_then(|schema| Some(schema.get("type")?.text().to_owned()))
+        else {
             return Some(value);
         };
         let read = || serde_json::from_str::<Value>(text).ok();
@@ -261,7 +327,8 @@ impl<'c> PageCall<'c> {
             text.parse::<i64>().ok().map(Value::from)
         } else {
             read().filter(|value| {
-                (value.is_number() && kinds.contains("\"number\"")) || (value.is_boolean() && kinds.contains("\"boolean\""))
+                (value.is_number() && kinds.contains("\"number\""))
+                    || (value.is_boolean() && kinds.contains("\"boolean\""))
             })
         }
     }
@@ -269,7 +336,9 @@ impl<'c> PageCall<'c> {
     fn of_value(self, parameter: &Parameter, value: Value) -> NextPage {
         let value = self.typed(self.schema(parameter), value);
         match value.filter(|value| self.arguments.get(&parameter.key) != Some(value)) {
-            Some(value) => NextPage::Arguments(JsonObject::from_iter([(parameter.key.clone(), value)])),
+            Some(value) => {
+                NextPage::Arguments(JsonObject::from_iter([(parameter.key.clone(), value)]))
+            }
             None => NextPage::Unreachable,
         }
     }
@@ -277,17 +346,24 @@ impl<'c> PageCall<'c> {
     fn of_object(self, object: &Object<'_>) -> Option<NextPage> {
         let around = objects_around(object);
         let after_last = |names: &[&str]| {
-            let parameter = names.iter().find_map(|name| query_parameter(self.operation, name))?;
+            let parameter = names
+                .iter()
+                .find_map(|name| query_parameter(self.operation, name))?;
             Some(self.of_value(parameter, last_id(object)?))
         };
         if let Some(found) = after_last(&["startingafter"]) {
             return Some(found);
         }
         let mut unreachable = None;
-        // At the top, `after`, `next` and `cursor` may be anything; around them is a word that says what they are.
-        let places = std::iter::once((object, false)).chain(around.iter().map(|object| (object, true)));
+        // At the top, `after`, `next` and `cursor` may be anything; around them is a word that says
+        // what they are.
+        let places =
+            std::iter::once((object, false)).chain(around.iter().map(|object| (object, true)));
         for (object, is_paging) in places {
-            let members: Vec<_> = object.iter().map(|(key, node)| (normalized_name(key), node)).collect();
+            let members: Vec<_> = object
+                .iter()
+                .map(|(key, node)| (normalized_name(key), node))
+                .collect();
             for (field, parameters) in CURSORS {
                 let vague = matches!(field, "after" | "cursor" | "continue");
                 let member = members.iter().find(|(name, _)| name == field);
@@ -297,10 +373,16 @@ impl<'c> PageCall<'c> {
                 let Some(value) = node.value().filter(is_cursor) else {
                     continue;
                 };
-                let found = match value.as_str().filter(|text| text.contains("://") || text.starts_with(['/', '?'])) {
+                let found = match value
+                    .as_str()
+                    .filter(|text| text.contains("://") || text.starts_with(['/', '?']))
+                {
                     Some(url) if url.contains('?') => self.of_url(url),
                     Some(_) => continue,
-                    None => match parameters.iter().find_map(|name| query_parameter(self.operation, name)) {
+                    None => match parameters
+                        .iter()
+                        .find_map(|name| query_parameter(self.operation, name))
+                    {
                         Some(parameter) => self.of_value(parameter, value),
                         None => continue,
                     },
@@ -319,7 +401,9 @@ impl<'c> PageCall<'c> {
             links.get("next")?.object()?.get("href")?.string()
         };
         let by_link = link.or_else(href).map(|url| self.of_url(&url));
-        by_link.or_else(|| after_last(&["afterid", "after"])).or(unreachable)
+        by_link
+            .or_else(|| after_last(&["afterid", "after"]))
+            .or(unreachable)
     }
 
     /// The next page of a reply that does not name one, by the numbers that it has.
@@ -339,15 +423,22 @@ impl<'c> PageCall<'c> {
     /// The number that a parameter has if a call does not give it: its default, or the least one.
     fn first_value(self, parameter: &Parameter) -> Option<u64> {
         let schema = self.schema(parameter)?.object()?;
-        let number = |key| schema.get(key).and_then(|node| node.text().trim().parse().ok());
+        let number = |key| {
+            schema
+                .get(key)
+                .and_then(|node| node.text().trim().parse().ok())
+        };
         number("default").or_else(|| number("minimum"))
     }
 }
 
-/// The objects in a reply that are about its pages: `meta`, and `cursors` in `pagination`, and the like.
+/// The objects in a reply that are about its pages: `meta`, and `cursors` in `pagination`, and the
+/// like.
 fn objects_around<'a>(object: &Object<'a>) -> Vec<Object<'a>> {
     let inside = |object: &Object<'a>| -> Vec<Object<'a>> {
-        let named = object.iter().filter(|(key, _)| AROUND.contains(&normalized_name(key).as_str()));
+        let named = object
+            .iter()
+            .filter(|(key, _)| AROUND.contains(&normalized_name(key).as_str()));
         named.filter_map(|(_, node)| node.object()).collect()
     };
     let mut around = inside(object);
@@ -361,7 +452,13 @@ fn last_id(object: &Object<'_>) -> Option<Value> {
     if !object.boolean("has_more")? {
         return None;
     }
-    object.get("data")?.items()?.last()?.object()?.get("id")?.value()
+    object
+        .get("data")?
+        .items()?
+        .last()?
+        .object()?
+        .get("id")?
+        .value()
 }
 
 fn is_cursor(value: &Value) -> bool {
@@ -381,7 +478,9 @@ mod tests {
 
     fn hinted(parameters: &[&str], sent: &str, link: &str, body: &Value) -> Value {
         let parameter = |name: &&str| match name.strip_suffix('#') {
-            Some(name) => json!({"name": name, "in": "query", "schema": {"type": ["null", "integer"]}}),
+            Some(name) => {
+                json!({"name": name, "in": "query", "schema": {"type": ["null", "integer"]}})
+            }
             None if *name == "deep" => json!({
                 "name": "deep", "in": "query", "style": "deepObject",
                 "schema": {"type": "object", "properties": {"number": {"type": "integer"}, "size": {"type": "integer"}}},
@@ -389,7 +488,9 @@ mod tests {
             None => json!({"name": name, "in": "query"}),
         };
         let parameters: Vec<Value> = parameters.iter().map(parameter).collect();
-        let text = json!({"openapi": "3.1.0", "paths": {"/a": {"get": {"parameters": parameters}}}}).to_string();
+        let text =
+            json!({"openapi": "3.1.0", "paths": {"/a": {"get": {"parameters": parameters}}}})
+                .to_string();
         let document = Document::parse(text.into_bytes(), None).unwrap();
         let (operations, _) = operations(&document);
         let mut response = Response {
@@ -399,7 +500,10 @@ mod tests {
         if !link.is_empty() {
             response.headers.insert(LINK, link.parse().unwrap());
         }
-        let url = Url::parse("https://api.example/v1/a").unwrap().join(sent).unwrap();
+        let url = Url::parse("https://api.example/v1/a")
+            .unwrap()
+            .join(sent)
+            .unwrap();
         let arguments = url
             .query_pairs()
             .map(|(name, value)| (name.into_owned(), Value::from(value.into_owned())));
@@ -418,7 +522,9 @@ mod tests {
 
     #[test]
     fn a_link_becomes_arguments_only_if_they_get_its_page() {
-        let next = |url: &str| format!("<https://api.example/v1/a?page=1>; rel=\"prev\", <{url}>; rel=\"next last\"");
+        let next = |url: &str| {
+            format!("<https://api.example/v1/a?page=1>; rel=\"prev\", <{url}>; rel=\"next last\"")
+        };
         let page = json!({"page": 3});
         for (parameters, sent, link, expected) in [
             (
@@ -427,7 +533,12 @@ mod tests {
                 "?page=3&per_page=5",
                 json!({"page": 3, "per_page": 5}),
             ),
-            (&["page#", "per_page#"], "?per_page=5", "?page=3&per_page=5", page.clone()),
+            (
+                &["page#", "per_page#"],
+                "?per_page=5",
+                "?page=3&per_page=5",
+                page.clone(),
+            ),
             // What the server sends by itself.
             (
                 &["page#"],
@@ -435,12 +546,32 @@ mod tests {
                 "?page=3&size=5&key=[redacted]&tag=a&tag=b",
                 page.clone(),
             ),
-            (&["page#"], "", "https://api.example/v1/a?page=3", page.clone()),
-            (&["page#"], "", "https://api.example/repositories/7/a?page=3", page),
-            (&["page#"], "", "https://other.example/v1/a?page=3", UNREACHABLE.into()),
+            (
+                &["page#"],
+                "",
+                "https://api.example/v1/a?page=3",
+                page.clone(),
+            ),
+            (
+                &["page#"],
+                "",
+                "https://api.example/repositories/7/a?page=3",
+                page,
+            ),
+            (
+                &["page#"],
+                "",
+                "https://other.example/v1/a?page=3",
+                UNREACHABLE.into(),
+            ),
             (&["page#"], "", "/v1/a/more?page=3", UNREACHABLE.into()),
             (&["page#"], "", "?page=3&after=x", UNREACHABLE.into()),
-            (&["per_page#"], "?page=2", "?page=3&per_page=5", UNREACHABLE.into()),
+            (
+                &["per_page#"],
+                "?page=2",
+                "?page=3&per_page=5",
+                UNREACHABLE.into(),
+            ),
             (&["page#"], "?page=3", "?page=3", UNREACHABLE.into()),
             (&["page#"], "", "?page=abc", UNREACHABLE.into()),
             (&["page"], "", "?page=3&page=4", UNREACHABLE.into()),
@@ -490,17 +621,37 @@ mod tests {
     #[test]
     fn a_next_page_becomes_arguments() {
         for (parameters, link, body, expected) in [
-            (&["page#"][..], "", json!({"next": "/a?page=007x"}), UNREACHABLE.into()),
+            (
+                &["page#"][..],
+                "",
+                json!({"next": "/a?page=007x"}),
+                UNREACHABLE.into(),
+            ),
             (&["page#"], "", json!({"next": "/a/b"}), Value::Null),
-            (&["page"], "<?page=2>; rel=next", json!([]), json!({"page": "2"})),
+            (
+                &["page"],
+                "<?page=2>; rel=next",
+                json!([]),
+                json!({"page": "2"}),
+            ),
             (
                 &["cursor"],
                 "",
                 json!({"next_cursor": "abc", "items": []}),
                 json!({"cursor": "abc"}),
             ),
-            (&["pageToken"], "", json!({"nextPageToken": "t"}), json!({"pageToken": "t"})),
-            (&["page"], "", json!({"meta": {"next_page": 2}}), json!({"page": 2})),
+            (
+                &["pageToken"],
+                "",
+                json!({"nextPageToken": "t"}),
+                json!({"pageToken": "t"}),
+            ),
+            (
+                &["page"],
+                "",
+                json!({"meta": {"next_page": 2}}),
+                json!({"page": 2}),
+            ),
             (
                 &["after"],
                 "",
@@ -508,8 +659,18 @@ mod tests {
                 json!({"after": "z"}),
             ),
             (&["after"], "", json!({"after": "noon"}), Value::Null),
-            (&["page"], "", json!({"next": "https://api.example/a?page=9"}), json!({"page": "9"})),
-            (&["page"], "", json!({"links": {"next": "/a?page=4"}}), json!({"page": "4"})),
+            (
+                &["page"],
+                "",
+                json!({"next": "https://api.example/a?page=9"}),
+                json!({"page": "9"}),
+            ),
+            (
+                &["page"],
+                "",
+                json!({"links": {"next": "/a?page=4"}}),
+                json!({"page": "4"}),
+            ),
             (
                 &["page"],
                 "",
@@ -540,23 +701,45 @@ mod tests {
                 json!({"has_more": true, "data": [{"id": "a"}], "next_cursor": "c"}),
                 json!({"cursor": "c"}),
             ),
-            (&["after"], "", json!({"has_more": false, "data": [{"id": "a"}]}), Value::Null),
+            (
+                &["after"],
+                "",
+                json!({"has_more": false, "data": [{"id": "a"}]}),
+                Value::Null,
+            ),
             (
                 &["continue"],
                 "",
                 json!({"metadata": {"continue": "c"}, "items": []}),
                 json!({"continue": "c"}),
             ),
-            (&["continue"], "", json!({"continue": "c", "items": []}), Value::Null),
+            (
+                &["continue"],
+                "",
+                json!({"continue": "c", "items": []}),
+                Value::Null,
+            ),
             (&["cursor"], "", json!({"next_cursor": ""}), Value::Null),
             (&["cursor"], "", json!({"next_cursor": null}), Value::Null),
         ] {
-            assert_eq!(hinted(parameters, "", link, &body), expected, "{parameters:?} {link} {body}");
+            assert_eq!(
+                hinted(parameters, "", link, &body),
+                expected,
+                "{parameters:?} {link} {body}"
+            );
         }
         let same = "?cursor=q&after=z";
-        assert_eq!(hinted(&["cursor"], same, "", &json!({"next_cursor": "q"})), UNREACHABLE);
         assert_eq!(
-            hinted(&["after"], same, "", &json!({"paging": {"cursors": {"after": "z"}}})),
+            hinted(&["cursor"], same, "", &json!({"next_cursor": "q"})),
+            UNREACHABLE
+        );
+        assert_eq!(
+            hinted(
+                &["after"],
+                same,
+                "",
+                &json!({"paging": {"cursors": {"after": "z"}}})
+            ),
             Value::Null
         );
     }

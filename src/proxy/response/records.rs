@@ -1,5 +1,6 @@
-//! Replies that come record by record: server-sent events (WHATWG HTML section 9.2), JSON Lines, and JSON text sequences
-//! (RFC 7464). They may never end by themselves, and are collected within limits.
+//! Replies that come record by record: server-sent events (WHATWG HTML section 9.2), JSON Lines,
+//! and JSON text sequences (RFC 7464). They may never end by themselves, and are collected within
+//! limits.
 
 use serde_json::{Map, Value};
 
@@ -27,8 +28,8 @@ pub struct Counter {
     count: usize,
 }
 
-/// The first line of a reply of JSON as its bytes arrive. Gateways of gRPC, container engines and watches of Kubernetes send one value
-/// a line under the type of a single one.
+/// The first line of a reply of JSON as its bytes arrive. Gateways of gRPC, container engines and
+/// watches of Kubernetes send one value a line under the type of a single one.
 #[derive(Debug, Default)]
 pub(crate) struct FirstLine {
     end: Option<usize>,
@@ -39,7 +40,8 @@ pub(crate) struct FirstLine {
 }
 
 impl FirstLine {
-    /// Takes the next bytes, before which there were `before`. Each byte is looked at once, however large the body is.
+    /// Takes the next bytes, before which there were `before`. Each byte is looked at once, however
+    /// large the body is.
     pub(crate) fn feed(&mut self, before: usize, bytes: &[u8]) {
         let mut rest = bytes;
         if self.end.is_none() {
@@ -107,7 +109,8 @@ impl Counter {
         }
     }
 
-    /// Takes the next bytes; gives how many records have ended so far, about: empty ones are counted as well.
+    /// Takes the next bytes; gives how many records have ended so far, about: empty ones are
+    /// counted as well.
     pub fn feed(&mut self, bytes: &[u8]) -> usize {
         for byte in bytes {
             let is_end = match byte {
@@ -132,19 +135,27 @@ impl Counter {
     }
 }
 
-/// Splits a stream that was read as text into records. With `whole`, the stream ended by itself, so the text at its end is a record even if
-/// nothing closes it.
+/// Splits a stream that was read as text into records. With `whole`, the stream ended by itself, so
+/// the text at its end is a record even if nothing closes it.
 #[must_use]
 pub fn records(framing: Framing, text: &str, whole: bool) -> Vec<Value> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match framing {
-        Framing::Events => events(text, whole).into_iter().map(ServerSentEvent::into_record).collect(),
+        Framing::Events => events(text, whole)
+            .into_iter()
+            .map(ServerSentEvent::into_record)
+            .collect(),
         Framing::Lines => {
             let mut lines: Vec<&str> = text.split('\n').collect();
             // An object or a list has an end of its own.
-            let is_closed = |line: &str| line.trim_start().starts_with(['{', '[']) && is_json(line.as_bytes());
+            let is_closed =
+                |line: &str| line.trim_start().starts_with(['{', '[']) && is_json(line.as_bytes());
             let rest = lines.pop().filter(|rest| whole || is_closed(rest));
-            lines.into_iter().chain(rest).filter_map(json_or_text).collect()
+            lines
+                .into_iter()
+                .chain(rest)
+                .filter_map(json_or_text)
+                .collect()
         }
         Framing::Sequence => {
             let mut texts: Vec<&str> = text.split('\u{1e}').collect();
@@ -158,7 +169,8 @@ pub fn records(framing: Framing, text: &str, whole: bool) -> Vec<Value> {
 
 fn json_or_text(text: &str) -> Option<Value> {
     let text = text.trim();
-    (!text.is_empty()).then(|| json::parse_text(text).unwrap_or_else(|_| Value::String(text.to_owned())))
+    (!text.is_empty())
+        .then(|| json::parse_text(text).unwrap_or_else(|_| Value::String(text.to_owned())))
 }
 
 /// A server-sent event.
@@ -173,8 +185,12 @@ impl ServerSentEvent {
     /// The event as it is sent, with its data as JSON.
     pub(crate) fn to_text(&self) -> String {
         let Self { name, id, data } = self;
-        let fields = [("event", name), ("id", id)].into_iter().filter(|(_, value)| !value.is_empty());
-        let fields: String = fields.map(|(field, value)| format!("{field}: {value}\n")).collect();
+        let fields = [("event", name), ("id", id)]
+            .into_iter()
+            .filter(|(_, value)| !value.is_empty());
+        let fields: String = fields
+            .map(|(field, value)| format!("{field}: {value}\n"))
+            .collect();
         format!("{fields}data: {data}\n\n")
     }
 
@@ -267,8 +283,7 @@ mod tests {
 
     #[test]
     fn events_are_read_as_browsers_read_them() {
-        let text =
-            ": hello\r\nretry: 5\r\ndata: {\"a\":1}\r\n\r\nevent: end\nid: 7\ndata:x\ndata: y\n\ndata\n\nevent: nothing\n\ndata: last";
+        let text = ": hello\r\nretry: 5\r\ndata: {\"a\":1}\r\n\r\nevent: end\nid: 7\ndata:x\ndata: y\n\ndata\n\nevent: nothing\n\ndata: last";
         let whole = vec![
             json!({"a": 1}),
             json!({"event": "end", "id": "7", "data": "x\ny"}),
@@ -278,7 +293,10 @@ mod tests {
         assert_eq!(records(Framing::Events, text, true), whole);
         assert_eq!(records(Framing::Events, text, false), whole[..3]);
         // Written again, they are the same.
-        let again: String = events(text, true).iter().map(ServerSentEvent::to_text).collect();
+        let again: String = events(text, true)
+            .iter()
+            .map(ServerSentEvent::to_text)
+            .collect();
         assert_eq!(records(Framing::Events, &again, true), whole);
     }
 
@@ -297,9 +315,15 @@ mod tests {
 
     #[test]
     fn media_types_are_told_apart() {
-        assert_eq!(Framing::of("text/event-stream; charset=utf-8"), Some(Framing::Events));
+        assert_eq!(
+            Framing::of("text/event-stream; charset=utf-8"),
+            Some(Framing::Events)
+        );
         assert_eq!(Framing::of("application/x-ndjson"), Some(Framing::Lines));
-        assert_eq!(Framing::of("application/geo+json-seq"), Some(Framing::Sequence));
+        assert_eq!(
+            Framing::of("application/geo+json-seq"),
+            Some(Framing::Sequence)
+        );
         assert_eq!(Framing::of("application/json"), None);
     }
 

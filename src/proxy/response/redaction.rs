@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use http::header::{
-    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderName, HeaderValue, TRAILER, TRANSFER_ENCODING,
+    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderName,
+    HeaderValue, TRAILER, TRANSFER_ENCODING,
 };
 use serde_json::Value;
 
@@ -13,7 +14,8 @@ use crate::proxy::redact::Redactor;
 use crate::proxy::redact::json::{NumberMark, redact_value};
 use crate::proxy::redact::secrets::TextPlace;
 
-/// The headers that describe the body. They are not redacted, because the body cannot be read without them.
+/// The headers that describe the body. They are not redacted, because the body cannot be read
+/// without them.
 const FRAMING: [HeaderName; 7] = [
     CONTENT_TYPE,
     CONTENT_LENGTH,
@@ -62,8 +64,8 @@ impl Redactor {
         }
     }
 
-    /// Redacts the records of a stream one by one; if one contains a secret, all are written again, events as events and others as
-    /// lines of JSON.
+    /// Redacts the records of a stream one by one; if one contains a secret, all are written again,
+    /// events as events and others as lines of JSON.
     fn redact_records(&self, response: &mut Response, framing: Framing, numbers: NumberMark) {
         if !self.secrets.may_be_in(&response.body) {
             return;
@@ -71,7 +73,10 @@ impl Redactor {
         let text = decode_text(content_type(&response.headers), &response.body);
         let is_whole = response.stopped.is_none();
         let (clean, media_type) = if framing == Framing::Events {
-            (self.clean_events(records::events(&text, is_whole), numbers), "text/event-stream")
+            (
+                self.clean_events(records::events(&text, is_whole), numbers),
+                "text/event-stream",
+            )
         } else {
             (
                 self.clean_lines(records::records(framing, &text, is_whole), numbers),
@@ -80,20 +85,26 @@ impl Redactor {
         };
         if let Some(clean) = clean {
             response.body = Bytes::from(clean);
-            response.headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+            response
+                .headers
+                .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         }
     }
 
     /// Writes the records as lines of JSON; `None` if they contain no secret.
     fn clean_lines(&self, mut records: Vec<Value>, numbers: NumberMark) -> Option<String> {
-        let found = records
-            .iter_mut()
-            .fold(false, |found, record| redact_value(&self.secrets, record, numbers) | found);
+        let found = records.iter_mut().fold(false, |found, record| {
+            redact_value(&self.secrets, record, numbers) | found
+        });
         found.then(|| records.iter().map(|record| format!("{record}\n")).collect())
     }
 
     /// Writes the events as they are sent; `None` if they contain no secret.
-    fn clean_events(&self, mut events: Vec<ServerSentEvent>, numbers: NumberMark) -> Option<String> {
+    fn clean_events(
+        &self,
+        mut events: Vec<ServerSentEvent>,
+        numbers: NumberMark,
+    ) -> Option<String> {
         let mut found = false;
         for event in &mut events {
             found |= redact_value(&self.secrets, &mut event.data, numbers);
@@ -114,10 +125,16 @@ impl Redactor {
             Some([_, 0]) => "text/plain; charset=utf-16le",
             _ => return,
         };
-        if !matches!(reply_kind(content_type(&response.headers), &response.body), ReplyKind::Text) {
+        if !matches!(
+            reply_kind(content_type(&response.headers), &response.body),
+            ReplyKind::Text
+        ) {
             return;
         }
-        if let Some(clean) = self.secrets.clean(decode_text(guessed, &response.body).as_bytes(), TextPlace::Text) {
+        if let Some(clean) = self.secrets.clean(
+            decode_text(guessed, &response.body).as_bytes(),
+            TextPlace::Text,
+        ) {
             response.body = clean.into();
         }
     }
@@ -141,12 +158,21 @@ mod tests {
                 body: Bytes::copy_from_slice(body.as_bytes()),
                 ..Response::default()
             };
-            Redactor::new(&HeaderMap::new(), &given(value).exposed()).redact(&mut response, NumberMark::Text);
+            Redactor::new(&HeaderMap::new(), &given(value).exposed())
+                .redact(&mut response, NumberMark::Text);
             String::from_utf8(response.body.to_vec()).unwrap()
         };
         for (value, body, expected) in [
-            ("k/e+y\"1", r#"k/e+y"1 k\/e+y\"1 k%2Fe%2By%221"#, "[redacted] [redacted] [redacted]"),
-            ("ann:pass-word", "YW5uOnBhc3Mtd29yZA== pass-word ann", "[redacted] [redacted] ann"),
+            (
+                "k/e+y\"1",
+                r#"k/e+y"1 k\/e+y\"1 k%2Fe%2By%221"#,
+                "[redacted] [redacted] [redacted]",
+            ),
+            (
+                "ann:pass-word",
+                "YW5uOnBhc3Mtd29yZA== pass-word ann",
+                "[redacted] [redacted] ann",
+            ),
             ("abcde", "abcde", "abcde"),
             ("12345678", r#"{"id":12345678}"#, r#"{"id":12345678}"#),
             ("123456789012", "123456789012 ", "\"[redacted]\" "),
@@ -156,7 +182,11 @@ mod tests {
                 r#"{"a":"x\u0051Wxh\u002bZGRpb\u002Fjp\u003d\u003d","b":"\n1"}"#,
                 r#"{"a":"x[redacted]","b":"\n1"}"#,
             ),
-            ("QWxh+ZGRpb/jp==", "<p>QWxh&#43;ZGRpb&#x2F;jp&equals;=&amp;", "<p>[redacted]&amp;"),
+            (
+                "QWxh+ZGRpb/jp==",
+                "<p>QWxh&#43;ZGRpb&#x2F;jp&equals;=&amp;",
+                "<p>[redacted]&amp;",
+            ),
             ("QWxh+ZGRpb/jp==", "QWxh%2bZGRpb%2fjp=%3d%", "[redacted]%"),
             (
                 "correct horse/battery",
@@ -169,8 +199,13 @@ mod tests {
                 "[redacted] [redacted]",
             ),
             ("a%41+b/c", r"a%41\u002bb/c", "[redacted]"),
-            // Digits of a number are not torn apart, and a number that is a secret becomes a string.
-            ("123456789012", r#"{"id":123456789012}"#, r#"{"id":"[redacted]"}"#),
+            // Digits of a number are not torn apart, and a number that is a secret becomes a
+            // string.
+            (
+                "123456789012",
+                r#"{"id":123456789012}"#,
+                r#"{"id":"[redacted]"}"#,
+            ),
             (
                 "123456789012",
                 r#"{"id":123456789012345,"b":-1.50}"#,
@@ -185,7 +220,11 @@ mod tests {
             ("123456789012", r#"["x123456789012"]"#, r#"["x[redacted]"]"#),
             // The syntax of JSON is never redacted.
             (r#"","b":""#, r#"{"a":"","b":""}"#, r#"{"a":"","b":""}"#),
-            (r#"","b":""#, r#"{"a":"\",\"b\":\""}"#, r#"{"a":"[redacted]"}"#),
+            (
+                r#"","b":""#,
+                r#"{"a":"\",\"b\":\""}"#,
+                r#"{"a":"[redacted]"}"#,
+            ),
             (
                 "s3cret-key",
                 r#"{ "s3cret-key" : 1.50, "s3cret-key":2, "[redacted] 2": 3}"#,
@@ -194,7 +233,11 @@ mod tests {
             // The mark and the text behind it spell a secret again.
             ("d]abcde", "d]abcdeabcde", "[redacte[redacted]"),
             ("redacted", "redacted", "redacted"),
-            ("tab\tin it", r#"["tab\tin it","tab\u0009in it"]"#, r#"["[redacted]","[redacted]"]"#),
+            (
+                "tab\tin it",
+                r#"["tab\tin it","tab\u0009in it"]"#,
+                r#"["[redacted]","[redacted]"]"#,
+            ),
             // Lengths at the limits.
             ("abcdef", "abcdef", "[redacted]"),
             ("12345678901", "12345678901", "12345678901"),
@@ -205,11 +248,16 @@ mod tests {
 
     #[test]
     fn the_shortest_word_of_a_secret_header_has_eight_bytes() {
-        let headers: HeaderMap = [("x-a".parse().unwrap(), "1234567 abcdefg abcdefgh".parse().unwrap())]
-            .into_iter()
-            .collect();
+        let headers: HeaderMap = [(
+            "x-a".parse().unwrap(),
+            "1234567 abcdefg abcdefgh".parse().unwrap(),
+        )]
+        .into_iter()
+        .collect();
         let redactor = Redactor::new(&headers, &[]);
-        let said = redactor.clean(b"abcdefg- abcdefgh", NumberMark::Text).unwrap();
+        let said = redactor
+            .clean(b"abcdefg- abcdefgh", NumberMark::Text)
+            .unwrap();
         assert_eq!(said, b"abcdefg- [redacted]");
     }
 
@@ -217,7 +265,10 @@ mod tests {
     fn the_framing_of_a_reply_stays() {
         let redactor = Redactor::for_values([&b"application/json"[..]].into_iter());
         let mut response = Response::default();
-        for (name, value) in [("content-type", "application/json"), ("x-type", "application/json")] {
+        for (name, value) in [
+            ("content-type", "application/json"),
+            ("x-type", "application/json"),
+        ] {
             response.headers.insert(name, value.parse().unwrap());
         }
         redactor.redact(&mut response, NumberMark::Text);
@@ -232,7 +283,9 @@ mod tests {
             body: Bytes::from_static(b"event: a\ndata: {\"k\":\"s3cret-key\",\"n\":123456789012}\n\ndata: plain s3cret-key\n\n"),
             ..Response::default()
         };
-        response.headers.insert(CONTENT_TYPE, "text/event-stream".parse().unwrap());
+        response
+            .headers
+            .insert(CONTENT_TYPE, "text/event-stream".parse().unwrap());
         redactor.redact(&mut response, NumberMark::Zero);
         assert_eq!(
             response.body,

@@ -19,8 +19,8 @@ use super::result_notes::NoteKind;
 use super::tool_result::{MediaBlock, MediaBlockKind, TextForm, ToolResult};
 use super::truncate::{self, Loss};
 use super::{
-    ReplyKind, Response, Stopped, content_type, decode_text, essence_or_bytes, multipart, operation_label, reply_kind, status_line,
-    strip_bom,
+    ReplyKind, Response, Stopped, content_type, decode_text, essence_or_bytes, multipart,
+    operation_label, reply_kind, status_line, strip_bom,
 };
 use crate::json::JsonObject;
 use crate::proxy::files::FileDelivery;
@@ -78,11 +78,16 @@ pub struct Rendering<'a> {
     pub headers: ShownHeaders<'a>,
 }
 
-/// Makes the result of a call that was answered. If there is an output schema, clients refuse a success without structured content. One
-/// that is not JSON, or too large to be taken apart, gets its text as `result`; if that would break the contract it is not a success,
-/// because an error's content is not checked, and reaches the model.
+/// Makes the result of a call that was answered. If there is an output schema, clients refuse a
+/// success without structured content. One that is not JSON, or too large to be taken apart, gets
+/// its text as `result`; if that would break the contract it is not a success, because an error's
+/// content is not checked, and reaches the model.
 #[must_use]
-pub fn render_reply(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> ToolResult {
+pub fn render_reply(
+    operation: &Operation,
+    response: &Response,
+    rendering: Rendering<'_>,
+) -> ToolResult {
     let mut result = render_body(operation, response, rendering);
     HeaderReport::new(response, rendering.headers, rendering.max_bytes).add_to(&mut result);
     result
@@ -96,11 +101,15 @@ fn render_body(operation: &Operation, response: &Response, rendering: Rendering<
             document: rendering.document,
             arguments: rendering.arguments,
         };
-        let (text, losses) = failure::describe_failure(operation, response, known, error_room(rendering));
+        let (text, losses) =
+            failure::describe_failure(operation, response, known, error_room(rendering));
         return error_result(text, operation, &losses);
     }
     let result = success(operation, response, rendering);
-    if rendering.promise == OutputContract::AsDeclared && !result.is_error() && result.json().is_none() {
+    if rendering.promise == OutputContract::AsDeclared
+        && !result.is_error()
+        && result.json().is_none()
+    {
         return result.into_error(&format!(
             "{} answered {status}, but not with JSON that can be given as its output schema promises:",
             operation_label(operation)
@@ -156,8 +165,13 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
         return result.unwrap_or_else(|error| render_error(operation, &error));
     }
     let content_type = content_type(&response.headers);
-    if operation.method == Method::HEAD || (response.stopped.is_none() && is_blank(content_type, &response.body)) {
-        return ToolResult::of_text(headline(response, rendering.headers), rendering.promise.text_form());
+    if operation.method == Method::HEAD
+        || (response.stopped.is_none() && is_blank(content_type, &response.body))
+    {
+        return ToolResult::of_text(
+            headline(response, rendering.headers),
+            rendering.promise.text_form(),
+        );
     }
     if rendering.is_file
         && let Some(setting) = undelivered(rendering)
@@ -175,7 +189,8 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
     };
     let parts = match reply_kind(content_type, &response.body) {
         ReplyKind::Json => return json_result(operation, response, rendering),
-        ReplyKind::Multipart => multipart::parts(content_type, &response.body).unwrap_or_else(|| vec![whole("text/plain")]),
+        ReplyKind::Multipart => multipart::parts(content_type, &response.body)
+            .unwrap_or_else(|| vec![whole("text/plain")]),
         _ => vec![whole(content_type)],
     };
     let mut room = if rendering.max_bytes == 0 {
@@ -185,7 +200,14 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
     };
     // A part of a reply never becomes a file.
     let delivery = rendering.delivery.filter(|_| parts.len() == 1);
-    let (text, media) = parts_in_room(&parts, &mut room, Rendering { delivery, ..rendering });
+    let (text, media) = parts_in_room(
+        &parts,
+        &mut room,
+        Rendering {
+            delivery,
+            ..rendering
+        },
+    );
     let (kept, loss) = truncate::truncate_text(&text, room);
     let mut result = ToolResult::of_text(kept, rendering.promise.text_form()).with_media(media);
     if is_unexpected_page(operation, content_type, rendering.document) {
@@ -194,8 +216,13 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
     }
     if let Some(loss) = loss {
         note_cut();
-        let mut note = format!("The reply was cut, because it is longer than a result may be: {loss} are shown.");
-        if rendering.delivery.is_some_and(|delivery| delivery.destination.is_some()) {
+        let mut note = format!(
+            "The reply was cut, because it is longer than a result may be: {loss} are shown."
+        );
+        if rendering
+            .delivery
+            .is_some_and(|delivery| delivery.destination.is_some())
+        {
             note.push_str(" The operator can have it saved as a file, by a rule with `response: { file: true }`.");
         }
         result.note(NoteKind::Cut, note);
@@ -209,12 +236,20 @@ fn is_blank(content_type: &str, body: &[u8]) -> bool {
     body.is_empty()
         || (body.len() <= MAX_WHITE_SPACE
             && body.trim_ascii().is_empty()
-            && matches!(reply_kind(content_type, body), ReplyKind::Json | ReplyKind::Text))
+            && matches!(
+                reply_kind(content_type, body),
+                ReplyKind::Json | ReplyKind::Text
+            ))
 }
 
 /// Returns true if the reply is a web page although the document declares JSON.
-fn is_unexpected_page(operation: &Operation, content_type: &str, document: Option<&Document>) -> bool {
-    let Some(document) = document.filter(|_| media_type::essence(content_type) == "text/html") else {
+fn is_unexpected_page(
+    operation: &Operation,
+    content_type: &str,
+    document: Option<&Document>,
+) -> bool {
+    let Some(document) = document.filter(|_| media_type::essence(content_type) == "text/html")
+    else {
         return false;
     };
     let successes = successes(document, operation);
@@ -230,7 +265,12 @@ fn note_cut() {
 }
 
 /// Makes a list of the records of a stream, and the reason of its end.
-fn stream_result(operation: &Operation, response: &Response, framing: Framing, rendering: Rendering<'_>) -> ToolResult {
+fn stream_result(
+    operation: &Operation,
+    response: &Response,
+    framing: Framing,
+    rendering: Rendering<'_>,
+) -> ToolResult {
     let text = decode_text(content_type(&response.headers), &response.body);
     let records = records::records(framing, &text, response.stopped.is_none());
     let remark = response.stopped.map(|stopped| {
@@ -239,15 +279,25 @@ fn stream_result(operation: &Operation, response: &Response, framing: Framing, r
             Stopped::Records => "there were as many records as one call collects",
             Stopped::Bytes => "the reply was as large as one may be",
         };
-        format!("The stream may go on: {} records were collected until {why}.", records.len())
+        format!(
+            "The stream may go on: {} records were collected until {why}.",
+            records.len()
+        )
     });
-    let mut result = structured(operation, Cow::Owned(Value::Array(records).to_string()), false, rendering);
-    remark.into_iter().for_each(|remark| result.note(NoteKind::Cut, remark));
+    let mut result = structured(
+        operation,
+        Cow::Owned(Value::Array(records).to_string()),
+        false,
+        rendering,
+    );
+    remark
+        .into_iter()
+        .for_each(|remark| result.note(NoteKind::Cut, remark));
     result
 }
 
-/// JSON as `structuredContent`, an object as it is and anything else under `result`, because clients up to 2025-11-25
-/// accept only objects there; and the same as compact text.
+/// JSON as `structuredContent`, an object as it is and anything else under `result`, because
+/// clients up to 2025-11-25 accept only objects there; and the same as compact text.
 fn json_result(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> ToolResult {
     let body = strip_bom(&response.body);
     if let Some(json) = compact_json(body) {
@@ -267,10 +317,14 @@ fn json_result(operation: &Operation, response: &Response, rendering: Rendering<
             operation_label(operation),
             response.status
         )),
-        // Valid, but too large or too deep to be taken apart: a tree takes many times the memory of its text.
-        Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
-            structured(operation, Cow::Owned(decode_text("", body)), false, rendering)
-        }
+        // Valid, but too large or too deep to be taken apart: a tree takes many times the memory of
+        // its text.
+        Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => structured(
+            operation,
+            Cow::Owned(decode_text("", body)),
+            false,
+            rendering,
+        ),
         Err(error) => {
             let reason = error.map_or_else(String::new, |error| format!(" ({error})"));
             let text = decode_text("", body);
@@ -285,8 +339,14 @@ fn json_result(operation: &Operation, response: &Response, rendering: Rendering<
     }
 }
 
-/// Makes a result of JSON text, cut if it is too long. With `is_compact`, the text is known to be as a tree would be written.
-fn structured(operation: &Operation, json: Cow<'_, str>, is_compact: bool, rendering: Rendering<'_>) -> ToolResult {
+/// Makes a result of JSON text, cut if it is too long. With `is_compact`, the text is known to be
+/// as a tree would be written.
+fn structured(
+    operation: &Operation,
+    json: Cow<'_, str>,
+    is_compact: bool,
+    rendering: Rendering<'_>,
+) -> ToolResult {
     let length = json.len();
     let is_cut = rendering.max_bytes > 0 && length > rendering.max_bytes;
     let is_wrapped = rendering.promise == OutputContract::AsDeclared;
@@ -303,7 +363,10 @@ fn structured(operation: &Operation, json: Cow<'_, str>, is_compact: bool, rende
         Ok(json) => ToolResult::of_compact_json(json, is_wrapped),
         Err((text, reason)) => {
             let mut result = ToolResult::of_text(text, TextForm::Quoted);
-            result.note(NoteKind::Form, format!("The reply is given as text, because {reason}."));
+            result.note(
+                NoteKind::Form,
+                format!("The reply is given as text, because {reason}."),
+            );
             result
         }
     };
@@ -320,15 +383,23 @@ fn structured(operation: &Operation, json: Cow<'_, str>, is_compact: bool, rende
     result
 }
 
-/// The text as compact JSON, or as it is with the reason why it cannot be. `length` is that of the whole reply.
-fn as_compact_json(text: String, is_compact: bool, length: usize) -> Result<String, (String, String)> {
+/// The text as compact JSON, or as it is with the reason why it cannot be. `length` is that of the
+/// whole reply.
+fn as_compact_json(
+    text: String,
+    is_compact: bool,
+    length: usize,
+) -> Result<String, (String, String)> {
     if is_compact {
         return Ok(text);
     }
     match compact_json(text.as_bytes()) {
         Some(Cow::Borrowed(_)) => Ok(text),
         Some(Cow::Owned(compact)) => Ok(compact),
-        None if text.len() > MAX_TREE_BYTES => Err((text, format!("it has {length} bytes, and only {MAX_TREE_BYTES} are structured"))),
+        None if text.len() > MAX_TREE_BYTES => Err((
+            text,
+            format!("it has {length} bytes, and only {MAX_TREE_BYTES} are structured"),
+        )),
         None => match spec_json::parse_text(&text) {
             Ok(value) => Ok(value.to_string()),
             Err(error) => Err((text, unstructured_reason(&error))),
@@ -353,7 +424,11 @@ fn unstructured_reason(error: &serde_json::Error) -> String {
 pub(crate) fn json_text(response: &Response) -> Option<String> {
     let content_type = content_type(&response.headers);
     if let Some(framing) = Framing::of(content_type) {
-        let records = records::records(framing, &decode_text(content_type, &response.body), response.stopped.is_none());
+        let records = records::records(
+            framing,
+            &decode_text(content_type, &response.body),
+            response.stopped.is_none(),
+        );
         return Some(Value::Array(records).to_string());
     }
     if !matches!(reply_kind(content_type, &response.body), ReplyKind::Json) {
@@ -366,19 +441,28 @@ pub(crate) fn json_text(response: &Response) -> Option<String> {
 
 /// Makes JSON of our own the body of a reply.
 pub(crate) fn put_json(response: &mut Response, json: Bytes) {
-    response
-        .headers
-        .insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    response.headers.insert(
+        CONTENT_TYPE,
+        http::HeaderValue::from_static("application/json"),
+    );
     (response.body, response.stopped) = (json, None);
 }
 
 /// Describes what was cut, and how to get the rest.
-fn lost(operation: &Operation, losses: &[Loss], filter: Option<&str>, pages_key: Option<&str>) -> String {
+fn lost(
+    operation: &Operation,
+    losses: &[Loss],
+    filter: Option<&str>,
+    pages_key: Option<&str>,
+) -> String {
     let mut how = match (pages_key, page_size_argument(operation)) {
         (Some(pages_key), _) => format!("; a smaller `{pages_key}` takes less at a time"),
         (None, Some(size)) => {
-            let of_list = losses.first().filter(|loss| loss.what == "items" && loss.kept > 1);
-            let fitting = of_list.map_or_else(String::new, |loss| format!(", of which {} fit", loss.kept));
+            let of_list = losses
+                .first()
+                .filter(|loss| loss.what == "items" && loss.kept > 1);
+            let fitting =
+                of_list.map_or_else(String::new, |loss| format!(", of which {} fit", loss.kept));
             format!("; `{size}` asks for fewer at a time{fitting}")
         }
         (None, None) => String::new(),
@@ -392,15 +476,22 @@ fn lost(operation: &Operation, losses: &[Loss], filter: Option<&str>, pages_key:
     )
 }
 
-/// The text of all parts, and those that are not text; these are taken off `room`, of which half is for texts that need it. If the text
-/// does not fit, the lines about other parts come first.
-fn parts_in_room(parts: &[ReplyPart], room: &mut usize, rendering: Rendering<'_>) -> (String, Vec<MediaBlock>) {
+/// The text of all parts, and those that are not text; these are taken off `room`, of which half is
+/// for texts that need it. If the text does not fit, the lines about other parts come first.
+fn parts_in_room(
+    parts: &[ReplyPart],
+    room: &mut usize,
+    rendering: Rendering<'_>,
+) -> (String, Vec<MediaBlock>) {
     let mut texts: Vec<(bool, String)> = Vec::new();
     let mut media = Vec::new();
-    let text_bytes = |part: &ReplyPart| media_kind(part).map_or(part.body.len(), |_| MAX_LINE_BYTES);
+    let text_bytes =
+        |part: &ReplyPart| media_kind(part).map_or(part.body.len(), |_| MAX_LINE_BYTES);
     let text_bytes: usize = parts.iter().map(text_bytes).sum();
     let mut media_room = media_room(*room, text_bytes);
-    let setting = undelivered(rendering).map_or_else(String::new, |setting| format!("; {setting} DIR would deliver it as a file"));
+    let setting = undelivered(rendering).map_or_else(String::new, |setting| {
+        format!("; {setting} DIR would deliver it as a file")
+    });
     // A model takes an image by its pixels, independent of the length of its base64.
     let mut image_room = MAX_BLOB_BYTES;
     for part in parts {
@@ -410,12 +501,27 @@ fn parts_in_room(parts: &[ReplyPart], room: &mut usize, rendering: Rendering<'_>
         };
         let media_type = essence_or_bytes(&part.content_type);
         let name = media_type::parameter(&part.disposition, "filename");
-        let name = name.map(|name| format!("{}: ", text::truncate(&text::one_line(&name), MAX_NAME_BYTES)));
-        let mut line = format!("{}{media_type}, {} bytes", name.unwrap_or_default(), part.body.len());
+        let name = name.map(|name| {
+            format!(
+                "{}: ",
+                text::truncate(&text::one_line(&name), MAX_NAME_BYTES)
+            )
+        });
+        let mut line = format!(
+            "{}{media_type}, {} bytes",
+            name.unwrap_or_default(),
+            part.body.len()
+        );
         let is_image = matches!(kind, MediaBlockKind::Image);
-        let most = if is_image { image_room } else { max_blob_bytes(media_room) };
+        let most = if is_image {
+            image_room
+        } else {
+            max_blob_bytes(media_room)
+        };
         if let Some(client) = rendering.hides_images.filter(|_| is_image) {
-            line.push_str(&format!("; left out, because {client} does not show images to the model"));
+            line.push_str(&format!(
+                "; left out, because {client} does not show images to the model"
+            ));
         } else if part.body.len() > most {
             line.push_str(if is_image {
                 "; left out, because a result holds at most 4 MiB of images"
@@ -431,7 +537,11 @@ fn parts_in_room(parts: &[ReplyPart], room: &mut usize, rendering: Rendering<'_>
                 media_room -= data.len();
                 *room -= data.len();
             }
-            media.push(MediaBlock { kind, media_type, data });
+            media.push(MediaBlock {
+                kind,
+                media_type,
+                data,
+            });
         }
         texts.push((false, line));
     }
@@ -444,11 +554,14 @@ fn parts_in_room(parts: &[ReplyPart], room: &mut usize, rendering: Rendering<'_>
 
 /// Returns the setting that would make a reply a file, if the operator has not made it.
 fn undelivered(rendering: Rendering<'_>) -> Option<&'static str> {
-    let delivery = rendering.delivery.filter(|delivery| delivery.destination.is_none());
+    let delivery = rendering
+        .delivery
+        .filter(|delivery| delivery.destination.is_none());
     delivery.map(|delivery| delivery.setting)
 }
 
-/// Returns the number of bytes for parts that are not text, of which half is for texts that need it.
+/// Returns the number of bytes for parts that are not text, of which half is for texts that need
+/// it.
 fn media_room(room: usize, text_bytes: usize) -> usize {
     room - text_bytes.min(room / 2)
 }
@@ -458,13 +571,20 @@ fn max_blob_bytes(media_room: usize) -> usize {
     MAX_BLOB_BYTES.min(media_room / 4 * 3)
 }
 
-/// Returns the number of bytes that a reply of this kind may have to be embedded in a result of `max_bytes`; `None` if it is text.
+/// Returns the number of bytes that a reply of this kind may have to be embedded in a result of
+/// `max_bytes`; `None` if it is text.
 pub(crate) fn max_embedded_bytes(kind: &ReplyKind, max_bytes: usize) -> Option<usize> {
-    let room = if max_bytes == 0 { usize::MAX } else { max_bytes };
+    let room = if max_bytes == 0 {
+        usize::MAX
+    } else {
+        max_bytes
+    };
     match kind {
         ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart => None,
         ReplyKind::Image => Some(MAX_BLOB_BYTES),
-        ReplyKind::Audio | ReplyKind::Blob => Some(max_blob_bytes(media_room(room, MAX_LINE_BYTES))),
+        ReplyKind::Audio | ReplyKind::Blob => {
+            Some(max_blob_bytes(media_room(room, MAX_LINE_BYTES)))
+        }
     }
 }
 
@@ -481,7 +601,9 @@ fn media_kind(part: &ReplyPart) -> Option<MediaBlockKind> {
 /// Writes `204 No Content`, and the headers that matter without a body.
 fn headline(response: &Response, shown: ShownHeaders<'_>) -> String {
     let lines = shown.headline(&response.headers).into_iter();
-    lines.fold(status_line(response.status), |text, line| text + "\n" + &line)
+    lines.fold(status_line(response.status), |text, line| {
+        text + "\n" + &line
+    })
 }
 
 #[cfg(test)]
@@ -496,7 +618,12 @@ mod tests {
         let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
         let headers = headers
             .iter()
-            .map(|(name, value)| (name.parse::<http::HeaderName>().unwrap(), value.parse().unwrap()))
+            .map(|(name, value)| {
+                (
+                    name.parse::<http::HeaderName>().unwrap(),
+                    value.parse().unwrap(),
+                )
+            })
             .collect();
         let response = Response {
             is_of_wait: false,
@@ -520,18 +647,27 @@ mod tests {
             ("[1, 2]", r#"{"result":[1,2]}"#),
             ("42", r#"{"result":42}"#),
             ("null", r#"{"result":null}"#),
-            ("12345678901234567890123", r#"{"result":12345678901234567890123}"#),
+            (
+                "12345678901234567890123",
+                r#"{"result":12345678901234567890123}"#,
+            ),
         ] {
             let result = ok("application/vnd.api+json; charset=utf-8", body.as_bytes());
             assert_eq!(result["structuredContent"].to_string(), structured);
-            assert_eq!(result["content"], json!([{"type": "text", "text": structured}]));
+            assert_eq!(
+                result["content"],
+                json!([{"type": "text", "text": structured}])
+            );
             assert_eq!(result["isError"], false);
         }
     }
 
     #[test]
     fn other_bodies_become_the_block_that_fits() {
-        assert_eq!(ok("text/plain; charset=iso-8859-1", b"caf\xe9")["content"][0]["text"], "café");
+        assert_eq!(
+            ok("text/plain; charset=iso-8859-1", b"caf\xe9")["content"][0]["text"],
+            "café"
+        );
         assert_eq!(
             ok("image/png; x=y", b"\x89PNG")["content"],
             json!([
@@ -539,28 +675,51 @@ mod tests {
                 {"type": "image", "data": "iVBORw==", "mimeType": "image/png"}
             ])
         );
-        assert_eq!(ok("text/csv", b"ab\0\xff")["content"][0]["text"], "text/csv, 4 bytes");
-        assert_eq!(ok("text/csv", b"a,\xff")["content"][0]["text"], "a,\u{fffd}");
+        assert_eq!(
+            ok("text/csv", b"ab\0\xff")["content"][0]["text"],
+            "text/csv, 4 bytes"
+        );
+        assert_eq!(
+            ok("text/csv", b"a,\xff")["content"][0]["text"],
+            "a,\u{fffd}"
+        );
         assert_eq!(ok("audio/wav", b"RIFF")["content"][1]["type"], "audio");
         let headers = [
             ("content-type", "application/pdf"),
             ("content-disposition", "attachment; filename=\"a.pdf\""),
         ];
         let blob = result("get", 200, &headers, b"%PDF");
-        assert_eq!(blob["content"][0]["text"], "a.pdf: application/pdf, 4 bytes");
-        assert_eq!(blob["content"][1]["resource"]["mimeType"], "application/pdf");
+        assert_eq!(
+            blob["content"][0]["text"],
+            "a.pdf: application/pdf, 4 bytes"
+        );
+        assert_eq!(
+            blob["content"][1]["resource"]["mimeType"],
+            "application/pdf"
+        );
         assert_eq!(blob["content"][1]["resource"]["blob"], "JVBERg==");
-        assert_eq!(result("get", 200, &[], br#"{"a":1}"#)["structuredContent"], json!({"a": 1}));
+        assert_eq!(
+            result("get", 200, &[], br#"{"a":1}"#)["structuredContent"],
+            json!({"a": 1})
+        );
     }
 
     /// A result of at most `max_bytes`.
-    fn cut_to(max_bytes: usize, hides_images: Option<&'static str>, status: u16, content_type: &str, body: &[u8]) -> Value {
+    fn cut_to(
+        max_bytes: usize,
+        hides_images: Option<&'static str>,
+        status: u16,
+        content_type: &str,
+        body: &[u8],
+    ) -> Value {
         let text = r#"{"openapi":"3.1.0","paths":{"/a":{"get":{}}}}"#;
         let (operations, _) = operations(&Document::parse(text.into(), None).unwrap());
         let response = Response {
             is_of_wait: false,
             status: StatusCode::from_u16(status).unwrap(),
-            headers: [(CONTENT_TYPE, content_type.parse().unwrap())].into_iter().collect(),
+            headers: [(CONTENT_TYPE, content_type.parse().unwrap())]
+                .into_iter()
+                .collect(),
             body: Bytes::copy_from_slice(body),
             file: None,
             stopped: None,
@@ -576,9 +735,16 @@ mod tests {
     #[test]
     fn files_and_texts_share_the_room_of_a_result() {
         let left_out = cut_to(900, None, 200, "audio/wav", &[0; 2000]);
-        assert_eq!(left_out["content"].as_array().unwrap().len(), 1, "{left_out}");
+        assert_eq!(
+            left_out["content"].as_array().unwrap().len(),
+            1,
+            "{left_out}"
+        );
         let text = left_out["content"][0]["text"].as_str().unwrap();
-        assert!(text.contains("left out") && text.contains("--max-result-tokens"), "{text}");
+        assert!(
+            text.contains("left out") && text.contains("--max-result-tokens"),
+            "{text}"
+        );
         // A model takes an image by its pixels.
         let shown = cut_to(900, None, 200, "image/png", &[0; 2000]);
         assert_eq!(shown["content"][1]["type"], "image");
@@ -588,16 +754,30 @@ mod tests {
             hidden["content"][0]["text"],
             "image/png, 500 bytes; left out, because A client does not show images to the model"
         );
-        let part = |kind: &str, body: &str| format!("--B\r\ncontent-type: {kind}\r\n\r\n{body}\r\n");
+        let part =
+            |kind: &str, body: &str| format!("--B\r\ncontent-type: {kind}\r\n\r\n{body}\r\n");
         let blob = part("application/octet-stream", &"x".repeat(200));
-        let many = format!("{}{}--B--\r\n", part("text/plain", &"line\n".repeat(1000)), blob.repeat(8));
-        let result = cut_to(3000, None, 200, "multipart/mixed; boundary=B", many.as_bytes());
+        let many = format!(
+            "{}{}--B--\r\n",
+            part("text/plain", &"line\n".repeat(1000)),
+            blob.repeat(8)
+        );
+        let result = cut_to(
+            3000,
+            None,
+            200,
+            "multipart/mixed; boundary=B",
+            many.as_bytes(),
+        );
         assert!(result.to_string().len() < 5000, "{result}");
         let blobs = result["content"].as_array().unwrap().len() - 1;
         let text = result["content"][0]["text"].as_str().unwrap();
         assert!((2..=6).contains(&blobs), "{blobs}");
         assert_eq!(
-            (text.matches("octet-stream").count(), text.matches("left out").count()),
+            (
+                text.matches("octet-stream").count(),
+                text.matches("left out").count()
+            ),
             (8, 8 - blobs),
             "{text}"
         );
@@ -609,7 +789,9 @@ mod tests {
 
     #[test]
     fn an_error_is_cut_between_lines_and_items_and_says_so() {
-        let errors: Vec<Value> = (0..500).map(|id| json!({"field": id, "message": "not valid"})).collect();
+        let errors: Vec<Value> = (0..500)
+            .map(|id| json!({"field": id, "message": "not valid"}))
+            .collect();
         let json = json!({"errors": errors}).to_string();
         let lines = "at main\n".repeat(1000);
         for (status, content_type, body, end) in [
@@ -628,9 +810,17 @@ mod tests {
 
     #[test]
     fn an_empty_reply_says_its_status() {
-        assert_eq!(result("delete", 204, &[], b"")["content"][0]["text"], "204 No Content");
         assert_eq!(
-            result("head", 200, &[("etag", "\"x\""), ("set-cookie", "secret")], b"")["content"][0]["text"],
+            result("delete", 204, &[], b"")["content"][0]["text"],
+            "204 No Content"
+        );
+        assert_eq!(
+            result(
+                "head",
+                200,
+                &[("etag", "\"x\""), ("set-cookie", "secret")],
+                b""
+            )["content"][0]["text"],
             "200 OK\netag: \"x\""
         );
     }
@@ -671,7 +861,10 @@ mod tests {
         ] {
             let result = result("get", status, &headers, body.as_bytes());
             assert_eq!(
-                (result["isError"].as_bool(), result["content"][0]["text"].as_str()),
+                (
+                    result["isError"].as_bool(),
+                    result["content"][0]["text"].as_str()
+                ),
                 (Some(true), Some(expected))
             );
         }
@@ -699,7 +892,10 @@ mod tests {
             let note = structured["_notes"][0].as_str().unwrap();
             assert!(note.contains(reason), "{note}");
             assert_eq!(structured["result"], body);
-            assert_eq!(result["content"], json!([{"type": "text", "text": structured.to_string()}]));
+            assert_eq!(
+                result["content"],
+                json!([{"type": "text", "text": structured.to_string()}])
+            );
         }
     }
 
@@ -707,6 +903,12 @@ mod tests {
     fn broken_json_is_an_error_that_shows_the_body() {
         let result = ok("application/json", b"{\"a\":");
         assert_eq!(result["isError"], true);
-        assert!(result["content"][0]["text"].as_str().unwrap().ends_with(":\n\n{\"a\":"), "{result}");
+        assert!(
+            result["content"][0]["text"]
+                .as_str()
+                .unwrap()
+                .ends_with(":\n\n{\"a\":"),
+            "{result}"
+        );
     }
 }

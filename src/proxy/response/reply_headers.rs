@@ -1,15 +1,18 @@
-//! Headers of a reply that a model may need for its next call: validators, links, limits, and what the operation declares.
+//! Headers of a reply that a model may need for its next call: validators, links, limits, and what
+//! the operation declares.
 //!
 //! # Adding a header of replies
 //!
-//! - `STANDARD`, `HIDDEN`, `PAGE_WORDS` and `IN_HEADLINE` in `proxy/response/reply_headers.rs` decide where a header is shown.
+//! - `STANDARD`, `HIDDEN`, `PAGE_WORDS` and `IN_HEADLINE` in `proxy/response/reply_headers.rs`
+//!   decide where a header is shown.
 //! - `describe_failure` in `proxy/response/failure.rs` shows those of errors.
 //! - A case in `tests/cases/call/reply_headers.yaml`.
 
 use http::StatusCode;
 use http::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, ETAG, HeaderMap, HeaderName, LAST_MODIFIED, LINK,
-    LOCATION, RETRY_AFTER, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, WARNING, WWW_AUTHENTICATE,
+    AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, ETAG,
+    HeaderMap, HeaderName, LAST_MODIFIED, LINK, LOCATION, RETRY_AFTER, SET_COOKIE, TE, TRAILER,
+    TRANSFER_ENCODING, UPGRADE, WARNING, WWW_AUTHENTICATE,
 };
 use serde_json::{Map, Value};
 use url::{Position, Url};
@@ -34,8 +37,8 @@ const MAX_LINE_BYTES: usize = 250;
 /// The part of a result's bytes that headers may take, as a divisor.
 const MAX_SHARE: usize = 4;
 
-/// Headers that are never shown, even when declared: credentials, challenges, and what belongs to one connection (RFC 9110 section 7.6.1).
-/// The framing of the body is of no use to a model.
+/// Headers that are never shown, even when declared: credentials, challenges, and what belongs to
+/// one connection (RFC 9110 section 7.6.1). The framing of the body is of no use to a model.
 const HIDDEN: [HeaderName; 13] = [
     AUTHORIZATION,
     COOKIE,
@@ -63,9 +66,26 @@ const STANDARD: [HeaderName; 8] = [
     HeaderName::from_static("sunset"),
 ];
 /// Headers in the text of a reply that has no other text.
-const IN_HEADLINE: [HeaderName; 7] = [LOCATION, LINK, ETAG, RETRY_AFTER, CONTENT_LENGTH, CONTENT_TYPE, LAST_MODIFIED];
-/// Declared headers whose names hold one of these words have the begin of the next page, or the number of items.
-const PAGE_WORDS: [&str; 7] = ["cursor", "nextpage", "nexttoken", "pagetoken", "continuation", "total", "count"];
+const IN_HEADLINE: [HeaderName; 7] = [
+    LOCATION,
+    LINK,
+    ETAG,
+    RETRY_AFTER,
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+    LAST_MODIFIED,
+];
+/// Declared headers whose names hold one of these words have the begin of the next page, or the
+/// number of items.
+const PAGE_WORDS: [&str; 7] = [
+    "cursor",
+    "nextpage",
+    "nexttoken",
+    "pagetoken",
+    "continuation",
+    "total",
+    "count",
+];
 
 /// The tools of the same path to which an `ETag` may be given as `If-Match`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +108,8 @@ pub(crate) struct EtagAdvice<'a> {
 }
 
 impl EtagUse {
-    /// The advice that names those of the tools that the caller may list; `None` if there is none of them.
+    /// The advice that names those of the tools that the caller may list; `None` if there is none
+    /// of them.
     #[must_use]
     pub(crate) fn advice(&self, shown: ShownTool<'_>) -> Option<EtagAdvice<'_>> {
         let shown: Vec<String> = self.tools.iter().filter_map(|tool| shown(tool)).collect();
@@ -136,24 +157,40 @@ impl<'a> ShownHeaders<'a> {
         if let Some(advice) = self.etag_advice.filter(|_| *name == ETAG) {
             return Some(Told::ForIfMatch(advice));
         }
-        if *name == LOCATION && has_body && matches!(response.status, StatusCode::CREATED | StatusCode::ACCEPTED) {
+        if *name == LOCATION
+            && has_body
+            && matches!(response.status, StatusCode::CREATED | StatusCode::ACCEPTED)
+        {
             return Some(Told::Location);
         }
         if is_standard(name) {
             return Some(Told::InMeta);
         }
-        let declared = self.declared.iter().find(|declared| declared.name == *name)?;
+        let declared = self
+            .declared
+            .iter()
+            .find(|declared| declared.name == *name)?;
         let word = normalized_name(name.as_str());
         let is_useful = !has_body || PAGE_WORDS.iter().any(|known| word.contains(known));
-        Some(if is_useful { Told::InText(&declared.shown) } else { Told::InMeta })
+        Some(if is_useful {
+            Told::InText(&declared.shown)
+        } else {
+            Told::InMeta
+        })
     }
 
-    /// Writes the headers for a reply that has no other text, one per line. The use of an `ETag` has a line of its own.
+    /// Writes the headers for a reply that has no other text, one per line. The use of an `ETag`
+    /// has a line of its own.
     pub(crate) fn headline(self, headers: &HeaderMap) -> Vec<String> {
         let has_own_line = |name: &HeaderName| *name == ETAG && self.etag_advice.is_some();
-        let told = |name: &&HeaderName| !has_own_line(name) && (IN_HEADLINE.contains(name) || is_rate_limit(name));
+        let told = |name: &&HeaderName| {
+            !has_own_line(name) && (IN_HEADLINE.contains(name) || is_rate_limit(name))
+        };
         let line = |name: &HeaderName| match header_text(headers, name) {
-            Some(value) => format!("{name}: {}", with_addresses(name, &value, |url| without_origin(url, self.base))),
+            Some(value) => format!(
+                "{name}: {}",
+                with_addresses(name, &value, |url| without_origin(url, self.base))
+            ),
             None => format!("{name}: left out, because it is longer than {MAX_HEADER_BYTES} bytes"),
         };
         headers.keys().filter(told).map(line).collect()
@@ -185,7 +222,10 @@ pub(crate) fn declared_headers(document: &Document, operation: &Operation) -> Ve
             continue;
         };
         if !declared.iter().any(|known| known.name == name) {
-            declared.push(DeclaredHeader { name, shown: shown.into() });
+            declared.push(DeclaredHeader {
+                name,
+                shown: shown.into(),
+            });
         }
     }
     declared
@@ -203,10 +243,13 @@ fn is_hidden(name: &HeaderName, headers: &HeaderMap) -> bool {
     HIDDEN.contains(name) || name.as_str().starts_with("proxy-") || is_of_connection(headers, name)
 }
 
-/// All values of a header as one clean line, without user and password in addresses; `None` if that is long.
+/// All values of a header as one clean line, without user and password in addresses; `None` if that
+/// is long.
 fn header_text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     let values = headers.get_all(name).iter();
-    let joined: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+    let joined: Vec<_> = values
+        .map(|value| String::from_utf8_lossy(value.as_bytes()))
+        .collect();
     let line = text::one_line(&joined.join(", "));
     (line.len() <= MAX_HEADER_BYTES).then(|| with_addresses(name, &line, without_user))
 }
@@ -239,7 +282,8 @@ fn without_user(address: &str) -> String {
     }
 }
 
-/// An address of the API without its origin, which is not the client's business; of another origin as it is.
+/// An address of the API without its origin, which is not the client's business; of another origin
+/// as it is.
 fn without_origin(address: &str, base: Option<&Url>) -> String {
     let is_own = |url: &Url| base.is_some_and(|base| base.origin() == url.origin());
     match Url::parse(address).ok().filter(is_own) {
@@ -249,8 +293,9 @@ fn without_origin(address: &str, base: Option<&Url>) -> String {
 }
 
 impl HeaderReport {
-    /// Makes the report about the headers of a reply, in at most a part of `max_bytes`; 0 is no limit. For a success with a body, notes
-    /// hold only headers for the next call, else all declared ones.
+    /// Makes the report about the headers of a reply, in at most a part of `max_bytes`; 0 is no
+    /// limit. For a success with a body, notes hold only headers for the next call, else all
+    /// declared ones.
     #[must_use]
     pub(crate) fn new(response: &Response, shown: ShownHeaders<'_>, max_bytes: usize) -> Self {
         let headers = &response.headers;
@@ -262,7 +307,11 @@ impl HeaderReport {
         // If there is no room for all, the headers of the text come first.
         found.sort_by_key(|(_, told)| matches!(told, Told::InMeta));
         let mut report = Self::default();
-        let mut room = if max_bytes == 0 { usize::MAX } else { max_bytes / MAX_SHARE };
+        let mut room = if max_bytes == 0 {
+            usize::MAX
+        } else {
+            max_bytes / MAX_SHARE
+        };
         let (mut declared, mut left_out) = (Vec::new(), 0);
         for (name, told) in found {
             let value = header_text(headers, name);
@@ -290,18 +339,27 @@ impl HeaderReport {
                 }
                 Told::InText(shown) => declared.push(format!("{}: {value}", text::one_line(shown))),
             }
-            report.values.insert(name.as_str().to_owned(), Value::String(value));
+            report
+                .values
+                .insert(name.as_str().to_owned(), Value::String(value));
         }
         let mut lines: Vec<String> = Vec::new();
         for header in declared {
-            match lines.last_mut().filter(|line| line.len() + header.len() <= MAX_LINE_BYTES) {
+            match lines
+                .last_mut()
+                .filter(|line| line.len() + header.len() <= MAX_LINE_BYTES)
+            {
                 Some(line) => line.push_str(&format!("; {header}")),
                 None => lines.push(header),
             }
         }
-        report.notes.extend(lines.into_iter().map(|line| (NoteKind::Header, line)));
+        report
+            .notes
+            .extend(lines.into_iter().map(|line| (NoteKind::Header, line)));
         if left_out > 0 {
-            let note = format!("Declared headers of the reply that are left out, because they are too many or too long: {left_out}.");
+            let note = format!(
+                "Declared headers of the reply that are left out, because they are too many or too long: {left_out}."
+            );
             report.notes.push((NoteKind::Header, note));
         }
         report
@@ -309,7 +367,9 @@ impl HeaderReport {
 
     /// Adds what is said to a result.
     pub(crate) fn add_to(self, result: &mut ToolResult) {
-        self.notes.into_iter().for_each(|(kind, note)| result.note(kind, note));
+        self.notes
+            .into_iter()
+            .for_each(|(kind, note)| result.note(kind, note));
         if !self.values.is_empty() {
             result.insert_meta(META_KEY, Value::Object(self.values));
         }
@@ -339,17 +399,28 @@ mod tests {
 
     #[test]
     fn headers_are_few_and_short() {
-        let names: Vec<String> = (0..30).map(|number| format!("ratelimit-{number}")).collect();
+        let names: Vec<String> = (0..30)
+            .map(|number| format!("ratelimit-{number}"))
+            .collect();
         let long = "x".repeat(1024);
-        let headers: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), long.as_str())).collect();
+        let headers: Vec<(&str, &str)> = names
+            .iter()
+            .map(|name| (name.as_str(), long.as_str()))
+            .collect();
         let all = report(&headers, 0);
         assert_eq!(all.values.len(), MAX_HEADERS);
         let few = report(&headers, 10_000);
         assert_eq!(few.values.len(), 2);
-        let link = format!("<https://api.example/a?cursor={}>; rel=next", "c".repeat(2000));
+        let link = format!(
+            "<https://api.example/a?cursor={}>; rel=next",
+            "c".repeat(2000)
+        );
         let too_long = "x".repeat(5000);
         let said = report(&[("link", &link), ("warning", &too_long)], 0);
-        assert_eq!(Value::Object(said.values), serde_json::json!({"link": link}));
+        assert_eq!(
+            Value::Object(said.values),
+            serde_json::json!({"link": link})
+        );
     }
 
     #[test]
@@ -365,7 +436,11 @@ mod tests {
             ..ShownHeaders::default()
         };
         let mut headers = HeaderMap::new();
-        for (name, value) in [("link", "<a>"), ("x-total-count", "250"), ("x-cursor", &"c".repeat(300))] {
+        for (name, value) in [
+            ("link", "<a>"),
+            ("x-total-count", "250"),
+            ("x-cursor", &"c".repeat(300)),
+        ] {
             headers.insert(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
         }
         let notes = report_on(headers.clone(), shown, 0).notes;
@@ -374,9 +449,16 @@ mod tests {
             "{notes:?}"
         );
         let report = report_on(headers, shown, 400);
-        assert_eq!(report.values.keys().collect::<Vec<_>>(), ["x-total-count", "link"]);
         assert_eq!(
-            report.notes.iter().map(|(_, note)| note.as_str()).collect::<Vec<_>>(),
+            report.values.keys().collect::<Vec<_>>(),
+            ["x-total-count", "link"]
+        );
+        assert_eq!(
+            report
+                .notes
+                .iter()
+                .map(|(_, note)| note.as_str())
+                .collect::<Vec<_>>(),
             [
                 "X-Total-Count: 250",
                 "Declared headers of the reply that are left out, because they are too many or too long: 1."
@@ -394,7 +476,10 @@ mod tests {
         let mut headers = HeaderMap::new();
         let link = "<http://u:p@api.example:8080/v1/a?b=1>; rel=x, <https://u:p@other.example/c>; rel=next";
         headers.insert(LINK, link.parse().unwrap());
-        headers.insert(LOCATION, "http://u:p@api.example:8080/jobs/1?x=1".parse().unwrap());
+        headers.insert(
+            LOCATION,
+            "http://u:p@api.example:8080/jobs/1?x=1".parse().unwrap(),
+        );
         let lines = shown.headline(&headers);
         assert_eq!(
             lines,
@@ -419,6 +504,9 @@ mod tests {
             ],
             0,
         );
-        assert_eq!(Value::Object(said.values).to_string(), r#"{"link":"<a>, <b>; x"}"#);
+        assert_eq!(
+            Value::Object(said.values).to_string(),
+            r#"{"link":"<a>, <b>; x"}"#
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Sentences for the model beside a reply: what was cut, how the next page is asked for, what was repaired.
+//! Sentences for the model beside a reply: what was cut, how the next page is asked for, what was
+//! repaired.
 
 use std::collections::BTreeSet;
 
@@ -79,7 +80,9 @@ impl ResultNotes {
 
     /// Notes that the operation is called through another tool.
     pub(crate) fn call_through(&mut self, tool: &str, operation: &str) {
-        self.call_again = Some(format!("call `{tool}` with operation `{operation}`, the same arguments and"));
+        self.call_again = Some(format!(
+            "call `{tool}` with operation `{operation}`, the same arguments and"
+        ));
     }
 
     /// Records that the body says what was cut from it.
@@ -111,7 +114,8 @@ impl ResultNotes {
                 shown.push(note);
             }
         }
-        // The longest are left out: one of them does not take the place of all others. What was cut comes first.
+        // The longest are left out: one of them does not take the place of all others. What was cut
+        // comes first.
         lengths.sort_unstable();
         let mut room = MAX_CHARACTERS;
         let mut fitting = BTreeSet::new();
@@ -145,20 +149,27 @@ impl ResultNotes {
         if arguments.is_empty() || arguments.contains(MARK) {
             return "There is a next page, but this tool cannot ask for it with what the reply says about it.".into();
         }
-        let again = self.call_again.as_deref().unwrap_or("call again with the same arguments and");
+        let again = self
+            .call_again
+            .as_deref()
+            .unwrap_or("call again with the same arguments and");
         let arguments = escape_hidden(arguments);
-        let is_cut = self.body_says_cut || self.notes.iter().any(|(kind, _)| *kind == NoteKind::Cut);
+        let is_cut =
+            self.body_says_cut || self.notes.iter().any(|(kind, _)| *kind == NoteKind::Cut);
         let skipped = if is_cut {
             ", which does not hold what was cut from this one"
         } else {
             ""
         };
         let note = match self.cut_page {
-            Some(number) => format!("The cut is on page {number}: {again} {arguments} to go on from there."),
+            Some(number) => {
+                format!("The cut is on page {number}: {again} {arguments} to go on from there.")
+            }
             None => format!("There is more: {again} {arguments} for the next page{skipped}."),
         };
         if note.chars().count() > MAX_NEXT_PAGE_CHARACTERS {
-            return "There is more, but the arguments of the next page are too long to be shown.".into();
+            return "There is more, but the arguments of the next page are too long to be shown."
+                .into();
         }
         note
     }
@@ -170,7 +181,8 @@ fn escape_hidden(json: &str) -> String {
     for character in json.chars() {
         let mut bytes = [0; 4];
         let text = character.encode_utf8(&mut bytes);
-        if text.is_ascii() || (!has_hidden_characters(text) && !text.contains(char::is_whitespace)) {
+        if text.is_ascii() || (!has_hidden_characters(text) && !text.contains(char::is_whitespace))
+        {
             out.push(character);
             continue;
         }
@@ -214,7 +226,8 @@ mod tests {
         let shown = |kind: Option<NoteKind>, next: NextPage| {
             let mut notes = ResultNotes::default();
             notes.add_next_page(next);
-            kind.into_iter().for_each(|kind| notes.add(kind, "1 of 2 items.".into()));
+            kind.into_iter()
+                .for_each(|kind| notes.add(kind, "1 of 2 items.".into()));
             notes.shown().join(" ")
         };
         let cut = shown(Some(NoteKind::Cut), argument("page", 2));
@@ -224,7 +237,10 @@ mod tests {
         );
         for next in [NextPage::Unreachable, argument("cursor", "a[redacted]")] {
             let note = shown(None, next);
-            assert!(note.starts_with("There is a next page, but") && !note.contains('{'), "{note}");
+            assert!(
+                note.starts_with("There is a next page, but") && !note.contains('{'),
+                "{note}"
+            );
         }
     }
 
@@ -233,7 +249,10 @@ mod tests {
         let mut notes = ResultNotes::default();
         (0..30).for_each(|number| notes.add(NoteKind::Repair, format!("Note {number}.")));
         let shown = notes.shown();
-        assert_eq!((shown.len(), shown[9].as_str()), (10, "21 notes are left out."));
+        assert_eq!(
+            (shown.len(), shown[9].as_str()),
+            (10, "21 notes are left out.")
+        );
         let mut notes = ResultNotes::default();
         notes.add(NoteKind::Cut, "1 of 2 items.".into());
         notes.add(NoteKind::Form, "x".repeat(900));
@@ -241,7 +260,9 @@ mod tests {
         notes.add_next_page(argument("cursor", "c".repeat(3800)));
         let shown = notes.shown();
         assert!(
-            shown[1].ends_with("cut from this one.") && shown[2].starts_with('y') && shown[3] == "1 note is left out.",
+            shown[1].ends_with("cut from this one.")
+                && shown[2].starts_with('y')
+                && shown[3] == "1 note is left out.",
             "{shown:?}"
         );
         let mut notes = ResultNotes::default();

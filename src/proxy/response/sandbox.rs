@@ -1,5 +1,6 @@
-//! Filters of replies in a process of their own: this program again, without environment, with limits of time and memory that
-//! the system keeps. A filter that asks for too much ends, and nothing else does.
+//! Filters of replies in a process of their own: this program again, without environment, with
+//! limits of time and memory that the system keeps. A filter that asks for too much ends, and
+//! nothing else does.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -33,7 +34,8 @@ pub struct Sandbox {
     pub program: PathBuf,
     /// The largest output, in bytes.
     pub limit: usize,
-    /// Places for filters that run at the same time: together they take no more than the machine can spare.
+    /// Places for filters that run at the same time: together they take no more than the machine
+    /// can spare.
     pub places: Arc<Semaphore>,
 }
 
@@ -81,9 +83,16 @@ impl Sandbox {
     ///
     /// # Errors
     /// [`FilterFailure`].
-    pub(crate) async fn run_waiting(&self, filter: &str, json: &[u8], max_wait: Duration) -> Result<Vec<u8>, FilterFailure> {
+    pub(crate) async fn run_waiting(
+        &self,
+        filter: &str,
+        json: &[u8],
+        max_wait: Duration,
+    ) -> Result<Vec<u8>, FilterFailure> {
         if filter.len() > MAX_PROGRAM_BYTES {
-            return Err(FilterFailure::OfSandbox(format!("it is longer than {MAX_PROGRAM_BYTES} bytes")));
+            return Err(FilterFailure::OfSandbox(format!(
+                "it is longer than {MAX_PROGRAM_BYTES} bytes"
+            )));
         }
         let waiting = timeout(max_wait, self.places.acquire());
         let Ok(Ok(_place)) = waiting.await else {
@@ -92,7 +101,8 @@ impl Sandbox {
         let mut child = Command::new(&self.program)
             .arg("filter")
             .env_clear()
-            // The allocator would reserve memory before there is a limit, which does not count then.
+            // The allocator would reserve memory before there is a limit, which does not count
+            // then.
             .env("MIMALLOC_ARENA_RESERVE", "0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -131,7 +141,8 @@ impl Sandbox {
                 (_, Ok(status)) if status.code().is_some_and(|code| code != PANICKED) => {
                     Err("it ended its own process, which `halt` and `halt_error` do: leave them out".into())
                 }
-                // Killed at a limit, or out of memory; the process's own words about that are not for the model.
+                // Killed at a limit, or out of memory; the process's own words about that are not
+                // for the model.
                 _ => Err("it needs more time or memory than a filter may have, or a part of jq that is not available here".into()),
             }
         };
@@ -145,9 +156,14 @@ impl Sandbox {
     }
 }
 
-/// Puts what a filter makes of a reply in its place; a reply that is not JSON, and a failure, stay as they are.
-/// `left` is what is left of the call's time.
-pub(crate) async fn apply_filter(sandbox: &Sandbox, filter: &str, response: &mut Response, left: Duration) -> Result<(), String> {
+/// Puts what a filter makes of a reply in its place; a reply that is not JSON, and a failure, stay
+/// as they are. `left` is what is left of the call's time.
+pub(crate) async fn apply_filter(
+    sandbox: &Sandbox,
+    filter: &str,
+    response: &mut Response,
+    left: Duration,
+) -> Result<(), String> {
     if !response.status.is_success() {
         return Ok(());
     }

@@ -1,6 +1,8 @@
-//! Application of the operator's rules to a reply before other code reads it: fields kept or left out, a jq program, a number of items.
+//! Application of the operator's rules to a reply before other code reads it: fields kept or left
+//! out, a jq program, a number of items.
 //!
-//! A rule that cannot be applied withholds the reply: its status, its size and the reason are given, never what it holds.
+//! A rule that cannot be applied withholds the reply: its status, its size and the reason are
+//! given, never what it holds.
 
 use std::time::Duration;
 
@@ -24,16 +26,19 @@ const MAX_SHAPED_BYTES: usize = 8 << 20;
 /// Placeholder of a record that cannot be parsed.
 const WITHHELD_RECORD: &str = "[withheld: not JSON]";
 
-/// Returns the number of bytes that a success may have for a rule to be applied, if the rule has such a limit.
+/// Returns the number of bytes that a success may have for a rule to be applied, if the rule has
+/// such a limit.
 pub(crate) fn max_shaped_bytes(rule: &ResponseRule) -> Option<usize> {
-    let is_tree_needed = !rule.drop.is_empty() || !rule.fields.is_empty() || rule.max_items.is_some();
+    let is_tree_needed =
+        !rule.drop.is_empty() || !rule.fields.is_empty() || rule.max_items.is_some();
     is_tree_needed.then_some(MAX_SHAPED_BYTES)
 }
 
 /// Reason for which a reply is withheld, in words for a model.
 pub(crate) struct Withheld(String);
 
-/// Shapes a reply by a rule; `left` is what is left of the call's time. Returns what of a page is not shown, in a sentence.
+/// Shapes a reply by a rule; `left` is what is left of the call's time. Returns what of a page is
+/// not shown, in a sentence.
 ///
 /// # Errors
 /// [`Withheld`] if the rule cannot be applied.
@@ -67,11 +72,19 @@ pub(crate) async fn shape_reply(
     Ok(remark)
 }
 
-/// Takes out the headers of a reply of which only parts are given, and those that have the name of a dropped field.
+/// Takes out the headers of a reply of which only parts are given, and those that have the name of
+/// a dropped field.
 fn shape_headers(rule: &ResponseRule, response: &mut Response) {
-    let gives_parts = response.status.is_success() && (!rule.fields.is_empty() || rule.jq.is_some());
-    let is_kept = |name: &HeaderName| *name == CONTENT_TYPE || !(gives_parts || drops(rule, name.as_str()));
-    let names: Vec<HeaderName> = response.headers.keys().filter(|name| !is_kept(name)).cloned().collect();
+    let gives_parts =
+        response.status.is_success() && (!rule.fields.is_empty() || rule.jq.is_some());
+    let is_kept =
+        |name: &HeaderName| *name == CONTENT_TYPE || !(gives_parts || drops(rule, name.as_str()));
+    let names: Vec<HeaderName> = response
+        .headers
+        .keys()
+        .filter(|name| !is_kept(name))
+        .cloned()
+        .collect();
     for name in names {
         response.headers.remove(name);
     }
@@ -82,7 +95,11 @@ fn drops(rule: &ResponseRule, name: &str) -> bool {
     FieldPosition::root(&rule.drop).step(name).1
 }
 
-fn shape_fields(rule: &ResponseRule, operation: &Operation, response: &mut Response) -> Result<Option<String>, Withheld> {
+fn shape_fields(
+    rule: &ResponseRule,
+    operation: &Operation,
+    response: &mut Response,
+) -> Result<Option<String>, Withheld> {
     if response.body.len() > MAX_SHAPED_BYTES {
         return unshaped(rule, &format!("it has more than {MAX_SHAPED_BYTES} bytes"));
     }
@@ -92,9 +109,10 @@ fn shape_fields(rule: &ResponseRule, operation: &Operation, response: &mut Respo
         let records = shaped_records(rule, framing, &text, response);
         let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
         response.body = Bytes::from(lines);
-        response
-            .headers
-            .insert(CONTENT_TYPE, http::HeaderValue::from_static("application/x-ndjson"));
+        response.headers.insert(
+            CONTENT_TYPE,
+            http::HeaderValue::from_static("application/x-ndjson"),
+        );
         return Ok(None);
     }
     let Some(mut value) = parsed(response) else {
@@ -106,7 +124,10 @@ fn shape_fields(rule: &ResponseRule, operation: &Operation, response: &mut Respo
     }
     shape_value(rule, &mut value, response.status.is_success());
     let mut remark = None;
-    if let Some(limit) = rule.max_items.filter(|_| response.status.is_success() && rule.jq.is_none()) {
+    if let Some(limit) = rule
+        .max_items
+        .filter(|_| response.status.is_success() && rule.jq.is_none())
+    {
         let cut = cut_lists(&mut value, limit);
         remark = (!cut.is_empty()).then(|| describe_cut(operation, &cut));
     }
@@ -143,24 +164,33 @@ fn shape_value(rule: &ResponseRule, value: &mut Value, is_success: bool) {
     }
 }
 
-/// The records of a stream, each shaped; of an event its data. What `fields` names is in the data alone; `drop` takes out the name and the
-/// id of an event as well.
-fn shaped_records(rule: &ResponseRule, framing: Framing, text: &str, response: &Response) -> Vec<Value> {
+/// The records of a stream, each shaped; of an event its data. What `fields` names is in the data
+/// alone; `drop` takes out the name and the id of an event as well.
+fn shaped_records(
+    rule: &ResponseRule,
+    framing: Framing,
+    text: &str,
+    response: &Response,
+) -> Vec<Value> {
     let (is_whole, is_success) = (response.stopped.is_none(), response.status.is_success());
     if framing != Framing::Events {
         let mut records = records::records(framing, text, is_whole);
-        records.iter_mut().for_each(|record| shape_record(rule, record, is_success));
+        records
+            .iter_mut()
+            .for_each(|record| shape_record(rule, record, is_success));
         return records;
     }
-    let shaped = records::events(text, is_whole).into_iter().map(|mut event| {
-        shape_record(rule, &mut event.data, is_success);
-        for (name, text) in [("event", &mut event.name), ("id", &mut event.id)] {
-            if (is_success && !rule.fields.is_empty()) || drops(rule, name) {
-                text.clear();
+    let shaped = records::events(text, is_whole)
+        .into_iter()
+        .map(|mut event| {
+            shape_record(rule, &mut event.data, is_success);
+            for (name, text) in [("event", &mut event.name), ("id", &mut event.id)] {
+                if (is_success && !rule.fields.is_empty()) || drops(rule, name) {
+                    text.clear();
+                }
             }
-        }
-        event.into_record()
-    });
+            event.into_record()
+        });
     shaped.collect()
 }
 
@@ -200,8 +230,8 @@ fn drop_fields(value: &mut Value, position: &FieldPosition<'_>) {
     }
 }
 
-/// Keeps only what a pattern names, and what leads to it; says whether anything is left. Items of lists stay, so that their
-/// number does.
+/// Keeps only what a pattern names, and what leads to it; says whether anything is left. Items of
+/// lists stay, so that their number does.
 fn keep_fields(value: &mut Value, position: &FieldPosition<'_>) -> bool {
     match value {
         Value::Object(members) => {
@@ -224,8 +254,8 @@ fn keep_fields(value: &mut Value, position: &FieldPosition<'_>) -> bool {
     }
 }
 
-/// Cuts the list that a reply is, or those that are its members. Returns the location, the number of items that are left, and their number
-/// before.
+/// Cuts the list that a reply is, or those that are its members. Returns the location, the number
+/// of items that are left, and their number before.
 fn cut_lists(value: &mut Value, limit: usize) -> Vec<(String, usize, usize)> {
     let mut cut = Vec::new();
     let mut shorten = |place: &str, items: &mut Vec<Value>| {
@@ -249,9 +279,13 @@ fn cut_lists(value: &mut Value, limit: usize) -> Vec<(String, usize, usize)> {
 }
 
 fn describe_cut(operation: &Operation, cut: &[(String, usize, usize)]) -> String {
-    let lists = cut.iter().map(|(place, kept, of)| format!("{place}{kept} of {of}"));
+    let lists = cut
+        .iter()
+        .map(|(place, kept, of)| format!("{place}{kept} of {of}"));
     let how = match page_size_argument(operation) {
-        Some(size) => format!(" To read on, ask for pages of that size with `{size}`: the next page would leave out the others."),
+        Some(size) => format!(
+            " To read on, ask for pages of that size with `{size}`: the next page would leave out the others."
+        ),
         None => String::new(),
     };
     format!(
@@ -260,7 +294,12 @@ fn describe_cut(operation: &Operation, cut: &[(String, usize, usize)]) -> String
     )
 }
 
-async fn run_program(program: &str, sandbox: Option<&Sandbox>, response: &mut Response, left: Duration) -> Result<(), Withheld> {
+async fn run_program(
+    program: &str,
+    sandbox: Option<&Sandbox>,
+    response: &mut Response,
+    left: Duration,
+) -> Result<(), Withheld> {
     let Some(sandbox) = sandbox else {
         return Err(Withheld("filters cannot be run here".into()));
     };
@@ -274,7 +313,10 @@ async fn run_program(program: &str, sandbox: Option<&Sandbox>, response: &mut Re
         .await
         .unwrap_or_else(|_| late())
         .map_err(|failure| {
-            tracing::warn!("the jq program of a rule was not applied: {}", failure.without_reply());
+            tracing::warn!(
+                "the jq program of a rule was not applied: {}",
+                failure.without_reply()
+            );
             Withheld("its jq program could not be applied".into())
         })?;
     if serde_json::from_slice::<IgnoredAny>(&output).is_err() {
@@ -286,7 +328,12 @@ async fn run_program(program: &str, sandbox: Option<&Sandbox>, response: &mut Re
 
 impl Withheld {
     /// Makes the result in place of a reply. A success stays one, so that the call is not repeated.
-    pub(crate) fn result(&self, operation: &Operation, response: &Response, contract: OutputContract) -> ToolResult {
+    pub(crate) fn result(
+        &self,
+        operation: &Operation,
+        response: &Response,
+        contract: OutputContract,
+    ) -> ToolResult {
         let text = format!(
             "{} from {}. The reply of {} bytes is withheld, because this server is set to give only a part of it, and {}.",
             status_line(response.status),

@@ -21,9 +21,16 @@ pub(crate) fn max_result_bytes(rule: Option<&ResponseRule>, max_bytes: usize) ->
 }
 
 /// The result of a reply that was shaped by `rule`.
-pub(crate) fn render_shaped(rule: &ResponseRule, operation: &Operation, response: &Response, mut rendering: Rendering<'_>) -> ToolResult {
+pub(crate) fn render_shaped(
+    rule: &ResponseRule,
+    operation: &Operation,
+    response: &Response,
+    mut rendering: Rendering<'_>,
+) -> ToolResult {
     rendering.max_bytes = max_result_bytes(Some(rule), rendering.max_bytes);
-    let as_text = rule.format.filter(|_| rule.is_text() && response.status != StatusCode::NO_CONTENT);
+    let as_text = rule
+        .format
+        .filter(|_| rule.is_text() && response.status != StatusCode::NO_CONTENT);
     let text = as_text.and_then(|format| {
         let mut result = render_as_text(format, response, rendering.max_bytes)?;
         HeaderReport::new(response, rendering.headers, rendering.max_bytes).add_to(&mut result);
@@ -32,7 +39,10 @@ pub(crate) fn render_shaped(rule: &ResponseRule, operation: &Operation, response
     text.unwrap_or_else(|| {
         let mut result = render_reply(operation, response, rendering);
         if as_text.is_some() && result.json().is_some() {
-            result.note(NoteKind::Form, "The reply is given as JSON, because it is not a list of objects.");
+            result.note(
+                NoteKind::Form,
+                "The reply is given as JSON, because it is not a list of objects.",
+            );
         }
         result
     })

@@ -1,11 +1,12 @@
-//! Replies as Markdown: a list of objects becomes a table, which takes fewer tokens than JSON, because it has each name once.
+//! Replies as Markdown: a list of objects becomes a table, which takes fewer tokens than JSON,
+//! because it has each name once.
 //!
 //! # Adding a format of replies
 //!
 //! - A variant of `ReplyFormat` in `spec/operation/response_rule.rs`.
 //! - Its word: `FORMATS` in `config/overrides/response.rs`, and `FormatSchema` there.
-//! - `render_as_text` in `proxy/response/table.rs` writes it; `render_shaped` in `proxy/response/shaped_result.rs` decides what
-//!   becomes of a reply that has no such form.
+//! - `render_as_text` in `proxy/response/table.rs` writes it; `render_shaped` in
+//!   `proxy/response/shaped_result.rs` decides what becomes of a reply that has no such form.
 //! - `ruled_output` in `annotate/overrides/ruled_output.rs` makes the output schema.
 
 use serde_json::{Map, Value};
@@ -25,14 +26,22 @@ struct Written {
     of: usize,
 }
 
-/// Makes the result of a successful reply in that form; `None` if the reply is not of a kind that has it. A text of more than `max_bytes`
-/// is cut between rows; 0 is no limit.
-pub(crate) fn render_as_text(format: ReplyFormat, response: &Response, max_bytes: usize) -> Option<ToolResult> {
+/// Makes the result of a successful reply in that form; `None` if the reply is not of a kind that
+/// has it. A text of more than `max_bytes` is cut between rows; 0 is no limit.
+pub(crate) fn render_as_text(
+    format: ReplyFormat,
+    response: &Response,
+    max_bytes: usize,
+) -> Option<ToolResult> {
     if !response.status.is_success() {
         return None;
     }
     let value = json::parse_text(&json_text(response)?).ok()?;
-    let room = if max_bytes == 0 { usize::MAX } else { max_bytes };
+    let room = if max_bytes == 0 {
+        usize::MAX
+    } else {
+        max_bytes
+    };
     let written = match (format, &value) {
         (ReplyFormat::Table | ReplyFormat::Markdown, Value::Array(rows)) => table(rows, room)?,
         (ReplyFormat::Table, Value::Object(members)) => with_table(members, room)?,
@@ -56,9 +65,11 @@ pub(crate) fn render_as_text(format: ReplyFormat, response: &Response, max_bytes
     Some(result)
 }
 
-/// Writes the table of a list of objects; `None` if it is not one. The columns have the order of the rows' members.
+/// Writes the table of a list of objects; `None` if it is not one. The columns have the order of
+/// the rows' members.
 fn table(rows: &[Value], room: usize) -> Option<Written> {
-    let rows: Vec<&Map<String, Value>> = rows.iter().map(Value::as_object).collect::<Option<_>>()?;
+    let rows: Vec<&Map<String, Value>> =
+        rows.iter().map(Value::as_object).collect::<Option<_>>()?;
     let mut columns: Vec<&str> = Vec::new();
     let mut known: std::collections::HashSet<&str> = std::collections::HashSet::new();
     for name in rows.iter().flat_map(|row| row.keys()) {
@@ -74,7 +85,12 @@ fn table(rows: &[Value], room: usize) -> Option<Written> {
     text.push_str(&line(columns.iter().map(|_| "-".to_owned()).collect()));
     let mut kept = 0;
     for row in &rows {
-        let next = line(columns.iter().map(|name| row.get(*name).map(cell).unwrap_or_default()).collect());
+        let next = line(
+            columns
+                .iter()
+                .map(|name| row.get(*name).map(cell).unwrap_or_default())
+                .collect(),
+        );
         if text.len() + next.len() > room {
             break;
         }
@@ -115,7 +131,10 @@ fn list(members: &Map<String, Value>, room: usize) -> Written {
     let (mut text, mut kept) = (String::new(), 0);
     for (name, value) in members {
         let left = room.saturating_sub(text.len());
-        let table = value.as_array().filter(|rows| !rows.is_empty()).and_then(|rows| table(rows, left));
+        let table = value
+            .as_array()
+            .filter(|rows| !rows.is_empty())
+            .and_then(|rows| table(rows, left));
         let next = match table {
             Some(table) if table.kept < table.of => break,
             Some(table) => format!("\n{}:\n\n{}\n\n", escaped(name), table.text),

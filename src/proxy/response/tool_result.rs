@@ -1,5 +1,5 @@
-//! The result of a call in both forms in which hosts show it: as text, and as structured content. Each form is whole by itself, so both
-//! hold the notes.
+//! The result of a call in both forms in which hosts show it: as text, and as structured content.
+//! Each form is whole by itself, so both hold the notes.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -29,7 +29,8 @@ pub struct ToolResult {
 /// Content of a result, without notes.
 #[derive(Debug)]
 enum ResultBody {
-    /// Compact JSON, as `serde_json` writes it. Anything but an object is wrapped as `result`, as is an object if the output schema says so.
+    /// Compact JSON, as `serde_json` writes it. Anything but an object is wrapped as `result`, as
+    /// is an object if the output schema says so.
     Json { text: String, is_wrapped: bool },
     /// Other content.
     Text { text: String, form: TextForm },
@@ -64,7 +65,8 @@ pub(crate) enum MediaBlockKind {
     Blob {
         uri: String,
     },
-    /// A link to a file of so many bytes (2025-06-18, tools, "Resource Links"). The text has the URI too.
+    /// A link to a file of so many bytes (2025-06-18, tools, "Resource Links"). The text has the
+    /// URI too.
     Link {
         uri: String,
         name: String,
@@ -82,7 +84,8 @@ impl Default for ResultBody {
 }
 
 impl ToolResult {
-    /// A success that is JSON. `json` must be what `serde_json` would write. `is_wrapped` says that an object is wrapped too.
+    /// A success that is JSON. `json` must be what `serde_json` would write. `is_wrapped` says that
+    /// an object is wrapped too.
     pub(crate) fn of_compact_json(text: String, is_wrapped: bool) -> Self {
         let is_wrapped = is_wrapped || !text.starts_with('{');
         Self {
@@ -149,7 +152,8 @@ impl ToolResult {
         &self.losses
     }
 
-    /// Notes that the call was made by another tool: its name, which notes show, and that of the operation.
+    /// Notes that the call was made by another tool: its name, which notes show, and that of the
+    /// operation.
     pub(crate) fn note_called_through(&mut self, tool: &str, operation: &str) {
         self.notes.call_through(tool, operation);
     }
@@ -195,15 +199,18 @@ impl ToolResult {
 
     /// The embedded resources of the result.
     pub(crate) fn blob_uris(&mut self) -> impl Iterator<Item = &mut String> {
-        self.media.iter_mut().filter_map(|block| match &mut block.kind {
-            MediaBlockKind::Blob { uri } => Some(uri),
-            MediaBlockKind::Image | MediaBlockKind::Audio | MediaBlockKind::Link { .. } => None,
-        })
+        self.media
+            .iter_mut()
+            .filter_map(|block| match &mut block.kind {
+                MediaBlockKind::Blob { uri } => Some(uri),
+                MediaBlockKind::Image | MediaBlockKind::Audio | MediaBlockKind::Link { .. } => None,
+            })
     }
 
     /// Removes links, for clients that do not know them.
     pub(crate) fn remove_links(&mut self) {
-        self.media.retain(|block| !matches!(block.kind, MediaBlockKind::Link { .. }));
+        self.media
+            .retain(|block| !matches!(block.kind, MediaBlockKind::Link { .. }));
     }
 
     /// [`ToolResult::json`], to be redacted.
@@ -215,7 +222,9 @@ impl ToolResult {
     }
 
     /// All other texts of the result, and the entries of `_meta`.
-    pub(crate) fn texts_mut(&mut self) -> (impl Iterator<Item = &mut String>, &mut Map<String, Value>) {
+    pub(crate) fn texts_mut(
+        &mut self,
+    ) -> (impl Iterator<Item = &mut String>, &mut Map<String, Value>) {
         let text = match &mut self.body {
             ResultBody::Json { .. } => None,
             ResultBody::Text { text, .. } => Some(text),
@@ -227,7 +236,10 @@ impl ToolResult {
             };
             uri.into_iter().chain([&mut block.media_type])
         });
-        (text.into_iter().chain(self.notes.texts_mut()).chain(media), &mut self.meta)
+        (
+            text.into_iter().chain(self.notes.texts_mut()).chain(media),
+            &mut self.meta,
+        )
     }
 
     /// The notes, as clients get them.
@@ -276,9 +288,18 @@ impl ToolResult {
     /// The structured content as JSON.
     fn structured_text(&self, notes: &[String]) -> Option<Cow<'_, str>> {
         match &self.body {
-            ResultBody::Json { text, is_wrapped: false } => Some(with_member(text, notes)),
-            ResultBody::Json { text, is_wrapped: true } => Some(wrapped(text, notes).into()),
-            ResultBody::Text { form: TextForm::Plain, .. } => None,
+            ResultBody::Json {
+                text,
+                is_wrapped: false,
+            } => Some(with_member(text, notes)),
+            ResultBody::Json {
+                text,
+                is_wrapped: true,
+            } => Some(wrapped(text, notes).into()),
+            ResultBody::Text {
+                form: TextForm::Plain,
+                ..
+            } => None,
             ResultBody::Text { text, .. } => Some(wrapped(&quoted(text), notes).into()),
         }
     }
@@ -298,8 +319,9 @@ impl ToolResult {
         self.body_text().len() * 5 / 2 + media
     }
 
-    /// Writes it as JSON (MCP, `CallToolResult`); with `resultType` for clients of 2026-07-28 alone. `more_meta` is further members of
-    /// `_meta`, as JSON, under keys that it does not have yet.
+    /// Writes it as JSON (MCP, `CallToolResult`); with `resultType` for clients of 2026-07-28
+    /// alone. `more_meta` is further members of `_meta`, as JSON, under keys that it does not have
+    /// yet.
     pub(crate) fn write_json(&self, is_modern: bool, more_meta: Option<&str>, out: &mut Vec<u8>) {
         let notes = self.notes.shown();
         let structured = self.structured_text(&notes);
@@ -347,7 +369,11 @@ impl ToolResult {
 
 impl MediaBlock {
     fn to_content(&self) -> Value {
-        let Self { kind, media_type, data } = self;
+        let Self {
+            kind,
+            media_type,
+            data,
+        } = self;
         match kind {
             MediaBlockKind::Image => json!({"type": "image", "data": data, "mimeType": media_type}),
             MediaBlockKind::Audio => json!({"type": "audio", "data": data, "mimeType": media_type}),
@@ -376,7 +402,12 @@ fn with_member<'t>(object: &'t str, notes: &[String]) -> Cow<'t, str> {
         return object.into();
     };
     let comma = if open.len() > 1 { "," } else { "" };
-    format!("{open}{comma}\"{}\":{}}}", free_notes_key(object), json!(notes)).into()
+    format!(
+        "{open}{comma}\"{}\":{}}}",
+        free_notes_key(object),
+        json!(notes)
+    )
+    .into()
 }
 
 /// The first of `_notes`, `_notes_`, `_notes__`, … that does not occur in a JSON text as a string.
@@ -388,7 +419,10 @@ fn free_notes_key(json: &str) -> String {
         rest.get(ending..)?.starts_with('"').then_some(ending)
     });
     let taken: BTreeSet<usize> = endings.collect();
-    let free = (0..).zip(&taken).take_while(|(free, taken)| free == *taken).count();
+    let free = (0..)
+        .zip(&taken)
+        .take_while(|(free, taken)| free == *taken)
+        .count();
     format!("{NOTES_KEY}{}", "_".repeat(free))
 }
 
@@ -416,7 +450,10 @@ mod tests {
         result.write_json(false, None, &mut out);
         let json: Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(json["content"][0]["text"], *result.text());
-        assert_eq!(json.get("structuredContent"), result.structured_content().as_ref());
+        assert_eq!(
+            json.get("structuredContent"),
+            result.structured_content().as_ref()
+        );
         (result.text().into_owned(), result.structured_content())
     }
 
@@ -428,7 +465,12 @@ mod tests {
     #[test]
     fn both_forms_of_json_are_the_same_text_with_the_notes_as_a_member() {
         for (reply, is_wrapped, plain, with_notes) in [
-            (r#"{"a":1}"#, false, r#"{"a":1}"#, r#"{"a":1,"_notes":["Cut \"here\"."]}"#),
+            (
+                r#"{"a":1}"#,
+                false,
+                r#"{"a":1}"#,
+                r#"{"a":1,"_notes":["Cut \"here\"."]}"#,
+            ),
             ("{}", false, "{}", r#"{"_notes":["Cut \"here\"."]}"#),
             (
                 r#"{"_notes":1}"#,
@@ -448,7 +490,12 @@ mod tests {
                 r#"{"result":[1.50]}"#,
                 r#"{"result":[1.50],"_notes":["Cut \"here\"."]}"#,
             ),
-            ("null", false, r#"{"result":null}"#, r#"{"result":null,"_notes":["Cut \"here\"."]}"#),
+            (
+                "null",
+                false,
+                r#"{"result":null}"#,
+                r#"{"result":null,"_notes":["Cut \"here\"."]}"#,
+            ),
             (
                 r#"{"_notes":1}"#,
                 true,
@@ -457,7 +504,9 @@ mod tests {
             ),
         ] {
             let result = || ToolResult::of_compact_json(reply.to_owned(), is_wrapped);
-            for ((text, structured), expected) in [(written(&result()), plain), (noted(result()), with_notes)] {
+            for ((text, structured), expected) in
+                [(written(&result()), plain), (noted(result()), with_notes)]
+            {
                 assert_eq!(text, expected);
                 assert_eq!(structured, Some(json::parse_text(expected).unwrap()));
             }
@@ -466,7 +515,10 @@ mod tests {
 
     #[test]
     fn notes_of_a_text_are_its_last_lines() {
-        assert_eq!(noted(ToolResult::error("No.")), ("No.\n\nCut \"here\".".into(), None));
+        assert_eq!(
+            noted(ToolResult::error("No.")),
+            ("No.\n\nCut \"here\".".into(), None)
+        );
         let structured = |form| noted(ToolResult::of_text("a\nb\n", form));
         assert_eq!(
             structured(TextForm::Structured),
@@ -482,11 +534,14 @@ mod tests {
 
     #[test]
     fn meta_and_what_is_not_text_are_written_as_mcp_has_them() {
-        let mut result = ToolResult::of_text("image/png, 2 bytes", TextForm::Plain).with_media(vec![MediaBlock {
-            kind: MediaBlockKind::Image,
-            media_type: "image/png".into(),
-            data: "aGk=".into(),
-        }]);
+        let mut result =
+            ToolResult::of_text("image/png, 2 bytes", TextForm::Plain).with_media(vec![
+                MediaBlock {
+                    kind: MediaBlockKind::Image,
+                    media_type: "image/png".into(),
+                    data: "aGk=".into(),
+                },
+            ]);
         result.insert_meta("key", json!({"a": 1}));
         let mut out = Vec::new();
         result.write_json(true, Some(r#""more":2"#), &mut out);

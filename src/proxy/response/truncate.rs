@@ -1,7 +1,9 @@
-//! Replies that are longer than a model takes, cut so that they stay valid JSON and keep what is most useful: lists and maps lose their
-//! tails before the members beside them are touched, short values stay whole before long texts, and every loss is reported.
+//! Replies that are longer than a model takes, cut so that they stay valid JSON and keep what is
+//! most useful: lists and maps lose their tails before the members beside them are touched, short
+//! values stay whole before long texts, and every loss is reported.
 //!
-//! Works on the text: a tree of a large reply takes many times its memory, and what is cut away is never looked at.
+//! Works on the text: a tree of a large reply takes many times its memory, and what is cut away is
+//! never looked at.
 
 use std::fmt;
 
@@ -14,7 +16,8 @@ const MIN_BUDGET: usize = 64;
 const MIN_SHARE: usize = 32;
 /// Smallest number of bytes to which a value is cut.
 const MIN_VALUE: usize = 8;
-/// The fewest members of a map, of one with members of different kinds, and how many of its largest ones must fit.
+/// The fewest members of a map, of one with members of different kinds, and how many of its largest
+/// ones must fit.
 const MIN_MAP_MEMBERS: usize = 16;
 const MIN_MIXED_MEMBERS: usize = 64;
 const MIN_WHOLE_MEMBERS: usize = 8;
@@ -38,8 +41,9 @@ pub(crate) struct Loss {
     pub what: &'static str,
 }
 
-/// Cuts a JSON text to about `budget` bytes, and returns the losses; the same text if it fits. `text` must be valid JSON. If an object has
-/// too many members, those that `first` names are removed last, the first of them at the very last.
+/// Cuts a JSON text to about `budget` bytes, and returns the losses; the same text if it fits.
+/// `text` must be valid JSON. If an object has too many members, those that `first` names are
+/// removed last, the first of them at the very last.
 #[must_use]
 pub(crate) fn truncate_json(text: &str, budget: usize, first: &[String]) -> (String, Vec<Loss>) {
     let mut cutter = Cutter {
@@ -51,7 +55,9 @@ pub(crate) fn truncate_json(text: &str, budget: usize, first: &[String]) -> (Str
     };
     cutter.write(Node::new(text), budget);
     // Those of the root first: they say the most.
-    cutter.losses.sort_by_key(|loss| loss.pointer.matches('/').count());
+    cutter
+        .losses
+        .sort_by_key(|loss| loss.pointer.matches('/').count());
     (cutter.out, cutter.losses)
 }
 
@@ -76,7 +82,8 @@ impl Cutter<'_> {
         } else if let Some(string) = node.string() {
             if is_base64(&string) {
                 self.lose(0, string.len(), "characters of base64");
-                self.out.push_str(&format!("\"[{} characters of base64]\"", string.len()));
+                self.out
+                    .push_str(&format!("\"[{} characters of base64]\"", string.len()));
             } else {
                 self.write_text(&string, budget);
             }
@@ -93,12 +100,18 @@ impl Cutter<'_> {
     fn write_text(&mut self, text: &str, budget: usize) {
         let kept = cut_string(text, budget);
         self.lose(kept.chars().count(), text.chars().count(), "characters");
-        self.out.push_str(&serde_json::Value::String(format!("{kept}…")).to_string());
+        self.out
+            .push_str(&serde_json::Value::String(format!("{kept}…")).to_string());
     }
 
     fn lose(&mut self, kept: usize, of: usize, what: &'static str) {
         let pointer = self.place.clone();
-        self.losses.push(Loss { pointer, kept, of, what });
+        self.losses.push(Loss {
+            pointer,
+            kept,
+            of,
+            what,
+        });
     }
 
     /// Writes a value inside of the current one. `push` adds its place.
@@ -111,7 +124,8 @@ impl Cutter<'_> {
         self.place.truncate(length);
     }
 
-    /// The first items of a list, as many as there is room for. A list may have millions: none of them is kept.
+    /// The first items of a list, as many as there is room for. A list may have millions: none of
+    /// them is kept.
     fn write_items(&mut self, node: Node<'_>, budget: usize) {
         let (mut kept, mut count, mut first) = (0_usize, 0_usize, None);
         let mut room = Some(budget.saturating_sub(2));
@@ -139,20 +153,33 @@ impl Cutter<'_> {
         self.out.push(']');
     }
 
-    /// The members of an object share the room: lists give way first, as long as an item of each stays whole, and then the large members
-    /// alike. If even that is too long, members are removed; of a map, the first stay whole.
+    /// The members of an object share the room: lists give way first, as long as an item of each
+    /// stays whole, and then the large members alike. If even that is too long, members are
+    /// removed; of a map, the first stay whole.
     fn write_members(&mut self, object: &Object<'_>, budget: usize) {
-        let mut members: Vec<Member<'_>> = object.iter().map(|(key, node)| Member::new(key, node)).collect();
+        let mut members: Vec<Member<'_>> = object
+            .iter()
+            .map(|(key, node)| Member::new(key, node))
+            .collect();
         let room = budget.saturating_sub(2);
         let mut by_use: Vec<&mut Member<'_>> = members.iter_mut().collect();
-        let rank = |key: &str| self.first.iter().position(|name| name == key).unwrap_or(usize::MAX);
+        let rank = |key: &str| {
+            self.first
+                .iter()
+                .position(|name| name == key)
+                .unwrap_or(usize::MAX)
+        };
         if !self.first.is_empty() {
             by_use.sort_by_key(|member| rank(member.key));
         }
         let is_map = is_map(&by_use, self.first, room);
         let mut left = room;
         by_use.retain_mut(|member| {
-            let least = if is_map { member.size } else { member.size.min(MIN_SHARE) };
+            let least = if is_map {
+                member.size
+            } else {
+                member.size.min(MIN_SHARE)
+            };
             let rest = left.checked_sub(framed(member.key) + least);
             // After the first members of a map, none is shown that just happens to be short.
             left = rest.unwrap_or(if is_map { 0 } else { left });
@@ -173,9 +200,14 @@ impl Cutter<'_> {
                 self.out.push(',');
             }
             kept += 1;
-            self.out.push_str(&serde_json::Value::String(member.key.to_owned()).to_string());
+            self.out
+                .push_str(&serde_json::Value::String(member.key.to_owned()).to_string());
             self.out.push(':');
-            self.descend(|place| pointer::push(place, member.key), member.node, member.room);
+            self.descend(
+                |place| pointer::push(place, member.key),
+                member.node,
+                member.room,
+            );
         }
         if kept < members.len() {
             self.lose(kept, members.len(), "members");
@@ -204,22 +236,36 @@ impl<'n> Member<'n> {
         }
     }
 
-    /// The bytes of a list with its first item alone; `None` for what is not a list, or one that is empty.
+    /// The bytes of a list with its first item alone; `None` for what is not a list, or one that is
+    /// empty.
     fn least_list(&self) -> Option<usize> {
         let first = self.node.items()?.next()?;
         Some((3 + first.text().len()).min(self.size))
     }
 }
 
-/// Returns true if an object is a map: its members are many, alike in kind unless they are very many, not large, and the document names
-/// none of them.
+/// Returns true if an object is a map: its members are many, alike in kind unless they are very
+/// many, not large, and the document names none of them.
 fn is_map(members: &[&mut Member<'_>], named: &[String], room: usize) -> bool {
-    let kind = |member: &&mut Member<'_>| member.node.text().chars().next().filter(|begin| "{[\"".contains(*begin));
+    let kind = |member: &&mut Member<'_>| {
+        member
+            .node
+            .text()
+            .chars()
+            .next()
+            .filter(|begin| "{[\"".contains(*begin))
+    };
     let is_null = |member: &&&mut Member<'_>| member.node.text().starts_with("null");
     let mut kinds = members.iter().filter(|member| !is_null(member)).map(kind);
-    let is_alike = kinds.next().is_none_or(|first| kinds.all(|kind| kind == first));
-    let is_of_map = |member: &&mut Member<'_>| member.size <= room / MIN_WHOLE_MEMBERS && !named.iter().any(|name| name == member.key);
-    members.len() >= MIN_MAP_MEMBERS && members.iter().all(is_of_map) && (members.len() >= MIN_MIXED_MEMBERS || is_alike)
+    let is_alike = kinds
+        .next()
+        .is_none_or(|first| kinds.all(|kind| kind == first));
+    let is_of_map = |member: &&mut Member<'_>| {
+        member.size <= room / MIN_WHOLE_MEMBERS && !named.iter().any(|name| name == member.key)
+    };
+    members.len() >= MIN_MAP_MEMBERS
+        && members.iter().all(is_of_map)
+        && (members.len() >= MIN_MIXED_MEMBERS || is_alike)
 }
 
 /// Divides the room among members.
@@ -233,14 +279,18 @@ fn share(members: &mut [&mut Member<'_>], room: usize) {
         members.iter_mut().for_each(|member| member.room = cap);
         return;
     }
-    let more = members.iter().zip(&lists).filter_map(|(member, list)| Some(member.size - (*list)?));
+    let more = members
+        .iter()
+        .zip(&lists)
+        .filter_map(|(member, list)| Some(member.size - (*list)?));
     let cap = largest_share(more.collect(), room - needed);
     for (member, list) in members.iter_mut().zip(lists) {
         member.room = list.map_or(member.size, |least| least.saturating_add(cap));
     }
 }
 
-/// The most that one member may take, so that all of them fit: those that are smaller leave their room to the others.
+/// The most that one member may take, so that all of them fit: those that are smaller leave their
+/// room to the others.
 fn largest_share(mut sizes: Vec<usize>, room: usize) -> usize {
     sizes.sort_unstable();
     let mut left = room;
@@ -268,7 +318,8 @@ fn escaped_len(character: char) -> usize {
     }
 }
 
-/// Returns as many characters as fit into a JSON string of `budget` bytes with its quotes and the mark of a cut.
+/// Returns as many characters as fit into a JSON string of `budget` bytes with its quotes and the
+/// mark of a cut.
 fn cut_string(text: &str, budget: usize) -> &str {
     const FRAME: usize = 2 + '…'.len_utf8();
     let mut room = budget.saturating_sub(FRAME);
@@ -286,7 +337,9 @@ fn cut_string(text: &str, budget: usize) -> &str {
 
 /// Returns true if a text is base64, or a `data` URL of it: a part of that is of no use.
 fn is_base64(text: &str) -> bool {
-    let data = text.strip_prefix("data:").and_then(|url| url.split_once(";base64,"));
+    let data = text
+        .strip_prefix("data:")
+        .and_then(|url| url.split_once(";base64,"));
     let data = data.map_or(text, |(_, data)| data);
     let has = |is: fn(&u8) -> bool| data.bytes().any(|byte| is(&byte));
     data.bytes()
@@ -296,13 +349,16 @@ fn is_base64(text: &str) -> bool {
         && has(u8::is_ascii_digit)
 }
 
-/// Returns at most `budget` bytes of a text, cut between lines, or between characters if a line is long, and what it lost.
+/// Returns at most `budget` bytes of a text, cut between lines, or between characters if a line is
+/// long, and what it lost.
 #[must_use]
 pub(crate) fn truncate_text(text: &str, budget: usize) -> (&str, Option<Loss>) {
     if text.len() <= budget {
         return (text, None);
     }
-    let kept = text.get(..text.floor_char_boundary(budget)).unwrap_or_default();
+    let kept = text
+        .get(..text.floor_char_boundary(budget))
+        .unwrap_or_default();
     let line_end = kept.rfind('\n').filter(|end| *end * 2 > kept.len());
     let kept = line_end.and_then(|end| kept.get(..end)).unwrap_or(kept);
     let loss = Loss {
@@ -317,16 +373,28 @@ pub(crate) fn truncate_text(text: &str, budget: usize) -> (&str, Option<Loss>) {
 /// All losses in one sentence.
 #[must_use]
 pub(crate) fn describe_losses(losses: &[Loss]) -> String {
-    let told: Vec<String> = losses.iter().take(MAX_LISTED_LOSSES).map(ToString::to_string).collect();
+    let told: Vec<String> = losses
+        .iter()
+        .take(MAX_LISTED_LOSSES)
+        .map(ToString::to_string)
+        .collect();
     let more = losses.len().saturating_sub(MAX_LISTED_LOSSES);
-    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let more = if more > 0 {
+        format!("; and {more} more")
+    } else {
+        String::new()
+    };
     format!("{}{more}", told.join("; "))
 }
 
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.pointer.is_empty() {
-            write!(f, "`{}`: ", crate::text::truncate(&self.pointer, MAX_POINTER_BYTES))?;
+            write!(
+                f,
+                "`{}`: ",
+                crate::text::truncate(&self.pointer, MAX_POINTER_BYTES)
+            )?;
         }
         write!(f, "{} of {} {}", self.kept, self.of, self.what)
     }
@@ -348,7 +416,10 @@ mod tests {
 
     #[test]
     fn what_fits_stays_as_it_is() {
-        assert_eq!(cut(&json!({"a": [1, 2]}), 100), (json!({"a": [1, 2]}), String::new()));
+        assert_eq!(
+            cut(&json!({"a": [1, 2]}), 100),
+            (json!({"a": [1, 2]}), String::new())
+        );
     }
 
     #[test]
@@ -361,12 +432,17 @@ mod tests {
         assert_eq!(told, format!("`/items`: {kept} of 100 items"));
         let (value, told) = cut(&json!({"a": "é".repeat(100), "b": 1}), 150);
         assert!(value["a"].as_str().unwrap().ends_with("é…"), "{value}");
-        assert!(told.starts_with("`/a`: ") && told.ends_with("of 100 characters"), "{told}");
+        assert!(
+            told.starts_with("`/a`: ") && told.ends_with("of 100 characters"),
+            "{told}"
+        );
     }
 
     #[test]
     fn many_short_members_use_the_room() {
-        let members: serde_json::Map<String, Value> = (0..5000).map(|number| (format!("k{number:04}"), 1.into())).collect();
+        let members: serde_json::Map<String, Value> = (0..5000)
+            .map(|number| (format!("k{number:04}"), 1.into()))
+            .collect();
         let (text, losses) = truncate_json(&Value::Object(members).to_string(), 6000, &[]);
         assert!((5900..=6000).contains(&text.len()), "{}", text.len());
         assert_eq!((losses[0].kept, losses[0].of), (599, 5000));
@@ -392,14 +468,24 @@ mod tests {
     fn an_item_is_taken_apart_above_the_smallest_share_only() {
         let list = json!(["x".repeat(500)]).to_string();
         assert_eq!(truncate_json(&list, MIN_BUDGET, &[]).0, "[]");
-        assert!(truncate_json(&list, MIN_BUDGET + 1, &[]).0.starts_with("[\"xxx"));
+        assert!(
+            truncate_json(&list, MIN_BUDGET + 1, &[])
+                .0
+                .starts_with("[\"xxx")
+        );
     }
 
     #[test]
     fn a_first_item_that_is_too_long_is_cut_itself() {
-        let (value, told) = cut(&json!([{"id": 1, "text": "x".repeat(1000)}, {"id": 2}]), 200);
+        let (value, told) = cut(
+            &json!([{"id": 1, "text": "x".repeat(1000)}, {"id": 2}]),
+            200,
+        );
         assert_eq!(value[0]["id"], 1);
-        assert!(told.contains("`/0/text`") && told.contains("1 of 2 items"), "{told}");
+        assert!(
+            told.contains("`/0/text`") && told.contains("1 of 2 items"),
+            "{told}"
+        );
     }
 
     #[test]
@@ -407,18 +493,34 @@ mod tests {
         let items: Vec<Value> = (0..100).map(|id| json!({"id": id})).collect();
         let (value, told) = cut(&json!({"items": items, "summary": "x".repeat(300)}), 400);
         assert_eq!(value["summary"].as_str().map(str::len), Some(300), "{told}");
-        assert!(told.starts_with("`/items`: ") && !told.contains("summary"), "{told}");
-        let (value, told) = cut(&json!({"items": [{"text": "y".repeat(200)}, 1], "summary": "x".repeat(300)}), 400);
-        assert!(value["items"].as_array().is_some_and(|items| !items.is_empty()), "{told}");
+        assert!(
+            told.starts_with("`/items`: ") && !told.contains("summary"),
+            "{told}"
+        );
+        let (value, told) = cut(
+            &json!({"items": [{"text": "y".repeat(200)}, 1], "summary": "x".repeat(300)}),
+            400,
+        );
+        assert!(
+            value["items"]
+                .as_array()
+                .is_some_and(|items| !items.is_empty()),
+            "{told}"
+        );
     }
 
     #[test]
     fn the_members_that_the_document_lists_first_stay_last() {
-        let members: serde_json::Map<String, Value> = (0..200).map(|number| (format!("k{number:03}"), 1.into())).collect();
+        let members: serde_json::Map<String, Value> = (0..200)
+            .map(|number| (format!("k{number:03}"), 1.into()))
+            .collect();
         let first = ["k199".to_owned(), "k100".to_owned()];
         let (text, _) = truncate_json(&Value::Object(members).to_string(), 300, &first);
         let value: Value = serde_json::from_str(&text).unwrap();
-        assert!(value["k199"] == 1 && value["k100"] == 1 && value["k000"] == 1, "{text}");
+        assert!(
+            value["k199"] == 1 && value["k100"] == 1 && value["k000"] == 1,
+            "{text}"
+        );
         assert!(value.get("k198").is_none() && text.len() <= 300, "{text}");
     }
 
@@ -431,7 +533,10 @@ mod tests {
         let url = |number| format!("https://api.example/articles/2024/01/{number:04}/title");
         let long = |number| format!("{number:04}").repeat(16);
         for map in [
-            map(url, |number| json!({"status": 200, "title": format!("Title {number}")})),
+            map(
+                url,
+                |number| json!({"status": 200, "title": format!("Title {number}")}),
+            ),
             map(url, |number| format!("sha{number}").into()),
             map(long, Value::from),
             map(
@@ -458,13 +563,19 @@ mod tests {
             let members = value.as_object().unwrap();
             assert!(members.len() >= 30, "{told}");
             assert!(
-                members.iter().zip(map.as_object().unwrap()).all(|(shown, whole)| shown == whole),
+                members
+                    .iter()
+                    .zip(map.as_object().unwrap())
+                    .all(|(shown, whole)| shown == whole),
                 "{value}"
             );
             assert_eq!(told, format!("{} of 2000 members", members.len()));
             let (value, told) = cut(&json!({"tree": map, "truncated": false}), 9000);
             assert_eq!(
-                (value["truncated"].clone(), told.matches("of 2000 members").count()),
+                (
+                    value["truncated"].clone(),
+                    told.matches("of 2000 members").count()
+                ),
                 (json!(false), 1),
                 "{told}"
             );
@@ -473,12 +584,21 @@ mod tests {
 
     #[test]
     fn a_cut_value_is_never_null_and_the_loss_of_the_root_comes_first() {
-        let (value, told) = cut(&json!([{"id": 1, "text": "x".repeat(1000)}, {"id": 2}]), 200);
-        assert!(told.starts_with("1 of 2 items; `/0/text`: ") && value[0]["id"] == 1, "{told}");
+        let (value, told) = cut(
+            &json!([{"id": 1, "text": "x".repeat(1000)}, {"id": 2}]),
+            200,
+        );
+        assert!(
+            told.starts_with("1 of 2 items; `/0/text`: ") && value[0]["id"] == 1,
+            "{told}"
+        );
         let number: Value = serde_json::from_str(&"1".repeat(500)).unwrap();
         let (value, told) = cut(&json!({"a": number, "b": 1}), 200);
         assert!(
-            value["a"].as_str().is_some_and(|text| text.ends_with("11…")) && value["b"] == 1,
+            value["a"]
+                .as_str()
+                .is_some_and(|text| text.ends_with("11…"))
+                && value["b"] == 1,
             "{value}"
         );
         assert!(told.ends_with("of 500 characters"), "{told}");
@@ -493,7 +613,10 @@ mod tests {
         );
         assert_eq!(value["name"], "a.bin");
         assert_eq!(value["content"], "[1200 characters of base64]");
-        assert!(told.contains("`/content`: 0 of 1200 characters of base64"), "{told}");
+        assert!(
+            told.contains("`/content`: 0 of 1200 characters of base64"),
+            "{told}"
+        );
         assert_eq!(value["image"], "[1222 characters of base64]");
     }
 
@@ -523,7 +646,8 @@ mod tests {
         leaf.prop_recursive(5, 80, 8, |inner| {
             prop_oneof![
                 proptest::collection::vec(inner.clone(), 0..8).prop_map(Value::from),
-                proptest::collection::hash_map(".{0,12}", inner, 0..8).prop_map(|map| Value::Object(map.into_iter().collect())),
+                proptest::collection::hash_map(".{0,12}", inner, 0..8)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
             ]
         })
     }

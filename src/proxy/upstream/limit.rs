@@ -42,7 +42,8 @@ impl ConcurrencyLimit {
 
     /// Calls in flight.
     pub(crate) fn in_flight(&self) -> usize {
-        self.capacity.saturating_sub(self.places.available_permits())
+        self.capacity
+            .saturating_sub(self.places.available_permits())
     }
 
     /// Calls that wait for a place.
@@ -76,7 +77,9 @@ impl ConcurrencyLimit {
         drop(waiting);
         match place {
             Ok(Ok(place)) => Ok(place),
-            _ => Err(CallError::Busy("other calls were in flight for as long as a call may take")),
+            _ => Err(CallError::Busy(
+                "other calls were in flight for as long as a call may take",
+            )),
         }
     }
 }
@@ -86,12 +89,14 @@ impl ConcurrencyLimit {
 pub(crate) struct RequestRate {
     interval: Duration,
     next: Mutex<Instant>,
-    /// The same limit for all replicas together. That of this process stays in force, so that there is one without it as well.
+    /// The same limit for all replicas together. That of this process stays in force, so that there
+    /// is one without it as well.
     shared: Option<SharedRate>,
 }
 
 impl RequestRate {
-    /// Makes a rate of so many requests a second, more than 0. `share` makes the limit of all replicas from the interval.
+    /// Makes a rate of so many requests a second, more than 0. `share` makes the limit of all
+    /// replicas from the interval.
     #[must_use]
     pub(crate) fn new(rate: f64, share: impl FnOnce(Duration) -> Option<SharedRate>) -> Self {
         let interval = Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX);
@@ -106,10 +111,17 @@ impl RequestRate {
     ///
     /// # Errors
     /// [`CallError::RateLimited`] at once if the turn would be after the deadline.
-    pub(crate) async fn turn(&self, deadline: Instant, max_wait: Duration) -> Result<(), CallError> {
+    pub(crate) async fn turn(
+        &self,
+        deadline: Instant,
+        max_wait: Duration,
+    ) -> Result<(), CallError> {
         let mut shared_turn = Instant::now();
         if let Some(shared) = &self.shared {
-            match shared.take(deadline.saturating_duration_since(shared_turn), max_wait).await {
+            match shared
+                .take(deadline.saturating_duration_since(shared_turn), max_wait)
+                .await
+            {
                 Ok(TakenPlace::After(wait)) => shared_turn += wait,
                 Ok(TakenPlace::None(wait)) => return Err(CallError::RateLimited(wait)),
                 Err(_) => {}
@@ -122,7 +134,9 @@ impl RequestRate {
             if turn >= deadline {
                 return Err(CallError::RateLimited(turn - now));
             }
-            *next = turn.checked_add(self.interval).unwrap_or(turn + Duration::from_hours(24));
+            *next = turn
+                .checked_add(self.interval)
+                .unwrap_or(turn + Duration::from_hours(24));
             turn
         };
         let turn = turn.max(shared_turn);
@@ -145,7 +159,10 @@ mod tests {
         let second = meta_tool.enter(soon());
         tokio::pin!(second);
         assert!(futures_util::poll!(&mut second).is_pending());
-        assert!(matches!(meta_tool.enter(soon()).await, Err(CallError::Busy(_))));
+        assert!(matches!(
+            meta_tool.enter(soon()).await,
+            Err(CallError::Busy(_))
+        ));
         drop(first);
         drop(second.await.unwrap());
         assert_eq!(meta_tool.waiting.load(Ordering::Relaxed), 0);

@@ -1,13 +1,14 @@
-//! One upstream, and its calls. A call may take more than one request: after a refused token, or if the API is busy for a moment. All of
-//! them share the deadline of the call.
+//! One upstream, and its calls. A call may take more than one request: after a refused token, or if
+//! the API is busy for a moment. All of them share the deadline of the call.
 //!
 //! # Changing when a request is sent again
 //!
-//! - `pause` in `proxy/upstream/retry.rs` decides after which outcome and after which pause; `Budget` there limits the share of
-//!   retries.
-//! - `MAX_ATTEMPTS` in `proxy/upstream/mod.rs` and the setting in `config/upstream.rs` limit how often.
-//! - `may_repeat` in `annotate/enforcement.rs` decides for which tools. After a 401, `renews_credential` in `proxy/upstream/mod.rs`
-//!   allows one more request of any tool.
+//! - `pause` in `proxy/upstream/retry.rs` decides after which outcome and after which pause;
+//!   `Budget` there limits the share of retries.
+//! - `MAX_ATTEMPTS` in `proxy/upstream/mod.rs` and the setting in `config/upstream.rs` limit how
+//!   often.
+//! - `may_repeat` in `annotate/enforcement.rs` decides for which tools. After a 401,
+//!   `renews_credential` in `proxy/upstream/mod.rs` allows one more request of any tool.
 
 pub(crate) mod limit;
 pub(crate) mod retry;
@@ -64,7 +65,8 @@ pub struct UpstreamOptions {
     pub breaker_failures: u32,
     /// Pause without requests once the breaker is open.
     pub breaker_pause: Duration,
-    /// True if requests to the API's own origin carry the trace that they belong to (W3C Trace Context).
+    /// True if requests to the API's own origin carry the trace that they belong to (W3C Trace
+    /// Context).
     pub propagates_trace: bool,
     /// State in which the limits of all replicas are counted.
     pub shared: Option<SharedApiState>,
@@ -121,12 +123,25 @@ impl<'o> Upstreams<'o> {
         }
     }
 
-    /// The one that a base belongs to; `elsewhere` says that it is none of those that credentials may go to.
-    pub(crate) fn of(&mut self, base: &BaseUrl, elsewhere: bool, propagates_trace: bool) -> Arc<Upstream> {
-        let client = if elsewhere { &self.clients.other } else { &self.clients.own };
+    /// The one that a base belongs to; `elsewhere` says that it is none of those that credentials
+    /// may go to.
+    pub(crate) fn of(
+        &mut self,
+        base: &BaseUrl,
+        elsewhere: bool,
+        propagates_trace: bool,
+    ) -> Arc<Upstream> {
+        let client = if elsewhere {
+            &self.clients.other
+        } else {
+            &self.clients.own
+        };
         let fresh = || {
             let url = base.url();
-            let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or_default());
+            let (host, port) = (
+                url.host_str().unwrap_or_default(),
+                url.port_or_known_default().unwrap_or_default(),
+            );
             let upstream = Arc::new(Upstream {
                 propagates_trace,
                 labels: origin_labels(&self.api, host, port),
@@ -180,9 +195,11 @@ impl Upstream {
         Self {
             client,
             concurrency: ConcurrencyLimit::new(options.concurrency, options.queue),
-            rate: options
-                .rate
-                .map(|rate| RequestRate::new(rate, |interval| Some(share_rate(options.shared.as_ref()?, origin, interval)))),
+            rate: options.rate.map(|rate| {
+                RequestRate::new(rate, |interval| {
+                    Some(share_rate(options.shared.as_ref()?, origin, interval))
+                })
+            }),
             breaker: Breaker::new(options.breaker_failures, options.breaker_pause),
             labels: OriginLabels::default(),
             propagates_trace: false,
@@ -202,16 +219,29 @@ impl Upstream {
     /// Makes the request, as often as needed and allowed, and reads the reply.
     ///
     /// # Errors
-    /// [`CallError`] if it cannot be made, if there is no place for it, and those of [`exchange::exchange`].
-    pub(crate) async fn call<M: Fn() -> Result<Request, CallError>>(&self, call: OutgoingCall<'_, M>) -> Result<Reply, CallError> {
+    /// [`CallError`] if it cannot be made, if there is no place for it, and those of
+    /// [`exchange::exchange`].
+    pub(crate) async fn call<M: Fn() -> Result<Request, CallError>>(
+        &self,
+        call: OutgoingCall<'_, M>,
+    ) -> Result<Reply, CallError> {
         let deadline = call.deadline.into();
         // What cannot be sent at all takes no permit, and neither does what waits for a token.
         let first = (call.make)()?;
-        let authentication =
-            CallAuthentication::begin(call.credential.authenticator.as_ref(), call.caller, call.refused_tokens, deadline).await?;
+        let authentication = CallAuthentication::begin(
+            call.credential.authenticator.as_ref(),
+            call.caller,
+            call.refused_tokens,
+            deadline,
+        )
+        .await?;
         let permit = self.breaker.admit()?;
         let place = Some(self.concurrency.enter(deadline).await?);
-        let retries = if call.repeats && !permit.is_probe() { self.retries } else { 0 };
+        let retries = if call.repeats && !permit.is_probe() {
+            self.retries
+        } else {
+            0
+        };
         let outcome = self
             .send_until_answered(&call, first, authentication, place, retries, deadline)
             .await;
@@ -219,7 +249,8 @@ impl Upstream {
         outcome
     }
 
-    /// Sends the request, and once more for each reason that there is: a credential that was renewed, or a retry.
+    /// Sends the request, and once more for each reason that there is: a credential that was
+    /// renewed, or a retry.
     async fn send_until_answered<'u, M: Fn() -> Result<Request, CallError>>(
         &'u self,
         call: &OutgoingCall<'_, M>,
@@ -234,16 +265,22 @@ impl Upstream {
         let mut attempt = 1;
         let mut before: Option<Box<Result<Response, CallError>>> = None;
         loop {
-            let outcome = self.send_once(request, &mut authentication, call, deadline).await;
+            let outcome = self
+                .send_once(request, &mut authentication, call, deadline)
+                .await;
             // Errors of a request that did not leave say that nothing was sent.
-            if matches!(outcome, Err(CallError::RateLimited(_) | CallError::Credential(_)))
-                && let Some(before) = before
+            if matches!(
+                outcome,
+                Err(CallError::RateLimited(_) | CallError::Credential(_))
+            ) && let Some(before) = before
             {
                 return (*before).map(|response| Reply::new(response, authentication.redactors()));
             }
             let is_sent_again = attempt < MAX_ATTEMPTS
                 && (renews_credential(&outcome, &mut authentication, deadline).await?
-                    || self.waits_for_retry(&outcome, attempt, retries, deadline, &mut place).await);
+                    || self
+                        .waits_for_retry(&outcome, attempt, retries, deadline, &mut place)
+                        .await);
             if !is_sent_again {
                 return outcome.map(|response| Reply::new(response, authentication.redactors()));
             }
@@ -253,8 +290,8 @@ impl Upstream {
         }
     }
 
-    /// One request and its reply, within the call's one deadline: a read time-out alone would never stop a reply that comes
-    /// drop by drop.
+    /// One request and its reply, within the call's one deadline: a read time-out alone would never
+    /// stop a reply that comes drop by drop.
     async fn send_once<M>(
         &self,
         mut request: Request,
@@ -271,13 +308,21 @@ impl Upstream {
         if self.propagates_trace {
             timer.propagate(&mut request.headers);
         }
-        // On the heap: it is most of what a call holds while it waits, and servers move what waits for it from place to place.
+        // On the heap: it is most of what a call holds while it waits, and servers move what waits
+        // for it from place to place.
         let mut token_redactors = Vec::new();
         if call.file.as_ref().is_some_and(FilePlan::has_destination) {
             token_redactors = authentication.redactors();
         }
         let plan = call.file.as_ref().map(|plan| plan.with(&token_redactors));
-        let exchange = exchange::exchange(&self.client, request, call.options, deadline, call.caller, plan.as_ref());
+        let exchange = exchange::exchange(
+            &self.client,
+            request,
+            call.options,
+            deadline,
+            call.caller,
+            plan.as_ref(),
+        );
         let exchange = Box::pin(exchange);
         let outcome = timeout_at(deadline, exchange)
             .await
@@ -290,8 +335,8 @@ impl Upstream {
         outcome
     }
 
-    /// Returns true if the request is to be repeated, after a wait for its turn, during which other calls have its place. The budget pays
-    /// for every repetition.
+    /// Returns true if the request is to be repeated, after a wait for its turn, during which other
+    /// calls have its place. The budget pays for every repetition.
     async fn waits_for_retry<'u>(
         &'u self,
         outcome: &Result<Response, CallError>,
@@ -300,7 +345,8 @@ impl Upstream {
         deadline: Instant,
         place: &mut Option<SemaphorePermit<'u>>,
     ) -> bool {
-        let pause = retry::pause(outcome, attempt).filter(|pause| attempt <= retries && Instant::now() + *pause < deadline);
+        let pause = retry::pause(outcome, attempt)
+            .filter(|pause| attempt <= retries && Instant::now() + *pause < deadline);
         let Some(pause) = pause.filter(|_| self.budget.spend()) else {
             return false;
         };
@@ -325,8 +371,9 @@ fn share_rate(shared: &SharedApiState, origin: &Origin, interval: Duration) -> S
     SharedRate::new(&shared.state, &subject, interval, Duration::ZERO)
 }
 
-/// Returns true if a refused credential was renewed, so that the request can leave once more. A request that is refused for its credential
-/// was not acted on (RFC 9110 section 15.5.2), so this holds for every method.
+/// Returns true if a refused credential was renewed, so that the request can leave once more. A
+/// request that is refused for its credential was not acted on (RFC 9110 section 15.5.2), so this
+/// holds for every method.
 async fn renews_credential(
     outcome: &Result<Response, CallError>,
     authentication: &mut CallAuthentication<'_>,
@@ -368,13 +415,20 @@ fn judge(outcome: &Result<Reply, CallError>) -> Outcome {
         Ok(reply)
             if matches!(
                 reply.response.status,
-                StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
+                StatusCode::BAD_GATEWAY
+                    | StatusCode::SERVICE_UNAVAILABLE
+                    | StatusCode::GATEWAY_TIMEOUT
             ) =>
         {
             Outcome::Failure
         }
         Ok(_) => Outcome::Success,
-        Err(CallError::Timeout(_) | CallError::NoResponse { connected: false, .. }) => Outcome::Failure,
+        Err(
+            CallError::Timeout(_)
+            | CallError::NoResponse {
+                connected: false, ..
+            },
+        ) => Outcome::Failure,
         Err(_) => Outcome::Unknown,
     }
 }

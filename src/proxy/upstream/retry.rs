@@ -13,7 +13,8 @@ use crate::proxy::response::Response;
 
 /// The pause before the first repetition; it doubles with each one.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
-/// Longest pause of this server. Longer ones are reported to the model, which may call again after them.
+/// Longest pause of this server. Longer ones are reported to the model, which may call again after
+/// them.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Repetitions a second that are always allowed.
 const FREE_RETRIES_PER_SECOND: f64 = 10.0;
@@ -22,20 +23,24 @@ const RETRY_SHARE: f64 = 0.1;
 /// Largest number of saved repetitions.
 const MAX_SAVED_RETRIES: f64 = 100.0;
 
-/// Returns the pause before a request with this outcome is sent again; `None` if it must not be. `attempt` counts from 1.
+/// Returns the pause before a request with this outcome is sent again; `None` if it must not be.
+/// `attempt` counts from 1.
 #[must_use]
 pub(crate) fn pause(outcome: &Result<Response, CallError>, attempt: u32) -> Option<Duration> {
     let backoff = || {
         let whole = FIRST_PAUSE.saturating_mul(1 << attempt.saturating_sub(1).min(8));
-        // Between half of it and all of it, so that those who failed together do not come back together.
+        // Between half of it and all of it, so that those who failed together do not come back
+        // together.
         whole.mul_f64(0.5 + random() / 2.0)
     };
     match outcome {
         Err(CallError::NoResponse { .. }) => Some(backoff()),
-        Ok(response) if is_transient(response.status) => match wanted(response, SystemTime::now()) {
-            Some(wanted) => (wanted <= MAX_PAUSE).then(|| wanted.max(backoff())),
-            None => Some(backoff()),
-        },
+        Ok(response) if is_transient(response.status) => {
+            match wanted(response, SystemTime::now()) {
+                Some(wanted) => (wanted <= MAX_PAUSE).then(|| wanted.max(backoff())),
+                None => Some(backoff()),
+            }
+        }
         _ => None,
     }
 }
@@ -44,7 +49,10 @@ pub(crate) fn pause(outcome: &Result<Response, CallError>, attempt: u32) -> Opti
 fn is_transient(status: StatusCode) -> bool {
     matches!(
         status,
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
+        StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
     )
 }
 
@@ -60,10 +68,12 @@ pub(crate) fn wanted(response: &Response, now: SystemTime) -> Option<Duration> {
 
 /// Returns a number from 0 to 1, random enough to spread requests.
 fn random() -> f64 {
-    f64::from(u32::try_from(RandomState::new().hash_one(0) >> 32).unwrap_or(0)) / f64::from(u32::MAX)
+    f64::from(u32::try_from(RandomState::new().hash_one(0) >> 32).unwrap_or(0))
+        / f64::from(u32::MAX)
 }
 
-/// Keeps repetitions a small part of all requests, so that an API in trouble does not get more of them than usual.
+/// Keeps repetitions a small part of all requests, so that an API in trouble does not get more of
+/// them than usual.
 #[derive(Debug)]
 pub(crate) struct Budget {
     calls: AtomicU64,
@@ -97,8 +107,10 @@ impl Budget {
     /// Returns true if the budget allows one more repetition, and spends it.
     pub(crate) fn spend(&self) -> bool {
         let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
-        let calls = f64::from(u32::try_from(self.calls.swap(0, Ordering::Relaxed)).unwrap_or(u32::MAX));
-        let free = (saved.at.elapsed().as_secs_f64() * FREE_RETRIES_PER_SECOND).min(FREE_RETRIES_PER_SECOND);
+        let calls =
+            f64::from(u32::try_from(self.calls.swap(0, Ordering::Relaxed)).unwrap_or(u32::MAX));
+        let free = (saved.at.elapsed().as_secs_f64() * FREE_RETRIES_PER_SECOND)
+            .min(FREE_RETRIES_PER_SECOND);
         saved.at = Instant::now();
         saved.repetitions = (saved.repetitions + free + calls * RETRY_SHARE).min(MAX_SAVED_RETRIES);
         let affordable = saved.repetitions >= 1.0;
@@ -138,7 +150,11 @@ mod tests {
             (503, true),
             (504, true),
         ] {
-            assert_eq!(pause(&Ok(reply(status, None)), 1).is_some(), again, "{status}");
+            assert_eq!(
+                pause(&Ok(reply(status, None)), 1).is_some(),
+                again,
+                "{status}"
+            );
         }
         let unanswered = || {
             Err(CallError::NoResponse {
@@ -148,8 +164,15 @@ mod tests {
             })
         };
         for (attempt, least, most) in [(1, 100, 200), (2, 200, 400), (3, 400, 800)] {
-            let pauses: Vec<Duration> = (0..50).map(|_| pause(&unanswered(), attempt).unwrap()).collect();
-            assert!(pauses.iter().all(|pause| (least..=most).contains(&pause.as_millis())), "{pauses:?}");
+            let pauses: Vec<Duration> = (0..50)
+                .map(|_| pause(&unanswered(), attempt).unwrap())
+                .collect();
+            assert!(
+                pauses
+                    .iter()
+                    .all(|pause| (least..=most).contains(&pause.as_millis())),
+                "{pauses:?}"
+            );
             assert!(pauses.iter().any(|pause| *pause != pauses[0]), "{pauses:?}");
         }
         assert_eq!(pause(&Err(CallError::Timeout(Duration::ZERO)), 1), None);
@@ -162,13 +185,23 @@ mod tests {
 
     #[test]
     fn retry_after_is_honoured_or_left_to_the_model() {
-        assert_eq!(pause(&Ok(reply(503, Some("3"))), 1), Some(Duration::from_secs(3)));
+        assert_eq!(
+            pause(&Ok(reply(503, Some("3"))), 1),
+            Some(Duration::from_secs(3))
+        );
         assert!(pause(&Ok(reply(503, Some("0"))), 1).unwrap() >= Duration::from_millis(100));
-        for long in ["6", "99999999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"] {
+        for long in [
+            "6",
+            "99999999999999999999999",
+            "Fri, 31 Dec 9999 23:59:59 GMT",
+        ] {
             assert_eq!(pause(&Ok(reply(429, Some(long))), 1), None, "{long}");
         }
         for odd in ["Sun, 06 Nov 1994 08:49:37 GMT", "soon", ""] {
-            assert!(pause(&Ok(reply(429, Some(odd))), 1).unwrap() < Duration::from_secs(1), "{odd}");
+            assert!(
+                pause(&Ok(reply(429, Some(odd))), 1).unwrap() < Duration::from_secs(1),
+                "{odd}"
+            );
         }
     }
 

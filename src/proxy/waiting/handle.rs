@@ -47,7 +47,8 @@ pub(crate) struct WaitState {
     pub(crate) arguments: JsonObject,
 }
 
-/// Holder and place of a handle: it is good for the same client at the same API, tenant and endpoint.
+/// Holder and place of a handle: it is good for the same client at the same API, tenant and
+/// endpoint.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HandleScope<'s> {
     /// The name of the API, if a server has several.
@@ -68,7 +69,8 @@ pub(crate) enum HandleError {
     Expired,
 }
 
-/// Seals handles with the operator's keys, if there are some, and identifies clients by them. Called once, before the first client.
+/// Seals handles with the operator's keys, if there are some, and identifies clients by them.
+/// Called once, before the first client.
 pub(crate) fn seal_handles_with(keys: Option<&StateKeys>) {
     if let Some(keys) = keys {
         let _ = KEYS.set(Some(keys.clone()));
@@ -84,7 +86,14 @@ fn state_keys() -> Option<&'static StateKeys> {
 
 impl WaitState {
     /// State of a wait that begins.
-    pub(super) fn new(tool: &str, url: String, kind: StatusKind, original: String, schedule: Schedule, now: SystemTime) -> Self {
+    pub(super) fn new(
+        tool: &str,
+        url: String,
+        kind: StatusKind,
+        original: String,
+        schedule: Schedule,
+        now: SystemTime,
+    ) -> Self {
         Self {
             tool: tool.to_owned(),
             url,
@@ -112,7 +121,11 @@ impl WaitState {
     ///
     /// # Errors
     /// [`HandleError`]
-    pub(crate) fn open(handle: &str, scope: HandleScope<'_>, now: SystemTime) -> Result<Self, HandleError> {
+    pub(crate) fn open(
+        handle: &str,
+        scope: HandleScope<'_>,
+        now: SystemTime,
+    ) -> Result<Self, HandleError> {
         let sealed = Some(handle.trim()).filter(|handle| handle.len() <= MAX_HANDLE_LENGTH);
         let sealed = sealed.and_then(|handle| URL_SAFE_NO_PAD.decode(handle).ok());
         let text = sealed.and_then(|sealed| state_keys()?.open(&scope.name(), &sealed).ok());
@@ -128,8 +141,19 @@ impl WaitState {
 impl HandleScope<'_> {
     /// The name under which a handle is sealed.
     fn name(&self) -> String {
-        let client = self.caller.client.as_ref().map(|client| format!("{:016x}", client.key.0));
-        json!(["wait_operation", self.api, self.tenant, self.endpoint, client]).to_string()
+        let client = self
+            .caller
+            .client
+            .as_ref()
+            .map(|client| format!("{:016x}", client.key.0));
+        json!([
+            "wait_operation",
+            self.api,
+            self.tenant,
+            self.endpoint,
+            client
+        ])
+        .to_string()
     }
 }
 
@@ -164,18 +188,30 @@ mod tests {
         let of = scope(&caller);
         let handle = state.seal(of, now).unwrap();
         assert!(!handle.contains("status") && handle.len() <= MAX_HANDLE_LENGTH);
-        assert_eq!(WaitState::open(&handle, of, now).unwrap().url, "/status/1?a=b");
+        assert_eq!(
+            WaitState::open(&handle, of, now).unwrap().url,
+            "/status/1?a=b"
+        );
         let other = Caller::default().with_claims(JsonObject::new());
         for foreign in [
-            HandleScope { api: Some("b"), ..of },
+            HandleScope {
+                api: Some("b"),
+                ..of
+            },
             HandleScope { api: None, ..of },
             HandleScope { tenant: None, ..of },
-            HandleScope { tenant: Some("u"), ..of },
+            HandleScope {
+                tenant: Some("u"),
+                ..of
+            },
             HandleScope {
                 endpoint: "/mcp/readonly",
                 ..of
             },
-            HandleScope { caller: &other, ..of },
+            HandleScope {
+                caller: &other,
+                ..of
+            },
         ] {
             assert_eq!(
                 WaitState::open(&handle, foreign, now).err(),
@@ -188,15 +224,20 @@ mod tests {
             changed[index] = if changed[index] == b'A' { b'B' } else { b'A' };
             String::from_utf8(changed).unwrap()
         };
-        for forged in (0..handle.len())
-            .map(changed)
-            .chain([String::new(), "x".into(), "A".repeat(5000), handle.replacen('A', "", 1)])
-        {
+        for forged in (0..handle.len()).map(changed).chain([
+            String::new(),
+            "x".into(),
+            "A".repeat(5000),
+            handle.replacen('A', "", 1),
+        ]) {
             let opened = WaitState::open(&forged, of, now).err();
             assert!(opened == Some(HandleError::Foreign), "{forged}");
         }
         let later = now + Duration::from_secs(LIFETIME + 1);
-        assert_eq!(WaitState::open(&handle, of, later).err(), Some(HandleError::Expired));
+        assert_eq!(
+            WaitState::open(&handle, of, later).err(),
+            Some(HandleError::Expired)
+        );
         state.url = "a".repeat(4000);
         assert_eq!(state.seal(of, now), None);
     }

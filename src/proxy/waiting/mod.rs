@@ -1,7 +1,9 @@
-//! Waiting for an operation that is done after its first reply: the call asks for the status until the operation is done, or its time
-//! ends; then it gives a handle, with which another call goes on.
+//! Waiting for an operation that is done after its first reply: the call asks for the status until
+//! the operation is done, or its time ends; then it gives a handle, with which another call goes
+//! on.
 //!
-//! Between two requests a call holds no place, turn or connection of the API. The first request is not sent again, whatever happens here.
+//! Between two requests a call holds no place, turn or connection of the API. The first request is
+//! not sent again, whatever happens here.
 
 pub(crate) mod handle;
 pub(crate) mod places;
@@ -73,11 +75,15 @@ enum Step {
 
 /// A sentence about a result that is not requested.
 fn result_not_requested(refusal: UrlRefusal) -> String {
-    format!("This server does not request the URL of its result: {}.", refusal.describe())
+    format!(
+        "This server does not request the URL of its result: {}.",
+        refusal.describe()
+    )
 }
 
 impl PreparedCall<'_> {
-    /// Returns true if its operation may be done only after this reply, or keeps such replies from becoming files at once.
+    /// Returns true if its operation may be done only after this reply, or keeps such replies from
+    /// becoming files at once.
     pub(crate) fn is_awaited(&self, reply: &Reply) -> bool {
         let operation = &self.target.operation;
         operation.may_wait() || is_possible(operation, &reply.response)
@@ -114,7 +120,12 @@ impl ApiProxy {
             caller: quiet(call.caller),
             state,
             failure: None,
-            reported: call.caller.progress.as_ref().map(ReportProgress::last).unwrap_or_default(),
+            reported: call
+                .caller
+                .progress
+                .as_ref()
+                .map(ReportProgress::last)
+                .unwrap_or_default(),
             progress: self.progress_of(call, &reply, &body),
             latest: Some(reply),
         };
@@ -123,14 +134,24 @@ impl ApiProxy {
     }
 
     /// Goes on with a wait. With `is_look`, asks for the status once, and at once.
-    pub(crate) async fn resume(&self, call: &PreparedCall<'_>, state: WaitState, is_look: bool) -> EndedWait {
+    pub(crate) async fn resume(
+        &self,
+        call: &PreparedCall<'_>,
+        state: WaitState,
+        is_look: bool,
+    ) -> EndedWait {
         let mut wait = Wait {
             proxy: self,
             call,
             caller: quiet(call.caller),
             state,
             failure: None,
-            reported: call.caller.progress.as_ref().map(ReportProgress::last).unwrap_or_default(),
+            reported: call
+                .caller
+                .progress
+                .as_ref()
+                .map(ReportProgress::last)
+                .unwrap_or_default(),
             latest: None,
             progress: Progress::default(),
         };
@@ -139,7 +160,12 @@ impl ApiProxy {
     }
 
     /// Makes the result of a call whose wait has ended.
-    pub(crate) async fn finish_awaited(&self, call: &PreparedCall<'_>, awaited: EndedWait, shown_tool: ShownTool<'_>) -> ToolResult {
+    pub(crate) async fn finish_awaited(
+        &self,
+        call: &PreparedCall<'_>,
+        awaited: EndedWait,
+        shown_tool: ShownTool<'_>,
+    ) -> ToolResult {
         let mut unsaved = None;
         let result = match awaited.reply {
             Some(mut reply) => {
@@ -173,7 +199,9 @@ impl ApiProxy {
     fn progress_of(&self, call: &PreparedCall<'_>, reply: &Reply, body: &StatusBody) -> Progress {
         match StatusVerdict::of(&reply.response, body, settings(&call.target.operation)) {
             StatusVerdict::Running(progress) => Progress {
-                word: progress.word.map(|word| self.without_secrets(call, reply, word)),
+                word: progress
+                    .word
+                    .map(|word| self.without_secrets(call, reply, word)),
                 ..progress
             },
             _ => Progress::default(),
@@ -195,26 +223,51 @@ impl ApiProxy {
         let response = &reply.response;
         let settings = settings(operation);
         let now = SystemTime::now();
-        let original = self.original_url(call).ok_or("its request cannot be made again")?;
+        let original = self
+            .original_url(call)
+            .ok_or("its request cannot be made again")?;
         let (kind, url) = match found {
             FoundStatus::Url(kind, text) => {
-                let url = checked_url(call, &text, &original, kind).map_err(UrlRefusal::describe)?;
+                let url =
+                    checked_url(call, &text, &original, kind).map_err(UrlRefusal::describe)?;
                 (kind, path_and_query(&url))
             }
             FoundStatus::Own => {
                 let own = path_and_query(&original);
-                checked_url(call, &own, &original, StatusKind::Own).map_err(UrlRefusal::describe)?;
+                checked_url(call, &own, &original, StatusKind::Own)
+                    .map_err(UrlRefusal::describe)?;
                 (StatusKind::Own, own)
             }
             FoundStatus::Operation(named) => {
                 let url = self.url_of_named(call, named, body, &call.arguments);
-                let url = url.ok_or("the reply lacks an argument of the operation that the operator names for it")?;
-                let checked = checked_url(call, &path_and_query(&url), &original, StatusKind::Operation);
-                (StatusKind::Operation, path_and_query(&checked.map_err(UrlRefusal::describe)?))
+                let url = url.ok_or(
+                    "the reply lacks an argument of the operation that the operator names for it",
+                )?;
+                let checked = checked_url(
+                    call,
+                    &path_and_query(&url),
+                    &original,
+                    StatusKind::Operation,
+                );
+                (
+                    StatusKind::Operation,
+                    path_and_query(&checked.map_err(UrlRefusal::describe)?),
+                )
             }
         };
-        let schedule = Schedule::begin(settings.and_then(|settings| settings.interval), response, now);
-        let mut state = WaitState::new(&call.target.tool, url, kind, path_and_query(&original), schedule, now);
+        let schedule = Schedule::begin(
+            settings.and_then(|settings| settings.interval),
+            response,
+            now,
+        );
+        let mut state = WaitState::new(
+            &call.target.tool,
+            url,
+            kind,
+            path_and_query(&original),
+            schedule,
+            now,
+        );
         state.location = location_of(call, response, &original);
         state.arguments = self.arguments_of_result(call);
         Ok(state)
@@ -261,7 +314,12 @@ impl Wait<'_> {
                 () = ending.cancelled() => None,
             };
             match step {
-                None => return self.unfinished(Some("The wait was interrupted, because this process is about to end.".to_owned())),
+                None => {
+                    return self.unfinished(Some(
+                        "The wait was interrupted, because this process is about to end."
+                            .to_owned(),
+                    ));
+                }
                 Some(Step::Again) => {}
                 Some(Step::End(remark)) => return remark,
             }
@@ -275,7 +333,9 @@ impl Wait<'_> {
             Ok(url) => url,
             Err(refusal) => return Step::End(WaitRemark::NotAsked(refusal.describe())),
         };
-        let asked = self.proxy.ask_status(self.call, &self.caller, &url, self.state.is_done, deadline);
+        let asked =
+            self.proxy
+                .ask_status(self.call, &self.caller, &url, self.state.is_done, deadline);
         let reply = match asked.await {
             Ok(reply) => reply,
             Err(error) if is_passing(&error) => {
@@ -285,7 +345,9 @@ impl Wait<'_> {
             }
             Err(error) => {
                 self.state.schedule.advance(None, SystemTime::now());
-                return Step::End(self.unfinished(Some(format!("Its status could not be asked for: {error}."))));
+                return Step::End(
+                    self.unfinished(Some(format!("Its status could not be asked for: {error}."))),
+                );
             }
         };
         // Of a result, the status code alone is judged.
@@ -294,12 +356,20 @@ impl Wait<'_> {
         } else {
             self.proxy.read_status(self.call, &reply).await
         };
-        let verdict = StatusVerdict::of(&reply.response, &body, settings(&self.call.target.operation));
+        let verdict = StatusVerdict::of(
+            &reply.response,
+            &body,
+            settings(&self.call.target.operation),
+        );
         self.failure = None;
         if verdict == StatusVerdict::Unknown {
-            self.state.schedule.advance(Some(&reply.response), SystemTime::now());
+            self.state
+                .schedule
+                .advance(Some(&reply.response), SystemTime::now());
             let status = status_line(reply.response.status);
-            self.failure = Some(format!("The last request for its status was answered with {status}."));
+            self.failure = Some(format!(
+                "The last request for its status was answered with {status}."
+            ));
             return Step::Again;
         }
         if self.state.is_done {
@@ -314,7 +384,9 @@ impl Wait<'_> {
             }
             StatusVerdict::Running(_) => {
                 self.progress = self.proxy.progress_of(self.call, &reply, &body);
-                self.state.schedule.advance(Some(&reply.response), SystemTime::now());
+                self.state
+                    .schedule
+                    .advance(Some(&reply.response), SystemTime::now());
                 let newer = header_url(self.state.kind, &reply.response);
                 let location = location_of(self.call, &reply.response, &url);
                 self.state.location = location.or(self.state.location.take());
@@ -343,7 +415,8 @@ impl Wait<'_> {
                     Err(UrlRefusal::Elsewhere) => {
                         // The client may request what this server does not.
                         self.keep_whole(reply);
-                        self.done(Some(result_not_requested(UrlRefusal::Elsewhere))).await
+                        self.done(Some(result_not_requested(UrlRefusal::Elsewhere)))
+                            .await
                     }
                     // Such a redirect says nothing: the reply before it is given.
                     Err(refusal) => Step::End(WaitRemark::NotAsked(refusal.describe())),
@@ -354,7 +427,9 @@ impl Wait<'_> {
                 self.keep(reply);
                 match result {
                     FoundResult::Status => self.done(None).await,
-                    FoundResult::Refused(refusal) => self.done(Some(result_not_requested(refusal))).await,
+                    FoundResult::Refused(refusal) => {
+                        self.done(Some(result_not_requested(refusal))).await
+                    }
                     FoundResult::Store(url) => {
                         let reply = self.proxy.ask_store(self.call, &url, deadline).await;
                         let why = "Its result could not be had: the store that the operator names did not answer.";
@@ -395,7 +470,9 @@ impl Wait<'_> {
 
     fn took(&self) -> Duration {
         let started = UNIX_EPOCH + Duration::from_secs(self.state.started);
-        SystemTime::now().duration_since(started).unwrap_or_default()
+        SystemTime::now()
+            .duration_since(started)
+            .unwrap_or_default()
     }
 
     /// Keeps a reply in place of the one before it, with the redactors of both.
@@ -409,8 +486,17 @@ impl Wait<'_> {
 
     /// Keeps a reply and the URL to which it redirects.
     fn keep_whole(&mut self, mut reply: Reply) {
-        for redactor in self.latest.take().into_iter().flat_map(|latest| latest.redactors) {
-            if !reply.redactors.iter().any(|known| known.has_tokens_of(&redactor)) {
+        for redactor in self
+            .latest
+            .take()
+            .into_iter()
+            .flat_map(|latest| latest.redactors)
+        {
+            if !reply
+                .redactors
+                .iter()
+                .any(|known| known.has_tokens_of(&redactor))
+            {
                 reply.redactors.push(redactor);
             }
         }
@@ -454,9 +540,17 @@ impl Wait<'_> {
         if let Some(progress) = &caller.progress {
             progress.report_step(self.reported, self.progress.percent);
         }
-        if let Some(report) = caller.waiting.as_ref().and_then(|place| place.report.as_ref()) {
+        if let Some(report) = caller
+            .waiting
+            .as_ref()
+            .and_then(|place| place.report.as_ref())
+        {
             let word = self.progress.word.as_deref().unwrap_or("accepted");
-            let percent = self.progress.percent.map(|percent| format!(", {percent} %")).unwrap_or_default();
+            let percent = self
+                .progress
+                .percent
+                .map(|percent| format!(", {percent} %"))
+                .unwrap_or_default();
             report(&format!("the operation is not done yet: {word}{percent}"));
         }
     }
@@ -479,5 +573,9 @@ fn quiet(caller: &Caller) -> Caller {
 
 /// Returns true if an error may be gone in a moment.
 fn is_passing(error: &CallError) -> bool {
-    error.is_of_the_api() || matches!(error, CallError::Busy(_) | CallError::RateLimited(_) | CallError::NoMemory)
+    error.is_of_the_api()
+        || matches!(
+            error,
+            CallError::Busy(_) | CallError::RateLimited(_) | CallError::NoMemory
+        )
 }

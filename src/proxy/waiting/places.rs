@@ -1,4 +1,5 @@
-//! Places of calls that wait for the end of an operation: each holds a reply and a timer, and nothing of the API.
+//! Places of calls that wait for the end of an operation: each holds a reply and a timer, and
+//! nothing of the API.
 
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 

@@ -11,13 +11,15 @@ use crate::proxy::response::Response;
 use crate::spec::Operation;
 use crate::spec::operation::rules::{NamedRead, StatusPlace, WaitRule, WaitSettings};
 
-/// Headers whose URL is a resource of its own for the status, before `Location` (Azure REST API guidelines, long-running operations).
+/// Headers whose URL is a resource of its own for the status, before `Location` (Azure REST API
+/// guidelines, long-running operations).
 const STATUS_HEADERS: [HeaderName; 2] = [
     HeaderName::from_static("azure-asyncoperation"),
     HeaderName::from_static("operation-location"),
 ];
 
-/// Kind of the place that the URL of a status comes from. Replies to requests for the status may name a newer URL there.
+/// Kind of the place that the URL of a status comes from. Replies to requests for the status may
+/// name a newer URL there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum StatusKind {
     /// `Azure-AsyncOperation` or `Operation-Location`: the status is not the result.
@@ -63,7 +65,11 @@ pub(crate) fn header_url(kind: StatusKind, response: &Response) -> Option<String
 }
 
 /// Finds the status of an operation in its reply; `None` if the reply is final, or names none.
-pub(crate) fn recognize<'o>(operation: &'o Operation, response: &Response, body: &StatusBody) -> Option<FoundStatus<'o>> {
+pub(crate) fn recognize<'o>(
+    operation: &'o Operation,
+    response: &Response,
+    body: &StatusBody,
+) -> Option<FoundStatus<'o>> {
     if !is_possible(operation, response) {
         return None;
     }
@@ -80,7 +86,9 @@ pub(crate) fn recognize<'o>(operation: &'o Operation, response: &Response, body:
             return None;
         }
         let found = match &settings.status {
-            Some(StatusPlace::Header(name)) => text(response, name).map(|url| FoundStatus::Url(StatusKind::Named, url)),
+            Some(StatusPlace::Header(name)) => {
+                text(response, name).map(|url| FoundStatus::Url(StatusKind::Named, url))
+            }
             Some(StatusPlace::Field(place)) => {
                 let url = body.pointer(place).and_then(Value::as_str);
                 url.map(|url| FoundStatus::Url(StatusKind::Named, url.to_owned()))
@@ -98,15 +106,23 @@ pub(crate) fn recognize<'o>(operation: &'o Operation, response: &Response, body:
     if !is_accepted && has_final_state(body) {
         return None;
     }
-    let monitor = || header_url(StatusKind::Monitor, response).map(|url| FoundStatus::Url(StatusKind::Monitor, url));
-    let location = || header_url(StatusKind::Location, response).map(|url| FoundStatus::Url(StatusKind::Location, url));
+    let monitor = || {
+        header_url(StatusKind::Monitor, response)
+            .map(|url| FoundStatus::Url(StatusKind::Monitor, url))
+    };
+    let location = || {
+        header_url(StatusKind::Location, response)
+            .map(|url| FoundStatus::Url(StatusKind::Location, url))
+    };
     let is_write_of_resource = matches!(operation.method, Method::PUT | Method::PATCH);
     let own = || {
         let is_unfinished = unfinished_word(body).is_some();
         (is_long && is_write_of_resource && is_unfinished).then_some(FoundStatus::Own)
     };
     match response.status {
-        StatusCode::ACCEPTED if is_long || settings.is_some() || operation.long_running.is_accepted => {
+        StatusCode::ACCEPTED
+            if is_long || settings.is_some() || operation.long_running.is_accepted =>
+        {
             monitor().or_else(location).or_else(own)
         }
         // The `Location` of a 201 is the new resource (RFC 9110 section 15.3.2).

@@ -10,7 +10,8 @@ use crate::text::counted;
 /// Words of a result about the wait for it.
 #[derive(Debug)]
 pub(crate) enum WaitRemark {
-    /// The operation is done after this time; with a sentence that says why its result is missing, if it is.
+    /// The operation is done after this time; with a sentence that says why its result is missing,
+    /// if it is.
     Done(Duration, Option<String>),
     /// It has failed after this time, with the API's word for it.
     Failed(Duration, Option<String>),
@@ -85,7 +86,10 @@ impl Unfinished {
         text.push('.');
         text.extend(why.map(|why| format!(" {why}")));
         if let Some(wanted) = wanted.filter(|wanted| wanted.as_secs() > 5) {
-            text.push_str(&format!(" The API wants to be asked for it in {}.", seconds(wanted)));
+            text.push_str(&format!(
+                " The API wants to be asked for it in {}.",
+                seconds(wanted)
+            ));
         }
         match handle {
             Ok(how) => text.push_str(&format!(" Do not start it again: {how}")),

@@ -1,4 +1,5 @@
-//! Requests of a wait: GETs of checked URLs of the API, with the credentials of the call as they are at that moment.
+//! Requests of a wait: GETs of checked URLs of the API, with the credentials of the call as they
+//! are at that moment.
 
 use std::time::Instant;
 
@@ -73,11 +74,17 @@ impl ApiProxy {
         self.ask_of(call, asked, caller, request, deadline).await
     }
 
-    /// Asks the store that the operator names for a result, without any credential or header of the operator or the client.
+    /// Asks the store that the operator names for a result, without any credential or header of the
+    /// operator or the client.
     ///
     /// # Errors
     /// As [`crate::proxy::upstream::Upstream::call`].
-    pub(super) async fn ask_store(&self, call: &PreparedCall<'_>, url: &Url, deadline: Instant) -> Result<Reply, CallError> {
+    pub(super) async fn ask_store(
+        &self,
+        call: &PreparedCall<'_>,
+        url: &Url,
+        deadline: Instant,
+    ) -> Result<Reply, CallError> {
         let Some(store) = &call.target.store else {
             return Err(CallError::Setting("no store is set".into()));
         };
@@ -139,13 +146,20 @@ impl ApiProxy {
             record.polls += record.attempts.saturating_sub(attempts);
             record.attempts = attempts;
             if let Ok(reply) = &outcome {
-                (record.status, record.bytes) = (Some(reply.response.status.as_u16()), Some(reply.response.body.len()));
+                (record.status, record.bytes) = (
+                    Some(reply.response.status.as_u16()),
+                    Some(reply.response.body.len()),
+                );
             }
         });
         let tool = &call.target.tool;
         match &outcome {
-            Ok(reply) => tracing::debug!(%tool, status = reply.response.status.as_u16(), "asked for the status of an operation"),
-            Err(error) => tracing::debug!(%tool, "the status of an operation could not be asked for: {error}"),
+            Ok(reply) => {
+                tracing::debug!(%tool, status = reply.response.status.as_u16(), "asked for the status of an operation");
+            }
+            Err(error) => {
+                tracing::debug!(%tool, "the status of an operation could not be asked for: {error}");
+            }
         }
         outcome
     }
@@ -154,12 +168,19 @@ impl ApiProxy {
     ///
     /// # Errors
     /// The reason for which it stays in memory, as the end of a sentence.
-    pub(super) async fn save_result(&self, call: &PreparedCall<'_>, reply: &mut Reply) -> Result<(), String> {
+    pub(super) async fn save_result(
+        &self,
+        call: &PreparedCall<'_>,
+        reply: &mut Reply,
+    ) -> Result<(), String> {
         let Some(plan) = self.file_plan(call).filter(|plan| plan.is_ruled) else {
             return Ok(());
         };
         let plan = plan.with(&reply.redactors);
-        let path = self.original_url(call).map(|url| url.path().to_owned()).unwrap_or_default();
+        let path = self
+            .original_url(call)
+            .map(|url| url.path().to_owned())
+            .unwrap_or_default();
         let saved = save_reply(&plan, call.caller, &mut reply.response, path).await;
         saved.map_err(|error| {
             tracing::warn!(tool = %call.target.tool, "a result could not be saved: {error}{}", self.log_cause(call, &error));
@@ -178,7 +199,12 @@ impl ApiProxy {
     }
 
     /// The URL of an operation with these arguments, without the operator's additions.
-    fn bare_url(&self, call: &PreparedCall<'_>, operation: &Operation, arguments: &JsonObject) -> Option<Url> {
+    fn bare_url(
+        &self,
+        call: &PreparedCall<'_>,
+        operation: &Operation,
+        arguments: &JsonObject,
+    ) -> Option<Url> {
         let template = RequestTemplate {
             document: &self.document,
             operation,
@@ -188,18 +214,31 @@ impl ApiProxy {
             files: None,
             guard: None,
         };
-        request::build(&template, arguments).ok().map(|request| request.url)
+        request::build(&template, arguments)
+            .ok()
+            .map(|request| request.url)
     }
 
-    /// The URL of an operation that a rule names, with the arguments that a reply has for it. Arguments of its path that the rule does
-    /// not name are those of the call.
-    pub(super) fn url_of_named(&self, call: &PreparedCall<'_>, named: &NamedRead, body: &StatusBody, of_call: &JsonObject) -> Option<Url> {
+    /// The URL of an operation that a rule names, with the arguments that a reply has for it.
+    /// Arguments of its path that the rule does not name are those of the call.
+    pub(super) fn url_of_named(
+        &self,
+        call: &PreparedCall<'_>,
+        named: &NamedRead,
+        body: &StatusBody,
+        of_call: &JsonObject,
+    ) -> Option<Url> {
         let operation = call.target.operation.waits_by(&named.name)?;
         let mut arguments = JsonObject::new();
         for parameter in &operation.parameters {
-            let said = named.arguments.iter().find(|(location, name, _)| parameter.is(*location, name));
+            let said = named
+                .arguments
+                .iter()
+                .find(|(location, name, _)| parameter.is(*location, name));
             let value = match said {
-                Some((.., pointer)) => Some(body.pointer(pointer).filter(|value| !value.is_null())?),
+                Some((.., pointer)) => {
+                    Some(body.pointer(pointer).filter(|value| !value.is_null())?)
+                }
                 None if parameter.location == Location::Path => of_call.get(&parameter.key),
                 None => None,
             };
@@ -216,7 +255,8 @@ impl ApiProxy {
         self.bare_url(call, operation, &arguments)
     }
 
-    /// The arguments of a call that its result needs: the filter, and those of the path of an operation that has the result.
+    /// The arguments of a call that its result needs: the filter, and those of the path of an
+    /// operation that has the result.
     pub(super) fn arguments_of_result(&self, call: &PreparedCall<'_>) -> JsonObject {
         let operation = &call.target.operation;
         let filter = self.sandbox.is_some().then(|| operation.filter_key());
@@ -225,7 +265,9 @@ impl ApiProxy {
             Some(ResultPlace::Operation(named)) => operation.waits_by(&named.name),
             _ => None,
         };
-        let of_path = named.into_iter().flat_map(|operation| &operation.parameters);
+        let of_path = named
+            .into_iter()
+            .flat_map(|operation| &operation.parameters);
         let of_path = of_path
             .filter(|parameter| parameter.location == Location::Path)
             .map(|parameter| parameter.key.clone());
@@ -235,7 +277,13 @@ impl ApiProxy {
     }
 
     /// Finds the result of an operation that is done, whose last status is given.
-    pub(super) fn result_url(&self, call: &PreparedCall<'_>, state: &WaitState, status: &StatusBody, from: &Url) -> FoundResult {
+    pub(super) fn result_url(
+        &self,
+        call: &PreparedCall<'_>,
+        state: &WaitState,
+        status: &StatusBody,
+        from: &Url,
+    ) -> FoundResult {
         let operation = &call.target.operation;
         let checked = |kind: StatusKind, text: &str| match checked_url(call, text, from, kind) {
             Ok(url) => FoundResult::Url(kind, url),
@@ -253,15 +301,20 @@ impl ApiProxy {
             Some(ResultPlace::Location) => return location(),
             Some(ResultPlace::Original) => return original(),
             Some(ResultPlace::Field { field, origin }) => {
-                let Some(text) = text_at(field) else { return FoundResult::Status };
+                let Some(text) = text_at(field) else {
+                    return FoundResult::Status;
+                };
                 return match origin {
                     None => checked(StatusKind::Named, &text),
-                    Some(origin) => read_store_url(&text, origin).map_or_else(FoundResult::Refused, FoundResult::Store),
+                    Some(origin) => read_store_url(&text, origin)
+                        .map_or_else(FoundResult::Refused, FoundResult::Store),
                 };
             }
             Some(ResultPlace::Operation(named)) => {
                 let url = self.url_of_named(call, named, status, &state.arguments);
-                return url.map_or(FoundResult::Status, |url| checked(StatusKind::Result, &path_and_query(&url)));
+                return url.map_or(FoundResult::Status, |url| {
+                    checked(StatusKind::Result, &path_and_query(&url))
+                });
             }
             None => {}
         }
@@ -286,8 +339,14 @@ impl ApiProxy {
         }
     }
 
-    /// Drops the kept replies that the request of a call dropped, and those of the URLs of its wait.
-    pub(super) async fn drop_changed(&self, call: &PreparedCall<'_>, state: &WaitState, reply: Option<&Response>) {
+    /// Drops the kept replies that the request of a call dropped, and those of the URLs of its
+    /// wait.
+    pub(super) async fn drop_changed(
+        &self,
+        call: &PreparedCall<'_>,
+        state: &WaitState,
+        reply: Option<&Response>,
+    ) {
         let Some(cache) = self.cache_of(call).filter(|_| !call.target.is_read_only) else {
             return;
         };
@@ -317,7 +376,12 @@ impl ApiProxy {
     }
 
     /// Takes secrets out of a word of a reply.
-    pub(super) fn without_secrets(&self, call: &PreparedCall<'_>, reply: &Reply, mut word: String) -> String {
+    pub(super) fn without_secrets(
+        &self,
+        call: &PreparedCall<'_>,
+        reply: &Reply,
+        mut word: String,
+    ) -> String {
         let of_reply = reply.redactors.iter().map(AsRef::as_ref);
         self.redactors(call)
             .chain(of_reply)
@@ -326,7 +390,8 @@ impl ApiProxy {
     }
 }
 
-/// Reads a URL of the store that the operator names. It is not checked further: it is the store's own.
+/// Reads a URL of the store that the operator names. It is not checked further: it is the store's
+/// own.
 fn read_store_url(text: &str, origin: &Url) -> Result<Url, UrlRefusal> {
     if text.len() > MAX_BYTES {
         return Err(UrlRefusal::TooLong);
@@ -347,8 +412,16 @@ fn status_request(call: &PreparedCall<'_>, url: &Url) -> Request {
     let injected = &call.credential.fixed;
     let mut url = url.clone();
     if !injected.query.is_empty() {
-        let added = injected.query.iter().map(|(name, value)| format!("{name}={value}"));
-        let pairs: Vec<String> = url.query().map(str::to_owned).into_iter().chain(added).collect();
+        let added = injected
+            .query
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        let pairs: Vec<String> = url
+            .query()
+            .map(str::to_owned)
+            .into_iter()
+            .chain(added)
+            .collect();
         url.set_query(Some(&pairs.join("&")));
     }
     let mut headers = HeaderMap::new();
@@ -360,7 +433,10 @@ fn status_request(call: &PreparedCall<'_>, url: &Url) -> Request {
     }
     for fixed in &call.target.operation.rules.fixed {
         let parameter = &fixed.parameter;
-        let value = call.arguments.get(&parameter.key).or(parameter.default.as_ref());
+        let value = call
+            .arguments
+            .get(&parameter.key)
+            .or(parameter.default.as_ref());
         if let Some(value) = value.filter(|_| parameter.location == Location::Header) {
             // What cannot be sent was refused with the request of the call.
             let _ = request::header(parameter, value, &mut headers);
@@ -368,7 +444,11 @@ fn status_request(call: &PreparedCall<'_>, url: &Url) -> Request {
     }
     // A header that is there is replaced, and each of several values stays.
     headers.extend(injected.headers.clone());
-    headers.extend(call.forwarded.iter().flat_map(|(headers, _)| headers.clone()));
+    headers.extend(
+        call.forwarded
+            .iter()
+            .flat_map(|(headers, _)| headers.clone()),
+    );
     Request {
         method: Method::GET,
         url,
@@ -382,9 +462,8 @@ fn status_request(call: &PreparedCall<'_>, url: &Url) -> Request {
 fn named_template<'c>(call: &'c PreparedCall<'_>, kind: StatusKind) -> Option<&'c PathTemplate> {
     let settings = settings(&call.target.operation)?;
     let named = match (kind, &settings.status, &settings.result) {
-        (StatusKind::Operation, Some(StatusPlace::Operation(named)), _) | (StatusKind::Result, _, Some(ResultPlace::Operation(named))) => {
-            Some(named)
-        }
+        (StatusKind::Operation, Some(StatusPlace::Operation(named)), _)
+        | (StatusKind::Result, _, Some(ResultPlace::Operation(named))) => Some(named),
         _ => None,
     };
     let operation = call.target.operation.waits_by(&named?.name)?;
@@ -395,15 +474,32 @@ fn named_template<'c>(call: &'c PreparedCall<'_>, kind: StatusKind) -> Option<&'
 ///
 /// # Errors
 /// [`UrlRefusal`]
-pub(super) fn checked_url(call: &PreparedCall<'_>, text: &str, from: &Url, kind: StatusKind) -> Result<Url, UrlRefusal> {
-    let mut url = StatusUrl::read(text, from, call.base, named_template(call, kind), call.guard())?.into_url();
+pub(super) fn checked_url(
+    call: &PreparedCall<'_>,
+    text: &str,
+    from: &Url,
+    kind: StatusKind,
+) -> Result<Url, UrlRefusal> {
+    let mut url = StatusUrl::read(
+        text,
+        from,
+        call.base,
+        named_template(call, kind),
+        call.guard(),
+    )?
+    .into_url();
     // A reply may repeat what the operator adds to each request.
     let injected = &call.credential.fixed.query;
     let is_added = |pair: &str| {
         let key = pair.split('=').next().unwrap_or_default();
-        injected.iter().any(|(name, _)| same_key(name, key) || same_key(key, name))
+        injected
+            .iter()
+            .any(|(name, _)| same_key(name, key) || same_key(key, name))
     };
-    if url.query().is_some_and(|query| query.split('&').any(is_added)) {
+    if url
+        .query()
+        .is_some_and(|query| query.split('&').any(is_added))
+    {
         let kept: Vec<&str> = url
             .query()
             .into_iter()
@@ -425,7 +521,11 @@ pub(super) fn url_of_state(call: &PreparedCall<'_>, state: &WaitState) -> Result
 }
 
 /// Path and query of the URL in `Location`, or the reason for which it is not requested.
-pub(super) fn location_of(call: &PreparedCall<'_>, response: &Response, from: &Url) -> Option<Result<String, UrlRefusal>> {
+pub(super) fn location_of(
+    call: &PreparedCall<'_>,
+    response: &Response,
+    from: &Url,
+) -> Option<Result<String, UrlRefusal>> {
     let location = header_url(StatusKind::Location, response)?;
     let url = checked_url(call, &location, from, StatusKind::Location);
     Some(url.map(|url| path_and_query(&url)))
@@ -433,6 +533,9 @@ pub(super) fn location_of(call: &PreparedCall<'_>, response: &Response, from: &U
 
 /// The paths of a wait besides that of the request of the call, with their queries.
 fn paths_of(state: &WaitState) -> impl Iterator<Item = &str> {
-    let location = state.location.as_ref().and_then(|location| location.as_deref().ok());
+    let location = state
+        .location
+        .as_ref()
+        .and_then(|location| location.as_deref().ok());
     std::iter::once(state.url.as_str()).chain(location)
 }

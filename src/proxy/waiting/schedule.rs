@@ -59,11 +59,16 @@ impl Schedule {
         self.is_wanted = false;
     }
 
-    /// The time until the next request, of a call that may wait so long: a pause of our own ends with it, if it is not too short.
+    /// The time until the next request, of a call that may wait so long: a pause of our own ends
+    /// with it, if it is not too short.
     ///
     /// # Errors
     /// The next request is later than that.
-    pub(crate) fn left_within(&self, budget: Duration, now: SystemTime) -> Result<Duration, Duration> {
+    pub(crate) fn left_within(
+        &self,
+        budget: Duration,
+        now: SystemTime,
+    ) -> Result<Duration, Duration> {
         let left = self.left(now);
         if left < budget {
             Ok(left)
@@ -88,7 +93,9 @@ impl Schedule {
 
 /// Whole seconds since 1970.
 pub(crate) fn seconds(now: SystemTime) -> u64 {
-    now.duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default()
+    now.duration_since(UNIX_EPOCH)
+        .map(|since| since.as_secs())
+        .unwrap_or_default()
 }
 
 fn milliseconds(now: SystemTime) -> u64 {
@@ -124,7 +131,10 @@ mod tests {
         assert_eq!(pauses(None, &[None; 8]), [1, 2, 4, 8, 16, 30, 30, 30]);
         assert_eq!(pauses(Some(5), &[None; 5]), [5, 10, 20, 30, 30]);
         assert_eq!(pauses(Some(90), &[None; 3]), [90, 90, 90]);
-        assert_eq!(pauses(None, &[Some("7"), None, Some("0"), None]), [7, 1, 1, 2]);
+        assert_eq!(
+            pauses(None, &[Some("7"), None, Some("0"), None]),
+            [7, 1, 1, 2]
+        );
         assert_eq!(pauses(None, &[Some("Mon, 12 Jan 1970 13:46:50 GMT")]), [10]);
         assert_eq!(pauses(None, &[Some("Mon, 12 Jan 1970 13:46:30 GMT")]), [1]);
         assert_eq!(pauses(None, &[Some("99999999999999999999")]), [MAX_PAUSE]);
@@ -142,6 +152,9 @@ mod tests {
         let wanted = Schedule::begin(Some(1), &reply(Some("30")), now);
         assert_eq!(wanted.left_within(31 * second, now), Ok(30 * second));
         assert_eq!(wanted.left_within(28 * second, now), Err(30 * second));
-        assert_eq!((own.wanted(now), wanted.wanted(now)), (None, Some(30 * second)));
+        assert_eq!(
+            (own.wanted(now), wanted.wanted(now)),
+            (None, Some(30 * second))
+        );
     }
 }

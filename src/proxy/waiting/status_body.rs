@@ -1,5 +1,5 @@
-//! The members of a status that decide about a wait. A body may be as long as a reply may be, and is asked for again and again: only its
-//! beginning is read, and no tree is made of it.
+//! The members of a status that decide about a wait. A body may be as long as a reply may be, and
+//! is asked for again and again: only its beginning is read, and no tree is made of it.
 
 use std::borrow::Cow;
 
@@ -17,21 +17,30 @@ const MAX_STATUS_BYTES: usize = 1 << 20;
 const MAX_VALUE_BYTES: usize = 16 << 10;
 
 /// Members that hold a word for the state.
-pub(super) const STATES: [&str; 4] = ["/status", "/state", "/provisioningState", "/properties/provisioningState"];
+pub(super) const STATES: [&str; 4] = [
+    "/status",
+    "/state",
+    "/provisioningState",
+    "/properties/provisioningState",
+];
 /// Members that say how much is done, in percent.
 pub(super) const PERCENTS: [&str; 2] = ["/percentComplete", "/progress"];
 /// Member with the URL of the result (Azure REST API guidelines, long-running operations).
 pub(super) const RESOURCE_LOCATION: &str = "/resourceLocation";
 
-/// The members of a status that decide about a wait, by their JSON Pointers. A body that is not a JSON object has none.
+/// The members of a status that decide about a wait, by their JSON Pointers. A body that is not a
+/// JSON object has none.
 #[derive(Debug, Default)]
 pub(crate) struct StatusBody(Vec<(String, Value)>);
 
 impl StatusBody {
-    /// Reads the beginning of a body in any charset: the members that an operation's rule names, and the usual ones.
+    /// Reads the beginning of a body in any charset: the members that an operation's rule names,
+    /// and the usual ones.
     pub(super) fn read(response: &Response, settings: Option<&WaitSettings>) -> Self {
         let is_cut = response.body.len() > MAX_STATUS_BYTES;
-        let beginning = response.body.slice(..response.body.len().min(MAX_STATUS_BYTES));
+        let beginning = response
+            .body
+            .slice(..response.body.len().min(MAX_STATUS_BYTES));
         let members = members(&beginning, is_cut, settings).or_else(|| {
             let mut response = Response {
                 body: beginning,
@@ -50,17 +59,29 @@ impl StatusBody {
     }
 }
 
-fn members(body: &[u8], is_cut: bool, settings: Option<&WaitSettings>) -> Option<Vec<(String, Value)>> {
+fn members(
+    body: &[u8],
+    is_cut: bool,
+    settings: Option<&WaitSettings>,
+) -> Option<Vec<(String, Value)>> {
     let body = strip_bom(body);
     let text = match std::str::from_utf8(body) {
-        Err(error) if is_cut && error.error_len().is_none() => std::str::from_utf8(body.get(..error.valid_up_to())?).ok(),
+        Err(error) if is_cut && error.error_len().is_none() => {
+            std::str::from_utf8(body.get(..error.valid_up_to())?).ok()
+        }
         text => text.ok(),
     }?;
-    let text = if is_cut { closed(text).into() } else { Cow::Borrowed(text) };
+    let text = if is_cut {
+        closed(text).into()
+    } else {
+        Cow::Borrowed(text)
+    };
     let root = Node::new(&text).object()?;
     let value_at = |place: &str| {
         let steps = place.split('/').skip(1);
-        let steps: Vec<String> = steps.map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
+        let steps: Vec<String> = steps
+            .map(|step| step.replace("~1", "/").replace("~0", "~"))
+            .collect();
         let (first, rest) = steps.split_first()?;
         let found = pointer::target(root.get(first)?, rest)?;
         (found.text().len() <= MAX_VALUE_BYTES).then(|| found.value())?
@@ -74,9 +95,16 @@ fn members(body: &[u8], is_cut: bool, settings: Option<&WaitSettings>) -> Option
 
 /// The places of members that decide about a wait.
 fn places(settings: Option<&WaitSettings>) -> impl Iterator<Item = &str> {
-    let usual = STATES.into_iter().chain(PERCENTS).chain([RESOURCE_LOCATION]);
+    let usual = STATES
+        .into_iter()
+        .chain(PERCENTS)
+        .chain([RESOURCE_LOCATION]);
     let of_rule = settings.into_iter().flat_map(|settings| {
-        let values = settings.done.iter().chain(&settings.failed).map(|FieldValues { field, .. }| field);
+        let values = settings
+            .done
+            .iter()
+            .chain(&settings.failed)
+            .map(|FieldValues { field, .. }| field);
         let status = match &settings.status {
             Some(StatusPlace::Field(field)) => Some(field),
             _ => None,
@@ -86,7 +114,10 @@ fn places(settings: Option<&WaitSettings>) -> impl Iterator<Item = &str> {
             _ => None,
         };
         let of_named = settings.named_reads().flat_map(|named| &named.arguments);
-        values.chain(status).chain(result).chain(of_named.map(|(.., place)| place))
+        values
+            .chain(status)
+            .chain(result)
+            .chain(of_named.map(|(.., place)| place))
     });
     usual.chain(of_rule.map(String::as_str))
 }
@@ -128,7 +159,10 @@ mod tests {
     #[test]
     fn json_without_its_end_is_closed_after_the_last_whole_value() {
         for (text, expected) in [
-            (r#"{"status":"Running","rows":[1,2"#, r#"{"status":"Running","rows":[1]}"#),
+            (
+                r#"{"status":"Running","rows":[1,2"#,
+                r#"{"status":"Running","rows":[1]}"#,
+            ),
             (r#"{"a":{"b":[1,2],"c":"x"#, r#"{"a":{"b":[1,2]}}"#),
             (r#"{"a":[{"b":1},{"c":"x, {"#, r#"{"a":[{"b":1}]}"#),
             (r#"{"a":[1,2]"#, r#"{"a":[1,2]}"#),

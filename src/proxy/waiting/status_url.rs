@@ -1,4 +1,5 @@
-//! Check of a URL that a reply names. A reply must not lead to another host, or to what the operator closed.
+//! Check of a URL that a reply names. A reply must not lead to another host, or to what the
+//! operator closed.
 
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
@@ -45,7 +46,9 @@ impl UrlRefusal {
     /// Describes it for the model, without the URL.
     pub(crate) fn describe(self) -> &'static str {
         match self {
-            Self::Malformed => "it is not a plain URL: it has a user, a fragment, a backslash or a control character, or cannot be read",
+            Self::Malformed => {
+                "it is not a plain URL: it has a user, a fragment, a backslash or a control character, or cannot be read"
+            }
             Self::TooLong => "it has more than 4096 bytes, or its path more than 2048",
             Self::Elsewhere => "it leads to another scheme, host or port than the API has",
             Self::BesideBase => "it leads out of the base path of the API",
@@ -61,8 +64,8 @@ impl UrlRefusal {
 }
 
 impl StatusUrl {
-    /// Reads a URL or a relative reference (RFC 3986 section 4.2) of the reply to a request. `named` is the template of the operation
-    /// that a rule names for it.
+    /// Reads a URL or a relative reference (RFC 3986 section 4.2) of the reply to a request.
+    /// `named` is the template of the operation that a rule names for it.
     ///
     /// # Errors
     /// [`UrlRefusal`]; nothing may be sent then.
@@ -77,7 +80,9 @@ impl StatusUrl {
             return Err(UrlRefusal::TooLong);
         }
         // URL parsers drop white space and control characters, and read a backslash as a slash.
-        let is_odd = |character: char| character.is_control() || character.is_whitespace() || matches!(character, '\\' | '#');
+        let is_odd = |character: char| {
+            character.is_control() || character.is_whitespace() || matches!(character, '\\' | '#')
+        };
         if decoded(text).contains(MARK) {
             return Err(UrlRefusal::Redacted);
         }
@@ -89,7 +94,10 @@ impl StatusUrl {
         }
         let url = request.join(text).map_err(|_| UrlRefusal::Malformed)?;
         let own = base.url();
-        if url.scheme() != own.scheme() || url.host() != own.host() || url.port_or_known_default() != own.port_or_known_default() {
+        if url.scheme() != own.scheme()
+            || url.host() != own.host()
+            || url.port_or_known_default() != own.port_or_known_default()
+        {
             return Err(UrlRefusal::Elsewhere);
         }
         if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
@@ -103,7 +111,9 @@ impl StatusUrl {
         }
         let root = own.path().trim_end_matches('/');
         let below = url.path().strip_prefix(root);
-        below.filter(|below| below.starts_with('/')).ok_or(UrlRefusal::BesideBase)?;
+        below
+            .filter(|below| below.starts_with('/'))
+            .ok_or(UrlRefusal::BesideBase)?;
         if has_hidden_end(url.path()) {
             return Err(UrlRefusal::HiddenEnd);
         }
@@ -128,7 +138,9 @@ impl StatusUrl {
 fn decoded(text: &str) -> String {
     let mut decoded = text.to_owned();
     loop {
-        let next = percent_decode_str(&decoded).decode_utf8_lossy().into_owned();
+        let next = percent_decode_str(&decoded)
+            .decode_utf8_lossy()
+            .into_owned();
         if next == decoded {
             return decoded;
         }
@@ -136,7 +148,8 @@ fn decoded(text: &str) -> String {
     }
 }
 
-/// Returns true if servers may read a path as a shorter one: up to a character that ends paths or texts, or without spaces.
+/// Returns true if servers may read a path as a shorter one: up to a character that ends paths or
+/// texts, or without spaces.
 fn has_hidden_end(path: &str) -> bool {
     let path = decoded(path);
     let mut segments = path.split(['/', '\\', ';']);
@@ -167,23 +180,36 @@ mod tests {
             paths: &ClosedPaths::new(std::iter::once(secret)),
             shown: &ShownTools::default(),
         };
-        StatusUrl::read(text, &request, &base, None, Some(guard)).map(|url| path_and_query(&url.into_url()))
+        StatusUrl::read(text, &request, &base, None, Some(guard))
+            .map(|url| path_and_query(&url.into_url()))
     }
 
     #[test]
     fn a_url_of_the_api_below_its_base_path_is_taken() {
         for (base, text, expected) in [
-            ("https://h.example/", "https://h.example/status/1", "/status/1"),
+            (
+                "https://h.example/",
+                "https://h.example/status/1",
+                "/status/1",
+            ),
             (
                 "https://h.example/",
                 "https://H.EXAMPLE:443/status/1?a=b#".trim_end_matches('#'),
                 "/status/1?a=b",
             ),
             ("https://h.example/", "//h.example/status/1", "/status/1"),
-            ("https://h.example/", "/status/1?next=../x", "/status/1?next=../x"),
+            (
+                "https://h.example/",
+                "/status/1?next=../x",
+                "/status/1?next=../x",
+            ),
             ("https://h.example/v1/", "status/1", "/v1/status/1"),
             ("https://h.example/v1/", "?id=1", "/v1/exports?id=1"),
-            ("http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1/s", "/v1/s"),
+            (
+                "http://127.0.0.1:8080/v1",
+                "http://127.0.0.1:8080/v1/s",
+                "/v1/s",
+            ),
             ("http://[::1]:8080/v1", "http://[::1]:8080/v1/s", "/v1/s"),
         ] {
             assert_eq!(read(base, text).as_deref(), Ok(expected), "{text}");
@@ -192,7 +218,9 @@ mod tests {
 
     #[test]
     fn p1_a_url_that_leads_elsewhere_climbs_or_is_closed_is_refused() {
-        use UrlRefusal::{BesideBase, Climbs, Closed, Elsewhere, HiddenEnd, Malformed, Redacted, TooLong};
+        use UrlRefusal::{
+            BesideBase, Climbs, Closed, Elsewhere, HiddenEnd, Malformed, Redacted, TooLong,
+        };
         let long = format!("/v1/{}", "a".repeat(4096));
         for (text, expected) in [
             ("https://evil.example/v1/s", Elsewhere),

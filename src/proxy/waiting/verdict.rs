@@ -1,4 +1,5 @@
-//! Reading of a reply to a request for a status: whether the operation still runs, is done, or has failed.
+//! Reading of a reply to a request for a status: whether the operation still runs, is done, or has
+//! failed.
 
 use http::StatusCode;
 use http::header::LOCATION;
@@ -10,7 +11,15 @@ use crate::spec::operation::rules::{FieldValues, WaitSettings};
 use crate::text;
 
 /// Words for an operation that is done, in the form of [`folded`].
-const DONE: [&str; 7] = ["succeeded", "success", "completed", "complete", "done", "finished", "ready"];
+const DONE: [&str; 7] = [
+    "succeeded",
+    "success",
+    "completed",
+    "complete",
+    "done",
+    "finished",
+    "ready",
+];
 /// Words for an operation that has failed, in the form of [`folded`].
 const FAILED: [&str; 9] = [
     "failed",
@@ -54,11 +63,18 @@ pub(crate) struct Progress {
 
 impl StatusVerdict {
     /// Reads a reply to a request for a status.
-    pub(crate) fn of(response: &Response, body: &StatusBody, settings: Option<&WaitSettings>) -> Self {
+    pub(crate) fn of(
+        response: &Response,
+        body: &StatusBody,
+        settings: Option<&WaitSettings>,
+    ) -> Self {
         let status = response.status;
         match status {
             StatusCode::SEE_OTHER | StatusCode::FOUND | StatusCode::TEMPORARY_REDIRECT => {
-                let location = response.headers.get(LOCATION).and_then(|value| value.to_str().ok());
+                let location = response
+                    .headers
+                    .get(LOCATION)
+                    .and_then(|value| value.to_str().ok());
                 return location.map_or(Self::Refused, |location| Self::Moved(location.to_owned()));
             }
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => return Self::Unknown,
@@ -66,7 +82,8 @@ impl StatusVerdict {
             _ if !status.is_success() => return Self::Refused,
             _ => {}
         }
-        let settings = settings.filter(|settings| settings.done.is_some() || settings.failed.is_some());
+        let settings =
+            settings.filter(|settings| settings.done.is_some() || settings.failed.is_some());
         match settings {
             Some(settings) => by_rule(settings, status, body),
             None => by_words(status, body),
@@ -95,7 +112,10 @@ fn by_rule(settings: &WaitSettings, status: StatusCode, body: &StatusBody) -> St
     let is_one_of = |values: &Option<FieldValues>| {
         let values = values.as_ref()?;
         let found = body.pointer(&values.field)?;
-        values.values.contains(found).then(|| found.as_str().map(shown))
+        values
+            .values
+            .contains(found)
+            .then(|| found.as_str().map(shown))
     };
     if let Some(word) = is_one_of(&settings.failed) {
         return StatusVerdict::Failed(word);
@@ -108,7 +128,9 @@ fn by_rule(settings: &WaitSettings, status: StatusCode, body: &StatusBody) -> St
     }
     let word = body.pointer(&done.field).and_then(Value::as_str);
     // Without values for it, an operation that fails would run forever.
-    if let Some(word) = word.filter(|word| settings.failed.is_none() && FAILED.contains(&folded(word).as_str())) {
+    if let Some(word) =
+        word.filter(|word| settings.failed.is_none() && FAILED.contains(&folded(word).as_str()))
+    {
         return StatusVerdict::Failed(Some(shown(word)));
     }
     StatusVerdict::Running(Progress {
@@ -118,13 +140,17 @@ fn by_rule(settings: &WaitSettings, status: StatusCode, body: &StatusBody) -> St
 }
 
 fn by_words(status: StatusCode, body: &StatusBody) -> StatusVerdict {
-    let texts = STATES.iter().filter_map(|place| body.pointer(place)?.as_str());
+    let texts = STATES
+        .iter()
+        .filter_map(|place| body.pointer(place)?.as_str());
     let words: Vec<&str> = texts.filter(|word| !word.is_empty()).collect();
     let is_done = |word: &&&str| DONE.contains(&folded(word).as_str());
     let is_failed = |word: &&&str| FAILED.contains(&folded(word).as_str());
     let first_unfinished = words.iter().find(|word| !is_done(word) && !is_failed(word));
     let (done, failed) = (words.iter().find(is_done), words.iter().find(is_failed));
-    let is_running = status == StatusCode::ACCEPTED || first_unfinished.is_some() || done.is_some() && failed.is_some();
+    let is_running = status == StatusCode::ACCEPTED
+        || first_unfinished.is_some()
+        || done.is_some() && failed.is_some();
     if is_running {
         return StatusVerdict::Running(Progress {
             word: first_unfinished.or(words.first()).map(|word| shown(word)),
@@ -139,8 +165,14 @@ fn by_words(status: StatusCode, body: &StatusBody) -> StatusVerdict {
 
 /// Returns how much is done, in whole percent.
 fn percent(body: &StatusBody) -> Option<u64> {
-    let found = PERCENTS.iter().find_map(|place| body.pointer(place)?.as_f64())?;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is between 0 and 100")]
+    let found = PERCENTS
+        .iter()
+        .find_map(|place| body.pointer(place)?.as_f64())?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is between 0 and 100"
+    )]
     (0.0..=100.0).contains(&found).then(|| found.round() as u64)
 }
 
@@ -180,8 +212,14 @@ mod tests {
     fn word(verdict: &StatusVerdict) -> String {
         match verdict {
             StatusVerdict::Running(progress) => {
-                let percent = progress.percent.map(|percent| format!(" {percent}%")).unwrap_or_default();
-                format!("running {}{percent}", progress.word.as_deref().unwrap_or("-"))
+                let percent = progress
+                    .percent
+                    .map(|percent| format!(" {percent}%"))
+                    .unwrap_or_default();
+                format!(
+                    "running {}{percent}",
+                    progress.word.as_deref().unwrap_or("-")
+                )
             }
             StatusVerdict::Failed(word) => format!("failed {}", word.as_deref().unwrap_or("-")),
             StatusVerdict::Moved(url) => format!("moved {url}"),
@@ -202,18 +240,38 @@ mod tests {
                 json!({"status": "InProgress", "percentComplete": 30}),
                 "running InProgress 30%",
             ),
-            (200, json!({"state": "queued", "progress": 12.4}), "running queued 12%"),
-            (200, json!({"state": "queued", "progress": 900}), "running queued"),
+            (
+                200,
+                json!({"state": "queued", "progress": 12.4}),
+                "running queued 12%",
+            ),
+            (
+                200,
+                json!({"state": "queued", "progress": 900}),
+                "running queued",
+            ),
             (200, json!({"status": "SUCCEEDED"}), "done"),
             (200, json!({"status": "timed_out"}), "failed timed_out"),
-            (200, json!({"properties": {"provisioningState": "Canceled"}}), "failed Canceled"),
-            (200, json!({"properties": {"provisioningState": "Creating"}}), "running Creating"),
+            (
+                200,
+                json!({"properties": {"provisioningState": "Canceled"}}),
+                "failed Canceled",
+            ),
+            (
+                200,
+                json!({"properties": {"provisioningState": "Creating"}}),
+                "running Creating",
+            ),
             (
                 200,
                 json!({"status": "Succeeded", "provisioningState": "Creating"}),
                 "running Creating",
             ),
-            (200, json!({"status": "Succeeded", "state": "failed"}), "running Succeeded"),
+            (
+                200,
+                json!({"status": "Succeeded", "state": "failed"}),
+                "running Succeeded",
+            ),
             (200, json!({"status": 1, "state": ""}), "done"),
             (200, json!({"status": {"state": "x"}}), "done"),
             (200, json!([{"status": "running"}]), "done"),
@@ -227,7 +285,11 @@ mod tests {
             (301, json!(null), "refused"),
             (303, json!(null), "refused"),
         ] {
-            assert_eq!(word(&verdict(&reply(status, &body), None)), expected, "{status} {body}");
+            assert_eq!(
+                word(&verdict(&reply(status, &body), None)),
+                expected,
+                "{status} {body}"
+            );
         }
         for status in [302, 303, 307] {
             let mut moved = reply(status, &json!(null));
@@ -241,19 +303,33 @@ mod tests {
         let with_type = |content_type: &str, body: Vec<u8>| {
             let mut response = reply(200, &json!(null));
             response.body = body.into();
-            response.headers.insert(http::header::CONTENT_TYPE, content_type.parse().unwrap());
+            response
+                .headers
+                .insert(http::header::CONTENT_TYPE, content_type.parse().unwrap());
             word(&verdict(&response, None))
         };
         let text = r#"{"status":"Running"}"#;
         let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
         let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(with_type("application/json; charset=utf-16be", big.clone()), "running Running");
-        assert_eq!(with_type("application/json; charset=utf-16", little), "running Running");
+        assert_eq!(
+            with_type("application/json; charset=utf-16be", big.clone()),
+            "running Running"
+        );
+        assert_eq!(
+            with_type("application/json; charset=utf-16", little),
+            "running Running"
+        );
         assert_eq!(with_type("application/json", big), "running Running");
         let latin = b"{\"status\":\"Running\",\"who\":\"J\xf6rg\"}".to_vec();
-        assert_eq!(with_type("application/json; charset=iso-8859-1", latin), "running Running");
+        assert_eq!(
+            with_type("application/json; charset=iso-8859-1", latin),
+            "running Running"
+        );
         let long = json!({"status": "Running", "rows": "a".repeat(2 << 20)}).to_string();
-        assert_eq!(with_type("application/json", long.into_bytes()), "running Running");
+        assert_eq!(
+            with_type("application/json", long.into_bytes()),
+            "running Running"
+        );
     }
 
     #[test]
@@ -276,16 +352,30 @@ mod tests {
             (200, json!({"job": {"phase": true}}), "done"),
             (200, json!({"job": {"phase": 3}}), "done"),
             (200, json!({"job": {"phase": "3"}}), "running 3"),
-            (200, json!({"job": {"phase": "bad"}, "progress": 1}), "failed bad"),
+            (
+                200,
+                json!({"job": {"phase": "bad"}, "progress": 1}),
+                "failed bad",
+            ),
             (200, json!({"job": {"phase": "failed"}}), "running failed"),
             (200, json!({"status": "done"}), "running -"),
             (200, json!(null), "running -"),
             (404, json!(null), "refused"),
         ] {
-            assert_eq!(word(&verdict(&reply(status, &body), Some(&settings))), expected, "{body}");
+            assert_eq!(
+                word(&verdict(&reply(status, &body), Some(&settings))),
+                expected,
+                "{body}"
+            );
         }
-        let without_failed = WaitSettings { failed: None, ..settings };
-        let failed = verdict(&reply(200, &json!({"job": {"phase": "FAILED"}})), Some(&without_failed));
+        let without_failed = WaitSettings {
+            failed: None,
+            ..settings
+        };
+        let failed = verdict(
+            &reply(200, &json!({"job": {"phase": "FAILED"}})),
+            Some(&without_failed),
+        );
         assert_eq!(word(&failed), "failed FAILED");
     }
 }

@@ -71,7 +71,11 @@ impl NamedSchemas {
         }
         if let Some(url) = own.clone() {
             self.urls.entry(url.clone()).or_insert(span);
-            self.resources.push(Resource { url, span, outer: home });
+            self.resources.push(Resource {
+                url,
+                span,
+                outer: home,
+            });
             home = Some(self.resources.len() - 1);
         }
         for (key, is_dynamic) in [("$anchor", false), ("$dynamicAnchor", true)] {
@@ -88,9 +92,15 @@ impl NamedSchemas {
     }
 
     fn anchor(&mut self, name: &str, is_dynamic: bool, span: Span, home: Option<usize>) {
-        let home = home.and_then(|index| self.resources.get(index)).map(|resource| resource.span);
+        let home = home
+            .and_then(|index| self.resources.get(index))
+            .map(|resource| resource.span);
         let anchors = self.anchors.entry(name.to_owned()).or_default();
-        anchors.push(Anchor { is_dynamic, span, home });
+        anchors.push(Anchor {
+            is_dynamic,
+            span,
+            home,
+        });
     }
 
     /// The anchors of that name.
@@ -101,30 +111,38 @@ impl NamedSchemas {
     /// Returns the number of resources that begin before `from` or with it.
     fn count_until(&self, from: Span) -> usize {
         let begins = |span: Span| (span.file, span.start);
-        self.resources.partition_point(|resource| begins(resource.span) <= begins(from))
+        self.resources
+            .partition_point(|resource| begins(resource.span) <= begins(from))
     }
 
     /// The resources that `from` is in, innermost first.
     fn enclosing(&self, from: Span) -> impl Iterator<Item = &Resource> {
-        let nearest = self.count_until(from).checked_sub(1).and_then(|index| self.resources.get(index));
-        successors(nearest, |resource| self.resources.get(resource.outer?)).filter(move |resource| resource.span.holds(from))
+        let nearest = self
+            .count_until(from)
+            .checked_sub(1)
+            .and_then(|index| self.resources.get(index));
+        successors(nearest, |resource| self.resources.get(resource.outer?))
+            .filter(move |resource| resource.span.holds(from))
     }
 
-    /// The resources that references in `from` may be relative to: the enclosing ones, innermost first, then those inside `from`.
+    /// The resources that references in `from` may be relative to: the enclosing ones, innermost
+    /// first, then those inside `from`.
     fn around(&self, from: Span) -> impl Iterator<Item = &Resource> {
         let later = self.resources.iter().skip(self.count_until(from));
         let inner = later.take_while(move |resource| from.holds(resource.span));
         self.enclosing(from).chain(inner)
     }
 
-    /// The schemas that a fragment without a file may be relative to: the enclosing schemas with an `$id`, innermost first, and the
-    /// component that contains the reference.
+    /// The schemas that a fragment without a file may be relative to: the enclosing schemas with an
+    /// `$id`, innermost first, and the component that contains the reference.
     pub(crate) fn scopes(&self, from: Span) -> impl Iterator<Item = Span> {
-        self.around(from).map(|resource| resource.span).chain([from])
+        self.around(from)
+            .map(|resource| resource.span)
+            .chain([from])
     }
 
-    /// The schema with that anchor: that of the schema with an `$id` around the reference (2020-12 core section 8.2.2), else the one
-    /// nearest to the reference, else the first of all.
+    /// The schema with that anchor: that of the schema with an `$id` around the reference (2020-12
+    /// core section 8.2.2), else the one nearest to the reference, else the first of all.
     pub(crate) fn anchored(&self, name: &str, from: Span) -> Option<Span> {
         let home = self.enclosing(from).next().map(|resource| resource.span);
         if let Some(own) = self
@@ -136,30 +154,43 @@ impl NamedSchemas {
         let near = self
             .scopes(from)
             .find_map(|scope| self.anchors(name).find(|anchor| scope.holds(anchor.span)));
-        near.or_else(|| self.anchors(name).next()).map(|anchor| anchor.span)
+        near.or_else(|| self.anchors(name).next())
+            .map(|anchor| anchor.span)
     }
 
     /// The schema with that anchor inside of `resource`.
     pub(crate) fn anchored_in(&self, name: &str, resource: Span) -> Option<Span> {
-        let own = self.anchors(name).find(|anchor| anchor.home == Some(resource));
-        let found = own.or_else(|| self.anchors(name).find(|anchor| resource.holds(anchor.span)));
+        let own = self
+            .anchors(name)
+            .find(|anchor| anchor.home == Some(resource));
+        let found = own.or_else(|| {
+            self.anchors(name)
+                .find(|anchor| resource.holds(anchor.span))
+        });
         found.map(|anchor| anchor.span)
     }
 
     /// The schema whose `$id` a reference in `from` means, in a document with that URL.
     pub(crate) fn identified(&self, uri: &str, from: Span, document: Option<&Url>) -> Option<Span> {
         let own = base_url(document, from.file as usize);
-        let mut bases = self.around(from).map(|resource| &resource.url).chain(own.as_ref());
+        let mut bases = self
+            .around(from)
+            .map(|resource| &resource.url)
+            .chain(own.as_ref());
         bases.find_map(|base| self.urls.get(&base.join(uri).ok()?).copied())
     }
 
     /// Returns true if more than one schema has that `$dynamicAnchor`.
     pub(crate) fn is_ambiguous(&self, dynamic_anchor: &str) -> bool {
-        self.anchors(dynamic_anchor).filter(|anchor| anchor.is_dynamic).count() > 1
+        self.anchors(dynamic_anchor)
+            .filter(|anchor| anchor.is_dynamic)
+            .count()
+            > 1
     }
 }
 
-/// Returns the URL that `$id`s of a file are relative to; a reserved one if the URL of the file is not known.
+/// Returns the URL that `$id`s of a file are relative to; a reserved one if the URL of the file is
+/// not known.
 fn base_url(document: Option<&Url>, file: usize) -> Option<Url> {
     let known = document.cloned().filter(|_| file == 0);
     known.or_else(|| Url::parse(&format!("https://file-{file}.invalid/")).ok())

@@ -1,4 +1,5 @@
-//! Discovery of a document from the address of a site: requests the usual paths of documents on the same origin.
+//! Discovery of a document from the address of a site: requests the usual paths of documents on the
+//! same origin.
 
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ const MAX_REQUESTS: usize = 15;
 /// Time limit of the whole search.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Paths at which frameworks publish documents: `FastAPI`, ASP.NET, springdoc, Swagger UI, and paths below `/api` or `/docs`.
+/// Paths at which frameworks publish documents: `FastAPI`, ASP.NET, springdoc, Swagger UI, and
+/// paths below `/api` or `/docs`.
 const WELL_KNOWN: [&str; 9] = [
     "/openapi.json",
     "/openapi.yaml",
@@ -39,8 +41,8 @@ pub(crate) struct Discovery {
     pub(crate) elsewhere: Vec<Url>,
 }
 
-/// Searches the origin of a web page for a document. The headers of `reader` go along, because the origin is the one that they were meant
-/// for.
+/// Searches the origin of a web page for a document. The headers of `reader` go along, because the
+/// origin is the one that they were meant for.
 pub(crate) async fn discover(reader: &SourceReader, page: &FetchedSource) -> Discovery {
     let Some(address) = page.source.url() else {
         return Discovery::default();
@@ -79,9 +81,16 @@ impl Search<'_> {
         {
             candidates.extend(catalog_links(&answer.bytes, &catalog));
         }
-        candidates.extend(WELL_KNOWN.iter().filter_map(|path| self.address.join(path).ok()));
+        candidates.extend(
+            WELL_KNOWN
+                .iter()
+                .filter_map(|path| self.address.join(path).ok()),
+        );
         for candidate in candidates {
-            if candidate == self.address || self.result.tried.contains(&candidate) || !self.is_here(&candidate) {
+            if candidate == self.address
+                || self.result.tried.contains(&candidate)
+                || !self.is_here(&candidate)
+            {
                 continue;
             }
             if self.left == 0 {
@@ -128,8 +137,16 @@ fn is_document(bytes: &[u8]) -> bool {
 /// The targets of `service-desc` in a linkset (RFC 9264).
 fn catalog_links(bytes: &[u8], address: &Url) -> Vec<Url> {
     let catalog: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
-    let sets = catalog.get("linkset").and_then(serde_json::Value::as_array).into_iter().flatten();
-    let descriptions = sets.filter_map(|set| set.get("service-desc")?.as_array()).flatten();
+    let sets = catalog
+        .get("linkset")
+        .and_then(serde_json::Value::as_array)
+        .into_iter()
+        .flatten();
+    let descriptions = sets
+        .filter_map(|set| set.get("service-desc")?.as_array())
+        .flatten();
     let targets = descriptions.filter_map(|link| link.get("href")?.as_str());
-    targets.filter_map(|target| address.join(target).ok()).collect()
+    targets
+        .filter_map(|target| address.join(target).ok())
+        .collect()
 }

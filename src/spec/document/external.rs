@@ -1,8 +1,9 @@
 //! References into other files: which of them are read.
 //!
-//! A document may be untrusted, and its author chooses the files and URLs that it refers to. By default, only files next to the
-//! document are read: below its own folder after symbolic links are resolved, with the extension of a document, and within limits
-//! of count and size. For a document from a URL, only URLs below the same address are read.
+//! A document may be untrusted, and its author chooses the files and URLs that it refers to. By
+//! default, only files next to the document are read: below its own folder after symbolic links are
+//! resolved, with the extension of a document, and within limits of count and size. For a document
+//! from a URL, only URLs below the same address are read.
 
 use std::collections::VecDeque;
 
@@ -58,8 +59,9 @@ impl fmt::Display for Place {
 struct OpenedFile {
     /// The path with symbolic links resolved.
     place: Place,
-    /// Path of a file as the references spell it, with its symbolic links. The target of a link may be deleted when the link is changed (a
-    /// Kubernetes `ConfigMap` volume), so this is the path to watch.
+    /// Path of a file as the references spell it, with its symbolic links. The target of a link may
+    /// be deleted when the link is changed (a Kubernetes `ConfigMap` volume), so this is the path
+    /// to watch.
     written: Option<PathBuf>,
 }
 
@@ -77,8 +79,9 @@ struct Loader<'l> {
     room: usize,
 }
 
-/// Reads all files that the document refers to, directly or through other files, and reports those that cannot be read.
-/// A reference that cannot be followed affects only what uses it. All files together may have twice as many bytes as `reader` reads of each.
+/// Reads all files that the document refers to, directly or through other files, and reports those
+/// that cannot be read. A reference that cannot be followed affects only what uses it. All files
+/// together may have twice as many bytes as `reader` reads of each.
 pub async fn complete_document(
     document: &mut Document,
     source: &Source,
@@ -129,7 +132,11 @@ pub async fn complete_document(
             let number = loader.number(&uri, &found).await;
             match &number {
                 Ok((number, found)) if loader.files.len() > known => {
-                    let inner = loader.files.last().map(|file| outside(file.text())).unwrap_or_default();
+                    let inner = loader
+                        .files
+                        .last()
+                        .map(|file| outside(file.text()))
+                        .unwrap_or_default();
                     queue.push_back((*number, found.clone(), inner));
                 }
                 Ok(_) => {}
@@ -168,7 +175,9 @@ impl Loader<'_> {
     async fn read(&mut self, uri: &str, file: &OpenedFile) -> Result<u32, String> {
         let place = &file.place;
         if self.files.len() >= MAX_FILES {
-            return Err(format!("`{uri}` is not read: the document has more than {MAX_FILES} files"));
+            return Err(format!(
+                "`{uri}` is not read: the document has more than {MAX_FILES} files"
+            ));
         }
         let is_own = matches!((place, &self.root), (Place::Url(url), Place::Url(root)) if root.origin() == url.origin());
         let reader = if is_own {
@@ -200,11 +209,16 @@ impl Loader<'_> {
         };
         self.seen.push(Revision::new(source, reader, &found));
         self.room = self.room.saturating_sub(found.bytes.len());
-        let check = |text: &str| node::open_object(text).map(drop).map_err(LoadError::NotJson);
+        let check = |text: &str| {
+            node::open_object(text)
+                .map(drop)
+                .map_err(LoadError::NotJson)
+        };
         // The document itself is file 0.
-        let number = u32::try_from(self.files.len() + 1).map_err(|_| format!("`{uri}` is one file too many"))?;
-        let (file, ()) =
-            DocumentFile::parse(number, &place.to_string(), found.bytes, check).map_err(|error| format!("`{uri}` is not read: {error}"))?;
+        let number = u32::try_from(self.files.len() + 1)
+            .map_err(|_| format!("`{uri}` is one file too many"))?;
+        let (file, ()) = DocumentFile::parse(number, &place.to_string(), found.bytes, check)
+            .map_err(|error| format!("`{uri}` is not read: {error}"))?;
         self.files.push(file);
         Ok(number)
     }
@@ -224,7 +238,9 @@ impl Loader<'_> {
         }
         match from {
             Place::Url(base) => {
-                let url = base.join(uri).map_err(|_| refused("it is not an address"))?;
+                let url = base
+                    .join(uri)
+                    .map_err(|_| refused("it is not an address"))?;
                 if any {
                     Ok(Place::Url(url))
                 } else {
@@ -233,19 +249,25 @@ impl Loader<'_> {
                 }
             }
             Place::Path(base) => {
-                let path = percent_decode_str(uri).decode_utf8().map_err(|_| refused("it is not a path"))?;
+                let path = percent_decode_str(uri)
+                    .decode_utf8()
+                    .map_err(|_| refused("it is not a path"))?;
                 if !any && (path.starts_with(['/', '\\']) || path.contains(['\\', '\0', ':'])) {
                     return Err(refused("it is not a relative path"));
                 }
                 let path = base.parent().unwrap_or(Path::new(".")).join(path.as_ref());
-                let named = path
-                    .extension()
-                    .is_some_and(|extension| ["json", "yaml", "yml"].iter().any(|known| extension.eq_ignore_ascii_case(known)));
+                let named = path.extension().is_some_and(|extension| {
+                    ["json", "yaml", "yml"]
+                        .iter()
+                        .any(|known| extension.eq_ignore_ascii_case(known))
+                });
                 if !named {
                     return Err(refused("its name does not end in .json, .yaml or .yml"));
                 }
                 // Resolves symbolic links, so that none leads out of the folder.
-                let path = path.canonicalize().map_err(|error| refused(&error.to_string()))?;
+                let path = path
+                    .canonicalize()
+                    .map_err(|error| refused(&error.to_string()))?;
                 match &self.root {
                     Place::Path(root) if any || path.starts_with(root) => Ok(Place::Path(path)),
                     _ => Err(refused("it lies outside of the document's folder")),
@@ -256,16 +278,23 @@ impl Loader<'_> {
 
     /// The URL, if it has the origin and the folder of the document's own.
     fn below(&self, url: Url) -> Option<Place> {
-        let Place::Url(root) = &self.root else { return None };
-        let inside =
-            url.origin() == root.origin() && url.path().starts_with(root.path()) && url.username().is_empty() && url.password().is_none();
+        let Place::Url(root) = &self.root else {
+            return None;
+        };
+        let inside = url.origin() == root.origin()
+            && url.path().starts_with(root.path())
+            && url.username().is_empty()
+            && url.password().is_none();
         inside.then_some(Place::Url(url))
     }
 }
 
-/// The path of a file that does not exist yet: it is watched, because its author may create it later.
+/// The path of a file that does not exist yet: it is watched, because its author may create it
+/// later.
 fn absent(uri: &str, from: &OpenedFile, reader: &SourceReader) -> Option<Revision> {
-    let Place::Path(base) = &from.place else { return None };
+    let Place::Path(base) = &from.place else {
+        return None;
+    };
     let base = from.written.as_ref().unwrap_or(base);
     let relative = percent_decode_str(uri).decode_utf8().ok()?;
     // Paths outside the folder are not checked at all.
@@ -273,15 +302,18 @@ fn absent(uri: &str, from: &OpenedFile, reader: &SourceReader) -> Option<Revisio
         .components()
         .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     let path = base.parent().filter(|_| is_below)?.join(relative.as_ref());
-    let is_document = ["json", "yaml", "yml"]
-        .iter()
-        .any(|known| path.extension().is_some_and(|extension| extension == *known));
+    let is_document = ["json", "yaml", "yml"].iter().any(|known| {
+        path.extension()
+            .is_some_and(|extension| extension == *known)
+    });
     (is_document && !path.exists()).then(|| Revision::absent(Source::Path(path), reader.clone()))
 }
 
 /// Returns the path that a relative reference spells, if it leads to the file at `place`.
 fn written_path(uri: &str, from: &OpenedFile, place: &Place) -> Option<PathBuf> {
-    let Place::Path(target) = place else { return None };
+    let Place::Path(target) = place else {
+        return None;
+    };
     let relative = percent_decode_str(uri).decode_utf8().ok()?;
     let path = from.written.as_ref()?.parent()?.join(relative.as_ref());
     (path.canonicalize().ok()? == *target).then_some(path)
@@ -294,8 +326,9 @@ fn folder(place: &Place) -> Place {
     }
 }
 
-/// The URIs, without fragments and each once, of all references in the text that leave it. Looks for the word instead of
-/// reading the structure: a document without such references, which is nearly every one, pays one fast scan.
+/// The URIs, without fragments and each once, of all references in the text that leave it. Looks
+/// for the word instead of reading the structure: a document without such references, which is
+/// nearly every one, pays one fast scan.
 fn outside(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for at in memmem::find_iter(text.as_bytes(), b"\"$ref\"") {
@@ -307,7 +340,9 @@ fn outside(text: &str) -> Vec<String> {
             continue;
         }
         let mut values = serde_json::Deserializer::from_str(value).into_iter::<String>();
-        let Some(Ok(reference)) = values.next() else { continue };
+        let Some(Ok(reference)) = values.next() else {
+            continue;
+        };
         let uri = reference.split('#').next().unwrap_or_default();
         if !uri.is_empty() && !found.iter().any(|known| known == uri) {
             found.push(uri.to_owned());
@@ -341,9 +376,13 @@ mod tests {
         }
         let source = Source::Path(directory.path().join(files[0].0));
         let reader = reader();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         runtime.block_on(async {
-            let mut document = Document::parse(reader.read(&source).await.unwrap().bytes, None).unwrap();
+            let mut document =
+                Document::parse(reader.read(&source).await.unwrap().bytes, None).unwrap();
             let diagnostics = complete_document(&mut document, &source, policy, &reader).await;
             (document, diagnostics)
         })
@@ -358,7 +397,10 @@ mod tests {
             &[
                 ("api/openapi.yaml", ROOT),
                 ("api/paths/pets.yml", PETS),
-                ("api/paths/x.json", r#"{"item":{"get":{"operationId":"x"}}}"#),
+                (
+                    "api/paths/x.json",
+                    r#"{"item":{"get":{"operationId":"x"}}}"#,
+                ),
                 ("api/shared/p.yaml", "limit: {name: limit, in: query}"),
             ],
             ExternalReferences::Local,
@@ -391,7 +433,9 @@ mod tests {
             "//host/x.yaml",
             "C:/x.yaml",
         ] {
-            let root = format!("openapi: 3.1.0\npaths: {{/a: {{get: {{$ref: '{reference}'}}}}, /b: {{get: {{}}}}}}");
+            let root = format!(
+                "openapi: 3.1.0\npaths: {{/a: {{get: {{$ref: '{reference}'}}}}, /b: {{get: {{}}}}}}"
+            );
             let (document, diagnostics) = load(
                 &[
                     ("api/openapi.yaml", &root),
@@ -400,7 +444,11 @@ mod tests {
                 ],
                 ExternalReferences::Local,
             );
-            assert_eq!((document.files().len(), diagnostics.len()), (1, 1), "{reference}: {diagnostics:?}");
+            assert_eq!(
+                (document.files().len(), diagnostics.len()),
+                (1, 1),
+                "{reference}: {diagnostics:?}"
+            );
             let (operations, lost) = operations(&document);
             assert_eq!((operations.len(), lost.len()), (1, 1), "{reference}");
         }
@@ -412,7 +460,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("api")).unwrap();
         std::fs::write(directory.path().join("secret.yaml"), "operationId: stolen").unwrap();
-        std::os::unix::fs::symlink("../secret.yaml", directory.path().join("api/link.yaml")).unwrap();
+        std::os::unix::fs::symlink("../secret.yaml", directory.path().join("api/link.yaml"))
+            .unwrap();
         let place = Loader {
             reader: &reader(),
             policy: ExternalReferences::Local,
@@ -422,17 +471,23 @@ mod tests {
             seen: Vec::new(),
             room: 2 << 20,
         }
-        .place("link.yaml", &Place::Path(directory.path().join("api/openapi.yaml")));
+        .place(
+            "link.yaml",
+            &Place::Path(directory.path().join("api/openapi.yaml")),
+        );
         assert!(place.unwrap_err().contains("outside"));
     }
 
     #[test]
     fn the_policy_none_reads_nothing() {
         assert_eq!(
-            load(&[("a.yaml", ROOT), ("paths/pets.yml", PETS)], ExternalReferences::None)
-                .0
-                .files()
-                .len(),
+            load(
+                &[("a.yaml", ROOT), ("paths/pets.yml", PETS)],
+                ExternalReferences::None
+            )
+            .0
+            .files()
+            .len(),
             1
         );
     }
@@ -440,7 +495,9 @@ mod tests {
     #[test]
     fn only_references_that_leave_are_found() {
         assert_eq!(
-            outside(r##"{"$ref":"#/a","x":{"$ref" : "b.yaml#/c"},"y":[{"$ref":"b.yaml"},{"$ref":5},{"$ref":"d\u002ejson"}]}"##),
+            outside(
+                r##"{"$ref":"#/a","x":{"$ref" : "b.yaml#/c"},"y":[{"$ref":"b.yaml"},{"$ref":5},{"$ref":"d\u002ejson"}]}"##
+            ),
             ["b.yaml", "d.json"]
         );
     }

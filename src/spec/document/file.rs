@@ -1,4 +1,5 @@
-//! One file of a document: its text as JSON, and the line and column of each value in the original text.
+//! One file of a document: its text as JSON, and the line and column of each value in the original
+//! text.
 
 use super::error::LoadError;
 use super::positions::{Wanted, marks};
@@ -24,17 +25,26 @@ pub struct DocumentFile {
     pub(crate) remarks: Vec<Diagnostic>,
 }
 
-/// Recognizes texts of other formats that are neither JSON nor the YAML of an API, and says what to do with them.
+/// Recognizes texts of other formats that are neither JSON nor the YAML of an API, and says what to
+/// do with them.
 fn name_text_format(text: &str) -> Option<&'static str> {
     let text = text.trim_start();
     let starts = |words: &[&str]| words.iter().any(|word| text.starts_with(word));
     let lines = || text.lines().map(str::trim_start).take(200);
-    let has_line = |words: &[&str]| lines().any(|line| words.iter().any(|word| line.starts_with(word)) && line.ends_with('{'));
+    let has_line = |words: &[&str]| {
+        lines().any(|line| words.iter().any(|word| line.starts_with(word)) && line.ends_with('{'))
+    };
     if starts(&["#%RAML"]) {
         Some("RAML; convert it to OpenAPI first")
-    } else if starts(&["<"]) && ["definitions", "wsdl"].iter().any(|word| lines().any(|line| line.contains(word))) {
+    } else if starts(&["<"])
+        && ["definitions", "wsdl"]
+            .iter()
+            .any(|word| lines().any(|line| line.contains(word)))
+    {
         Some("WSDL, which describes SOAP; only OpenAPI documents can be served")
-    } else if lines().any(|line| line.starts_with("syntax = \"proto")) || has_line(&["message ", "service "]) {
+    } else if lines().any(|line| line.starts_with("syntax = \"proto"))
+        || has_line(&["message ", "service "])
+    {
         Some("a Protocol Buffers file; grpc-gateway and others make an OpenAPI document of it")
     } else if has_line(&["type ", "schema {", "interface ", "input "]) {
         Some("a GraphQL schema; only OpenAPI documents can be served")
@@ -44,8 +54,8 @@ fn name_text_format(text: &str) -> Option<&'static str> {
 }
 
 impl DocumentFile {
-    /// Reads bytes that contain JSON or YAML; the content determines the format, not the file name. `accept` checks the JSON text,
-    /// because a YAML flow mapping may begin with a brace as well.
+    /// Reads bytes that contain JSON or YAML; the content determines the format, not the file name.
+    /// `accept` checks the JSON text, because a YAML flow mapping may begin with a brace as well.
     ///
     /// # Errors
     /// [`LoadError`] if the text is not valid, or if `accept` refuses it.
@@ -57,7 +67,9 @@ impl DocumentFile {
     ) -> Result<(Self, T), LoadError> {
         // RFC 1952 section 2.3.1: the identification of gzip.
         if bytes.starts_with(&[0x1f, 0x8b]) {
-            return Err(LoadError::NotOpenApi("it is compressed by gzip; decompress it first".into()));
+            return Err(LoadError::NotOpenApi(
+                "it is compressed by gzip; decompress it first".into(),
+            ));
         }
         let mut text = decode_text(bytes)?;
         if text.starts_with('\u{feff}') {
@@ -83,33 +95,37 @@ impl DocumentFile {
         };
         match text.trim_start().as_bytes().first() {
             None => Err(LoadError::Empty),
-            // JSON does not go through the YAML parser, which refuses legal escapes of surrogate pairs, and is slower.
-            Some(b'{' | b'[') => match accept(&text) {
-                Ok(accepted) => {
-                    let file = Self {
-                        name,
-                        number,
-                        text,
-                        yaml: None,
-                        remarks: Vec::new(),
-                    };
-                    Ok((file, accepted))
-                }
-                Err(LoadError::NotJson(error)) => match yaml::read_yaml(text) {
-                    Ok(mut converted) => {
-                        // The text may be a YAML flow mapping; with a quoted first name it is reported as invalid JSON.
-                        if is_json_like {
-                            converted.remarks.push(Diagnostic::note(
+            // JSON does not go through the YAML parser, which refuses legal escapes of surrogate
+            // pairs, and is slower.
+            Some(b'{' | b'[') => {
+                match accept(&text) {
+                    Ok(accepted) => {
+                        let file = Self {
+                            name,
+                            number,
+                            text,
+                            yaml: None,
+                            remarks: Vec::new(),
+                        };
+                        Ok((file, accepted))
+                    }
+                    Err(LoadError::NotJson(error)) => match yaml::read_yaml(text) {
+                        Ok(mut converted) => {
+                            // The text may be a YAML flow mapping; with a quoted first name it is
+                            // reported as invalid JSON.
+                            if is_json_like {
+                                converted.remarks.push(Diagnostic::note(
                                 "#",
                                 format!("the document is not valid JSON, and is read as YAML: {error}"),
                             ));
+                            }
+                            from_yaml(converted)
                         }
-                        from_yaml(converted)
-                    }
-                    Err(_) => Err(LoadError::NotJson(error)),
-                },
-                Err(error) => Err(error),
-            },
+                        Err(_) => Err(LoadError::NotJson(error)),
+                    },
+                    Err(error) => Err(error),
+                }
+            }
             Some(b'<') if is_html(&text) => Err(LoadError::WebPage),
             Some(_) => match name_text_format(&text) {
                 Some(format) => Err(LoadError::NotOpenApi(format!("it is {format}"))),
@@ -130,19 +146,29 @@ impl DocumentFile {
         Node::in_file(self.number, &self.text)
     }
 
-    /// Returns line and column, both from 1, of the values at byte offsets of the text, in their order. A value behind a YAML alias has the
-    /// position of the alias.
+    /// Returns line and column, both from 1, of the values at byte offsets of the text, in their
+    /// order. A value behind a YAML alias has the position of the alias.
     pub(crate) fn positions(&self, offsets: &[usize]) -> Vec<Option<(usize, usize)>> {
-        let mut places: Vec<(usize, usize)> = offsets.iter().enumerate().map(|(number, offset)| (*offset, number)).collect();
+        let mut places: Vec<(usize, usize)> = offsets
+            .iter()
+            .enumerate()
+            .map(|(number, offset)| (*offset, number))
+            .collect();
         places.sort_unstable();
-        let Some(yaml) = &self.yaml else { return self.lines(&places) };
+        let Some(yaml) = &self.yaml else {
+            return self.lines(&places);
+        };
         let wanted = Wanted::at(self.root(), &places);
         let (found, is_whole) = marks(yaml, &wanted, offsets.len());
-        let mut found: Vec<_> = found.into_iter().map(|mark| mark.map(|mark| (mark.line, mark.column))).collect();
+        let mut found: Vec<_> = found
+            .into_iter()
+            .map(|mark| mark.map(|mark| (mark.line, mark.column)))
+            .collect();
         if !is_whole {
             // For one position, the YAML parser reads all that is before it.
             for (position, offset) in found.iter_mut().zip(offsets).take(MAX_READINGS) {
-                *position = yaml::locate(yaml, &pointer::path_to(self.root(), *offset)).or(*position);
+                *position =
+                    yaml::locate(yaml, &pointer::path_to(self.root(), *offset)).or(*position);
             }
         }
         found
@@ -153,7 +179,9 @@ impl DocumentFile {
         let mut found = vec![None; places.len()];
         let (mut line, mut column, mut read) = (1, 1, 0);
         for (offset, number) in places {
-            let Some(text) = self.text.get(read..*offset) else { continue };
+            let Some(text) = self.text.get(read..*offset) else {
+                continue;
+            };
             read = *offset;
             line += text.bytes().filter(|byte| *byte == b'\n').count();
             match text.rsplit_once('\n') {
@@ -180,6 +208,7 @@ fn decode_text(bytes: Vec<u8>) -> Result<String, LoadError> {
     match bytes.as_slice() {
         [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes),
         [0xfe, 0xff, rest @ ..] => wide(rest, u16::from_be_bytes),
-        _ => String::from_utf8(bytes).map_err(|error| LoadError::NotText(error.utf8_error().valid_up_to())),
+        _ => String::from_utf8(bytes)
+            .map_err(|error| LoadError::NotText(error.utf8_error().valid_up_to())),
     }
 }

@@ -10,7 +10,8 @@ const MAX_COMPARED_FILES: usize = 1000;
 /// Smallest similarity of two names at which one is suggested for the other.
 const MIN_LIKENESS: f64 = 0.85;
 
-/// Adds to the error of a missing file the most similar name beside it, or else the path that was looked for.
+/// Adds to the error of a missing file the most similar name beside it, or else the path that was
+/// looked for.
 pub(super) fn explain_missing(path: &Path, error: Error) -> Error {
     if error.kind() != ErrorKind::NotFound {
         return error;
@@ -29,16 +30,23 @@ pub(super) fn explain_missing(path: &Path, error: Error) -> Error {
 fn address(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     let (host, port) = text.split('/').next()?.rsplit_once(':')?;
-    let is_host = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'));
+    let is_host = !host.is_empty()
+        && host
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'));
     (is_host && port.parse::<u16>().is_ok()).then(|| one_line(&format!("http://{text}")))
 }
 
 /// The path of the file in the same folder whose name is most like the missing one's.
 fn neighbour(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     let files = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
-    let files = files.filter_map(Result::ok).filter(|file| file.path().is_file());
+    let files = files
+        .filter_map(Result::ok)
+        .filter(|file| file.path().is_file());
     let names: Vec<String> = files
         .take(MAX_COMPARED_FILES)
         .filter_map(|file| file.file_name().into_string().ok())
@@ -50,5 +58,8 @@ fn neighbour(path: &Path) -> Option<String> {
 /// The whole path: a client often starts its servers in another folder than its user is in.
 fn whole_path(path: &Path) -> Option<String> {
     let whole = std::path::absolute(path).ok()?;
-    Some(format!("it was looked for at `{}`", one_line(&whole.display().to_string())))
+    Some(format!(
+        "it was looked for at `{}`",
+        one_line(&whole.display().to_string())
+    ))
 }

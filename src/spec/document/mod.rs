@@ -1,13 +1,17 @@
 //! An OpenAPI document: its JSON text, its version, and the positions of its components.
 //!
-//! YAML is converted to JSON once, by a visitor of this crate, so that `on`, `0200:` and merge keys mean what the author meant.
+//! YAML is converted to JSON once, by a visitor of this crate, so that `on`, `0200:` and merge keys
+//! mean what the author meant.
 //!
 //! # Adding a version of OpenAPI
 //!
-//! - A variant of `Version` in `spec/document/mod.rs`, which `version` there reads. Comparisons with `>=` hold for a later version.
+//! - A variant of `Version` in `spec/document/mod.rs`, which `version` there reads. Comparisons
+//!   with `>=` hold for a later version.
 //! - The message of `LoadError` in `spec/document/error.rs`.
-//! - The keys of each version in `check/object_keys.txt`, and the name in `version_of_key` in `check/misspelled.rs`.
-//! - New keywords are read in `spec/operation/`. Schemas of all versions are translated in the same way.
+//! - The keys of each version in `check/object_keys.txt`, and the name in `version_of_key` in
+//!   `check/misspelled.rs`.
+//! - New keywords are read in `spec/operation/`. Schemas of all versions are translated in the same
+//!   way.
 
 pub(crate) mod anchors;
 pub(crate) mod discovery;
@@ -55,7 +59,8 @@ pub enum Version {
 pub struct Document {
     /// The document itself comes first.
     pub(crate) files: Vec<DocumentFile>,
-    /// Target of each reference to another file, by the file that contains the reference: a file, or why there is none.
+    /// Target of each reference to another file, by the file that contains the reference: a file,
+    /// or why there is none.
     pub(crate) links: HashMap<(u32, String), Result<u32, String>>,
     /// URL of the document, to resolve relative server URLs against.
     pub url: Option<Url>,
@@ -83,17 +88,24 @@ pub(crate) struct Index {
 
 impl Index {
     fn new(text: &str) -> Result<Self, LoadError> {
-        let no_object = || LoadError::NotOpenApi("it is not an object with an `openapi` member".into());
+        let no_object =
+            || LoadError::NotOpenApi("it is not an object with an `openapi` member".into());
         let (root, kinds) = node::open_with_components(text)
             .map_err(LoadError::NotJson)?
             .ok_or_else(no_object)?;
         let version = version(&root)?;
-        let has = |member| root.get(member).is_some_and(|node| node.text().starts_with('{'));
+        let has = |member| {
+            root.get(member)
+                .is_some_and(|node| node.text().starts_with('{'))
+        };
         if !has("paths") && !has("webhooks") && !has("components") {
             return Err(LoadError::NotOpenApi("it has no `paths`".into()));
         }
         let info = root.get("info").and_then(Node::object).unwrap_or_default();
-        let members = root.iter().map(|(key, node)| (key.to_owned(), node.span())).collect();
+        let members = root
+            .iter()
+            .map(|(key, node)| (key.to_owned(), node.span()))
+            .collect();
         let places = |entries: Object<'_>| {
             entries
                 .iter()
@@ -130,7 +142,8 @@ impl Document {
     /// Reads bytes that contain JSON or YAML; the content determines the format, not the file name.
     ///
     /// # Errors
-    /// [`LoadError`] if the document as a whole cannot be read. Errors of single operations are reported when they are read.
+    /// [`LoadError`] if the document as a whole cannot be read. Errors of single operations are
+    /// reported when they are read.
     pub fn parse(bytes: Vec<u8>, url: Option<Url>) -> Result<Self, LoadError> {
         let (file, index) = DocumentFile::parse(0, "", bytes, Index::new)?;
         let url = index
@@ -149,8 +162,14 @@ impl Document {
         })
     }
 
-    /// Takes in the files that references lead to, and what each such reference means; [`self::external`] reads them.
-    pub(crate) fn extend(&mut self, files: Vec<DocumentFile>, links: HashMap<(u32, String), Result<u32, String>>, seen: Vec<Revision>) {
+    /// Takes in the files that references lead to, and what each such reference means;
+    /// [`self::external`] reads them.
+    pub(crate) fn extend(
+        &mut self,
+        files: Vec<DocumentFile>,
+        links: HashMap<(u32, String), Result<u32, String>>,
+        seen: Vec<Revision>,
+    ) {
         self.files.extend(files);
         self.seen = seen;
         self.links = links;
@@ -158,7 +177,8 @@ impl Document {
     }
 
     pub(crate) fn named(&self) -> &NamedSchemas {
-        self.named.get_or_init(|| NamedSchemas::of(&self.files, self.url.as_ref()))
+        self.named
+            .get_or_init(|| NamedSchemas::of(&self.files, self.url.as_ref()))
     }
 
     /// All files, the document itself first.
@@ -167,13 +187,16 @@ impl Document {
         &self.files
     }
 
-    /// Returns a diagnostic for each part of the files that was read differently from how it is written.
+    /// Returns a diagnostic for each part of the files that was read differently from how it is
+    /// written.
     #[must_use]
     pub fn remarks(&self) -> Vec<Diagnostic> {
         let of_file = |file: &DocumentFile| -> Vec<Diagnostic> {
             let placed = file.remarks.iter().cloned().map(|mut remark| {
                 let tokens = remark.pointer.strip_prefix('#').and_then(pointer::tokens);
-                remark.span = tokens.and_then(|tokens| pointer::target(file.root(), &tokens)).map(Node::span);
+                remark.span = tokens
+                    .and_then(|tokens| pointer::target(file.root(), &tokens))
+                    .map(Node::span);
                 remark
             });
             placed.collect()
@@ -214,7 +237,12 @@ impl Document {
     /// The value at `span`.
     #[must_use]
     pub fn node(&self, span: Span) -> Node<'_> {
-        Node::at(self.files.get(span.file as usize).map_or("", DocumentFile::text), span)
+        Node::at(
+            self.files
+                .get(span.file as usize)
+                .map_or("", DocumentFile::text),
+            span,
+        )
     }
 
     /// A member of the root object.
@@ -225,11 +253,16 @@ impl Document {
 
     /// The members of the root whose names begin like that, in no particular order.
     pub fn members(&self, prefix: &str) -> impl Iterator<Item = (&str, Node<'_>)> {
-        let found = self.index.members.iter().filter(move |(name, _)| name.starts_with(prefix));
+        let found = self
+            .index
+            .members
+            .iter()
+            .filter(move |(name, _)| name.starts_with(prefix));
         found.map(|(name, place)| (name.as_str(), self.node(*place)))
     }
 
-    /// The components of a kind (`schemas`, `parameters`, …; of 2.0 `definitions`), in no particular order.
+    /// The components of a kind (`schemas`, `parameters`, …; of 2.0 `definitions`), in no
+    /// particular order.
     pub fn components(&self, kind: &str) -> impl Iterator<Item = (&str, Node<'_>)> {
         self.index
             .components
@@ -245,7 +278,8 @@ impl Document {
         self.places_of(&[diagnostic]).pop().flatten()
     }
 
-    /// Returns the positions of many diagnostics. It costs about as much as [`Document::locate`] for one.
+    /// Returns the positions of many diagnostics. It costs about as much as [`Document::locate`]
+    /// for one.
     #[must_use]
     pub fn places_of(&self, diagnostics: &[&Diagnostic]) -> Vec<Option<(&str, usize, usize)>> {
         let span = |diagnostic: &Diagnostic| {
@@ -254,10 +288,16 @@ impl Document {
                 Some(self.walk(self.files.first()?.root(), &tokens)?.span())
             })
         };
-        let spans: Vec<Option<Span>> = diagnostics.iter().map(|diagnostic| span(diagnostic)).collect();
+        let spans: Vec<Option<Span>> = diagnostics
+            .iter()
+            .map(|diagnostic| span(diagnostic))
+            .collect();
         let mut found = vec![None; spans.len()];
         for (number, file) in self.files.iter().enumerate() {
-            let here = |span: &Option<Span>| span.filter(|span| span.file as usize == number).map(|span| span.start as usize);
+            let here = |span: &Option<Span>| {
+                span.filter(|span| span.file as usize == number)
+                    .map(|span| span.start as usize)
+            };
             let (indexes, offsets): (Vec<usize>, Vec<usize>) = spans
                 .iter()
                 .enumerate()
@@ -289,7 +329,8 @@ fn version(root: &Object<'_>) -> Result<Version, LoadError> {
     }
     let Some(version) = root.text("openapi") else {
         let known = name_other_format(root).map(|format| format!("it is {format}"));
-        let what = known.unwrap_or_else(|| "it has no `openapi` member that names the version".into());
+        let what =
+            known.unwrap_or_else(|| "it has no `openapi` member that names the version".into());
         return Err(LoadError::NotOpenApi(what));
     };
     let mut numbers = version.split(['.', '-']);
@@ -305,7 +346,8 @@ fn version(root: &Object<'_>) -> Result<Version, LoadError> {
 fn name_other_format(root: &Object<'_>) -> Option<&'static str> {
     let has = |name| root.get(name).is_some();
     let info = root.get("info").and_then(Node::object).unwrap_or_default();
-    let is_postman = has("item") && (info.get("_postman_id").is_some() || info.get("schema").is_some());
+    let is_postman =
+        has("item") && (info.get("_postman_id").is_some() || info.get("schema").is_some());
     [
         (is_postman, "a Postman collection; convert it to OpenAPI first"),
         (
@@ -356,7 +398,11 @@ mod tests {
             "{openapi: 3.0.3, info: {title: T}, paths: {}}",
         ] {
             let document = parse(text).unwrap();
-            assert_eq!((document.version(), document.title()), (Version::V3_0, "T"), "{text}");
+            assert_eq!(
+                (document.version(), document.title()),
+                (Version::V3_0, "T"),
+                "{text}"
+            );
         }
     }
 
@@ -372,7 +418,10 @@ mod tests {
             ("[1]", "not an OpenAPI document"),
             ("<html></html>", "not an OpenAPI document"),
             ("openapi: 3.0.0", "no `paths`"),
-            ("openapi: 4.0.0\npaths: {}", "OpenAPI 4.0.0 is not supported"),
+            (
+                "openapi: 4.0.0\npaths: {}",
+                "OpenAPI 4.0.0 is not supported",
+            ),
             ("swagger: '1.2'\npaths: {}", "OpenAPI 1.2 is not supported"),
         ] {
             let error = parse(text).unwrap_err().to_string();
@@ -388,7 +437,10 @@ mod tests {
         )
         .unwrap();
         let target = |reference: &str| document.target(reference, document.files()[0].root());
-        assert_eq!(target("#/components/schemas/A").unwrap().text(), r#"{"type":"string"}"#);
+        assert_eq!(
+            target("#/components/schemas/A").unwrap().text(),
+            r#"{"type":"string"}"#
+        );
         assert_eq!(
             target("#/paths/~1a%20b~1%7Bc%7D/get/parameters/0")
                 .unwrap()
@@ -398,7 +450,11 @@ mod tests {
                 .unwrap(),
             "x"
         );
-        assert!(target("#/components/schemas/B").unwrap_err().contains("points to nothing"));
+        assert!(
+            target("#/components/schemas/B")
+                .unwrap_err()
+                .contains("points to nothing")
+        );
         assert!(target("other.yaml#/x").unwrap_err().contains("outside"));
         assert!(
             document

@@ -24,8 +24,9 @@ pub(crate) enum OverlayError {
     Failed(String),
 }
 
-/// Applies all overlays, one after the other; returns the new text, and a diagnostic for every action that matched nothing.
-/// Positions in later messages refer to the result, not to the original text.
+/// Applies all overlays, one after the other; returns the new text, and a diagnostic for every
+/// action that matched nothing. Positions in later messages refer to the result, not to the
+/// original text.
 ///
 /// # Errors
 /// [`OverlayError`] of the first overlay that fails, with its name.
@@ -33,8 +34,8 @@ pub(crate) fn apply_overlays(
     document: Vec<u8>,
     overlays: Vec<(String, Vec<u8>)>,
 ) -> Result<(Vec<u8>, Vec<Diagnostic>), (String, OverlayError)> {
-    let mut target =
-        read_overlay("the document", document).map_err(|error| ("the document".to_owned(), OverlayError::Unreadable(error)))?;
+    let mut target = read_overlay("the document", document)
+        .map_err(|error| ("the document".to_owned(), OverlayError::Unreadable(error)))?;
     let mut diagnostics = Vec::new();
     for (name, bytes) in overlays {
         let report = read_overlay(&name, bytes)
@@ -44,7 +45,10 @@ pub(crate) fn apply_overlays(
         for action in report.actions.iter().filter(|action| action.matched == 0) {
             diagnostics.push(Diagnostic::warning(
                 "#",
-                format!("the overlay {name} has an action for `{}`, which matches nothing", action.target),
+                format!(
+                    "the overlay {name} has an action for `{}`, which matches nothing",
+                    action.target
+                ),
             ));
         }
     }
@@ -52,12 +56,17 @@ pub(crate) fn apply_overlays(
 }
 
 fn apply_one(overlay: &Value, target: &mut Value) -> Result<ApplyReport, OverlayError> {
-    let version = overlay.get("overlay").and_then(Value::as_str).unwrap_or_default();
+    let version = overlay
+        .get("overlay")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let no_overlay = |error: serde_json::Error| OverlayError::NotAnOverlay(error.to_string());
     let overlay: v1_1::Overlay = if version.starts_with("1.1") {
         serde_json::from_value(overlay.clone()).map_err(no_overlay)?
     } else if version.starts_with("1.0") {
-        serde_json::from_value::<v1_0::Overlay>(overlay.clone()).map_err(no_overlay)?.into()
+        serde_json::from_value::<v1_0::Overlay>(overlay.clone())
+            .map_err(no_overlay)?
+            .into()
     } else {
         return Err(OverlayError::NotAnOverlay(format!(
             "its `overlay` member is `{version}`, and 1.0 and 1.1 are known"
@@ -69,7 +78,9 @@ fn apply_one(overlay: &Value, target: &mut Value) -> Result<ApplyReport, Overlay
 }
 
 fn read_overlay(name: &str, bytes: Vec<u8>) -> Result<Value, LoadError> {
-    let (_, value) = DocumentFile::parse(0, name, bytes, |text| crate::json::parse_text(text).map_err(LoadError::NotJson))?;
+    let (_, value) = DocumentFile::parse(0, name, bytes, |text| {
+        crate::json::parse_text(text).map_err(LoadError::NotJson)
+    })?;
     Ok(value)
 }
 
@@ -81,8 +92,8 @@ mod tests {
 
     fn applied(overlay: &str) -> Result<(Value, usize), String> {
         let overlays = vec![("overlay.yaml".to_owned(), overlay.as_bytes().to_vec())];
-        let (bytes, diagnostics) =
-            apply_overlays(DOCUMENT.as_bytes().to_vec(), overlays).map_err(|(name, error)| format!("{name}: {error}"))?;
+        let (bytes, diagnostics) = apply_overlays(DOCUMENT.as_bytes().to_vec(), overlays)
+            .map_err(|(name, error)| format!("{name}: {error}"))?;
         Ok((serde_json::from_slice(&bytes).unwrap(), diagnostics.len()))
     }
 

@@ -1,7 +1,8 @@
-//! The positions of the values of a YAML text, and the text of its scalars, which the parser of documents does not report.
+//! The positions of the values of a YAML text, and the text of its scalars, which the parser of
+//! documents does not report.
 //!
-//! This uses a second parser, which reports the position of every value in one pass. It is also stricter: after its first error,
-//! values have no positions.
+//! This uses a second parser, which reports the position of every value in one pass. It is also
+//! stricter: after its first error, values have no positions.
 
 use std::borrow::Cow;
 
@@ -27,28 +28,33 @@ pub(crate) struct Mark {
     pub(crate) line: usize,
     /// Column, from 1.
     pub(crate) column: usize,
-    /// The text of a scalar without its quotes; `None` if the position is that of an enclosing value, because the value itself has none.
+    /// The text of a scalar without its quotes; `None` if the position is that of an enclosing
+    /// value, because the value itself has none.
     pub(crate) scalar: Option<String>,
     /// True if the scalar is written without quotes.
     pub(crate) is_plain: bool,
 }
 
 impl Wanted {
-    /// The tree of places in `node`, each an offset of its file's text at which a value starts, and a number; sorted by
-    /// offset.
+    /// The tree of places in `node`, each an offset of its file's text at which a value starts, and
+    /// a number; sorted by offset.
     pub(crate) fn at(node: Node<'_>, places: &[(usize, usize)]) -> Self {
         let mut wanted = Self::default();
         let start = node.span().range().start;
         let mut rest = places;
         let own = rest.partition_point(|(offset, _)| *offset <= start);
-        wanted.here.extend(rest.iter().take(own).map(|(_, number)| *number));
+        wanted
+            .here
+            .extend(rest.iter().take(own).map(|(_, number)| *number));
         rest = rest.get(own..).unwrap_or_default();
         // What is not in a value, but before it, belongs to the value around both.
         let mut within = |inner: Node<'_>| -> &[(usize, usize)] {
             let std::ops::Range { start, end } = inner.span().range();
             let before = rest.partition_point(|(offset, _)| *offset < start);
             let (outside, from) = rest.split_at_checked(before).unwrap_or((rest, &[]));
-            wanted.here.extend(outside.iter().map(|(_, number)| *number));
+            wanted
+                .here
+                .extend(outside.iter().map(|(_, number)| *number));
             let (inside, after) = from
                 .split_at_checked(from.partition_point(|(offset, _)| *offset < end))
                 .unwrap_or((from, &[]));
@@ -65,7 +71,11 @@ impl Wanted {
                 let inside = within(inner);
                 if !inside.is_empty() {
                     let below = Self::at(inner, inside);
-                    wanted.members.entry(name.to_owned()).or_default().push((*occurrence, below));
+                    wanted
+                        .members
+                        .entry(name.to_owned())
+                        .or_default()
+                        .push((*occurrence, below));
                 }
                 *occurrence += 1;
             }
@@ -93,7 +103,9 @@ impl Wanted {
             ..mark.clone()
         };
         let members = self.members.values().flatten().map(|(_, inner)| inner);
-        members.chain(self.items.values()).for_each(|inner| inner.fill(&around, marks));
+        members
+            .chain(self.items.values())
+            .for_each(|inner| inner.fill(&around, marks));
     }
 }
 
@@ -125,7 +137,10 @@ impl<'w> OpenNode<'w> {
                 let wanted = wanted?.members.get(&name)?;
                 let occurrence = seen.entry(name).or_default();
                 *occurrence += 1;
-                wanted.iter().find(|(number, _)| number + 1 == *occurrence).map(|(_, inner)| inner)
+                wanted
+                    .iter()
+                    .find(|(number, _)| number + 1 == *occurrence)
+                    .map(|(_, inner)| inner)
             }
             Self::Sequence { wanted, next } => {
                 *next += 1;
@@ -140,7 +155,9 @@ pub(crate) fn marks(yaml: &str, wanted: &Wanted, count: usize) -> (Vec<Option<Ma
     let mut marks = vec![None; count];
     let mut open: Vec<OpenNode<'_>> = Vec::new();
     for event in Parser::new_from_str(yaml) {
-        let Ok((event, span)) = event else { return (marks, false) };
+        let Ok((event, span)) = event else {
+            return (marks, false);
+        };
         let scalar: Option<Cow<'_, str>> = match &event {
             Event::Scalar(text, ..) => Some(text.clone()),
             Event::Alias(_) | Event::MappingStart(..) | Event::SequenceStart(..) => None,
@@ -169,7 +186,10 @@ pub(crate) fn marks(yaml: &str, wanted: &Wanted, count: usize) -> (Vec<Option<Ma
                 name: None,
                 seen: HashMap::default(),
             }),
-            Event::SequenceStart(..) => open.push(OpenNode::Sequence { wanted: inner, next: 0 }),
+            Event::SequenceStart(..) => open.push(OpenNode::Sequence {
+                wanted: inner,
+                next: 0,
+            }),
             _ => {}
         }
     }
@@ -211,8 +231,9 @@ impl OpenCollection {
     }
 }
 
-/// Returns the text with blanks in place of all members whose key is not a scalar, which JSON cannot hold, and their lines and columns.
-/// `None` if there is no such member, or the text cannot be read.
+/// Returns the text with blanks in place of all members whose key is not a scalar, which JSON
+/// cannot hold, and their lines and columns. `None` if there is no such member, or the text cannot
+/// be read.
 pub(crate) fn without_complex_keys(yaml: &str) -> Option<(String, Vec<(usize, usize)>)> {
     let members = complex_members(yaml)?;
     if members.is_empty() {
@@ -222,7 +243,9 @@ pub(crate) fn without_complex_keys(yaml: &str) -> Option<(String, Vec<(usize, us
     for member in &members {
         // `? ` before a key that is written apart from its value.
         let before = characters.get(..member.from)?;
-        let mark = before.iter().rposition(|character| !character.is_whitespace());
+        let mark = before
+            .iter()
+            .rposition(|character| !character.is_whitespace());
         let mark = mark.filter(|mark| characters.get(*mark) == Some(&'?'));
         let blanked = characters.get_mut(mark.unwrap_or(member.from)..member.to)?;
         blanked
@@ -230,7 +253,10 @@ pub(crate) fn without_complex_keys(yaml: &str) -> Option<(String, Vec<(usize, us
             .filter(|character| **character != '\n')
             .for_each(|character| *character = ' ');
     }
-    let places = members.iter().map(|member| (member.line, member.column)).collect();
+    let places = members
+        .iter()
+        .map(|member| (member.line, member.column))
+        .collect();
     Some((characters.into_iter().collect(), places))
 }
 
@@ -242,7 +268,10 @@ fn complex_members(yaml: &str) -> Option<Vec<ComplexMember>> {
         let (event, span) = event.ok()?;
         match event {
             Event::MappingStart(..) | Event::SequenceStart(..) => {
-                if let Some(around) = open.last_mut().filter(|around| around.is_mapping && around.at_key) {
+                if let Some(around) = open
+                    .last_mut()
+                    .filter(|around| around.is_mapping && around.at_key)
+                {
                     around.complex_key = Some(span.start);
                 }
                 open.push(OpenCollection {
@@ -258,7 +287,10 @@ fn complex_members(yaml: &str) -> Option<Vec<ComplexMember>> {
             Event::Scalar(..) | Event::Alias(_) => {}
             _ => continue,
         }
-        found.extend(open.last_mut().and_then(|around| around.end_value(&span.end)));
+        found.extend(
+            open.last_mut()
+                .and_then(|around| around.end_value(&span.end)),
+        );
     }
     Some(found)
 }

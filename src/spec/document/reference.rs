@@ -10,7 +10,8 @@ const MAX_CHAIN: usize = 32;
 const ENDLESS: &str = "a chain of references that never ends";
 
 impl Document {
-    /// Returns the value that a `$ref` names. `from` is a value of the file that contains the reference.
+    /// Returns the value that a `$ref` names. `from` is a value of the file that contains the
+    /// reference.
     ///
     /// # Errors
     /// A sentence with the reason: the reference is dangling, or names a file that is not read.
@@ -32,8 +33,12 @@ impl Document {
             match self.links.get(&(from.file, uri.to_owned())) {
                 Some(Ok(file)) => *file,
                 link => {
-                    let outside = || format!("`{reference}` lies outside this document, and is not read");
-                    let why = || link.and_then(|link| link.as_ref().err().cloned()).unwrap_or_else(outside);
+                    let outside =
+                        || format!("`{reference}` lies outside this document, and is not read");
+                    let why = || {
+                        link.and_then(|link| link.as_ref().err().cloned())
+                            .unwrap_or_else(outside)
+                    };
                     return self.by_id(uri, fragment, from).ok_or_else(why);
                 }
             }
@@ -45,14 +50,22 @@ impl Document {
         } else {
             self.files.get(file as usize).map(|file| file.root().span())
         };
-        let otherwise = || place.and_then(|place| self.by_fragment(fragment, place)).ok_or_else(dangling);
+        let otherwise = || {
+            place
+                .and_then(|place| self.by_fragment(fragment, place))
+                .ok_or_else(dangling)
+        };
         let Some(tokens) = pointer::tokens(fragment) else {
             return otherwise();
         };
         if file == 0
             && let Some((kind, name)) = self.component_tokens(&tokens)
         {
-            let found = self.index.components.get(kind).and_then(|entries| entries.get(name));
+            let found = self
+                .index
+                .components
+                .get(kind)
+                .and_then(|entries| entries.get(name));
             return found.map_or_else(otherwise, |place| Ok(self.node(*place)));
         }
         let root = self.files.get(file as usize).ok_or_else(dangling)?.root();
@@ -69,14 +82,18 @@ impl Document {
         found.map_or_else(otherwise, Ok)
     }
 
-    /// Follows the tokens of a pointer like [`pointer::target`], but opens large objects once and keeps them.
+    /// Follows the tokens of a pointer like [`pointer::target`], but opens large objects once and
+    /// keeps them.
     pub(crate) fn walk<'a>(&'a self, mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
         const MIN_REMEMBERED_BYTES: usize = 16 << 10;
         for (index, token) in tokens.iter().enumerate() {
             if node.text().len() < MIN_REMEMBERED_BYTES || !node.text().starts_with('{') {
                 return pointer::target(node, tokens.get(index..)?);
             }
-            let mut opened = self.opened.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut opened = self
+                .opened
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
             let members = opened.entry(node.span()).or_insert_with(|| {
                 node.object()
                     .unwrap_or_default()
@@ -93,23 +110,34 @@ impl Document {
     fn component_tokens<'t>(&self, tokens: &'t [String]) -> Option<(&'t str, &'t str)> {
         match tokens {
             [components, kind, name] if components == "components" => Some((kind, name)),
-            [kind, name] if self.index.version == Version::V2_0 && self.index.components.contains_key(kind) => Some((kind, name)),
+            [kind, name]
+                if self.index.version == Version::V2_0
+                    && self.index.components.contains_key(kind) =>
+            {
+                Some((kind, name))
+            }
             _ => None,
         }
     }
 
-    /// Follows `$ref`s until there is none (of path items, parameters, bodies, responses, headers and examples; schemas are resolved during
-    /// translation, because they may recurse).
+    /// Follows `$ref`s until there is none (of path items, parameters, bodies, responses, headers
+    /// and examples; schemas are resolved during translation, because they may recurse).
     ///
     /// # Errors
-    /// As for [`Document::target`]; or a sentence that the chain of references is circular or too long.
+    /// As for [`Document::target`]; or a sentence that the chain of references is circular or too
+    /// long.
     pub fn resolve<'a>(&'a self, mut node: Node<'a>) -> Result<Node<'a>, String> {
         for _ in 0..MAX_CHAIN {
             // Most objects are not references; searching for the key is cheaper than opening them.
             if !node.text().contains("\"$ref\"") {
                 return Ok(node);
             }
-            match node.object().as_ref().and_then(|object| object.get("$ref")).and_then(Node::string) {
+            match node
+                .object()
+                .as_ref()
+                .and_then(|object| object.get("$ref"))
+                .and_then(Node::string)
+            {
                 None => return Ok(node),
                 Some(reference) => node = self.target(&reference, node)?,
             }
@@ -117,13 +145,16 @@ impl Document {
         Err(ENDLESS.into())
     }
 
-    /// Resolves a node like [`Document::resolve`] and opens its target; `None` if the target is not an object.
+    /// Resolves a node like [`Document::resolve`] and opens its target; `None` if the target is not
+    /// an object.
     ///
     /// # Errors
     /// As [`Document::resolve`].
     pub fn resolve_object<'a>(&'a self, mut node: Node<'a>) -> Result<Option<Object<'a>>, String> {
         for _ in 0..MAX_CHAIN {
-            let Some(object) = node.object() else { return Ok(None) };
+            let Some(object) = node.object() else {
+                return Ok(None);
+            };
             match object.get("$ref").and_then(Node::string) {
                 None => return Ok(Some(object)),
                 Some(reference) => node = self.target(&reference, node)?,
@@ -132,7 +163,8 @@ impl Document {
         Err(ENDLESS.into())
     }
 
-    /// The `description` beside a `$ref`, which overrides the referenced one (OAS 3.1 and later, "Reference Object").
+    /// The `description` beside a `$ref`, which overrides the referenced one (OAS 3.1 and later,
+    /// "Reference Object").
     pub(crate) fn said_beside(&self, node: Node<'_>) -> Option<String> {
         if self.index.version < Version::V3_1 || !node.text().contains("\"$ref\"") {
             return None;
@@ -142,12 +174,19 @@ impl Document {
         object.text("description")
     }
 
-    /// Resolves a fragment that is not a pointer from the root: an anchor, or a pointer from the enclosing schema with an `$id`, or, as
-    /// some documents write it, from the component around the reference.
+    /// Resolves a fragment that is not a pointer from the root: an anchor, or a pointer from the
+    /// enclosing schema with an `$id`, or, as some documents write it, from the component around
+    /// the reference.
     fn by_fragment(&self, fragment: &str, from: Span) -> Option<Node<'_>> {
         match pointer::tokens(fragment) {
-            Some(tokens) => self.named().scopes(from).find_map(|scope| self.walk(self.node(scope), &tokens)),
-            None => self.named().anchored(fragment, from).map(|span| self.node(span)),
+            Some(tokens) => self
+                .named()
+                .scopes(from)
+                .find_map(|scope| self.walk(self.node(scope), &tokens)),
+            None => self
+                .named()
+                .anchored(fragment, from)
+                .map(|span| self.node(span)),
         }
     }
 
@@ -156,24 +195,34 @@ impl Document {
         let resource = self.named().identified(uri, from, self.url.as_ref())?;
         match pointer::tokens(fragment) {
             Some(tokens) => pointer::target(self.node(resource), &tokens),
-            None => self.named().anchored_in(fragment, resource).map(|span| self.node(span)),
+            None => self
+                .named()
+                .anchored_in(fragment, resource)
+                .map(|span| self.node(span)),
         }
     }
 
-    /// Returns true if a schema of the document itself has that `$id`, in which case no file is meant.
+    /// Returns true if a schema of the document itself has that `$id`, in which case no file is
+    /// meant.
     pub(crate) fn has_id(&self, uri: &str) -> bool {
         let root = self.files().first().map(|file| file.root().span());
         root.is_some_and(|root| self.by_id(uri, "", root).is_some())
     }
 
-    /// Returns the target of a `$dynamicRef`, like [`Document::target_from`]. The target may depend on the references that led there.
+    /// Returns the target of a `$dynamicRef`, like [`Document::target_from`]. The target may depend
+    /// on the references that led there.
     ///
     /// # Errors
-    /// As for [`Document::target_from`]; or a sentence that several schemas have that dynamic anchor, because any of them may be meant.
+    /// As for [`Document::target_from`]; or a sentence that several schemas have that dynamic
+    /// anchor, because any of them may be meant.
     pub fn dynamic_target_from(&self, reference: &str, from: Span) -> Result<Node<'_>, String> {
-        let name = reference.split_once('#').map_or("", |(_, fragment)| fragment);
+        let name = reference
+            .split_once('#')
+            .map_or("", |(_, fragment)| fragment);
         if self.named().is_ambiguous(name) {
-            return Err(format!("`{reference}` means different schemas in different places"));
+            return Err(format!(
+                "`{reference}` means different schemas in different places"
+            ));
         }
         self.target_from(reference, from)
     }

@@ -42,8 +42,9 @@ impl Revision {
         }
     }
 
-    /// Returns true if the source has changed since the last check; records its current state. A file whose time and length are the same is
-    /// not read, a file that was deleted has changed, and a URL is requested conditionally (RFC 9110 section 13).
+    /// Returns true if the source has changed since the last check; records its current state. A
+    /// file whose time and length are the same is not read, a file that was deleted has changed,
+    /// and a URL is requested conditionally (RFC 9110 section 13).
     ///
     /// # Errors
     /// [`ReadError`] if the source cannot be read.

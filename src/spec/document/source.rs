@@ -2,8 +2,10 @@
 //!
 //! # Changing how documents are fetched
 //!
-//! - `SourceReader` in `spec/document/source.rs`: it alone reads documents, overlays and the files that references lead to.
-//! - A setting of it: a field of `DocumentSettings` in `config/apis/documents.rs`, which `resolve_document` checks and `reader` hands over.
+//! - `SourceReader` in `spec/document/source.rs`: it alone reads documents, overlays and the files
+//!   that references lead to.
+//! - A setting of it: a field of `DocumentSettings` in `config/apis/documents.rs`, which
+//!   `resolve_document` checks and `reader` hands over.
 
 use std::fmt;
 use std::io::Read;
@@ -11,7 +13,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::StatusCode;
-use http::header::{ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LINK};
+use http::header::{
+    ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LINK,
+};
 use thiserror::Error;
 use url::Url;
 
@@ -28,8 +32,7 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_REDIRECTS: usize = 5;
 
 /// Advice if a document is not public.
-const CREDENTIAL_HINT: &str =
-    "; if the document needs a credential, --spec-header-env NAME=VARIABLE sends one, as in 'Authorization=Bearer VARIABLE'";
+const CREDENTIAL_HINT: &str = "; if the document needs a credential, --spec-header-env NAME=VARIABLE sends one, as in 'Authorization=Bearer VARIABLE'";
 
 /// Source of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,8 +86,14 @@ impl Validators {
 
     /// The headers that ask for another version only (RFC 9110 section 13.1).
     fn conditions(&self) -> HeaderMap {
-        let known = [(IF_NONE_MATCH, &self.etag), (IF_MODIFIED_SINCE, &self.modified)];
-        known.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect()
+        let known = [
+            (IF_NONE_MATCH, &self.etag),
+            (IF_MODIFIED_SINCE, &self.modified),
+        ];
+        known
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.clone()?)))
+            .collect()
     }
 }
 
@@ -151,7 +160,8 @@ pub enum ReadError {
         /// Kind of page.
         page: &'static str,
     },
-    /// The server answered 404 with a web page, or to the address of the site, behind which there may be a document.
+    /// The server answered 404 with a web page, or to the address of the site, behind which there
+    /// may be a document.
     #[error("{url} answered 404 Not Found{hint}", hint = status_hint(StatusCode::NOT_FOUND))]
     NotFoundPage {
         /// The URL without user information and query.
@@ -173,11 +183,18 @@ impl Source {
         match Url::parse(text) {
             Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(Self::Url(url)),
             Err(_) if text.starts_with("http://") || text.starts_with("https://") => {
-                Err(ReadError::Scheme(text.split(['@', '?']).next_back().unwrap_or_default().to_owned()))
+                Err(ReadError::Scheme(
+                    text.split(['@', '?'])
+                        .next_back()
+                        .unwrap_or_default()
+                        .to_owned(),
+                ))
             }
             Ok(url) if url.scheme() == "file" => Err(ReadError::FileUrl(redacted(&url))),
             // `C:\spec.yaml` parses as a URL with a one-letter scheme.
-            Ok(url) if url.scheme().len() > 1 && text.contains("://") => Err(ReadError::Scheme(redacted(&url))),
+            Ok(url) if url.scheme().len() > 1 && text.contains("://") => {
+                Err(ReadError::Scheme(redacted(&url)))
+            }
             _ => Ok(Self::Path(PathBuf::from(text))),
         }
     }
@@ -193,7 +210,8 @@ impl Source {
 }
 
 impl SourceReader {
-    /// Makes a reader that sends `headers` with each request, and reads at most `max_bytes` of each source (after decompression).
+    /// Makes a reader that sends `headers` with each request, and reads at most `max_bytes` of each
+    /// source (after decompression).
     #[must_use]
     pub fn new(client: HttpClient, headers: HeaderMap, max_bytes: usize) -> Self {
         Self {
@@ -211,8 +229,9 @@ impl SourceReader {
         }
     }
 
-    /// Reads all bytes, from a URL within 30 seconds, and also returns the final source. After a redirect that is another URL, and
-    /// references of the document are relative to it (RFC 3986 section 5.1.3).
+    /// Reads all bytes, from a URL within 30 seconds, and also returns the final source. After a
+    /// redirect that is another URL, and references of the document are relative to it (RFC 3986
+    /// section 5.1.3).
     ///
     /// # Errors
     /// [`ReadError`].
@@ -223,7 +242,8 @@ impl SourceReader {
                     source_name: source.to_string(),
                     error,
                 };
-                let metadata = std::fs::metadata(path).map_err(|error| io(explain_missing(path, error)))?;
+                let metadata =
+                    std::fs::metadata(path).map_err(|error| io(explain_missing(path, error)))?;
                 // `/dev/zero` never ends, a FIFO may never begin.
                 if !metadata.is_file() {
                     return Err(ReadError::NotAFile(path.display().to_string()));
@@ -244,7 +264,12 @@ impl SourceReader {
         })
     }
 
-    fn read_all(&self, source: &Source, reader: impl Read, expected: usize) -> Result<Vec<u8>, ReadError> {
+    fn read_all(
+        &self,
+        source: &Source,
+        reader: impl Read,
+        expected: usize,
+    ) -> Result<Vec<u8>, ReadError> {
         let too_large = || ReadError::TooLarge {
             source_name: source.to_string(),
             max_bytes: self.max_bytes,
@@ -253,20 +278,29 @@ impl SourceReader {
             return Err(too_large());
         }
         let mut bytes = Vec::with_capacity(expected);
-        let limit = u64::try_from(self.max_bytes).unwrap_or(u64::MAX).saturating_add(1);
-        reader.take(limit).read_to_end(&mut bytes).map_err(|error| ReadError::Io {
-            source_name: source.to_string(),
-            error,
-        })?;
+        let limit = u64::try_from(self.max_bytes)
+            .unwrap_or(u64::MAX)
+            .saturating_add(1);
+        reader
+            .take(limit)
+            .read_to_end(&mut bytes)
+            .map_err(|error| ReadError::Io {
+                source_name: source.to_string(),
+                error,
+            })?;
         if bytes.len() > self.max_bytes {
             return Err(too_large());
         }
         Ok(bytes)
     }
 
-    /// Fetches one URL, and returns the final URL too. Follows a limited number of redirects, and only within the origin, because the headers
-    /// may hold a credential.
-    pub(super) async fn fetch(&self, url: &Url, redirects: usize) -> Result<FetchedSource, ReadError> {
+    /// Fetches one URL, and returns the final URL too. Follows a limited number of redirects, and
+    /// only within the origin, because the headers may hold a credential.
+    pub(super) async fn fetch(
+        &self,
+        url: &Url,
+        redirects: usize,
+    ) -> Result<FetchedSource, ReadError> {
         let found = in_time(url, self.fetch_all(url, redirects)).await?;
         // The request was not conditional.
         found.ok_or_else(|| ReadError::Status {
@@ -277,13 +311,21 @@ impl SourceReader {
     }
 
     /// Fetches like [`SourceReader::fetch`], but returns `None` if the version is the known one.
-    pub(super) async fn fetch_if_changed(&self, url: &Url, known: &Validators) -> Result<Option<FetchedSource>, ReadError> {
+    pub(super) async fn fetch_if_changed(
+        &self,
+        url: &Url,
+        known: &Validators,
+    ) -> Result<Option<FetchedSource>, ReadError> {
         let mut reader = self.clone();
         reader.headers.extend(known.conditions());
         in_time(url, reader.fetch_all(url, MAX_REDIRECTS)).await
     }
 
-    async fn fetch_all(&self, url: &Url, redirects: usize) -> Result<Option<FetchedSource>, ReadError> {
+    async fn fetch_all(
+        &self,
+        url: &Url,
+        redirects: usize,
+    ) -> Result<Option<FetchedSource>, ReadError> {
         let mut current = url.clone();
         for round in 0..=redirects {
             match self.ask(&current).await? {
@@ -294,10 +336,17 @@ impl SourceReader {
                     }));
                 }
                 SourceAnswer::Unchanged => return Ok(None),
-                SourceAnswer::Moved { target, .. } if target.origin() == url.origin() && round < redirects => current = target,
+                SourceAnswer::Moved { target, .. }
+                    if target.origin() == url.origin() && round < redirects =>
+                {
+                    current = target;
+                }
                 SourceAnswer::Moved { target, status } => {
                     let hint = if is_login_address(&target) {
-                        format!(" and points to {}, a page to sign in{CREDENTIAL_HINT}", redacted(&target))
+                        format!(
+                            " and points to {}, a page to sign in{CREDENTIAL_HINT}",
+                            redacted(&target)
+                        )
                     } else {
                         format!(" and points to {}; give that address", redacted(&target))
                     };
@@ -382,7 +431,8 @@ impl SourceReader {
 }
 
 impl FetchedSource {
-    /// The error for a web page that the server redirected to instead of `asked`; nothing for another page.
+    /// The error for a web page that the server redirected to instead of `asked`; nothing for
+    /// another page.
     pub(crate) fn redirected_page(&self, asked: &Source) -> Option<ReadError> {
         let (url, target) = (asked.url()?, self.source.url()?);
         (url != target && is_web_page(&self.bytes)).then(|| ReadError::RedirectedToPage {
@@ -407,7 +457,10 @@ impl fmt::Display for Source {
     }
 }
 
-async fn in_time<T>(url: &Url, fetched: impl Future<Output = Result<T, ReadError>>) -> Result<T, ReadError> {
+async fn in_time<T>(
+    url: &Url,
+    fetched: impl Future<Output = Result<T, ReadError>>,
+) -> Result<T, ReadError> {
     match tokio::time::timeout(FETCH_TIMEOUT, fetched).await {
         Ok(result) => result,
         Err(_) => Err(ReadError::Slow(redacted(url))),
@@ -427,7 +480,10 @@ pub(crate) enum SourceAnswer {
 }
 
 /// Reads the body of a source. Of a web page, only the beginning is read, which holds its links.
-async fn read_source(mut response: reqwest::Response, max_bytes: usize) -> Result<Vec<u8>, BodyError> {
+async fn read_source(
+    mut response: reqwest::Response,
+    max_bytes: usize,
+) -> Result<Vec<u8>, BodyError> {
     let mut bytes = Vec::new();
     let mut is_page = false;
     while let Some(chunk) = response.chunk().await.map_err(BodyError::Broken)? {
@@ -447,7 +503,9 @@ async fn read_source(mut response: reqwest::Response, max_bytes: usize) -> Resul
 fn status_hint(status: StatusCode) -> &'static str {
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => CREDENTIAL_HINT,
-        StatusCode::NOT_FOUND => "; check the address of the document, which many servers have at /openapi.json",
+        StatusCode::NOT_FOUND => {
+            "; check the address of the document, which many servers have at /openapi.json"
+        }
         _ => "",
     }
 }
@@ -455,7 +513,9 @@ fn status_hint(status: StatusCode) -> &'static str {
 fn fetch_hint(error: &HttpError, has_proxy: bool) -> &'static str {
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
-        let system = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        let system = error
+            .downcast_ref::<std::io::Error>()
+            .map(std::io::Error::kind);
         if system == Some(std::io::ErrorKind::ConnectionRefused) && has_proxy {
             return ", because nothing listens at the address of the proxy; check --proxy";
         }
@@ -506,12 +566,27 @@ mod tests {
     #[test]
     fn sources_are_told_apart() {
         assert_eq!(Source::parse("-").unwrap(), Source::Stdin);
-        assert!(matches!(Source::parse("petstore.yaml").unwrap(), Source::Path(_)));
-        assert!(matches!(Source::parse(r"C:\specs\petstore.yaml").unwrap(), Source::Path(_)));
-        assert!(matches!(Source::parse("https://h.example/openapi.json").unwrap(), Source::Url(_)));
-        assert!(matches!(Source::parse("file:///etc/passwd"), Err(ReadError::FileUrl(_))));
+        assert!(matches!(
+            Source::parse("petstore.yaml").unwrap(),
+            Source::Path(_)
+        ));
+        assert!(matches!(
+            Source::parse(r"C:\specs\petstore.yaml").unwrap(),
+            Source::Path(_)
+        ));
+        assert!(matches!(
+            Source::parse("https://h.example/openapi.json").unwrap(),
+            Source::Url(_)
+        ));
+        assert!(matches!(
+            Source::parse("file:///etc/passwd"),
+            Err(ReadError::FileUrl(_))
+        ));
         for refused in ["ftp://h.example/x", "data://x"] {
-            assert!(matches!(Source::parse(refused), Err(ReadError::Scheme(_))), "{refused}");
+            assert!(
+                matches!(Source::parse(refused), Err(ReadError::Scheme(_))),
+                "{refused}"
+            );
         }
     }
 
@@ -519,6 +594,9 @@ mod tests {
     fn a_shown_url_holds_no_secret() {
         let url = Url::parse("https://user:pass@h.example/spec?token=secret#x").unwrap();
         let shown = redacted(&url);
-        assert!(!shown.contains("secret") && !shown.contains("pass"), "{shown}");
+        assert!(
+            !shown.contains("secret") && !shown.contains("pass"),
+            "{shown}"
+        );
     }
 }

@@ -12,7 +12,8 @@ const DESCRIPTION: &str = "service-desc";
 /// Returns true if bytes are a web page.
 pub(crate) fn is_web_page(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    // Neither JSON nor YAML of an OpenAPI document begins with `<`; a page may begin with any element or comment.
+    // Neither JSON nor YAML of an OpenAPI document begins with `<`; a page may begin with any
+    // element or comment.
     bytes.trim_ascii_start().starts_with(b"<")
 }
 
@@ -23,7 +24,9 @@ pub(crate) fn is_html(text: &str) -> bool {
         .get(..text.floor_char_boundary(MAX_HEAD_BYTES))
         .unwrap_or(text)
         .to_ascii_lowercase();
-    ["<!doctype html", "<html", "<head", "<body"].iter().any(|tag| head.contains(tag))
+    ["<!doctype html", "<html", "<head", "<body"]
+        .iter()
+        .any(|tag| head.contains(tag))
 }
 
 /// Returns true if an address is that of a sign-in page.
@@ -42,23 +45,33 @@ pub(crate) fn is_login_address(url: &Url) -> bool {
         "idp",
         "openidconnect",
     ];
-    let is_word = |part: &str| WORDS.contains(&part.to_ascii_lowercase().replace(['-', '_'], "").as_str());
+    let is_word =
+        |part: &str| WORDS.contains(&part.to_ascii_lowercase().replace(['-', '_'], "").as_str());
     let path = url.path().split(['/', '.']).chain(url.path().split('/'));
-    path.chain(url.host_str().unwrap_or_default().split('.').take(1)).any(is_word)
+    path.chain(url.host_str().unwrap_or_default().split('.').take(1))
+        .any(is_word)
 }
 
 /// Returns true if a page asks for a password.
 pub(crate) fn asks_for_password(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
-    let mut inputs = text.split("<input").skip(1).filter_map(|rest| rest.split('>').next());
+    let mut inputs = text
+        .split("<input")
+        .skip(1)
+        .filter_map(|rest| rest.split('>').next());
     inputs.any(|input| attribute(input, "type").as_deref() == Some("password"))
 }
 
 /// The targets of `<link rel="service-desc" href="…">` in a page.
 pub(crate) fn page_links(bytes: &[u8], address: &Url) -> Vec<Url> {
     let text = String::from_utf8_lossy(bytes);
-    let elements = text.split("<link").skip(1).filter_map(|rest| rest.split('>').next());
-    let described = elements.filter(|element| attribute(element, "rel").is_some_and(|relations| names_description(&relations)));
+    let elements = text
+        .split("<link")
+        .skip(1)
+        .filter_map(|rest| rest.split('>').next());
+    let described = elements.filter(|element| {
+        attribute(element, "rel").is_some_and(|relations| names_description(&relations))
+    });
     described
         .filter_map(|element| address.join(&attribute(element, "href")?).ok())
         .collect()
@@ -86,12 +99,15 @@ pub(crate) fn header_links(values: &[HeaderValue], address: &Url) -> Vec<Url> {
             let value = value.trim().trim_end_matches(',').trim().trim_matches('"');
             name.trim().eq_ignore_ascii_case("rel") && names_description(value)
         });
-        is_description.then(|| address.join(target.trim()).ok()).flatten()
+        is_description
+            .then(|| address.join(target.trim()).ok())
+            .flatten()
     });
     targets.collect()
 }
 
-/// Returns true if a list of relations contains that of a description; relations are case-insensitive (RFC 8288 section 3.3).
+/// Returns true if a list of relations contains that of a description; relations are
+/// case-insensitive (RFC 8288 section 3.3).
 fn names_description(relations: &str) -> bool {
     relations
         .split_whitespace()
@@ -116,7 +132,11 @@ mod tests {
             ("service-desc", vec![]),
         ] {
             let found = header_links(&[HeaderValue::from_str(value).unwrap()], &address);
-            assert_eq!(found.iter().map(Url::as_str).collect::<Vec<_>>(), expected, "{value}");
+            assert_eq!(
+                found.iter().map(Url::as_str).collect::<Vec<_>>(),
+                expected,
+                "{value}"
+            );
         }
     }
 

@@ -1,25 +1,31 @@
 //! YAML → JSON text, in one pass over the parser's events and without a tree between.
 //!
-//! The parser is the maintained continuation of `serde_yaml`; what it leaves to the reader is decided here: merge keys
-//! (`<<`) are applied, tags are ignored, numbers of any size keep their digits, keys are strings as they are written
-//! (`200:` is `"200"`), infinity and NaN become strings because JSON has none, and aliases may not blow the text up.
+//! The parser is the maintained continuation of `serde_yaml`; what it leaves to the reader is
+//! decided here: merge keys (`<<`) are applied, tags are ignored, numbers of any size keep their
+//! digits, keys are strings as they are written (`200:` is `"200"`), infinity and NaN become
+//! strings because JSON has none, and aliases may not blow the text up.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, Error as _, IgnoredAny, MapAccess, SeqAccess, VariantAccess, Visitor};
+use serde::de::{
+    self, DeserializeSeed, Deserializer, EnumAccess, Error as _, IgnoredAny, MapAccess, SeqAccess,
+    VariantAccess, Visitor,
+};
 
 use super::positions::{Wanted, marks, without_complex_keys};
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::node::Node;
 use crate::spec::pointer;
 
-/// The JSON of a document, in which aliases are written out, may be this many times as long as its YAML.
+/// The JSON of a document, in which aliases are written out, may be this many times as long as its
+/// YAML.
 const MAX_GROWTH: usize = 64;
 /// A limit by [`MAX_GROWTH`] is raised to this many bytes of JSON.
 const MIN_CONVERTED_BYTES: usize = 1 << 20;
-/// A limit by [`MAX_GROWTH`] is lowered to this many bytes of JSON, or to twice the length of the YAML, whichever is more.
+/// A limit by [`MAX_GROWTH`] is lowered to this many bytes of JSON, or to twice the length of the
+/// YAML, whichever is more.
 const MAX_CONVERTED_BYTES: usize = 64 << 20;
 
 /// Error of the YAML parser, with line and column.
@@ -49,7 +55,9 @@ pub(crate) fn read_yaml(yaml: String) -> Result<Converted, YamlError> {
     };
     let mut converted = restore_scalars(convert(&blanked).map_err(|_| error)?, blanked);
     for (line, column) in places {
-        let text = format!("the member at line {line}, column {column} has a key that is not text, and is left out");
+        let text = format!(
+            "the member at line {line}, column {column} has a key that is not text, and is left out"
+        );
         converted.remarks.push(Diagnostic::warning("#", text));
     }
     Ok(converted)
@@ -58,14 +66,17 @@ pub(crate) fn read_yaml(yaml: String) -> Result<Converted, YamlError> {
 /// Returns true if a text is a number that no float can hold: `1e400`.
 fn is_beyond_floats(text: &str) -> bool {
     let numeric = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
-    let may_be = text.ends_with(|end: char| end.is_ascii_digit()) && text.len() > 4 && text.bytes().all(numeric);
+    let may_be = text.ends_with(|end: char| end.is_ascii_digit())
+        && text.len() > 4
+        && text.bytes().all(numeric);
     may_be && text.parse::<f64>().is_ok_and(f64::is_infinite)
 }
 
 /// A mapping or a list as a key (YAML 1.2.2 section 8.2.2).
 fn is_of_key(error: &YamlError) -> bool {
     let text = error.to_string();
-    text.contains("invalid type: sequence, expected a string") || text.contains("invalid type: map, expected a string")
+    text.contains("invalid type: sequence, expected a string")
+        || text.contains("invalid type: map, expected a string")
 }
 
 /// A scalar that is not what its standard tag says (YAML 1.2.2 section 10.3): `!!bool 'yes'`.
@@ -75,11 +86,15 @@ fn is_of_tag(error: &impl fmt::Display) -> bool {
 
 /// Puts the text of the YAML document in place of each [`ReplacedScalar`].
 fn restore_scalars(json: Json, yaml: String) -> Converted {
-    let Json { mut text, replaced, .. } = json;
+    let Json {
+        mut text, replaced, ..
+    } = json;
     let mut remarks = Vec::new();
     if !replaced.is_empty() {
         let starts = replaced.iter().enumerate();
-        let places: Vec<(usize, usize)> = starts.map(|(number, scalar)| (scalar.start, number)).collect();
+        let places: Vec<(usize, usize)> = starts
+            .map(|(number, scalar)| (scalar.start, number))
+            .collect();
         let wanted = Wanted::at(Node::new(&text), &places);
         let (marks, _) = marks(&yaml, &wanted, replaced.len());
         let written: Vec<_> = replaced
@@ -90,10 +105,18 @@ fn restore_scalars(json: Json, yaml: String) -> Converted {
                 let scalar = mark.and_then(|mark| mark.scalar);
                 if replaced.is_number {
                     // A hexadecimal number, for example, is not one in JSON.
-                    let number = scalar.filter(|_| is_plain).map(|scalar| scalar.trim_start_matches('+').to_owned());
-                    return number.filter(|number| serde_json::from_str::<serde_json::Number>(number).is_ok());
+                    let number = scalar
+                        .filter(|_| is_plain)
+                        .map(|scalar| scalar.trim_start_matches('+').to_owned());
+                    return number.filter(|number| {
+                        serde_json::from_str::<serde_json::Number>(number).is_ok()
+                    });
                 }
-                let pointer = pointer::fragment(pointer::path_to(Node::new(&text), replaced.start).iter().map(String::as_str));
+                let pointer = pointer::fragment(
+                    pointer::path_to(Node::new(&text), replaced.start)
+                        .iter()
+                        .map(String::as_str),
+                );
                 let what = "this value is not what its tag says, and is read as text";
                 remarks.push(Diagnostic::warning(pointer, what));
                 serde_json::to_string(&scalar.unwrap_or_default()).ok()
@@ -105,16 +128,24 @@ fn restore_scalars(json: Json, yaml: String) -> Converted {
             }
         }
     }
-    Converted { json: text, yaml, remarks }
+    Converted {
+        json: text,
+        yaml,
+        remarks,
+    }
 }
 
 fn convert(yaml: &str) -> Result<Json, YamlError> {
     if nests_deeply(yaml) {
-        return Err(serde_yaml::Error::custom("brackets nest deeper than 1000 levels"));
+        return Err(serde_yaml::Error::custom(
+            "brackets nest deeper than 1000 levels",
+        ));
     }
     let length = yaml.len();
     let highest = MAX_CONVERTED_BYTES.max(length.saturating_mul(2));
-    let limit = length.saturating_mul(MAX_GROWTH).clamp(MIN_CONVERTED_BYTES, highest);
+    let limit = length
+        .saturating_mul(MAX_GROWTH)
+        .clamp(MIN_CONVERTED_BYTES, highest);
     let mut json = Json {
         text: String::with_capacity(yaml.len()),
         limit,
@@ -124,7 +155,8 @@ fn convert(yaml: &str) -> Result<Json, YamlError> {
     Ok(json)
 }
 
-/// Returns true if more than 1000 brackets are opened before one is closed: the scanner takes time with the square of that.
+/// Returns true if more than 1000 brackets are opened before one is closed: the scanner takes time
+/// with the square of that.
 fn nests_deeply(yaml: &str) -> bool {
     let mut open = 0_usize;
     yaml.bytes().any(|byte| {
@@ -144,7 +176,8 @@ struct Json {
     replaced: Vec<ReplacedScalar>,
 }
 
-/// Position in the JSON text of a placeholder for a scalar. The parser does not return the scalar's own text.
+/// Position in the JSON text of a placeholder for a scalar. The parser does not return the scalar's
+/// own text.
 struct ReplacedScalar {
     start: usize,
     end: usize,
@@ -154,7 +187,10 @@ struct ReplacedScalar {
 
 impl Json {
     fn string<E: de::Error>(&mut self, string: &str) -> Result<(), E> {
-        if string.bytes().any(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+        if string
+            .bytes()
+            .any(|byte| byte < 0x20 || byte == b'"' || byte == b'\\')
+        {
             let quoted = serde_json::to_string(string).map_err(E::custom)?;
             return self.raw(&quoted);
         }
@@ -184,18 +220,27 @@ impl Json {
         Ok(())
     }
 
-    /// Accepts a scalar that is not what its tag says: of it nothing was written, and the parser has gone past it. Whether there
-    /// was a value.
-    fn accept_wrong_tag<E: de::Error>(&mut self, result: Result<bool, E>, start: usize) -> Result<bool, E> {
+    /// Accepts a scalar that is not what its tag says: of it nothing was written, and the parser
+    /// has gone past it. Whether there was a value.
+    fn accept_wrong_tag<E: de::Error>(
+        &mut self,
+        result: Result<bool, E>,
+        start: usize,
+    ) -> Result<bool, E> {
         match result {
-            Err(error) if self.text.len() == start && is_of_tag(&error) => self.replaced("null", false).map(|()| true),
+            Err(error) if self.text.len() == start && is_of_tag(&error) => {
+                self.replaced("null", false).map(|()| true)
+            }
             result => result,
         }
     }
 
     fn raw<E: de::Error>(&mut self, text: &str) -> Result<(), E> {
         if self.text.len() + text.len() > self.limit {
-            return Err(E::custom(format_args!("aliases expand the document beyond {} bytes", self.limit)));
+            return Err(E::custom(format_args!(
+                "aliases expand the document beyond {} bytes",
+                self.limit
+            )));
         }
         self.text.push_str(text);
         Ok(())
@@ -307,7 +352,9 @@ impl<'de> Visitor<'de> for Write<'_> {
                 self.0.raw(",")?;
             }
             let start = self.0.text.len();
-            let next = seq.next_element_seed(Write(&mut *self.0)).map(|value| value.is_some());
+            let next = seq
+                .next_element_seed(Write(&mut *self.0))
+                .map(|value| value.is_some());
             if !self.0.accept_wrong_tag(next, start)? {
                 self.0.text.truncate(before);
                 break;
@@ -340,7 +387,11 @@ impl<'de> Visitor<'de> for Write<'_> {
         }
         if !merged.is_empty() {
             let own = format!("{}}}", self.0.text.get(start..).unwrap_or_default());
-            let mut keys: HashSet<String> = sources(&own).into_iter().flatten().map(|(key, _)| key.into_owned()).collect();
+            let mut keys: HashSet<String> = sources(&own)
+                .into_iter()
+                .flatten()
+                .map(|(key, _)| key.into_owned())
+                .collect();
             for (key, value) in merged.iter().flat_map(|text| sources(text)).flatten() {
                 if keys.insert(key.clone().into_owned()) {
                     self.0.key(&key)?;
@@ -358,10 +409,12 @@ impl<'de> Visitor<'de> for Write<'_> {
     }
 }
 
-/// Returns line and column, both from 1, of the value that the tokens lead to. Reads the text anew and stops there, because the parser
-/// reports its position only in errors.
+/// Returns line and column, both from 1, of the value that the tokens lead to. Reads the text anew
+/// and stops there, because the parser reports its position only in errors.
 pub(crate) fn locate(yaml: &str, tokens: &[String]) -> Option<(usize, usize)> {
-    let error = Locate(tokens).deserialize(serde_yaml::Deserializer::from_str(yaml)).err()?;
+    let error = Locate(tokens)
+        .deserialize(serde_yaml::Deserializer::from_str(yaml))
+        .err()?;
     let location = error.location()?;
     Some((location.line(), location.column()))
 }
@@ -408,14 +461,20 @@ impl<'de> Visitor<'de> for Locate<'_> {
     }
 }
 
-/// The mappings that a merge key names: one, or a list of which the earlier ones win (YAML merge key type, 1.1).
+/// The mappings that a merge key names: one, or a list of which the earlier ones win (YAML merge
+/// key type, 1.1).
 fn sources(json: &str) -> Vec<Vec<(Cow<'_, str>, Node<'_>)>> {
     let node = Node::new(json);
     let nodes = node.array().unwrap_or_else(|| vec![node]);
     nodes
         .into_iter()
         .filter_map(Node::object)
-        .map(|object| object.iter().map(|(key, value)| (Cow::Owned(key.to_owned()), value)).collect())
+        .map(|object| {
+            object
+                .iter()
+                .map(|(key, value)| (Cow::Owned(key.to_owned()), value))
+                .collect()
+        })
         .collect()
 }
 
@@ -426,9 +485,15 @@ mod tests {
     #[test]
     fn yaml_reads_as_its_author_meant_it() {
         for (yaml, json) in [
-            ("on: yes\nno: [n, y, off]", r#"{"on":"yes","no":["n","y","off"]}"#),
+            (
+                "on: yes\nno: [n, y, off]",
+                r#"{"on":"yes","no":["n","y","off"]}"#,
+            ),
             ("200: ok\n0200: other", r#"{"200":"ok","0200":"other"}"#),
-            ("a: 2024-01-01\nb: 08\nc: 0x10", r#"{"a":"2024-01-01","b":"08","c":16}"#),
+            (
+                "a: 2024-01-01\nb: 08\nc: 0x10",
+                r#"{"a":"2024-01-01","b":"08","c":16}"#,
+            ),
             (
                 "n: -9223372036854776000\nu: 18446744073709551616",
                 r#"{"n":-9223372036854776000,"u":18446744073709551616}"#,
@@ -454,15 +519,34 @@ mod tests {
     #[test]
     fn what_json_cannot_hold_costs_itself() {
         for (yaml, json, remark) in [
-            ("a: !!bool 'yes'\nb: [1, !!int x, 2]", r#"{"a":"yes","b":[1,"x",2]}"#, "#/a"),
-            ("a: {b: !!null x}\nc: 1", r#"{"a":{"b":"x"},"c":1}"#, "#/a/b"),
-            ("a:\n  ? [x, y]\n  : {z: 1}\n  b: 1\n", r#"{"a":{"b":1}}"#, "line 2, column 5"),
-            ("a: 1\n{b: c}: d\ne: f", r#"{"a":1,"e":"f"}"#, "line 2, column 1"),
+            (
+                "a: !!bool 'yes'\nb: [1, !!int x, 2]",
+                r#"{"a":"yes","b":[1,"x",2]}"#,
+                "#/a",
+            ),
+            (
+                "a: {b: !!null x}\nc: 1",
+                r#"{"a":{"b":"x"},"c":1}"#,
+                "#/a/b",
+            ),
+            (
+                "a:\n  ? [x, y]\n  : {z: 1}\n  b: 1\n",
+                r#"{"a":{"b":1}}"#,
+                "line 2, column 5",
+            ),
+            (
+                "a: 1\n{b: c}: d\ne: f",
+                r#"{"a":1,"e":"f"}"#,
+                "line 2, column 1",
+            ),
         ] {
             let converted = read_yaml(yaml.into()).unwrap();
             assert_eq!(converted.json, json, "{yaml}");
             let first = converted.remarks.first().unwrap();
-            assert!(format!("{} {}", first.pointer, first.message).contains(remark), "{yaml}: {first:?}");
+            assert!(
+                format!("{} {}", first.pointer, first.message).contains(remark),
+                "{yaml}: {first:?}"
+            );
         }
         // A number that is not there is still an error.
         assert!(read_yaml("a: *none".into()).is_err());
@@ -470,13 +554,23 @@ mod tests {
 
     #[test]
     fn aliases_may_not_expand_beyond_measure() {
-        let bomb = format!("a: &a \"{}\"\nb: [{}]", "x".repeat(100_000), vec!["*a"; 20_000].join(", "));
-        assert!(read_yaml(bomb).unwrap_err().to_string().contains("aliases expand"));
+        let bomb = format!(
+            "a: &a \"{}\"\nb: [{}]",
+            "x".repeat(100_000),
+            vec!["*a"; 20_000].join(", ")
+        );
+        assert!(
+            read_yaml(bomb)
+                .unwrap_err()
+                .to_string()
+                .contains("aliases expand")
+        );
     }
 
     #[test]
     fn a_value_is_found_by_its_pointer() {
-        let yaml = "openapi: 3.0.0\npaths:\n  /a:\n    get:\n      tags: [x,\n        y]\n    post: 7\n";
+        let yaml =
+            "openapi: 3.0.0\npaths:\n  /a:\n    get:\n      tags: [x,\n        y]\n    post: 7\n";
         for (tokens, expected) in [
             (vec!["paths", "/a", "get"], (5, 7)),
             (vec!["paths", "/a", "post"], (7, 11)),
@@ -489,6 +583,11 @@ mod tests {
 
     #[test]
     fn a_syntax_error_names_its_line() {
-        assert!(read_yaml("a: 1\nb: [1, 2".into()).unwrap_err().to_string().contains("line"));
+        assert!(
+            read_yaml("a: 1\nb: [1, 2".into())
+                .unwrap_err()
+                .to_string()
+                .contains("line")
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! The media types of a request body between which a call may choose: those that differ in the caller's value, or in its meaning for the
-//! API.
+//! The media types of a request body between which a call may choose: those that differ in the
+//! caller's value, or in its meaning for the API.
 
 use http::Method;
 
@@ -15,9 +15,13 @@ use crate::spec::span::Span;
 /// More media types than this are not worth a choice.
 const MAX_ALTERNATIVES: usize = 8;
 
-/// Arranges the media types of a body: the first in the order of preference is sent unless a call chooses another. Of equals the first
-/// declared is preferred. `None` if there is no media type.
-pub(crate) fn arrange_body(document: &Document, mut media_types: Vec<MediaType>, method: &Method) -> Option<RequestBody> {
+/// Arranges the media types of a body: the first in the order of preference is sent unless a call
+/// chooses another. Of equals the first declared is preferred. `None` if there is no media type.
+pub(crate) fn arrange_body(
+    document: &Document,
+    mut media_types: Vec<MediaType>,
+    method: &Method,
+) -> Option<RequestBody> {
     media_types
         .iter_mut()
         .for_each(|media_type| read_multipart_files(document, media_type));
@@ -55,7 +59,8 @@ pub(crate) fn arrange_body(document: &Document, mut media_types: Vec<MediaType>,
     })
 }
 
-/// Describes that a text or bytes can be sent as a JSON string or unquoted, if a call can choose between the two.
+/// Describes that a text or bytes can be sent as a JSON string or unquoted, if a call can choose
+/// between the two.
 pub(crate) fn describe_quotes(document: &Document, body: &RequestBody) -> Option<String> {
     let of = |kinds: fn(&MediaType) -> bool| {
         let mut media_types = body.media_types();
@@ -68,8 +73,14 @@ pub(crate) fn describe_quotes(document: &Document, body: &RequestBody) -> Option
     ))
 }
 
-/// Returns those of `others` that differ from `chosen` and from each other in the caller's value or in its meaning for the API.
-fn alternatives(document: &Document, chosen: &MediaType, others: impl Iterator<Item = MediaType>, method: &Method) -> Vec<MediaType> {
+/// Returns those of `others` that differ from `chosen` and from each other in the caller's value or
+/// in its meaning for the API.
+fn alternatives(
+    document: &Document,
+    chosen: &MediaType,
+    others: impl Iterator<Item = MediaType>,
+    method: &Method,
+) -> Vec<MediaType> {
     let mut kept: Vec<MediaType> = Vec::new();
     for other in others {
         let is_other = std::iter::once(chosen)
@@ -82,13 +93,19 @@ fn alternatives(document: &Document, chosen: &MediaType, others: impl Iterator<I
     kept
 }
 
-/// Returns true if the body can be sent as that type: a type that is written as the caller gives it takes text only.
+/// Returns true if the body can be sent as that type: a type that is written as the caller gives it
+/// takes text only.
 fn is_usable(document: &Document, media_type: &MediaType) -> bool {
     let (MediaKind::Text, BodySchema::At(span)) = (media_type.kind, &media_type.schema) else {
         return true;
     };
-    let schema = document.resolve(document.node(*span)).ok().and_then(Node::object);
-    schema.is_none_or(|schema| schema.get("type").is_none() || schema.text("type").as_deref() == Some("string"))
+    let schema = document
+        .resolve(document.node(*span))
+        .ok()
+        .and_then(Node::object);
+    schema.is_none_or(|schema| {
+        schema.get("type").is_none() || schema.text("type").as_deref() == Some("string")
+    })
 }
 
 fn is_json(media_type: &MediaType) -> bool {
@@ -99,8 +116,8 @@ fn is_raw(media_type: &MediaType) -> bool {
     matches!(media_type.kind, MediaKind::Text | MediaKind::Binary)
 }
 
-/// Returns true for types whose content no JSON value can be, such as that of a picture: a schema that JSON shares with it describes JSON
-/// alone.
+/// Returns true for types whose content no JSON value can be, such as that of a picture: a schema
+/// that JSON shares with it describes JSON alone.
 fn is_media(name: &str) -> bool {
     let essence = essence(name);
     let is_of = |kind: &str| essence.starts_with(kind) && !essence.ends_with("+xml");
@@ -116,25 +133,32 @@ fn differs(document: &Document, candidate: &MediaType, known: &MediaType, method
     if is_raw(candidate) && is_raw(known) {
         return essence(&candidate.name) != essence(&known.name);
     }
-    // For other methods the name of a patch type beside other JSON types means nothing: some frameworks list it for every body.
+    // For other methods the name of a patch type beside other JSON types means nothing: some
+    // frameworks list it for every body.
     let is_other_patch = is_patch(candidate) || (method == Method::PATCH && is_patch(known));
-    let has_files = |media_type: &MediaType| media_type.encoding.values().any(|encoding| encoding.binary);
+    let has_files =
+        |media_type: &MediaType| media_type.encoding.values().any(|encoding| encoding.binary);
     let is_same = match (&candidate.schema, &known.schema) {
         (BodySchema::At(one), BodySchema::At(other)) => is_same_schema(document, *one, *other),
-        (BodySchema::Items(one, _), BodySchema::Items(other, _)) => is_same_schema(document, *one, *other),
+        (BodySchema::Items(one, _), BodySchema::Items(other, _)) => {
+            is_same_schema(document, *one, *other)
+        }
         (BodySchema::JsonPatch(_), BodySchema::JsonPatch(_)) => true,
         // Nothing is known of what it takes, so that there is nothing to choose it for.
         (BodySchema::Absent, _) => !is_raw(candidate),
         _ => false,
     };
     let is_known = candidate.name == known.name;
-    let is_text_in_quotes = is_json(candidate) && is_raw(known) || is_raw(candidate) && is_json(known);
+    let is_text_in_quotes =
+        is_json(candidate) && is_raw(known) || is_raw(candidate) && is_json(known);
     let is_media_beside_json = is_json(known) && is_media(&candidate.name);
     let makes_a_difference = !is_same
         || (is_text_in_quotes && takes_text(document, candidate))
         || is_media_beside_json
         || (is_other_patch && essence(&candidate.name) != essence(&known.name))
-        || (candidate.kind == MediaKind::Multipart && known.kind != MediaKind::Multipart && has_files(candidate));
+        || (candidate.kind == MediaKind::Multipart
+            && known.kind != MediaKind::Multipart
+            && has_files(candidate));
     makes_a_difference && !is_known
 }
 

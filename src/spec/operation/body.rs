@@ -6,7 +6,9 @@ use foldhash::HashSet;
 use http::Method;
 
 use super::alternatives::arrange_body;
-use super::body_properties::{is_base64, is_base64_body, is_binary, is_text, properties, says_nothing};
+use super::body_properties::{
+    is_base64, is_base64_body, is_binary, is_text, properties, says_nothing,
+};
 use super::parameter::{Location, Style};
 use super::request_body::{BodySchema, Encoding, MediaType, RequestBody};
 use crate::spec::document::{Document, Version};
@@ -17,31 +19,56 @@ use crate::spec::node::{Node, Object};
 ///
 /// # Errors
 /// A sentence if it cannot be read.
-pub(crate) fn read_request_body(document: &Document, declared: Node<'_>, method: &Method) -> Result<Option<RequestBody>, String> {
+pub(crate) fn read_request_body(
+    document: &Document,
+    declared: Node<'_>,
+    method: &Method,
+) -> Result<Option<RequestBody>, String> {
     let object = document
         .resolve_object(declared)
         .map_err(|why| format!("its request body cannot be read: {why}"))?
         .ok_or("its request body is not an object")?;
-    let content = object.get("content").and_then(Node::object).unwrap_or_default();
-    let media_types: Vec<MediaType> = content.iter().map(|(name, node)| media_type(document, name, node)).collect();
-    Ok(arrange_body(document, media_types, method).map(|body| RequestBody {
-        required: object.boolean("required").unwrap_or(false),
-        description: document.said_beside(declared).or_else(|| object.text("description")),
-        ..body
-    }))
+    let content = object
+        .get("content")
+        .and_then(Node::object)
+        .unwrap_or_default();
+    let media_types: Vec<MediaType> = content
+        .iter()
+        .map(|(name, node)| media_type(document, name, node))
+        .collect();
+    Ok(
+        arrange_body(document, media_types, method).map(|body| RequestBody {
+            required: object.boolean("required").unwrap_or(false),
+            description: document
+                .said_beside(declared)
+                .or_else(|| object.text("description")),
+            ..body
+        }),
+    )
 }
 
 /// Returns true if a body is a file of JSON: a text with `format: binary`.
 fn is_json_file(document: &Document, name: &str, schema: Option<Node<'_>>) -> bool {
     let object = || document.resolve_object(schema?).ok().flatten();
-    let has = |key: &str, value: &str| object().is_some_and(|object| object.text(key).is_some_and(|text| text == value));
-    !name.contains('*') && MediaKind::of(name) == MediaKind::Json && has("type", "string") && has("format", "binary")
+    let has = |key: &str, value: &str| {
+        object().is_some_and(|object| object.text(key).is_some_and(|text| text == value))
+    };
+    !name.contains('*')
+        && MediaKind::of(name) == MediaKind::Json
+        && has("type", "string")
+        && has("format", "binary")
 }
 
 fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
-    let object = document.resolve(node).unwrap_or(node).object().unwrap_or_default();
+    let object = document
+        .resolve(node)
+        .unwrap_or(node)
+        .object()
+        .unwrap_or_default();
     let schema = object.get("schema");
-    let item = object.get("itemSchema").filter(|_| document.version() >= Version::V3_2);
+    let item = object
+        .get("itemSchema")
+        .filter(|_| document.version() >= Version::V3_2);
     let is_text = || schema.is_some_and(|schema| is_text(document, schema));
     let kind = match MediaKind::of_sequence(name) {
         // What the document says is a text is written by the caller as a whole.
@@ -49,8 +76,11 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
         Some(kind) => kind,
         None if is_unknown_type(name) && is_plain_text(document, schema) => MediaKind::Text,
         // A schema of bytes decides, independent of the media type.
-        None if is_any_type(name) && schema.is_some_and(|schema| is_binary(document, schema)) => MediaKind::Binary,
-        // OAS 3.0 "Considerations for File Uploads": `format: binary` is the file itself, not a JSON text that holds it.
+        None if is_any_type(name) && schema.is_some_and(|schema| is_binary(document, schema)) => {
+            MediaKind::Binary
+        }
+        // OAS 3.0 "Considerations for File Uploads": `format: binary` is the file itself, not a
+        // JSON text that holds it.
         None if is_json_file(document, name, schema) => MediaKind::Binary,
         // A form that is one text is written by the caller: it has no fields.
         None if MediaKind::of(name) == MediaKind::Form && is_text() => MediaKind::Text,
@@ -58,7 +88,12 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
     };
     let mut encoding = BTreeMap::new();
     if matches!(kind, MediaKind::Form | MediaKind::Multipart) {
-        for (property, declared) in object.get("encoding").and_then(Node::object).unwrap_or_default().iter() {
+        for (property, declared) in object
+            .get("encoding")
+            .and_then(Node::object)
+            .unwrap_or_default()
+            .iter()
+        {
             encoding.insert(property.to_owned(), read_encoding(document, declared));
         }
         for (property, schema) in properties(document, schema, &mut HashSet::default()) {
@@ -66,8 +101,12 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
                 let encoding = encoding.entry(property).or_default();
                 encoding.binary = true;
                 encoding.base64 |= is_base64(document, schema);
-            } else if kind == MediaKind::Multipart && document.version() >= Version::V3_1 && says_nothing(document, schema) {
-                // OAS 3.1.1 "Encoding Object": a part without a type is `application/octet-stream` unless `contentType` says otherwise.
+            } else if kind == MediaKind::Multipart
+                && document.version() >= Version::V3_1
+                && says_nothing(document, schema)
+            {
+                // OAS 3.1.1 "Encoding Object": a part without a type is `application/octet-stream`
+                // unless `contentType` says otherwise.
                 let encoding = encoding.entry(property).or_default();
                 encoding.binary |= encoding.content_type.is_none();
             }
@@ -77,7 +116,9 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
         for encoding in encoding.values_mut() {
             // A part under such a type is a file, independent of its schema.
             let content_type = encoding.content_type.as_deref();
-            encoding.binary |= encoding.base64 || content_type.is_some_and(|content_type| MediaKind::of(content_type) == MediaKind::Binary);
+            encoding.binary |= encoding.base64
+                || content_type
+                    .is_some_and(|content_type| MediaKind::of(content_type) == MediaKind::Binary);
         }
         positions(document, &object, schema, item)
     } else {
@@ -104,16 +145,28 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
             (_, whole) => whole.map_or(BodySchema::Absent, BodySchema::At),
         },
         encoding,
-        base64: kind == MediaKind::Binary && schema.is_some_and(|schema| is_base64_body(document, schema)),
+        base64: kind == MediaKind::Binary
+            && schema.is_some_and(|schema| is_base64_body(document, schema)),
         other_parts: Encoding::default(),
         positions,
     }
 }
 
 /// Reads the encodings of the parts of a list (OAS 3.2 "Encoding By Position").
-fn positions(document: &Document, media_type: &Object<'_>, schema: Option<Node<'_>>, item: Option<Node<'_>>) -> (Vec<Encoding>, Encoding) {
-    let first = media_type.get("prefixEncoding").and_then(Node::array).unwrap_or_default();
-    let first = first.into_iter().map(|node| read_encoding(document, node)).collect();
+fn positions(
+    document: &Document,
+    media_type: &Object<'_>,
+    schema: Option<Node<'_>>,
+    item: Option<Node<'_>>,
+) -> (Vec<Encoding>, Encoding) {
+    let first = media_type
+        .get("prefixEncoding")
+        .and_then(Node::array)
+        .unwrap_or_default();
+    let first = first
+        .into_iter()
+        .map(|node| read_encoding(document, node))
+        .collect();
     let mut others = media_type
         .get("itemEncoding")
         .map(|node| read_encoding(document, node))
@@ -126,12 +179,16 @@ fn positions(document: &Document, media_type: &Object<'_>, schema: Option<Node<'
     (first, others)
 }
 
-/// Returns true if it is unknown whether a media type is text or bytes: a type of a vendor, or an unregistered one that is not an archive.
+/// Returns true if it is unknown whether a media type is text or bytes: a type of a vendor, or an
+/// unregistered one that is not an archive.
 fn is_unknown_type(name: &str) -> bool {
     const ARCHIVES: [&str; 5] = ["tar", "gtar", "gzip", "bzip2", "xz"];
     let essence = essence(name);
-    let is_archive = essence.strip_prefix("application/x-").is_some_and(|kind| ARCHIVES.contains(&kind));
-    let is_unregistered = essence.starts_with("application/vnd.") || essence.starts_with("application/x-");
+    let is_archive = essence
+        .strip_prefix("application/x-")
+        .is_some_and(|kind| ARCHIVES.contains(&kind));
+    let is_unregistered =
+        essence.starts_with("application/vnd.") || essence.starts_with("application/x-");
     MediaKind::of(&essence) == MediaKind::Binary && is_unregistered && !is_archive
 }
 
@@ -146,12 +203,22 @@ fn is_plain_text(document: &Document, schema: Option<Node<'_>>) -> bool {
 }
 
 fn read_encoding(document: &Document, node: Node<'_>) -> Encoding {
-    let object = document.resolve(node).unwrap_or(node).object().unwrap_or_default();
+    let object = document
+        .resolve(node)
+        .unwrap_or(node)
+        .object()
+        .unwrap_or_default();
     let types = object.text("contentType").unwrap_or_default();
-    let types = types.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let types = types
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
     let ranges: Vec<String> = types.map(str::to_owned).collect();
     Encoding {
-        content_type: ranges.first().filter(|content_type| !content_type.contains('*')).cloned(),
+        content_type: ranges
+            .first()
+            .filter(|content_type| !content_type.contains('*'))
+            .cloned(),
         ranges,
         style: object
             .text("style")
@@ -164,15 +231,24 @@ fn read_encoding(document: &Document, node: Node<'_>) -> Encoding {
     }
 }
 
-/// The headers of a part that can have one value only: no argument gives them. `Content-Type` is `contentType`'s (OAS
-/// "Encoding Object"); what says how the part is named and framed is ours (RFC 7578 sections 4.2 and 4.7).
+/// The headers of a part that can have one value only: no argument gives them. `Content-Type` is
+/// `contentType`'s (OAS "Encoding Object"); what says how the part is named and framed is ours (RFC
+/// 7578 sections 4.2 and 4.7).
 fn part_headers(document: &Document, encoding: &Object<'_>) -> Vec<(String, String)> {
-    let declared = encoding.get("headers").and_then(Node::object).unwrap_or_default();
+    let declared = encoding
+        .get("headers")
+        .and_then(Node::object)
+        .unwrap_or_default();
     let mut headers = Vec::new();
     for (name, node) in declared.iter() {
-        let is_ours = ["content-type", "content-disposition", "content-transfer-encoding", "content-length"]
-            .iter()
-            .any(|ours| name.eq_ignore_ascii_case(ours));
+        let is_ours = [
+            "content-type",
+            "content-disposition",
+            "content-transfer-encoding",
+            "content-length",
+        ]
+        .iter()
+        .any(|ours| name.eq_ignore_ascii_case(ours));
         let Some(value) = known_value(document, node).filter(|_| !is_ours) else {
             continue;
         };
@@ -189,14 +265,28 @@ fn part_headers(document: &Document, encoding: &Object<'_>) -> Vec<(String, Stri
 fn known_value(document: &Document, header: Node<'_>) -> Option<String> {
     let header = document.resolve_object(header).ok()??;
     let schema = document.resolve_object(header.get("schema")?).ok()??;
-    let only = || schema.get("enum")?.array().filter(|values| values.len() == 1)?.first().copied();
-    let value = schema.get("const").or_else(only).or_else(|| schema.get("default"))?;
+    let only = || {
+        schema
+            .get("enum")?
+            .array()
+            .filter(|values| values.len() == 1)?
+            .first()
+            .copied()
+    };
+    let value = schema
+        .get("const")
+        .or_else(only)
+        .or_else(|| schema.get("default"))?;
     value.scalar().map(std::borrow::Cow::into_owned)
 }
 
-/// Returns true if an Encoding Object asks for base64 by the header that `contentEncoding` is equal to (OAS 3.1.1 "Encoding Object").
+/// Returns true if an Encoding Object asks for base64 by the header that `contentEncoding` is equal
+/// to (OAS 3.1.1 "Encoding Object").
 fn is_sent_as_base64(document: &Document, encoding: &Object<'_>) -> bool {
-    let headers = encoding.get("headers").and_then(Node::object).unwrap_or_default();
+    let headers = encoding
+        .get("headers")
+        .and_then(Node::object)
+        .unwrap_or_default();
     let asked = headers
         .iter()
         .find(|(name, _)| name.eq_ignore_ascii_case("content-transfer-encoding"));

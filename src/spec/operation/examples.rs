@@ -13,22 +13,35 @@ use crate::text::has_hidden_characters;
 /// The longest example, in bytes of JSON.
 const MAX_EXAMPLE_BYTES: usize = 8192;
 
-/// Returns the example of each argument that has one: `example`, else the first of `examples` (OpenAPI 3.1 section 4.8.12 and 4.8.14).
-/// Examples in schemas are not among them, because input schemas have them.
+/// Returns the example of each argument that has one: `example`, else the first of `examples`
+/// (OpenAPI 3.1 section 4.8.12 and 4.8.14). Examples in schemas are not among them, because input
+/// schemas have them.
 #[must_use]
 pub(crate) fn argument_examples(document: &Document, operation: &Operation) -> Map<String, Value> {
     let own = operation.span.and_then(|span| document.node(span).object());
     let shared = document
         .member("paths")
         .and_then(Node::object)
-        .and_then(|paths| document.resolve_object(paths.get(&operation.path)?).ok().flatten());
+        .and_then(|paths| {
+            document
+                .resolve_object(paths.get(&operation.path)?)
+                .ok()
+                .flatten()
+        });
     let mut found = Map::new();
     for object in shared.iter().chain(&own) {
-        for node in object.get("parameters").and_then(Node::array).unwrap_or_default() {
+        for node in object
+            .get("parameters")
+            .and_then(Node::array)
+            .unwrap_or_default()
+        {
             let Some(declared) = document.resolve_object(node).ok().flatten() else {
                 continue;
             };
-            let parameter = operation.parameters.iter().find(|parameter| is_declared(parameter, &declared));
+            let parameter = operation
+                .parameters
+                .iter()
+                .find(|parameter| is_declared(parameter, &declared));
             if let Some((parameter, example)) = parameter.zip(example_of(document, &declared)) {
                 found.insert(parameter.key.clone(), example);
             }
@@ -40,11 +53,20 @@ pub(crate) fn argument_examples(document: &Document, operation: &Operation) -> M
         .iter()
         .any(|rule| matches!(rule.target, ArgumentTarget::Body(_)));
     // A rule may have renamed or hidden a property that the example shows.
-    let body = operation.body.as_ref().filter(|_| !rules_on_body).and_then(|body| {
-        let declared = document.resolve_object(own.as_ref()?.get("requestBody")?).ok()??;
-        let media_type = declared.get("content")?.object()?.get(&body.media_type.name)?;
-        example_of(document, &document.resolve_object(media_type).ok()??)
-    });
+    let body = operation
+        .body
+        .as_ref()
+        .filter(|_| !rules_on_body)
+        .and_then(|body| {
+            let declared = document
+                .resolve_object(own.as_ref()?.get("requestBody")?)
+                .ok()??;
+            let media_type = declared
+                .get("content")?
+                .object()?
+                .get(&body.media_type.name)?;
+            example_of(document, &document.resolve_object(media_type).ok()??)
+        });
     found.extend(body.map(|example| (BODY.to_owned(), example)));
     found
 }
@@ -57,7 +79,9 @@ fn is_declared(parameter: &Parameter, declared: &Object<'_>) -> bool {
         Some("cookie") => Location::Cookie,
         _ => return false,
     };
-    declared.text("name").is_some_and(|name| parameter.is(location, &name))
+    declared
+        .text("name")
+        .is_some_and(|name| parameter.is(location, &name))
 }
 
 fn example_of(document: &Document, declared: &Object<'_>) -> Option<Value> {
@@ -67,6 +91,7 @@ fn example_of(document: &Document, declared: &Object<'_>) -> Option<Value> {
         document.resolve_object(first).ok()??.get("value")
     };
     let example = declared.get("example").or_else(listed)?;
-    let is_shown = example.text().len() <= MAX_EXAMPLE_BYTES && !has_hidden_characters(example.text());
+    let is_shown =
+        example.text().len() <= MAX_EXAMPLE_BYTES && !has_hidden_characters(example.text());
     is_shown.then(|| example.value()).flatten()
 }

@@ -36,7 +36,8 @@ use super::long_running::LongRunning;
 use super::node::Node;
 use super::span::Span;
 
-/// An operation, with everything a tool or a call needs; schemas stay in the document until they are read.
+/// An operation, with everything a tool or a call needs; schemas stay in the document until they
+/// are read.
 #[derive(Debug, Clone)]
 pub struct Operation {
     /// `operationId`.
@@ -55,8 +56,9 @@ pub struct Operation {
     pub tags: Vec<String>,
     /// `deprecated`.
     pub deprecated: bool,
-    /// Parameters of the path item and of the operation, the latter overriding the former. Those that say the same in several
-    /// operations are shared: a large API has a few hundred of them, tens of thousands of times.
+    /// Parameters of the path item and of the operation, the latter overriding the former. Those
+    /// that say the same in several operations are shared: a large API has a few hundred of them,
+    /// tens of thousands of times.
     pub parameters: Vec<Arc<Parameter>>,
     /// The request body.
     pub body: Option<RequestBody>,
@@ -93,25 +95,38 @@ pub(crate) const TOOL_EXTENSIONS: [&str; 7] = [
     "x-mcp",
 ];
 
-/// Returns the members of an object that are extensions about tools, in the order of [`TOOL_EXTENSIONS`]. Unknown ones (`x-mcp-color`) come
-/// first.
-pub(crate) fn tool_extensions<'n, 'd>(members: impl Iterator<Item = (&'n str, Node<'d>)>) -> Vec<(Box<str>, Span)> {
+/// Returns the members of an object that are extensions about tools, in the order of
+/// [`TOOL_EXTENSIONS`]. Unknown ones (`x-mcp-color`) come first.
+pub(crate) fn tool_extensions<'n, 'd>(
+    members: impl Iterator<Item = (&'n str, Node<'d>)>,
+) -> Vec<(Box<str>, Span)> {
     let mut found: Vec<(Box<str>, Span)> = members
-        .filter(|(name, _)| name.starts_with("x-") && (TOOL_EXTENSIONS.contains(name) || name.starts_with("x-mcp-")))
+        .filter(|(name, _)| {
+            name.starts_with("x-") && (TOOL_EXTENSIONS.contains(name) || name.starts_with("x-mcp-"))
+        })
         .map(|(name, node)| (name.into(), node.span()))
         .collect();
-    found.sort_by_cached_key(|(name, _)| (TOOL_EXTENSIONS.iter().position(|known| *known == name.as_ref()), name.clone()));
+    found.sort_by_cached_key(|(name, _)| {
+        (
+            TOOL_EXTENSIONS
+                .iter()
+                .position(|known| *known == name.as_ref()),
+            name.clone(),
+        )
+    });
     found
 }
 
 impl Operation {
-    /// Returns the argument that filters the reply, if the operator offers filters: a key that no parameter has.
+    /// Returns the argument that filters the reply, if the operator offers filters: a key that no
+    /// parameter has.
     #[must_use]
     pub fn filter_key(&self) -> String {
         self.free_key("response_filter")
     }
 
-    /// Returns the argument that says how many pages a call collects, if the operator offers it: a key that no parameter has.
+    /// Returns the argument that says how many pages a call collects, if the operator offers it: a
+    /// key that no parameter has.
     #[must_use]
     pub(crate) fn pages_key(&self) -> String {
         self.free_key("collect_pages")
@@ -119,7 +134,12 @@ impl Operation {
 
     fn free_key(&self, wanted: &str) -> String {
         let fixed = || self.rules.fixed.iter().map(|fixed| &fixed.parameter);
-        let taken = |key: &str| self.parameters.iter().chain(fixed()).any(|parameter| parameter.key == key);
+        let taken = |key: &str| {
+            self.parameters
+                .iter()
+                .chain(fixed())
+                .any(|parameter| parameter.key == key)
+        };
         let mut key = wanted.to_owned();
         while taken(&key) {
             key.push('_');
@@ -133,7 +153,8 @@ impl Operation {
         named.find_map(|(known, operation)| (known == name).then_some(operation.as_ref()))
     }
 
-    /// Returns true if a call may be done only after its first reply: a rule, an extension or a declared status says so.
+    /// Returns true if a call may be done only after its first reply: a rule, an extension or a
+    /// declared status says so.
     #[must_use]
     pub fn may_wait(&self) -> bool {
         match &self.rules.wait {

@@ -1,5 +1,5 @@
-//! Files in multipart bodies that a document does not describe as properties: bodies whose schema is not an object, members
-//! of any name, and file fields that are declared as plain strings.
+//! Files in multipart bodies that a document does not describe as properties: bodies whose schema
+//! is not an object, members of any name, and file fields that are declared as plain strings.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,23 @@ use crate::spec::document::Document;
 use crate::spec::media_type::{MediaKind, essence};
 use crate::spec::node::Node;
 
-/// Reads what the properties of a multipart body do not say. A form has named parts (RFC 7578 section 4.2), so that a schema
-/// of bytes, or of a list of bytes, can only mean files whose names the document does not know.
+/// Reads what the properties of a multipart body do not say. A form has named parts (RFC 7578
+/// section 4.2), so that a schema of bytes, or of a list of bytes, can only mean files whose names
+/// the document does not know.
 pub(crate) fn read_multipart_files(document: &Document, media_type: &mut MediaType) {
     if media_type.kind != MediaKind::Multipart {
         return;
     }
-    if !takes_type(document, media_type, "object") && essence(&media_type.name) == "multipart/form-data" {
+    if !takes_type(document, media_type, "object")
+        && essence(&media_type.name) == "multipart/form-data"
+    {
         media_type.schema = BodySchema::FilesByName;
         media_type.other_parts.binary = true;
         return;
     }
-    let BodySchema::At(span) = media_type.schema else { return };
+    let BodySchema::At(span) = media_type.schema else {
+        return;
+    };
     let node = document.node(span);
     let declared = properties(document, Some(node), &mut HashSet::default());
     let schema = document.resolve_object(node).ok().flatten();
@@ -38,11 +43,15 @@ pub(crate) fn read_multipart_files(document: &Document, media_type: &mut MediaTy
     mark_file_fields(document, &declared, &mut media_type.encoding);
 }
 
-/// Describes a body that no call can send: a form is written from an object, and other multipart bodies from an object or a list.
+/// Describes a body that no call can send: a form is written from an object, and other multipart
+/// bodies from an object or a list.
 pub(crate) fn describe_unsendable(document: &Document, body: &RequestBody) -> Option<String> {
     let is_unsendable = |media_type: &&MediaType| match media_type.kind {
         MediaKind::Form => !takes_type(document, media_type, "object"),
-        MediaKind::Multipart => !takes_type(document, media_type, "object") && !takes_type(document, media_type, "array"),
+        MediaKind::Multipart => {
+            !takes_type(document, media_type, "object")
+                && !takes_type(document, media_type, "array")
+        }
         _ => false,
     };
     let media_type = body.media_types().find(is_unsendable)?;
@@ -59,9 +68,14 @@ fn takes_type(document: &Document, media_type: &MediaType, wanted: &str) -> bool
     kinds.is_empty() || kinds.iter().any(|kind| kind == wanted)
 }
 
-/// Marks fields that may be files. If no property holds bytes, a plain string whose name or description mentions a file may be one: the
-/// document had no other way to say so, or its author did not know `format: binary`. A text stays a text; only an object is a file.
-fn mark_file_fields(document: &Document, declared: &[(String, Node<'_>)], encodings: &mut BTreeMap<String, Encoding>) {
+/// Marks fields that may be files. If no property holds bytes, a plain string whose name or
+/// description mentions a file may be one: the document had no other way to say so, or its author
+/// did not know `format: binary`. A text stays a text; only an object is a file.
+fn mark_file_fields(
+    document: &Document,
+    declared: &[(String, Node<'_>)],
+    encodings: &mut BTreeMap<String, Encoding>,
+) {
     if encodings.values().any(|encoding| encoding.binary) {
         return;
     }
@@ -69,9 +83,16 @@ fn mark_file_fields(document: &Document, declared: &[(String, Node<'_>)], encodi
         let Some(schema) = document.resolve_object(*schema).ok().flatten() else {
             continue;
         };
-        let asserts = ["enum", "const", "pattern", "format"].iter().any(|key| schema.get(key).is_some());
+        let asserts = ["enum", "const", "pattern", "format"]
+            .iter()
+            .any(|key| schema.get(key).is_some());
         let is_plain_text = schema.text("type").as_deref() == Some("string") && !asserts;
-        if is_plain_text && speaks_of_file(name, schema.text("description").as_deref().unwrap_or_default()) {
+        if is_plain_text
+            && speaks_of_file(
+                name,
+                schema.text("description").as_deref().unwrap_or_default(),
+            )
+        {
             encodings.entry(name.clone()).or_default().may_be_file = true;
         }
     }

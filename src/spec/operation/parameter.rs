@@ -1,4 +1,5 @@
-//! Parameters: the location of a value in the request, its style, and the name under which the model gives it.
+//! Parameters: the location of a value in the request, its style, and the name under which the
+//! model gives it.
 
 use serde_json::Value;
 
@@ -66,9 +67,13 @@ pub enum Serialization {
 
 /// A parameter of an operation.
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "the document says each of them on its own")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the document says each of them on its own"
+)]
 pub struct Parameter {
-    /// The name under which the model gives the value: a legal property key, unique among the operation's arguments.
+    /// The name under which the model gives the value: a legal property key, unique among the
+    /// operation's arguments.
     pub key: String,
     /// The name on the wire.
     pub name: String,
@@ -76,7 +81,8 @@ pub struct Parameter {
     pub location: Location,
     /// True if a call must give it; always true for path parameters.
     pub required: bool,
-    /// True if the call fails once the value has changed: `x-mcp-precondition`, for preconditions that HTTP has no header for.
+    /// True if the call fails once the value has changed: `x-mcp-precondition`, for preconditions
+    /// that HTTP has no header for.
     pub precondition: bool,
     /// The document's description.
     pub description: Option<String>,
@@ -88,16 +94,20 @@ pub struct Parameter {
     pub schema: Option<Span>,
     /// Value that is sent if a call leaves it out.
     pub default: Option<Value>,
-    /// True if an empty value is allowed in spite of the schema (OAS `allowEmptyValue`, in queries only).
+    /// True if an empty value is allowed in spite of the schema (OAS `allowEmptyValue`, in queries
+    /// only).
     pub allow_empty: bool,
-    /// True if a value may span several segments of the path; set by the operator, never by the document.
+    /// True if a value may span several segments of the path; set by the operator, never by the
+    /// document.
     pub slashes: bool,
-    /// Separators of lists within the list, from the outside in (2.0 `items.collectionFormat`); empty in later versions.
+    /// Separators of lists within the list, from the outside in (2.0 `items.collectionFormat`);
+    /// empty in later versions.
     pub inner_separators: Vec<char>,
 }
 
 impl Parameter {
-    /// Location and name, of which an operation has one parameter at most; names of headers have no case.
+    /// Location and name, of which an operation has one parameter at most; names of headers have no
+    /// case.
     pub(crate) fn identity(&self) -> (Location, String) {
         let name = match self.location {
             Location::Header => self.name.to_ascii_lowercase(),
@@ -106,7 +116,8 @@ impl Parameter {
         (self.location, name)
     }
 
-    /// Returns true if the parameter has that location and name; names of headers are case-insensitive (RFC 9110 section 5.1).
+    /// Returns true if the parameter has that location and name; names of headers are
+    /// case-insensitive (RFC 9110 section 5.1).
     #[must_use]
     pub fn is(&self, location: Location, name: &str) -> bool {
         let same = if location == Location::Header {
@@ -168,8 +179,8 @@ impl Style {
     }
 }
 
-/// Headers that OpenAPI says to ignore as parameters (Accept, Content-Type, Authorization), and those that frame or
-/// route a message (RFC 9110 section 7.6.1), which no call may set.
+/// Headers that OpenAPI says to ignore as parameters (Accept, Content-Type, Authorization), and
+/// those that frame or route a message (RFC 9110 section 7.6.1), which no call may set.
 #[must_use]
 pub(crate) fn is_reserved_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
@@ -193,9 +204,10 @@ pub(crate) fn is_reserved_header(name: &str) -> bool {
         || name.starts_with("x-forwarded-")
 }
 
-/// Headers that no argument may set: the reserved ones, those of codings and of another protocol version (RFC 9110 section 8.4 and 12.5.3,
-/// RFC 7540 section 3.2.1), and those that make gateways and frameworks treat a request as another one, or as that of another user. An
-/// operator may still set some of them.
+/// Headers that no argument may set: the reserved ones, those of codings and of another protocol
+/// version (RFC 9110 section 8.4 and 12.5.3, RFC 7540 section 3.2.1), and those that make gateways
+/// and frameworks treat a request as another one, or as that of another user. An operator may still
+/// set some of them.
 #[must_use]
 pub(crate) fn is_withheld_header(name: &str) -> bool {
     is_reserved_header(name)
@@ -216,7 +228,8 @@ pub(crate) fn is_withheld_header(name: &str) -> bool {
         )
 }
 
-/// Returns true if OpenAPI itself ignores a header parameter of that name (OAS "Parameter Object", `name`).
+/// Returns true if OpenAPI itself ignores a header parameter of that name (OAS "Parameter Object",
+/// `name`).
 #[must_use]
 pub(crate) fn is_ignored_header(name: &str) -> bool {
     ["accept", "content-type", "authorization"]
@@ -235,7 +248,8 @@ pub(crate) struct ParameterHead<'a> {
 }
 
 impl<'a> ParameterHead<'a> {
-    /// Reads a Parameter Object, already resolved. Problems that leave the parameter usable are pushed to `warnings`.
+    /// Reads a Parameter Object, already resolved. Problems that leave the parameter usable are
+    /// pushed to `warnings`.
     ///
     /// # Errors
     /// A sentence if the parameter cannot be used.
@@ -245,21 +259,39 @@ impl<'a> ParameterHead<'a> {
             .text("name")
             .filter(|name| !name.is_empty())
             .ok_or("a parameter has no `name`")?;
-        if object.get("x-mcp-precondition").is_some_and(|node| node.boolean().is_none()) {
+        if object
+            .get("x-mcp-precondition")
+            .is_some_and(|node| node.boolean().is_none())
+        {
             warnings.push(format!(
                 "the parameter `{name}` has an `x-mcp-precondition` that is neither true nor false; it is ignored"
             ));
         }
-        let place = object.text("in").ok_or_else(|| format!("the parameter `{name}` has no `in`"))?;
-        let location = Location::parse(&place).ok_or_else(|| format!("the parameter `{name}` has the unknown location `{place}`"))?;
-        Ok(Self { object, name, location })
+        let place = object
+            .text("in")
+            .ok_or_else(|| format!("the parameter `{name}` has no `in`"))?;
+        let location = Location::parse(&place)
+            .ok_or_else(|| format!("the parameter `{name}` has the unknown location `{place}`"))?;
+        Ok(Self {
+            object,
+            name,
+            location,
+        })
     }
 
-    /// The parameter with that serialization and schema. The key is only the sanitized name here; [`super::parameters`] makes
-    /// it unique.
+    /// The parameter with that serialization and schema. The key is only the sanitized name here;
+    /// [`super::parameters`] makes it unique.
     #[must_use]
-    pub(crate) fn into_parameter(self, serialization: Serialization, schema: Option<Span>) -> Parameter {
-        let Self { object, name, location } = self;
+    pub(crate) fn into_parameter(
+        self,
+        serialization: Serialization,
+        schema: Option<Span>,
+    ) -> Parameter {
+        let Self {
+            object,
+            name,
+            location,
+        } = self;
         Parameter {
             key: argument_names::sanitize_argument_name(&name),
             required: location == Location::Path || object.boolean("required").unwrap_or(false),
@@ -268,7 +300,8 @@ impl<'a> ParameterHead<'a> {
             deprecated: object.boolean("deprecated").unwrap_or(false),
             schema,
             default: None,
-            allow_empty: location == Location::Query && object.boolean("allowEmptyValue") == Some(true),
+            allow_empty: location == Location::Query
+                && object.boolean("allowEmptyValue") == Some(true),
             slashes: false,
             inner_separators: Vec::new(),
             name,
@@ -278,16 +311,24 @@ impl<'a> ParameterHead<'a> {
     }
 }
 
-/// Reads a Parameter Object of OpenAPI 3, already resolved. Problems that leave the parameter usable are pushed to `warnings`.
+/// Reads a Parameter Object of OpenAPI 3, already resolved. Problems that leave the parameter
+/// usable are pushed to `warnings`.
 ///
 /// # Errors
 /// A sentence if the parameter cannot be used.
-pub(crate) fn read_parameter(document: &Document, node: Node<'_>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
+pub(crate) fn read_parameter(
+    document: &Document,
+    node: Node<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Parameter, String> {
     let head = ParameterHead::read(node, warnings)?;
     let content = head.object.get("content").and_then(Node::object);
     if let Some((media_type, media)) = content.as_ref().and_then(|content| content.iter().next()) {
         let media = document.resolve(media).unwrap_or(media);
-        let schema = media.object().and_then(|media| media.get("schema")).map(Node::span);
+        let schema = media
+            .object()
+            .and_then(|media| media.get("schema"))
+            .map(Node::span);
         let serialization = Serialization::Content {
             media_type: media_type.to_owned(),
         };
@@ -298,8 +339,16 @@ pub(crate) fn read_parameter(document: &Document, node: Node<'_>, warnings: &mut
     Ok(head.into_parameter(serialization, schema))
 }
 
-fn read_style(version: Version, head: &ParameterHead<'_>, warnings: &mut Vec<String>) -> Serialization {
-    let ParameterHead { object, name, location } = head;
+fn read_style(
+    version: Version,
+    head: &ParameterHead<'_>,
+    warnings: &mut Vec<String>,
+) -> Serialization {
+    let ParameterHead {
+        object,
+        name,
+        location,
+    } = head;
     let style = match object.text("style") {
         None => location.default_style(),
         Some(style) => Style::parse(&style, *location).unwrap_or_else(|| {
@@ -310,7 +359,8 @@ fn read_style(version: Version, head: &ParameterHead<'_>, warnings: &mut Vec<Str
             location.default_style()
         }),
     };
-    // OAS: explode defaults to true for form (and 3.2 cookie), else false. deepObject exists only exploded.
+    // OAS: explode defaults to true for form (and 3.2 cookie), else false. deepObject exists only
+    // exploded.
     let explode = match style {
         Style::DeepObject => true,
         Style::Form | Style::Cookie => object.boolean("explode").unwrap_or(true),
@@ -318,7 +368,8 @@ fn read_style(version: Version, head: &ParameterHead<'_>, warnings: &mut Vec<Str
     };
     // Before 3.2 the word is defined for queries only.
     let allow_reserved = object.boolean("allowReserved") == Some(true)
-        && (*location == Location::Query || (matches!(location, Location::Path | Location::Cookie) && version >= Version::V3_2));
+        && (*location == Location::Query
+            || (matches!(location, Location::Path | Location::Cookie) && version >= Version::V3_2));
     Serialization::Style {
         style,
         explode,

@@ -1,4 +1,5 @@
-//! The parameters of one operation: the path item's and its own, each with the argument that feeds it.
+//! The parameters of one operation: the path item's and its own, each with the argument that feeds
+//! it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -38,7 +39,11 @@ impl<'a> Parameters<'a> {
     }
 
     /// Reads a parameter; one that many operations share, or repeat word for word, is read once.
-    fn parameter(&self, node: Node<'a>, warnings: &mut Vec<String>) -> Result<Arc<Parameter>, String> {
+    fn parameter(
+        &self,
+        node: Node<'a>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Arc<Parameter>, String> {
         let key = (node.span().file, node.text());
         if let Some(known) = self.known.borrow().get(&key) {
             return Ok(Arc::clone(known));
@@ -57,14 +62,20 @@ impl<'a> Parameters<'a> {
         Ok(read)
     }
 
-    /// The parameters, references followed, each with what is said of it beside the reference; one that leads nowhere is
-    /// left out with a warning.
-    pub(crate) fn resolved(&self, parameters: &[Node<'a>], warnings: &mut Vec<String>) -> Vec<Referred<'a>> {
+    /// The parameters, references followed, each with what is said of it beside the reference; one
+    /// that leads nowhere is left out with a warning.
+    pub(crate) fn resolved(
+        &self,
+        parameters: &[Node<'a>],
+        warnings: &mut Vec<String>,
+    ) -> Vec<Referred<'a>> {
         let mut found = Vec::with_capacity(parameters.len());
         for node in parameters {
             match self.follow(*node) {
                 Ok(referred) => found.push(referred),
-                Err(why) => warnings.push(format!("{why}; the tool is served without that parameter")),
+                Err(why) => {
+                    warnings.push(format!("{why}; the tool is served without that parameter"));
+                }
             }
         }
         found
@@ -74,18 +85,25 @@ impl<'a> Parameters<'a> {
     fn follow(&self, node: Node<'a>) -> Result<Referred<'a>, String> {
         const MAX_REMEMBERED_BYTES: usize = 160;
         if node.text().len() > MAX_REMEMBERED_BYTES || !node.text().contains("\"$ref\"") {
-            return Ok((self.document.resolve(node)?, self.document.said_beside(node)));
+            return Ok((
+                self.document.resolve(node)?,
+                self.document.said_beside(node),
+            ));
         }
         let key = (node.span().file, node.text());
         if let Some(known) = self.referred.borrow().get(&key) {
             return Ok(known.clone());
         }
-        let referred = (self.document.resolve(node)?, self.document.said_beside(node));
+        let referred = (
+            self.document.resolve(node)?,
+            self.document.said_beside(node),
+        );
         self.referred.borrow_mut().insert(key, referred.clone());
         Ok(referred)
     }
 
-    /// The parameters of path item and operation; the operation's replaces the path item's of the same name and location.
+    /// The parameters of path item and operation; the operation's replaces the path item's of the
+    /// same name and location.
     pub(crate) fn of(
         &self,
         shared: &[Referred<'a>],
@@ -104,29 +122,45 @@ impl<'a> Parameters<'a> {
             }
             let read = self.parameter(*node, warnings);
             match read {
-                Ok(parameter) if parameter.location == Location::Header && parameter::is_withheld_header(&parameter.name) => {
+                Ok(parameter)
+                    if parameter.location == Location::Header
+                        && parameter::is_withheld_header(&parameter.name) =>
+                {
                     warnings.extend(self.describe_withheld(&parameter.name, body.is_some()));
                 }
                 Ok(mut parameter) => {
                     if said.is_some() && parameter.description != *said {
                         Arc::make_mut(&mut parameter).description.clone_from(said);
                     }
-                    let index = *indexes.entry(parameter.identity()).or_insert(parameters.len());
+                    let index = *indexes
+                        .entry(parameter.identity())
+                        .or_insert(parameters.len());
                     match parameters.get_mut(index) {
                         Some(twin) => *twin = parameter,
                         None => parameters.push(parameter),
                     }
                 }
-                Err(why) => warnings.push(format!("{why}; the tool is served without that parameter")),
+                Err(why) => {
+                    warnings.push(format!("{why}; the tool is served without that parameter"));
+                }
             }
         }
         self.place_in_query(&mut parameters, template, warnings);
         let variables: HashSet<&str> = template.variables().collect();
         parameters.retain(|parameter| {
-            let stray = parameter.location == Location::Path && !variables.contains(parameter.name.as_str());
-            let is_moved = || template.query_variables.iter().any(|(_, name)| *name == parameter.name);
+            let stray = parameter.location == Location::Path
+                && !variables.contains(parameter.name.as_str());
+            let is_moved = || {
+                template
+                    .query_variables
+                    .iter()
+                    .any(|(_, name)| *name == parameter.name)
+            };
             if stray && !is_moved() {
-                warnings.push(format!("the path has no `{{{}}}`; that path parameter is left out", parameter.name));
+                warnings.push(format!(
+                    "the path has no `{{{}}}`; that path parameter is left out",
+                    parameter.name
+                ));
             }
             !stray
         });
@@ -145,9 +179,14 @@ impl<'a> Parameters<'a> {
 }
 
 impl Parameters<'_> {
-    /// Makes parameters of the variables in the template's query, independent of where they are declared, and leaves out those whose value
-    /// is a constant of the template.
-    fn place_in_query(&self, parameters: &mut Vec<Arc<Parameter>>, template: &PathTemplate, warnings: &mut Vec<String>) {
+    /// Makes parameters of the variables in the template's query, independent of where they are
+    /// declared, and leaves out those whose value is a constant of the template.
+    fn place_in_query(
+        &self,
+        parameters: &mut Vec<Arc<Parameter>>,
+        template: &PathTemplate,
+        warnings: &mut Vec<String>,
+    ) {
         parameters.retain(|parameter| {
             let is_fixed = parameter.location == Location::Query && template.fixes(&parameter.name);
             if is_fixed && !self.has_one_value(parameter) {
@@ -159,7 +198,11 @@ impl Parameters<'_> {
             !is_fixed
         });
         for (key, variable) in &template.query_variables {
-            let declared = |location| parameters.iter().position(|parameter| parameter.is(location, variable));
+            let declared = |location| {
+                parameters
+                    .iter()
+                    .position(|parameter| parameter.is(location, variable))
+            };
             let mut placed = if let Some(index) = declared(Location::Query) {
                 parameters.remove(index)
             } else {
@@ -167,7 +210,10 @@ impl Parameters<'_> {
                 if of_path.is_none() {
                     warnings.push(describe_undeclared(variable));
                 }
-                Arc::new(of_path.map_or_else(|| moved_to_query(&undeclared(variable)), |of_path| moved_to_query(of_path)))
+                Arc::new(of_path.map_or_else(
+                    || moved_to_query(&undeclared(variable)),
+                    |of_path| moved_to_query(of_path),
+                ))
             };
             if placed.name != *key {
                 Arc::make_mut(&mut placed).name.clone_from(key);
@@ -187,8 +233,9 @@ impl Parameters<'_> {
         })
     }
 
-    /// Describes for the operator a header parameter that no call gives. OpenAPI 3 ignores `Accept`, `Content-Type` and `Authorization`;
-    /// the first two follow from the operation's media types.
+    /// Describes for the operator a header parameter that no call gives. OpenAPI 3 ignores
+    /// `Accept`, `Content-Type` and `Authorization`; the first two follow from the operation's
+    /// media types.
     fn describe_withheld(&self, name: &str, has_body: bool) -> Option<String> {
         let is = |other: &str| name.eq_ignore_ascii_case(other);
         if !parameter::is_ignored_header(name) {
@@ -245,25 +292,30 @@ fn undeclared(variable: &str) -> Parameter {
     }
 }
 
-/// Gives a key of its own to each parameter whose name differs from another one's only in punctuation.
+/// Gives a key of its own to each parameter whose name differs from another one's only in
+/// punctuation.
 fn spell_ambiguous_keys(parameters: &mut [Arc<Parameter>]) {
-    if parameters.iter().all(|parameter| parameter.key == parameter.name) {
+    if parameters
+        .iter()
+        .all(|parameter| parameter.key == parameter.name)
+    {
         return;
     }
     let mut count: HashMap<String, usize> = HashMap::default();
     for parameter in &*parameters {
         *count.entry(parameter.key.clone()).or_default() += 1;
     }
-    let is_ambiguous =
-        |parameter: &&mut Arc<Parameter>| parameter.key != parameter.name && count.get(&parameter.key).is_some_and(|count| *count > 1);
+    let is_ambiguous = |parameter: &&mut Arc<Parameter>| {
+        parameter.key != parameter.name && count.get(&parameter.key).is_some_and(|count| *count > 1)
+    };
     for parameter in parameters.iter_mut().filter(is_ambiguous) {
         let key = argument_names::spell_argument_name(&parameter.name);
         Arc::make_mut(parameter).key = key;
     }
 }
 
-/// Makes the keys unique: names that differ only in punctuation get words for it, path parameters keep the bare name, the rest
-/// give way by location; `body` is the body's.
+/// Makes the keys unique: names that differ only in punctuation get words for it, path parameters
+/// keep the bare name, the rest give way by location; `body` is the body's.
 fn claim_keys(parameters: &mut [Arc<Parameter>], body: Option<&mut RequestBody>) {
     spell_ambiguous_keys(parameters);
     let mut taken = HashSet::default();

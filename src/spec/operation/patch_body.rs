@@ -5,21 +5,37 @@ use crate::spec::document::Document;
 use crate::spec::media_type::{MediaKind, essence};
 use crate::spec::node::Node;
 
-/// Puts the media types of a PATCH body in the order of preference, and reads a JSON Patch as the list that it is:
+/// Puts the media types of a PATCH body in the order of preference, and reads a JSON Patch as the
+/// list that it is:
 ///
 /// - JSON Patch is sent for a list only, so that every other JSON type is preferred to it;
-/// - a YAML patch that is not text is written as JSON, which is valid YAML 1.2, and is preferred to nothing;
-/// - documents describe a JSON Patch as an object, with the schema of the other types; RFC 6902 says that it is a list.
+/// - a YAML patch that is not text is written as JSON, which is valid YAML 1.2, and is preferred to
+///   nothing;
+/// - documents describe a JSON Patch as an object, with the schema of the other types; RFC 6902
+///   says that it is a list.
 pub(crate) fn arrange_patch_types(document: &Document, media_types: &mut [MediaType]) {
     for media_type in media_types.iter_mut() {
-        let is_text = || schema_types(document, &media_type.schema).iter().any(|kind| kind == "string");
+        let is_text = || {
+            schema_types(document, &media_type.schema)
+                .iter()
+                .any(|kind| kind == "string")
+        };
         if is_yaml_patch(media_type) && !is_text() {
             media_type.kind = MediaKind::Json;
         }
     }
-    media_types.sort_by_key(|media_type| (media_type.kind, is_json_patch(media_type), is_yaml_patch(media_type)));
+    media_types.sort_by_key(|media_type| {
+        (
+            media_type.kind,
+            is_json_patch(media_type),
+            is_yaml_patch(media_type),
+        )
+    });
     let only = media_types.len() == 1;
-    for media_type in media_types.iter_mut().filter(|media_type| is_json_patch(media_type)) {
+    for media_type in media_types
+        .iter_mut()
+        .filter(|media_type| is_json_patch(media_type))
+    {
         if !may_describe_list(document, &media_type.schema) {
             // Some servers take an object under the name of JSON Patch, and no other type.
             let declared = match media_type.schema {
@@ -32,9 +48,18 @@ pub(crate) fn arrange_patch_types(document: &Document, media_types: &mut [MediaT
 }
 
 /// Returns the media type that a list is sent as, if it is not `default`.
-pub(crate) fn type_for_lists(document: &Document, default: &MediaType, alternatives: &[MediaType]) -> Option<String> {
-    let patch = alternatives.iter().find(|media_type| is_json_patch(media_type))?;
-    let takes_lists = is_json_patch(default) || schema_types(document, &default.schema).iter().any(|kind| kind == "array");
+pub(crate) fn type_for_lists(
+    document: &Document,
+    default: &MediaType,
+    alternatives: &[MediaType],
+) -> Option<String> {
+    let patch = alternatives
+        .iter()
+        .find(|media_type| is_json_patch(media_type))?;
+    let takes_lists = is_json_patch(default)
+        || schema_types(document, &default.schema)
+            .iter()
+            .any(|kind| kind == "array");
     (!takes_lists).then(|| patch.name.clone())
 }
 
@@ -62,7 +87,10 @@ fn may_describe_list(document: &Document, schema: &BodySchema) -> bool {
         return true;
     };
     let keys = ["items", "prefixItems", "allOf", "anyOf", "oneOf"];
-    keys.iter().any(|key| object.get(key).is_some()) || schema_types(document, schema).iter().any(|kind| kind == "array")
+    keys.iter().any(|key| object.get(key).is_some())
+        || schema_types(document, schema)
+            .iter()
+            .any(|kind| kind == "array")
 }
 
 /// Returns the types that the schema of a body names itself; none if it names none.

@@ -33,17 +33,22 @@ pub fn operations(document: &Document) -> (Vec<Box<Operation>>, Vec<Diagnostic>)
     };
     if let Some(paths) = document.member("paths") {
         match path_items(paths, &|key| is_method(key, document.version())) {
-            Ok(paths) => paths.into_iter().for_each(|(path, item)| reader.path_item(&path, item)),
-            Err(error) => reader
-                .diagnostics
-                .push(Diagnostic::error("#/paths", format!("`paths` cannot be read: {error}"))),
+            Ok(paths) => paths
+                .into_iter()
+                .for_each(|(path, item)| reader.path_item(&path, item)),
+            Err(error) => reader.diagnostics.push(Diagnostic::error(
+                "#/paths",
+                format!("`paths` cannot be read: {error}"),
+            )),
         }
     }
     let replaced = std::mem::take(&mut reader.replaced);
     let mut indexes = 0..;
-    reader
-        .operations
-        .retain(|_| indexes.next().is_some_and(|index| !replaced.contains(&index)));
+    reader.operations.retain(|_| {
+        indexes
+            .next()
+            .is_some_and(|index| !replaced.contains(&index))
+    });
     reader.report_duplicate_ids();
     (reader.operations, reader.diagnostics)
 }
@@ -103,12 +108,14 @@ impl<'a> Reader<'a> {
         let mut beside = None;
         if let Some(reference) = item.get("$ref") {
             match self.referred_path_item(reference) {
-                // Operations beside the reference are kept (OAS leaves that open); those of its target come after.
+                // Operations beside the reference are kept (OAS leaves that open); those of its
+                // target come after.
                 Ok(target) => beside = Some(std::mem::replace(&mut item, target)),
                 Err(why) => {
                     let pointer = pointer::fragment(["paths", path, "$ref"]);
                     let what = format!("{why}; this path's operations are left out");
-                    self.diagnostics.push(at(Diagnostic::error(pointer, what), reference));
+                    self.diagnostics
+                        .push(at(Diagnostic::error(pointer, what), reference));
                     return;
                 }
             }
@@ -127,15 +134,21 @@ impl<'a> Reader<'a> {
 
     fn referred_path_item(&self, reference: Node<'a>) -> Result<Object<'a>, String> {
         let text = reference.string().ok_or("its `$ref` is not a string")?;
-        let target = self.document.resolve(self.document.target(&text, reference)?)?;
-        target.object().ok_or_else(|| "its `$ref` does not name a path item".to_owned())
+        let target = self
+            .document
+            .resolve(self.document.target(&text, reference)?)?;
+        target
+            .object()
+            .ok_or_else(|| "its `$ref` does not name a path item".to_owned())
     }
 
     /// OAS: `operationId` is unique among all operations of an API.
     fn report_duplicate_ids(&mut self) {
         let mut first_uses: HashMap<&str, &Operation> = HashMap::default();
         for operation in &self.operations {
-            let Some(id) = operation.id.as_deref() else { continue };
+            let Some(id) = operation.id.as_deref() else {
+                continue;
+            };
             let Some(first) = first_uses.get(id) else {
                 first_uses.insert(id, operation);
                 continue;
@@ -152,10 +165,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the parts that the operations of a path item share. Members beside a reference override those of its target.
+    /// Reads the parts that the operations of a path item share. Members beside a reference
+    /// override those of its target.
     fn shared<'p>(path: &'p str, beside: Option<&Object<'a>>, item: &Object<'a>) -> Shared<'p, 'a> {
         let both: Vec<&Object<'a>> = beside.into_iter().chain([item]).collect();
-        let parameters = |object: &&Object<'a>| object.get("parameters").and_then(Node::array).unwrap_or_default();
+        let parameters = |object: &&Object<'a>| {
+            object
+                .get("parameters")
+                .and_then(Node::array)
+                .unwrap_or_default()
+        };
         Shared {
             path,
             template: PathTemplate::parse(path).map(Arc::new),
@@ -163,12 +182,22 @@ impl<'a> Reader<'a> {
             description: both.iter().find_map(|object| words(object, "description")),
             parameters: both.iter().rev().flat_map(parameters).collect(),
             servers: server::servers(both.iter().find_map(|object| object.get("servers"))),
-            extensions: both.iter().rev().flat_map(|object| tool_extensions(object.iter())).collect(),
+            extensions: both
+                .iter()
+                .rev()
+                .flat_map(|object| tool_extensions(object.iter()))
+                .collect(),
         }
     }
 
     /// Reads one member of a path item that is an operation, or contains some.
-    fn member(&mut self, shared: &Shared<'_, 'a>, key: &str, node: Node<'a>, object: Option<Object<'a>>) {
+    fn member(
+        &mut self,
+        shared: &Shared<'_, 'a>,
+        key: &str,
+        node: Node<'a>,
+        object: Option<Object<'a>>,
+    ) {
         if key == "additionalOperations" && self.document.version() >= Version::V3_2 {
             for (method, node) in node.object().unwrap_or_default().iter() {
                 let entry = Entry {
@@ -197,30 +226,48 @@ impl<'a> Reader<'a> {
             node,
             object,
         } = entry;
-        let pointer = || pointer::fragment(["paths", shared.path].into_iter().chain(keys.iter().copied()));
+        let pointer = || {
+            pointer::fragment(
+                ["paths", shared.path]
+                    .into_iter()
+                    .chain(keys.iter().copied()),
+            )
+        };
         let mut warnings = Vec::new();
         match self.read(shared, method, object, &mut warnings) {
             Ok(mut operation) => {
                 operation.pointer = pointer();
                 operation.span = place_of(node);
-                let quotes = operation.body.as_ref().and_then(|body| describe_quotes(self.document, body));
+                let quotes = operation
+                    .body
+                    .as_ref()
+                    .and_then(|body| describe_quotes(self.document, body));
                 self.diagnostics
                     .extend(quotes.map(|quotes| at(Diagnostic::note(pointer(), quotes), node)));
                 // As in every JSON parser, of two with one key the last one counts.
                 let key = (operation.method.clone(), operation.path.clone());
                 if let Some(earlier) = self.indexes.insert(key, self.operations.len()) {
                     self.replaced.insert(earlier);
-                    warnings.push(format!("{} is written twice; the last one is served", operation.label()));
+                    warnings.push(format!(
+                        "{} is written twice; the last one is served",
+                        operation.label()
+                    ));
                 }
                 self.operations.push(Box::new(operation));
             }
             Err(why) => {
-                let what = format!("{} {} is left out: {why}", method.to_ascii_uppercase(), shared.path);
-                self.diagnostics.push(at(Diagnostic::error(pointer(), what), node));
+                let what = format!(
+                    "{} {} is left out: {why}",
+                    method.to_ascii_uppercase(),
+                    shared.path
+                );
+                self.diagnostics
+                    .push(at(Diagnostic::error(pointer(), what), node));
             }
         }
         for warning in warnings {
-            self.diagnostics.push(at(Diagnostic::warning(pointer(), warning), node));
+            self.diagnostics
+                .push(at(Diagnostic::warning(pointer(), warning), node));
         }
     }
 
@@ -232,26 +279,44 @@ impl<'a> Reader<'a> {
         warnings: &mut Vec<String>,
     ) -> Result<Operation, String> {
         let object = self.referred_operation(object)?;
-        let method = Method::from_bytes(method.as_bytes()).map_err(|_| format!("`{method}` is not an HTTP method"))?;
+        let method = Method::from_bytes(method.as_bytes())
+            .map_err(|_| format!("`{method}` is not an HTTP method"))?;
         let template = shared.template.clone()?;
-        let own = object.get("parameters").and_then(Node::array).unwrap_or_default();
+        let own = object
+            .get("parameters")
+            .and_then(Node::array)
+            .unwrap_or_default();
         let (own, shared_parameters) = (
             self.parameters.resolved(&own, warnings),
             self.parameters.resolved(&shared.parameters, warnings),
         );
         let swagger = self.document.version() == Version::V2_0;
         let (mut body, produces) = if swagger {
-            let all: Vec<Node<'a>> = own.iter().chain(&shared_parameters).map(|found| found.0).collect();
+            let all: Vec<Node<'a>> = own
+                .iter()
+                .chain(&shared_parameters)
+                .map(|found| found.0)
+                .collect();
             let consumes = swagger2::consumed(self.document, &object, &all);
             let produces = swagger2::media_types(self.document, &object, "produces");
-            (swagger2::read_body(self.document, &all, &consumes, &method), produces)
+            (
+                swagger2::read_body(self.document, &all, &consumes, &method),
+                produces,
+            )
         } else {
             (self.body(&object, &method, warnings)?, Vec::new())
         };
-        warnings.extend(body.as_ref().and_then(|body| describe_unsendable(self.document, body)));
-        let parameters = self.parameters.of(&shared_parameters, &own, &template, body.as_mut(), warnings);
+        warnings.extend(
+            body.as_ref()
+                .and_then(|body| describe_unsendable(self.document, body)),
+        );
+        let parameters =
+            self.parameters
+                .of(&shared_parameters, &own, &template, body.as_mut(), warnings);
         Ok(Operation {
-            id: object.text("operationId").filter(|id| !id.trim().is_empty()),
+            id: object
+                .text("operationId")
+                .filter(|id| !id.trim().is_empty()),
             method,
             path: shared.path.to_owned(),
             template,
@@ -271,7 +336,12 @@ impl<'a> Reader<'a> {
             security: object.get("security").map(Node::span),
             responses: object.get("responses").map(Node::span),
             produces,
-            extensions: shared.extensions.iter().cloned().chain(tool_extensions(object.iter())).collect(),
+            extensions: shared
+                .extensions
+                .iter()
+                .cloned()
+                .chain(tool_extensions(object.iter()))
+                .collect(),
             pointer: String::new(),
             span: None,
             long_running: LongRunning::read(&object),
@@ -280,22 +350,36 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The operation itself. That it is a reference is not legal OpenAPI, but common in documents of many files.
+    /// The operation itself. That it is a reference is not legal OpenAPI, but common in documents
+    /// of many files.
     fn referred_operation(&self, object: Option<Object<'a>>) -> Result<Object<'a>, String> {
         let object = object.ok_or("it is not an object")?;
-        let Some(reference) = object.get("$ref") else { return Ok(object) };
+        let Some(reference) = object.get("$ref") else {
+            return Ok(object);
+        };
         let text = reference.string().ok_or("its `$ref` is not a string")?;
         let target = self.document.target(&text, reference)?;
-        Ok(self.document.resolve(target)?.object().ok_or("it is not an object")?)
+        Ok(self
+            .document
+            .resolve(target)?
+            .object()
+            .ok_or("it is not an object")?)
     }
 
-    fn body(&self, operation: &Object<'a>, method: &Method, warnings: &mut Vec<String>) -> Result<Option<RequestBody>, String> {
+    fn body(
+        &self,
+        operation: &Object<'a>,
+        method: &Method,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<RequestBody>, String> {
         let Some(declared) = operation.get("requestBody") else {
             return Ok(None);
         };
         let body = body::read_request_body(self.document, declared, method)?;
         if body.is_none() {
-            warnings.push("the request body declares no media type; it is served without a body".into());
+            warnings.push(
+                "the request body declares no media type; it is served without a body".into(),
+            );
         }
         Ok(body)
     }
@@ -313,13 +397,17 @@ fn words(object: &Object<'_>, key: &str) -> Option<String> {
 
 /// Returns the span of an operation; `None` for an operation without members.
 fn place_of(node: Node<'_>) -> Option<Span> {
-    Some(node).filter(|node| node.text() != "null").map(Node::span)
+    Some(node)
+        .filter(|node| node.text() != "null")
+        .map(Node::span)
 }
 
 /// `TRACE` and any method of 3.2 are operations too; their hints are decided in `annotate`.
 fn is_method(key: &str, version: Version) -> bool {
-    matches!(key, "get" | "put" | "post" | "delete" | "options" | "head" | "patch" | "trace")
-        || (key == "query" && version >= Version::V3_2)
+    matches!(
+        key,
+        "get" | "put" | "post" | "delete" | "options" | "head" | "patch" | "trace"
+    ) || (key == "query" && version >= Version::V3_2)
 }
 
 #[cfg(test)]
@@ -372,8 +460,16 @@ mod tests {
             );
             let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
             let operation = &operations[0];
-            assert_eq!(operation.parameters[0].description.as_deref(), Some(expected), "{version}");
-            assert_eq!(operation.body.as_ref().unwrap().description.as_deref(), Some(expected), "{version}");
+            assert_eq!(
+                operation.parameters[0].description.as_deref(),
+                Some(expected),
+                "{version}"
+            );
+            assert_eq!(
+                operation.body.as_ref().unwrap().description.as_deref(),
+                Some(expected),
+                "{version}"
+            );
         }
     }
 
@@ -383,25 +479,40 @@ mod tests {
             r#"{"/good":{"get":{}},"/bad":{"get":"nonsense","post":{},"put":{"$ref":"other.yaml"}},"bad":{"get":{}},"/worse":7,"x-ext":{}}"#,
         );
         assert_eq!(
-            operations.iter().map(|operation| operation.label()).collect::<Vec<_>>(),
+            operations
+                .iter()
+                .map(|operation| operation.label())
+                .collect::<Vec<_>>(),
             ["GET /good", "POST /bad"]
         );
         let pointers: Vec<_> = diagnostics.iter().map(|d| d.pointer.as_str()).collect();
         assert_eq!(
             pointers,
-            ["#/paths/~1bad/get", "#/paths/~1bad/put", "#/paths/bad/get", "#/paths/~1worse"]
+            [
+                "#/paths/~1bad/get",
+                "#/paths/~1bad/put",
+                "#/paths/bad/get",
+                "#/paths/~1worse"
+            ]
         );
     }
 
     #[test]
     fn a_path_item_may_be_a_reference() {
-        let (operations, diagnostics) =
-            read(r##"{"/pets":{"$ref":"#/components/pathItems/Pets"},"/none":{"$ref":"#/components/pathItems/None"}}"##);
+        let (operations, diagnostics) = read(
+            r##"{"/pets":{"$ref":"#/components/pathItems/Pets"},"/none":{"$ref":"#/components/pathItems/None"}}"##,
+        );
         assert_eq!(
-            operations.iter().map(|operation| operation.label()).collect::<Vec<_>>(),
+            operations
+                .iter()
+                .map(|operation| operation.label())
+                .collect::<Vec<_>>(),
             ["GET /pets"]
         );
-        assert!(diagnostics[0].message.contains("points to nothing"), "{diagnostics:?}");
+        assert!(
+            diagnostics[0].message.contains("points to nothing"),
+            "{diagnostics:?}"
+        );
     }
 
     #[test]
@@ -410,7 +521,11 @@ mod tests {
             r#"{"/a/{id}":{"post":{"parameters":[{"name":"id","in":"query"},{"name":"id","in":"header"},{"name":"id","in":"path"},{"name":"body","in":"query"},{"name":"$top","in":"query"}],
                 "requestBody":{"content":{"application/json":{}}}}}}"#,
         );
-        let keys: Vec<_> = operations[0].parameters.iter().map(|parameter| parameter.key.as_str()).collect();
+        let keys: Vec<_> = operations[0]
+            .parameters
+            .iter()
+            .map(|parameter| parameter.key.as_str())
+            .collect();
         assert_eq!(keys, ["id_query", "id_header", "id", "body_query", "top"]);
     }
 
@@ -420,7 +535,11 @@ mod tests {
             r#"{"/a":{"get":{"parameters":[{"name":"ACCEPT","in":"header"},{"name":"Authorization","in":"header"},{"name":"Content-Length","in":"header"},{"name":"Proxy-X","in":"header"},{"name":"X-Ok","in":"header"}]}}}"#,
         );
         assert_eq!(
-            operations[0].parameters.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(),
+            operations[0]
+                .parameters
+                .iter()
+                .map(|p| p.name.as_str())
+                .collect::<Vec<_>>(),
             ["X-Ok"]
         );
         let names = [
@@ -452,7 +571,8 @@ mod tests {
 
     #[test]
     fn an_undeclared_path_variable_is_served_as_a_required_string() {
-        let (operations, diagnostics) = read(r#"{"/a/{x}":{"get":{"parameters":[{"name":"y","in":"path"}]}}}"#);
+        let (operations, diagnostics) =
+            read(r#"{"/a/{x}":{"get":{"parameters":[{"name":"y","in":"path"}]}}}"#);
         assert_eq!(
             operations[0]
                 .parameters

@@ -14,7 +14,10 @@ pub(crate) const BODY: &str = "body";
 pub(crate) const CHOICE: &str = "contentType";
 
 /// Encoding of one property of a form or multipart body (OAS Encoding Object).
-#[expect(clippy::struct_excessive_bools, reason = "the document says each of them on its own")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the document says each of them on its own"
+)]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Encoding {
     /// `contentType`, the first if several are listed.
@@ -29,9 +32,11 @@ pub struct Encoding {
     pub allow_reserved: bool,
     /// `headers` of a part, if the document fixes their values: name and value.
     pub headers: Vec<(String, String)>,
-    /// True if the property holds bytes according to its schema (`format: binary`, `contentEncoding`, `contentMediaType`).
+    /// True if the property holds bytes according to its schema (`format: binary`,
+    /// `contentEncoding`, `contentMediaType`).
     pub binary: bool,
-    /// True if these bytes are sent as base64 (3.1 `contentEncoding`, or a header `Content-Transfer-Encoding` of that value).
+    /// True if these bytes are sent as base64 (3.1 `contentEncoding`, or a header
+    /// `Content-Transfer-Encoding` of that value).
     pub base64: bool,
     /// True if an object is accepted as a file although the schema asks for text.
     pub may_be_file: bool,
@@ -46,7 +51,8 @@ pub enum BodySchema {
     Absent,
     /// A schema in the document.
     At(Span),
-    /// The schema of each item in the document (3.2 `itemSchema`), and that of the whole if there is one.
+    /// The schema of each item in the document (3.2 `itemSchema`), and that of the whole if there
+    /// is one.
     Items(Span, Option<Span>),
     /// The `formData` parameters of 2.0, one property each.
     Fields(Vec<FormField>),
@@ -78,14 +84,15 @@ pub struct MediaType {
     pub kind: MediaKind,
     /// The schema.
     pub schema: BodySchema,
-    /// True if the bytes of the whole body are sent as base64 (3.1 `contentEncoding`, 3.0 `format`).
+    /// True if the bytes of the whole body are sent as base64 (3.1 `contentEncoding`, 3.0
+    /// `format`).
     pub base64: bool,
     /// Encoding of each property, for form and multipart bodies.
     pub encoding: BTreeMap<String, Encoding>,
     /// Encoding of all other members, for multipart bodies.
     pub other_parts: Encoding,
-    /// Encodings of the first parts, and of all others, for multipart bodies whose parts have no names (3.2 `prefixEncoding` and
-    /// `itemEncoding`).
+    /// Encodings of the first parts, and of all others, for multipart bodies whose parts have no
+    /// names (3.2 `prefixEncoding` and `itemEncoding`).
     pub positions: (Vec<Encoding>, Encoding),
 }
 
@@ -96,11 +103,13 @@ pub struct RequestBody {
     pub required: bool,
     /// The document's description.
     pub description: Option<String>,
-    /// The media type that is sent: JSON first, then form, multipart, text, XML and bytes; of equals the first declared.
+    /// The media type that is sent: JSON first, then form, multipart, text, XML and bytes; of
+    /// equals the first declared.
     pub media_type: MediaType,
     /// The media type that a list is sent as, if it is another one: JSON Patch.
     pub for_lists: Option<String>,
-    /// The other media types that the operation takes, if the choice makes a difference to the caller.
+    /// The other media types that the operation takes, if the choice makes a difference to the
+    /// caller.
     pub alternatives: Vec<MediaType>,
     /// The argument that chooses among them; empty if there is nothing to choose.
     pub choice: String,
@@ -109,7 +118,8 @@ pub struct RequestBody {
 }
 
 impl RequestBody {
-    /// All media types that a call may choose from, the one that is sent unless chosen otherwise first.
+    /// All media types that a call may choose from, the one that is sent unless chosen otherwise
+    /// first.
     pub fn media_types(&self) -> impl Iterator<Item = &MediaType> {
         std::iter::once(&self.media_type).chain(&self.alternatives)
     }
@@ -118,7 +128,9 @@ impl RequestBody {
     #[must_use]
     pub fn chosen(&self, name: Option<&str>, body: &Value) -> Option<&MediaType> {
         match name.or_else(|| self.for_lists.as_deref().filter(|_| body.is_array())) {
-            Some(name) => self.media_types().find(|media_type| media_type.name == name),
+            Some(name) => self
+                .media_types()
+                .find(|media_type| media_type.name == name),
             None => Some(&self.media_type),
         }
     }

@@ -40,7 +40,8 @@ pub(crate) struct Media<'a> {
 }
 
 impl DeclaredStatus {
-    /// Returns true if the status is that of a success. `default` counts too: the caller checks that nothing else is there.
+    /// Returns true if the status is that of a success. `default` counts too: the caller checks
+    /// that nothing else is there.
     fn is_success(&self) -> bool {
         match self {
             Self::Status(StatusCode::Code(code)) => (200..300).contains(code),
@@ -50,7 +51,8 @@ impl DeclaredStatus {
     }
 }
 
-/// The names of the headers that an operation declares for any of its responses, as they are written.
+/// The names of the headers that an operation declares for any of its responses, as they are
+/// written.
 #[must_use]
 pub(crate) fn header_names(document: &Document, operation: &Operation) -> Vec<String> {
     let declared = operation
@@ -60,7 +62,9 @@ pub(crate) fn header_names(document: &Document, operation: &Operation) -> Vec<St
         .unwrap_or_default();
     let headers = |node: Node<'_>| -> Vec<String> {
         let response = document.resolve_object(node).ok().flatten();
-        let headers = response.and_then(|response| response.get("headers")?.object()).unwrap_or_default();
+        let headers = response
+            .and_then(|response| response.get("headers")?.object())
+            .unwrap_or_default();
         headers.iter().map(|(name, _)| name.to_owned()).collect()
     };
     declared
@@ -70,32 +74,48 @@ pub(crate) fn header_names(document: &Document, operation: &Operation) -> Vec<St
         .collect()
 }
 
-/// Returns true if the replies are streams of values according to the document. Documents of gRPC gateways say so in a reference or in a
-/// description.
+/// Returns true if the replies are streams of values according to the document. Documents of gRPC
+/// gateways say so in a reference or in a description.
 #[must_use]
 pub(crate) fn may_stream(document: &Document, operation: &Operation) -> bool {
     const HINTS: [&str; 2] = ["#/x-stream-definitions/", "(streaming responses)"];
     operation.responses.is_some_and(|responses| {
         let text = document.node(responses).text().as_bytes();
-        HINTS.iter().any(|hint| memchr::memmem::find(text, hint.as_bytes()).is_some())
+        HINTS
+            .iter()
+            .any(|hint| memchr::memmem::find(text, hint.as_bytes()).is_some())
     })
 }
 
 /// Returns the description of the response that is declared for a status, or for its class.
 #[must_use]
-pub(crate) fn description_of(document: &Document, operation: &Operation, status: http::StatusCode) -> Option<String> {
+pub(crate) fn description_of(
+    document: &Document,
+    operation: &Operation,
+    status: http::StatusCode,
+) -> Option<String> {
     let declared = document.node(operation.responses?).object()?;
     let class = status.as_u16() / 100;
-    let keys = [status.as_str().to_owned(), format!("{class}XX"), format!("{class}xx")];
+    let keys = [
+        status.as_str().to_owned(),
+        format!("{class}XX"),
+        format!("{class}xx"),
+    ];
     let response = keys.iter().find_map(|key| declared.get(key))?;
-    let said = document.resolve_object(response).ok()??.text("description")?;
+    let said = document
+        .resolve_object(response)
+        .ok()??
+        .text("description")?;
     Some(said.trim().to_owned()).filter(|said| !said.is_empty())
 }
 
-/// Returns the successes, best first: 2xx codes in rising order, then `2XX`; `default` only if there is nothing else. A response that
-/// cannot be resolved is left out.
+/// Returns the successes, best first: 2xx codes in rising order, then `2XX`; `default` only if
+/// there is nothing else. A response that cannot be resolved is left out.
 #[must_use]
-pub(crate) fn successes<'a>(document: &'a Document, operation: &Operation) -> Vec<ResponseObject<'a>> {
+pub(crate) fn successes<'a>(
+    document: &'a Document,
+    operation: &Operation,
+) -> Vec<ResponseObject<'a>> {
     let declared = operation
         .responses
         .map(|span| document.node(span))
@@ -111,46 +131,76 @@ pub(crate) fn successes<'a>(document: &'a Document, operation: &Operation) -> Ve
         };
         Some(ResponseObject { status, media })
     };
-    let declared = declared.iter().filter(|(status, _)| !status.starts_with("x-"));
+    let declared = declared
+        .iter()
+        .filter(|(status, _)| !status.starts_with("x-"));
     let mut found: Vec<ResponseObject<'a>> = declared.filter_map(read).collect();
-    if found.iter().any(|response| response.status != DeclaredStatus::Default) {
+    if found
+        .iter()
+        .any(|response| response.status != DeclaredStatus::Default)
+    {
         found.retain(|response| response.status != DeclaredStatus::Default);
     }
     found.sort_by(|a, b| a.status.cmp(&b.status));
     found
 }
 
-/// The names of the properties of a successful reply, in the order in which the document lists them; of a list those of its items too.
+/// The names of the properties of a successful reply, in the order in which the document lists
+/// them; of a list those of its items too.
 pub(crate) fn reply_properties(document: &Document, operation: &Operation) -> Vec<String> {
     const MAX_LEVELS: usize = 3;
     let responses = successes(document, operation);
-    let mut schema = responses.iter().flat_map(|response| &response.media).find_map(|media| media.schema);
+    let mut schema = responses
+        .iter()
+        .flat_map(|response| &response.media)
+        .find_map(|media| media.schema);
     let mut names = Vec::new();
     for _ in 0..MAX_LEVELS {
-        let Some(object) = schema.and_then(|schema| document.resolve(schema).ok()).and_then(Node::object) else {
+        let Some(object) = schema
+            .and_then(|schema| document.resolve(schema).ok())
+            .and_then(Node::object)
+        else {
             break;
         };
-        let properties = object.get("properties").and_then(Node::object).unwrap_or_default();
+        let properties = object
+            .get("properties")
+            .and_then(Node::object)
+            .unwrap_or_default();
         names.extend(properties.iter().map(|(name, _)| name.to_owned()));
         schema = object.get("items");
     }
     names
 }
 
-/// Reads the key of a Responses Object. One that is not a status (`200 OK`) counts by its first digit; `None` if it has none.
+/// Reads the key of a Responses Object. One that is not a status (`200 OK`) counts by its first
+/// digit; `None` if it has none.
 fn read_status(key: &str) -> Option<DeclaredStatus> {
     if key == "default" {
         return Some(DeclaredStatus::Default);
     }
     let declared: Result<StatusCode, ValueError> = StatusCode::deserialize(key.into_deserializer());
-    let first_digit = || Some(StatusCode::Range(u16::try_from(key.chars().next()?.to_digit(10)?).ok()?));
-    declared.ok().or_else(first_digit).map(DeclaredStatus::Status)
+    let first_digit = || {
+        Some(StatusCode::Range(
+            u16::try_from(key.chars().next()?.to_digit(10)?).ok()?,
+        ))
+    };
+    declared
+        .ok()
+        .or_else(first_digit)
+        .map(DeclaredStatus::Status)
 }
 
 fn media<'a>(document: &'a Document, response: &Object<'a>) -> Vec<Media<'a>> {
-    let content = response.get("content").and_then(Node::object).unwrap_or_default();
+    let content = response
+        .get("content")
+        .and_then(Node::object)
+        .unwrap_or_default();
     let read = |(name, node): (&str, Node<'a>)| {
-        let object = document.resolve(node).unwrap_or(node).object().unwrap_or_default();
+        let object = document
+            .resolve(node)
+            .unwrap_or(node)
+            .object()
+            .unwrap_or_default();
         Media {
             name: name.to_owned(),
             schema: object.get("schema"),

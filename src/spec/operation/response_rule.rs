@@ -1,4 +1,5 @@
-//! The operator's settings for the replies of an operation: the parts that a model gets, and their form.
+//! The operator's settings for the replies of an operation: the parts that a model gets, and their
+//! form.
 
 /// Settings for replies. Parts without a setting stay as the API sends them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -11,7 +12,8 @@ pub struct ResponseRule {
     pub jq: Option<String>,
     /// Number of items of a list that are returned.
     pub max_items: Option<usize>,
-    /// Approximate number of tokens that a result may take; it can only lower the limit of the server.
+    /// Approximate number of tokens that a result may take; it can only lower the limit of the
+    /// server.
     pub max_tokens: Option<usize>,
     /// The form of what is given.
     pub format: Option<ReplyFormat>,
@@ -30,8 +32,9 @@ pub enum ReplyFormat {
     Markdown,
 }
 
-/// Fields of a reply: a JSON Pointer (RFC 6901) in which `*` matches any part of a name and `**` for any number of steps. Lists need no
-/// step of their own: a pattern for a list applies to each of its items.
+/// Fields of a reply: a JSON Pointer (RFC 6901) in which `*` matches any part of a name and `**`
+/// for any number of steps. Lists need no step of their own: a pattern for a list applies to each
+/// of its items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldPattern {
     text: String,
@@ -79,13 +82,16 @@ impl ResponseRule {
     /// Returns true if results are text instead of JSON.
     #[must_use]
     pub fn is_text(&self) -> bool {
-        matches!(self.format, Some(ReplyFormat::Table | ReplyFormat::Markdown))
+        matches!(
+            self.format,
+            Some(ReplyFormat::Table | ReplyFormat::Markdown)
+        )
     }
 }
 
 impl FieldPattern {
-    /// Reads a pattern. One without a leading `/` is a member of the reply, or, with `at_any_depth`, a member anywhere in it. `None` if it
-    /// names nothing.
+    /// Reads a pattern. One without a leading `/` is a member of the reply, or, with
+    /// `at_any_depth`, a member anywhere in it. `None` if it names nothing.
     #[must_use]
     pub fn parse(text: &str, at_any_depth: bool) -> Option<Self> {
         let (pointer, is_rooted) = match text.strip_prefix('/') {
@@ -126,7 +132,8 @@ impl<'p> FieldPosition<'p> {
         position
     }
 
-    /// Returns the position of the member of that name, or the item of that index, and true if a pattern names it.
+    /// Returns the position of the member of that name, or the item of that index, and true if a
+    /// pattern names it.
     #[must_use]
     pub(crate) fn step(&self, name: &str) -> (Self, bool) {
         let mut next = Self { behind: Vec::new() };
@@ -144,7 +151,8 @@ impl<'p> FieldPosition<'p> {
         (next, is_named)
     }
 
-    /// Returns the position of an item of a list: one step on for a pattern that names items, else unchanged.
+    /// Returns the position of an item of a list: one step on for a pattern that names items, else
+    /// unchanged.
     #[must_use]
     pub(crate) fn item(&self, index: usize) -> (Self, bool) {
         let index = index.to_string();
@@ -180,7 +188,10 @@ impl<'p> FieldPosition<'p> {
     }
 
     fn add_once(&mut self, pattern: &'p FieldPattern, behind: usize) {
-        let is_known = self.behind.iter().any(|(known, at)| std::ptr::eq(*known, pattern) && *at == behind);
+        let is_known = self
+            .behind
+            .iter()
+            .any(|(known, at)| std::ptr::eq(*known, pattern) && *at == behind);
         if !is_known && behind < pattern.steps.len() {
             self.behind.push((pattern, behind));
         }
@@ -192,7 +203,9 @@ fn matches_glob(glob: &str, name: &str) -> bool {
     let Some((first, rest)) = glob.split_once('*') else {
         return glob == name;
     };
-    let Some(mut left) = name.strip_prefix(first) else { return false };
+    let Some(mut left) = name.strip_prefix(first) else {
+        return false;
+    };
     let mut parts: Vec<&str> = rest.split('*').collect();
     let Some(last) = parts.pop() else { return true };
     for part in parts {

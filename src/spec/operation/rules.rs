@@ -16,7 +16,8 @@ use super::response_rule::ResponseRule;
 pub enum ArgumentTarget {
     /// A parameter, by its place and its name on the wire.
     Parameter(Location, String),
-    /// A property of the body: the steps of a JSON Pointer (RFC 6901), in which `*` matches every item of a list.
+    /// A property of the body: the steps of a JSON Pointer (RFC 6901), in which `*` matches every
+    /// item of a list.
     Body(Vec<String>),
 }
 
@@ -199,7 +200,8 @@ pub(crate) enum PropertyStep {
 pub(crate) struct RuledProperty {
     /// The rule.
     pub(crate) rule: ArgumentRule,
-    /// The steps that lead to it, by the names in the input schema; never empty, and the last is to a member.
+    /// The steps that lead to it, by the names in the input schema; never empty, and the last is to
+    /// a member.
     pub(crate) path: Vec<PropertyStep>,
     /// The schema of its value, which may refer to definitions of the input schema.
     pub(crate) schema: Value,
@@ -251,11 +253,15 @@ impl ArgumentRule {
         self.value.is_some() || self.hide == Some(true)
     }
 
-    /// Returns the source of the value that is sent in every call, if the argument is closed: the value, or else the default.
+    /// Returns the source of the value that is sent in every call, if the argument is closed: the
+    /// value, or else the default.
     #[must_use]
     pub fn closed_source(&self) -> Option<ValueSource> {
         let literal = || self.default.clone().map(ValueSource::Literal);
-        self.value.clone().or_else(literal).filter(|_| self.is_closed())
+        self.value
+            .clone()
+            .or_else(literal)
+            .filter(|_| self.is_closed())
     }
 }
 
@@ -288,7 +294,9 @@ impl PartialEq for ValueSource {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Literal(one), Self::Literal(other)) => one == other,
-            (Self::Secret { value: one, .. }, Self::Secret { value: other, .. }) => one.expose_secret() == other.expose_secret(),
+            (Self::Secret { value: one, .. }, Self::Secret { value: other, .. }) => {
+                one.expose_secret() == other.expose_secret()
+            }
             (Self::Forward(one), Self::Forward(other)) => one == other,
             (Self::Claim(one), Self::Claim(other)) => one == other,
             _ => false,

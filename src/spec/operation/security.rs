@@ -1,5 +1,5 @@
-//! Security: which schemes a document knows, and which of them an operation asks for (OAS "Security Scheme Object" and
-//! "Security Requirement Object"; 2.0 "Security Definitions Object").
+//! Security: which schemes a document knows, and which of them an operation asks for (OAS "Security
+//! Scheme Object" and "Security Requirement Object"; 2.0 "Security Definitions Object").
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -7,7 +7,9 @@ use std::rc::Rc;
 use foldhash::HashMap;
 
 use super::Operation;
-use super::security_scheme::{ConsentUrls, OAuthFlow, SecurityScheme, read_api_key, read_http_scheme};
+use super::security_scheme::{
+    ConsentUrls, OAuthFlow, SecurityScheme, read_api_key, read_http_scheme,
+};
 use super::swagger2;
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::document::{Document, Version};
@@ -20,10 +22,12 @@ pub(crate) type SecurityRequirement = Vec<(String, Vec<String>)>;
 /// Returns true if the document declares any security scheme.
 #[must_use]
 pub(crate) fn declares_schemes(document: &Document) -> bool {
-    !swagger2::security_definitions(document).is_empty() || document.components("securitySchemes").next().is_some()
+    !swagger2::security_definitions(document).is_empty()
+        || document.components("securitySchemes").next().is_some()
 }
 
-/// Returns the document's schemes by name. A scheme that cannot be read is reported, and missing for operations that require it.
+/// Returns the document's schemes by name. A scheme that cannot be read is reported, and missing
+/// for operations that require it.
 #[must_use]
 pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>, Vec<Diagnostic>) {
     let swagger = document.version() == Version::V2_0;
@@ -42,7 +46,10 @@ pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>,
     for (name, node) in declared {
         let read = document
             .resolve(node)
-            .and_then(|node| node.object().ok_or_else(|| "it is not an object".to_owned()))
+            .and_then(|node| {
+                node.object()
+                    .ok_or_else(|| "it is not an object".to_owned())
+            })
             .and_then(|object| read_scheme(&object));
         match read {
             Ok(scheme) => {
@@ -63,8 +70,8 @@ pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>,
 /// The most alternatives, and the most schemes in one alternative; more would only cost time.
 const MAX_ALTERNATIVES: usize = 32;
 
-/// Reads the alternatives of a `security` member, each of them a set of schemes. An empty list requires nothing, and an empty set makes the
-/// others optional. `None` if there is no such member.
+/// Reads the alternatives of a `security` member, each of them a set of schemes. An empty list
+/// requires nothing, and an empty set makes the others optional. `None` if there is no such member.
 ///
 /// # Errors
 /// Why it cannot be read.
@@ -75,13 +82,21 @@ fn requirements(node: Option<Node<'_>>) -> Option<Result<Vec<SecurityRequirement
     };
     let requirement = |item: &Node<'_>| -> Option<SecurityRequirement> {
         let object = item.object()?;
-        Some(object.iter().map(|(name, scopes)| (name.to_owned(), scopes.strings())).collect())
+        Some(
+            object
+                .iter()
+                .map(|(name, scopes)| (name.to_owned(), scopes.strings()))
+                .collect(),
+        )
     };
-    let read: Option<Vec<SecurityRequirement>> = items.iter().take(MAX_ALTERNATIVES + 1).map(requirement).collect();
-    if read
-        .as_ref()
-        .is_some_and(|read| read.len() > MAX_ALTERNATIVES || read.iter().any(|set| set.len() > MAX_ALTERNATIVES))
-    {
+    let read: Option<Vec<SecurityRequirement>> = items
+        .iter()
+        .take(MAX_ALTERNATIVES + 1)
+        .map(requirement)
+        .collect();
+    if read.as_ref().is_some_and(|read| {
+        read.len() > MAX_ALTERNATIVES || read.iter().any(|set| set.len() > MAX_ALTERNATIVES)
+    }) {
         return Some(Err(format!(
             "`security` has more than {MAX_ALTERNATIVES} alternatives, or one of more than {MAX_ALTERNATIVES} schemes"
         )));
@@ -89,7 +104,8 @@ fn requirements(node: Option<Node<'_>>) -> Option<Result<Vec<SecurityRequirement
     Some(read.ok_or_else(|| "an entry of `security` is not an object".into()))
 }
 
-/// Security requirements of the operations of a document. Requirements with the same text are read once.
+/// Security requirements of the operations of a document. Requirements with the same text are read
+/// once.
 pub(crate) struct Requirements<'d> {
     document: &'d Document,
     root: Rc<[SecurityRequirement]>,
@@ -97,10 +113,20 @@ pub(crate) struct Requirements<'d> {
 }
 
 impl<'d> Requirements<'d> {
-    /// Reads the document's own `security`; problems, and schemes that it does not define, are pushed to `diagnostics`.
+    /// Reads the document's own `security`; problems, and schemes that it does not define, are
+    /// pushed to `diagnostics`.
     #[must_use]
-    pub(crate) fn new(document: &'d Document, schemes: &BTreeMap<String, SecurityScheme>, diagnostics: &mut Vec<Diagnostic>) -> Self {
-        let root = describe_requirement(document.member("security"), "#/security", schemes, diagnostics);
+    pub(crate) fn new(
+        document: &'d Document,
+        schemes: &BTreeMap<String, SecurityScheme>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Self {
+        let root = describe_requirement(
+            document.member("security"),
+            "#/security",
+            schemes,
+            diagnostics,
+        );
         Self {
             document,
             root: root.unwrap_or_else(|| Rc::from([])),
@@ -122,7 +148,8 @@ impl<'d> Requirements<'d> {
         if let Some(known) = self.read.get(node.text()) {
             return Rc::clone(known);
         }
-        let read = describe_requirement(Some(node), &operation.pointer, schemes, diagnostics).unwrap_or_else(|| Rc::clone(&self.root));
+        let read = describe_requirement(Some(node), &operation.pointer, schemes, diagnostics)
+            .unwrap_or_else(|| Rc::clone(&self.root));
         self.read.insert(node.text(), Rc::clone(&read));
         read
     }
@@ -159,7 +186,12 @@ fn read_security_scheme(object: &Object<'_>) -> Result<SecurityScheme, String> {
     match kind.as_str() {
         "apiKey" => read_api_key(object),
         "http" => read_http_scheme(&object.text("scheme").unwrap_or_default()),
-        "oauth2" => Ok(read_flows(&object.get("flows").and_then(Node::object).unwrap_or_default())),
+        "oauth2" => Ok(read_flows(
+            &object
+                .get("flows")
+                .and_then(Node::object)
+                .unwrap_or_default(),
+        )),
         "openIdConnect" => Ok(SecurityScheme::OpenIdConnect),
         "mutualTLS" => Ok(SecurityScheme::MutualTls),
         other => Err(format!(
@@ -180,10 +212,14 @@ fn read_flows(flows: &Object<'_>) -> SecurityScheme {
     let flow = known.iter().find(|(name, _)| declared(name).is_some());
     SecurityScheme::OAuth2 {
         flow: flow.map_or(OAuthFlow::ClientCredentials, |(_, flow)| *flow),
-        token_url: known.iter().find_map(|(name, _)| declared(name)?.text("tokenUrl")),
+        token_url: known
+            .iter()
+            .find_map(|(name, _)| declared(name)?.text("tokenUrl")),
         consent: ConsentUrls {
-            authorization: declared("authorizationCode").and_then(|flow| flow.text("authorizationUrl")),
-            device_authorization: declared("deviceAuthorization").and_then(|flow| flow.text("deviceAuthorizationUrl")),
+            authorization: declared("authorizationCode")
+                .and_then(|flow| flow.text("authorizationUrl")),
+            device_authorization: declared("deviceAuthorization")
+                .and_then(|flow| flow.text("deviceAuthorizationUrl")),
             token: ["authorizationCode", "deviceAuthorization"]
                 .iter()
                 .find_map(|name| declared(name)?.text("tokenUrl")),
@@ -231,7 +267,11 @@ mod tests {
             (&schemes["e"], &schemes["f"]),
             (&SecurityScheme::OpenIdConnect, &SecurityScheme::MutualTls)
         );
-        assert_eq!((schemes.len(), diagnostics.len()), (6, 4), "{diagnostics:?}");
+        assert_eq!(
+            (schemes.len(), diagnostics.len()),
+            (6, 4),
+            "{diagnostics:?}"
+        );
 
         let document = super::tests::document(
             r#"{"swagger":"2.0","paths":{},"securityDefinitions":{"a":{"type":"basic"},"b":{"type":"oauth2","flow":"application","tokenUrl":"https://h/t"},"c":{"type":"apiKey","in":"query","name":"key"}}}"#,
@@ -259,7 +299,10 @@ mod tests {
                 .map(|set| set.into_iter().map(|(name, _)| name).collect())
                 .collect()
         };
-        assert_eq!(names(r#"[{"a":[],"b":["x"]},{},{"c":[]}]"#), [vec!["a", "b"], vec![], vec!["c"]]);
+        assert_eq!(
+            names(r#"[{"a":[],"b":["x"]},{},{"c":[]}]"#),
+            [vec!["a", "b"], vec![], vec!["c"]]
+        );
         assert!(names("[]").is_empty());
         assert_eq!(read("null"), None);
         assert!(read(r#"{"a":[]}"#).unwrap().is_err() && read(r#"["a"]"#).unwrap().is_err());

@@ -13,7 +13,8 @@ pub enum SecurityScheme {
         /// Name of the key.
         name: String,
     },
-    /// `Authorization` with this authentication scheme (RFC 9110 section 11.1): `basic`, `Bearer`, … in any case.
+    /// `Authorization` with this authentication scheme (RFC 9110 section 11.1): `basic`, `Bearer`,
+    /// … in any case.
     Http(String),
     /// An OAuth 2.0 access token.
     OAuth2 {
@@ -24,15 +25,18 @@ pub enum SecurityScheme {
         /// Addresses of the flow in which a person agrees.
         consent: ConsentUrls,
     },
-    /// An access token of an `OpenID` provider. Its discovery URL is not read: a document must not choose what is fetched.
+    /// An access token of an `OpenID` provider. Its discovery URL is not read: a document must not
+    /// choose what is fetched.
     OpenIdConnect,
     /// A client certificate.
     MutualTls,
-    /// `Authorization` with a signature of AWS, as the extension `x-amazon-apigateway-authtype` says.
+    /// `Authorization` with a signature of AWS, as the extension `x-amazon-apigateway-authtype`
+    /// says.
     AwsSignature,
 }
 
-/// Addresses of a flow in which a person agrees, as the document writes them: `authorizationCode`, or `deviceAuthorization`.
+/// Addresses of a flow in which a person agrees, as the document writes them: `authorizationCode`,
+/// or `deviceAuthorization`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConsentUrls {
     /// The authorization endpoint.
@@ -43,14 +47,16 @@ pub struct ConsentUrls {
     pub token: Option<String>,
 }
 
-/// Flow that yields access tokens (OAS "OAuth Flows Object"). Flows that a server can run by itself come first.
+/// Flow that yields access tokens (OAS "OAuth Flows Object"). Flows that a server can run by itself
+/// come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OAuthFlow {
     /// `clientCredentials`, `application` in 2.0; also if the document names no flow.
     ClientCredentials,
     /// `password`: with the name and the password of a user.
     Password,
-    /// `authorizationCode` (`accessCode` in 2.0) and `deviceAuthorization`: a person agrees once, and a refresh token is what is left.
+    /// `authorizationCode` (`accessCode` in 2.0) and `deviceAuthorization`: a person agrees once,
+    /// and a refresh token is what is left.
     Consent,
     /// `implicit`: there is no token endpoint.
     Implicit,
@@ -70,13 +76,18 @@ pub(crate) fn read_api_key(object: &Object<'_>) -> Result<SecurityScheme, String
         "header" => Location::Header,
         "query" => Location::Query,
         "cookie" => Location::Cookie,
-        other => return Err(format!("its `in: {other}` is not one of header, query and cookie")),
+        other => {
+            return Err(format!(
+                "its `in: {other}` is not one of header, query and cookie"
+            ));
+        }
     };
     let name = object
         .text("name")
         .filter(|name| !name.trim().is_empty())
         .ok_or("it has no `name`")?;
-    let framing = parameter::is_reserved_header(&name) && !["authorization", "cookie"].contains(&name.to_ascii_lowercase().as_str());
+    let framing = parameter::is_reserved_header(&name)
+        && !["authorization", "cookie"].contains(&name.to_ascii_lowercase().as_str());
     let legal = match location {
         Location::Header => is_token(&name) && !framing,
         Location::Cookie => is_token(&name),
@@ -97,7 +108,9 @@ pub(crate) fn read_http_scheme(scheme: &str) -> Result<SecurityScheme, String> {
     if is_token(scheme) {
         Ok(SecurityScheme::Http(scheme.to_owned()))
     } else {
-        Err(format!("its `scheme: {scheme}` is not an authentication scheme"))
+        Err(format!(
+            "its `scheme: {scheme}` is not an authentication scheme"
+        ))
     }
 }
 

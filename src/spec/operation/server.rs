@@ -35,7 +35,9 @@ pub enum ServerError {
     #[error("the document names no usable server; add --base-url https://…")]
     None,
     /// A relative URL in a document that came from no URL.
-    #[error("the server `{0}` is relative and the document came from no URL; add --base-url https://…")]
+    #[error(
+        "the server `{0}` is relative and the document came from no URL; add --base-url https://…"
+    )]
     Relative(String),
     /// The operator asks for a server that is not there.
     #[error("the document has no server {asked}; it has {known}")]
@@ -46,7 +48,9 @@ pub enum ServerError {
         known: String,
     },
     /// A variable of the server's URL has no value, or one that is not allowed.
-    #[error("the server `{url}` needs a value for `{{{variable}}}`{allowed}; add --server-var {variable}=VALUE, or --base-url https://…")]
+    #[error(
+        "the server `{url}` needs a value for `{{{variable}}}`{allowed}; add --server-var {variable}=VALUE, or --base-url https://…"
+    )]
     Variable {
         /// The template.
         url: String,
@@ -69,11 +73,17 @@ pub enum ServerError {
 ///
 /// # Errors
 /// [`ServerError`], each with what to do about it.
-pub(crate) fn root_url(servers: &[ServerTemplate], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
+pub(crate) fn root_url(
+    servers: &[ServerTemplate],
+    document_url: Option<&Url>,
+    choice: &Choice,
+) -> Result<Url, ServerError> {
     let picked = match &choice.pick {
         None => return resolve_base_url(servers, document_url, choice),
         Some(Pick::Number(number)) => servers.get(number.saturating_sub(1)),
-        Some(Pick::Url(url)) => servers.iter().find(|server| server.url.is_some() && server.shown() == url),
+        Some(Pick::Url(url)) => servers
+            .iter()
+            .find(|server| server.url.is_some() && server.shown() == url),
     };
     let Some(picked) = picked else {
         let asked = match &choice.pick {
@@ -81,19 +91,31 @@ pub(crate) fn root_url(servers: &[ServerTemplate], document_url: Option<&Url>, c
             Some(Pick::Number(number)) => format!("number {number}"),
             None => String::new(),
         };
-        let known: Vec<String> = servers.iter().map(|server| format!("`{}`", server.shown())).collect();
-        let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+        let known: Vec<String> = servers
+            .iter()
+            .map(|server| format!("`{}`", server.shown()))
+            .collect();
+        let known = if known.is_empty() {
+            "none".into()
+        } else {
+            known.join(", ")
+        };
         return Err(ServerError::NoSuch { asked, known });
     };
     resolve_base_url(std::slice::from_ref(picked), document_url, choice)
 }
 
-/// Returns the base URL of the first of the given `servers` (OAS 3 Server Object) that is reached by HTTP, or of the document's own
-/// location (`/`) if the list is empty and the document came by HTTP.
+/// Returns the base URL of the first of the given `servers` (OAS 3 Server Object) that is reached
+/// by HTTP, or of the document's own location (`/`) if the list is empty and the document came by
+/// HTTP.
 ///
 /// # Errors
 /// [`ServerError`], each with what to do about it.
-pub(crate) fn resolve_base_url(servers: &[ServerTemplate], document_url: Option<&Url>, choice: &Choice) -> Result<Url, ServerError> {
+pub(crate) fn resolve_base_url(
+    servers: &[ServerTemplate],
+    document_url: Option<&Url>,
+    choice: &Choice,
+) -> Result<Url, ServerError> {
     let is_http = |server: &&ServerTemplate| !has_other_scheme(server, choice);
     let Some(server) = servers.iter().find(is_http).or(servers.first()) else {
         return own_location(document_url).and_then(usable);
@@ -116,26 +138,35 @@ pub(crate) fn resolve_base_url(servers: &[ServerTemplate], document_url: Option<
         Err(url::ParseError::RelativeUrlWithoutBase) => {
             let own = document_url.filter(|url| matches!(url.scheme(), "http" | "https"));
             let base = own.ok_or_else(|| ServerError::Relative(text.clone()))?;
-            base.join(&text).map_err(|error| unusable(&text, error)).and_then(usable)
+            base.join(&text)
+                .map_err(|error| unusable(&text, error))
+                .and_then(usable)
         }
         Err(error) => Err(unusable(&text, error)),
     }
 }
 
-/// The origin that the document came from. OAS: a server that is not named is `/`, relative to the document (RFC 3986
-/// section 5.2); an empty reference means the same here, because the document itself is not what requests go to.
+/// The origin that the document came from. OAS: a server that is not named is `/`, relative to the
+/// document (RFC 3986 section 5.2); an empty reference means the same here, because the document
+/// itself is not what requests go to.
 fn own_location(document_url: Option<&Url>) -> Result<Url, ServerError> {
     let own = document_url.filter(|url| matches!(url.scheme(), "http" | "https"));
-    own.and_then(|url| url.join("/").ok()).ok_or(ServerError::None)
+    own.and_then(|url| url.join("/").ok())
+        .ok_or(ServerError::None)
 }
 
-/// Returns true if the server is reached by another protocol than HTTP (`wss:`), in which case the next one is tried.
+/// Returns true if the server is reached by another protocol than HTTP (`wss:`), in which case the
+/// next one is tried.
 fn has_other_scheme(server: &ServerTemplate, choice: &Choice) -> bool {
-    let url = server.expand(&choice.variables).ok().and_then(|text| Url::parse(&text).ok());
+    let url = server
+        .expand(&choice.variables)
+        .ok()
+        .and_then(|text| Url::parse(&text).ok());
     url.is_some_and(|url| !matches!(url.scheme(), "http" | "https"))
 }
 
-/// Reads a `servers` array. An entry without a URL is kept, so that it is reported instead of skipped.
+/// Reads a `servers` array. An entry without a URL is kept, so that it is reported instead of
+/// skipped.
 #[must_use]
 pub(crate) fn servers(node: Option<Node<'_>>) -> Vec<ServerTemplate> {
     let servers = node.and_then(Node::array).unwrap_or_default().into_iter();
@@ -194,15 +225,23 @@ mod tests {
 
     fn read(json: &str, document: Option<&str>) -> Result<String, String> {
         let document = document.map(|url| Url::parse(url).unwrap());
-        resolve_base_url(&servers(Some(Node::new(json))), document.as_ref(), &Choice::default())
-            .map(|url| url.to_string())
-            .map_err(|error| error.to_string())
+        resolve_base_url(
+            &servers(Some(Node::new(json))),
+            document.as_ref(),
+            &Choice::default(),
+        )
+        .map(|url| url.to_string())
+        .map_err(|error| error.to_string())
     }
 
     #[test]
     fn servers_become_base_urls() {
         for (servers, document, expected) in [
-            (r#"[{"url":"https://api.example/v1"}]"#, None, "https://api.example/v1"),
+            (
+                r#"[{"url":"https://api.example/v1"}]"#,
+                None,
+                "https://api.example/v1",
+            ),
             (
                 r#"[{"url":"/v1"}]"#,
                 Some("https://h.example/docs/openapi.json"),
@@ -213,8 +252,16 @@ mod tests {
                 Some("https://h.example/docs/openapi.json"),
                 "https://h.example/docs/v1/",
             ),
-            ("[]", Some("https://h.example/docs/openapi.json"), "https://h.example/"),
-            (r#"[{"url":""}]"#, Some("https://h.example/docs/openapi.json"), "https://h.example/"),
+            (
+                "[]",
+                Some("https://h.example/docs/openapi.json"),
+                "https://h.example/",
+            ),
+            (
+                r#"[{"url":""}]"#,
+                Some("https://h.example/docs/openapi.json"),
+                "https://h.example/",
+            ),
             (
                 r#"[{"url":"https://h.example{stage}","variables":{"stage":{"default":""}}}]"#,
                 None,
@@ -236,29 +283,65 @@ mod tests {
                 "https://prod.example:8443/",
             ),
         ] {
-            assert_eq!(read(servers, document).as_deref(), Ok(expected), "{servers}");
+            assert_eq!(
+                read(servers, document).as_deref(),
+                Ok(expected),
+                "{servers}"
+            );
         }
     }
 
     #[test]
     fn the_server_of_2_0_is_what_its_author_meant() {
         for (members, expected) in [
-            (r#""host":"h.example","basePath":"v1""#, "https://h.example/v1"),
-            (r#""host":"http://h.example/","basePath":"/v1""#, "http://h.example/v1"),
-            (r#""host":"http://h.example","schemes":["https","http"]"#, "https://h.example/"),
-            (r#""host":"h.example/api","schemes":["http"]"#, "http://h.example/api"),
+            (
+                r#""host":"h.example","basePath":"v1""#,
+                "https://h.example/v1",
+            ),
+            (
+                r#""host":"http://h.example/","basePath":"/v1""#,
+                "http://h.example/v1",
+            ),
+            (
+                r#""host":"http://h.example","schemes":["https","http"]"#,
+                "https://h.example/",
+            ),
+            (
+                r#""host":"h.example/api","schemes":["http"]"#,
+                "http://h.example/api",
+            ),
             (r#""basePath":"v2""#, "https://doc.example/v2"),
         ] {
-            let text = format!(r#"{{"swagger":"2.0",{members},"paths":{{"/a":{{"get":{{"schemes":["http"]}},"put":{{}}}}}}}}"#);
+            let text = format!(
+                r#"{{"swagger":"2.0",{members},"paths":{{"/a":{{"get":{{"schemes":["http"]}},"put":{{}}}}}}}}"#
+            );
             let own = Url::parse("https://doc.example/x/swagger.json").unwrap();
-            let document = Document::parse(text.into_bytes(), Some(own.clone()).filter(|_| !members.contains("host"))).unwrap();
-            let url = resolve_base_url(&declared_servers(&document), document.url.as_ref(), &Choice::default()).unwrap();
+            let document = Document::parse(
+                text.into_bytes(),
+                Some(own.clone()).filter(|_| !members.contains("host")),
+            )
+            .unwrap();
+            let url = resolve_base_url(
+                &declared_servers(&document),
+                document.url.as_ref(),
+                &Choice::default(),
+            )
+            .unwrap();
             assert_eq!(url.as_str(), expected, "{members}");
             let (operations, _) = crate::spec::operations(&document);
-            let of = |at: usize| operations[at].servers.first().map(|server| server.shown().to_owned());
+            let of = |at: usize| {
+                operations[at]
+                    .servers
+                    .first()
+                    .map(|server| server.shown().to_owned())
+            };
             assert!(of(1).is_none(), "{members}");
             let differs = members.contains("host") && !url.as_str().starts_with("http:");
-            assert_eq!(of(0).is_some_and(|url| url.starts_with("http://")), differs, "{members}");
+            assert_eq!(
+                of(0).is_some_and(|url| url.starts_with("http://")),
+                differs,
+                "{members}"
+            );
         }
     }
 
@@ -267,17 +350,27 @@ mod tests {
         let json = r#"[{"url":"https://a.example"},{"url":"https://{env}.b.example","variables":{"env":{"default":"prod","enum":["prod","dev"]}}}]"#;
         let servers = servers(Some(Node::new(json)));
         let url = |pick, value: Option<&str>| {
-            let variables = value.map(|value| ("env".to_owned(), value.to_owned())).into_iter().collect();
-            root_url(&servers, None, &Choice { pick, variables }).map_or_else(|error| error.to_string(), |url| url.to_string())
+            let variables = value
+                .map(|value| ("env".to_owned(), value.to_owned()))
+                .into_iter()
+                .collect();
+            root_url(&servers, None, &Choice { pick, variables })
+                .map_or_else(|error| error.to_string(), |url| url.to_string())
         };
         assert_eq!(url(None, None), "https://a.example/");
         assert_eq!(url(Some(Pick::Number(2)), None), "https://prod.b.example/");
         assert_eq!(
-            url(Some(Pick::Url("https://{env}.b.example".into())), Some("dev")),
+            url(
+                Some(Pick::Url("https://{env}.b.example".into())),
+                Some("dev")
+            ),
             "https://dev.b.example/"
         );
         assert!(url(Some(Pick::Number(2)), Some("evil.example/")).contains("one of prod, dev"));
-        assert!(url(Some(Pick::Number(3)), None).contains("no server number 3; it has `https://a.example`"));
+        assert!(
+            url(Some(Pick::Number(3)), None)
+                .contains("no server number 3; it has `https://a.example`")
+        );
     }
 
     #[test]
@@ -287,17 +380,38 @@ mod tests {
             (r#"[{"url":"/v1"}]"#, "relative"),
             (r#"[{"url":"https://{env}.example"}]"#, "`{env}`"),
             (r#"[{"url":"ftp://h.example"}]"#, "not http or https"),
-            (r#"[{"url":"wss://h.example"},{"url":"ftp://h.example"}]"#, "`wss://h.example/`"),
+            (
+                r#"[{"url":"wss://h.example"},{"url":"ftp://h.example"}]"#,
+                "`wss://h.example/`",
+            ),
             (r#"[{"url":""}]"#, "--base-url"),
             ("[{}]", "--base-url"),
-            (r#"[{"url":"https://{env}.example","variables":{"env":{}}}]"#, "`{env}`"),
-            (r#"[{"url":"https://{env}.example"},{"url":"https://h.example"}]"#, "`{env}`"),
-            (r#"[{"url":"https://user:secret@h.example"}]"#, "user name or password"),
-            (r#"[{"url":"https://user:secret@h.example:99999"}]"#, "not a usable base URL"),
-            (r#"[{"url":"https://h.example/?a=1"}]"#, "query or a fragment"),
+            (
+                r#"[{"url":"https://{env}.example","variables":{"env":{}}}]"#,
+                "`{env}`",
+            ),
+            (
+                r#"[{"url":"https://{env}.example"},{"url":"https://h.example"}]"#,
+                "`{env}`",
+            ),
+            (
+                r#"[{"url":"https://user:secret@h.example"}]"#,
+                "user name or password",
+            ),
+            (
+                r#"[{"url":"https://user:secret@h.example:99999"}]"#,
+                "not a usable base URL",
+            ),
+            (
+                r#"[{"url":"https://h.example/?a=1"}]"#,
+                "query or a fragment",
+            ),
         ] {
             let error = read(servers, None).unwrap_err();
-            assert!(error.contains(expected) && !error.contains("secret"), "{servers}: {error}");
+            assert!(
+                error.contains(expected) && !error.contains("secret"),
+                "{servers}: {error}"
+            );
         }
     }
 }

@@ -7,7 +7,8 @@ use crate::spec::node::Node;
 /// A server, as the document writes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerTemplate {
-    /// `url` with its variables; `None` if the document has none. An empty one is the document's own location.
+    /// `url` with its variables; `None` if the document has none. An empty one is the document's
+    /// own location.
     pub url: Option<String>,
     /// `variables`.
     pub variables: BTreeMap<String, ServerVariable>,
@@ -44,13 +45,22 @@ impl ServerTemplate {
     #[must_use]
     pub(crate) fn read(node: Node<'_>) -> Self {
         let object = node.object().unwrap_or_default();
-        let variables = object.get("variables").and_then(Node::object).unwrap_or_default();
+        let variables = object
+            .get("variables")
+            .and_then(Node::object)
+            .unwrap_or_default();
         let variable = |(name, node): (&str, Node<'_>)| {
             let object = node.object().unwrap_or_default();
-            let allowed = object.get("enum").and_then(Node::array).unwrap_or_default().into_iter();
+            let allowed = object
+                .get("enum")
+                .and_then(Node::array)
+                .unwrap_or_default()
+                .into_iter();
             let variable = ServerVariable {
                 default: object.text("default"),
-                allowed: allowed.filter_map(|value| Some(value.scalar()?.into_owned())).collect(),
+                allowed: allowed
+                    .filter_map(|value| Some(value.scalar()?.into_owned()))
+                    .collect(),
             };
             (name.to_owned(), variable)
         };
@@ -74,7 +84,9 @@ impl ServerTemplate {
         let mut text = String::new();
         let mut rest = self.shown();
         while let Some((before, tail)) = rest.split_once('{') {
-            let Some((name, after)) = tail.split_once('}') else { break };
+            let Some((name, after)) = tail.split_once('}') else {
+                break;
+            };
             text.push_str(before);
             text.push_str(self.value(name, given)?);
             rest = after;
@@ -83,17 +95,24 @@ impl ServerTemplate {
         Ok(text)
     }
 
-    fn value<'v>(&'v self, name: &str, given: &'v BTreeMap<String, String>) -> Result<&'v str, UnsetVariable> {
+    fn value<'v>(
+        &'v self,
+        name: &str,
+        given: &'v BTreeMap<String, String>,
+    ) -> Result<&'v str, UnsetVariable> {
         let unset = |allowed: String| UnsetVariable {
             name: name.to_owned(),
             allowed,
         };
         let given = given.get(name);
-        // OpenAPI requires that the document declares it, and the operator's value is enough without that.
+        // OpenAPI requires that the document declares it, and the operator's value is enough
+        // without that.
         let variable = self.variables.get(name);
         let value = given.or(variable.and_then(|variable| variable.default.as_ref()));
         let Some(variable) = variable.filter(|variable| !variable.allowed.is_empty()) else {
-            return value.map(String::as_str).ok_or_else(|| unset(String::new()));
+            return value
+                .map(String::as_str)
+                .ok_or_else(|| unset(String::new()));
         };
         if let Some(value) = value.filter(|value| variable.allowed.contains(value)) {
             return Ok(value);

@@ -27,35 +27,59 @@ pub(crate) fn media_types(document: &Document, operation: &Object<'_>, key: &str
     declared.map(Node::strings).unwrap_or_default()
 }
 
-/// The media types that an operation takes: those of its own `consumes`, else those that its header parameter `Content-Type` lists,
-/// else those of the document. A `consumes` of mere bytes says less than that parameter. Only OpenAPI 3 ignores a parameter of that name.
+/// The media types that an operation takes: those of its own `consumes`, else those that its header
+/// parameter `Content-Type` lists, else those of the document. A `consumes` of mere bytes says less
+/// than that parameter. Only OpenAPI 3 ignores a parameter of that name.
 #[must_use]
-pub(crate) fn consumed(document: &Document, operation: &Object<'_>, parameters: &[Node<'_>]) -> Vec<String> {
-    let header = parameters.iter().filter_map(|node| node.object()).find(|object| {
-        let is = |key: &str, value: &str| object.text(key).is_some_and(|text| text.eq_ignore_ascii_case(value));
-        is("in", "header") && is("name", "content-type")
-    });
+pub(crate) fn consumed(
+    document: &Document,
+    operation: &Object<'_>,
+    parameters: &[Node<'_>],
+) -> Vec<String> {
+    let header = parameters
+        .iter()
+        .filter_map(|node| node.object())
+        .find(|object| {
+            let is = |key: &str, value: &str| {
+                object
+                    .text(key)
+                    .is_some_and(|text| text.eq_ignore_ascii_case(value))
+            };
+            is("in", "header") && is("name", "content-type")
+        });
     let own = operation.get("consumes").map(Node::strings);
-    let says_less = own.is_none_or(|own| own.iter().all(|name| essence(name) == "application/octet-stream"));
+    let says_less = own.is_none_or(|own| {
+        own.iter()
+            .all(|name| essence(name) == "application/octet-stream")
+    });
     let listed = header.filter(|_| says_less).map(|object| {
         let values = object.get("enum").map(Node::strings).unwrap_or_default();
-        let default = object.text("default").filter(|default| !values.contains(default));
+        let default = object
+            .text("default")
+            .filter(|default| !values.contains(default));
         let all = values.into_iter().chain(default);
-        all.filter(|value| value.contains('/')).collect::<Vec<String>>()
+        all.filter(|value| value.contains('/'))
+            .collect::<Vec<String>>()
     });
     listed
         .filter(|listed| !listed.is_empty())
         .unwrap_or_else(|| media_types(document, operation, "consumes"))
 }
 
-/// Reads a Parameter Object that is not a part of the body, already resolved. Problems that leave the parameter usable are
-/// pushed to `warnings`.
+/// Reads a Parameter Object that is not a part of the body, already resolved. Problems that leave
+/// the parameter usable are pushed to `warnings`.
 ///
 /// # Errors
 /// A sentence if the parameter cannot be used.
-pub(crate) fn read_parameter(node: Node<'_>, warnings: &mut Vec<String>) -> Result<Parameter, String> {
+pub(crate) fn read_parameter(
+    node: Node<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Parameter, String> {
     let head = ParameterHead::read(node, warnings)?;
-    let (style, explode) = collection_style(head.object.text("collectionFormat").as_deref(), head.location);
+    let (style, explode) = collection_style(
+        head.object.text("collectionFormat").as_deref(),
+        head.location,
+    );
     let serialization = Serialization::Style {
         style,
         explode,
@@ -81,12 +105,15 @@ fn collection_style(format: Option<&str>, location: Location) -> (Style, bool) {
     }
 }
 
-/// Returns the separators of lists within lists (Items Object): one character for each `items` that is a list itself.
+/// Returns the separators of lists within lists (Items Object): one character for each `items` that
+/// is a list itself.
 fn inner_separators(list: &Object<'_>) -> Vec<char> {
     const MAX_DEPTH: usize = 16;
     let mut separators = Vec::new();
     let mut items = list.get("items").and_then(Node::object);
-    while let Some(inner) = items.filter(|inner| separators.len() < MAX_DEPTH && inner.text("type").as_deref() == Some("array")) {
+    while let Some(inner) = items.filter(|inner| {
+        separators.len() < MAX_DEPTH && inner.text("type").as_deref() == Some("array")
+    }) {
         separators.push(match inner.text("collectionFormat").as_deref() {
             Some("ssv") => ' ',
             Some("tsv") => '\t',
@@ -99,21 +126,39 @@ fn inner_separators(list: &Object<'_>) -> Vec<char> {
 }
 
 /// The body of an operation, from its parameters `in: body` and `in: formData`.
-pub(crate) fn read_body(document: &Document, parameters: &[Node<'_>], consumes: &[String], method: &Method) -> Option<RequestBody> {
+pub(crate) fn read_body(
+    document: &Document,
+    parameters: &[Node<'_>],
+    consumes: &[String],
+    method: &Method,
+) -> Option<RequestBody> {
     let place = |node: &Node<'_>| node.object().and_then(|object| object.text("in"));
-    let body = parameters.iter().find(|node| place(node).as_deref() == Some("body"));
+    let body = parameters
+        .iter()
+        .find(|node| place(node).as_deref() == Some("body"));
     if let Some(object) = body.and_then(|node| node.object()) {
         return payload_body(document, &object, consumes, method);
     }
-    let fields = parameters.iter().filter(|node| place(node).as_deref() == Some("formData"));
+    let fields = parameters
+        .iter()
+        .filter(|node| place(node).as_deref() == Some("formData"));
     form_body(fields.copied(), consumes)
 }
 
 /// The body that the parameter `in: body` describes.
-fn payload_body(document: &Document, object: &Object<'_>, consumes: &[String], method: &Method) -> Option<RequestBody> {
+fn payload_body(
+    document: &Document,
+    object: &Object<'_>,
+    consumes: &[String],
+    method: &Method,
+) -> Option<RequestBody> {
     let schema = object.get("schema").map(Node::span);
     let media_type = |name: &str| {
-        let is_bytes = || object.get("schema").is_some_and(|schema| is_binary(document, schema));
+        let is_bytes = || {
+            object
+                .get("schema")
+                .is_some_and(|schema| is_binary(document, schema))
+        };
         let kind = match MediaKind::of(name) {
             MediaKind::Json if name.contains('*') && is_bytes() => MediaKind::Binary,
             kind => kind,
@@ -142,20 +187,33 @@ fn payload_body(document: &Document, object: &Object<'_>, consumes: &[String], m
     })
 }
 
-/// Returns the form that the parameters `in: formData` make up, one field each; `None` if there is none.
-fn form_body<'a>(parameters: impl Iterator<Item = Node<'a>>, consumes: &[String]) -> Option<RequestBody> {
+/// Returns the form that the parameters `in: formData` make up, one field each; `None` if there is
+/// none.
+fn form_body<'a>(
+    parameters: impl Iterator<Item = Node<'a>>,
+    consumes: &[String],
+) -> Option<RequestBody> {
     let mut fields = Vec::new();
     let mut encoding = BTreeMap::new();
     for node in parameters {
-        let Some(object) = node.object() else { continue };
-        let Some(name) = object.text("name") else { continue };
+        let Some(object) = node.object() else {
+            continue;
+        };
+        let Some(name) = object.text("name") else {
+            continue;
+        };
         // The operation's own come first, and replace the path item's.
         if encoding.contains_key(&name) {
             continue;
         }
-        let (style, explode) = collection_style(object.text("collectionFormat").as_deref(), Location::Query);
+        let (style, explode) =
+            collection_style(object.text("collectionFormat").as_deref(), Location::Query);
         let is_file = |object: &Object<'_>| object.text("type").as_deref() == Some("file");
-        let binary = is_file(&object) || object.get("items").and_then(Node::object).is_some_and(|items| is_file(&items));
+        let binary = is_file(&object)
+            || object
+                .get("items")
+                .and_then(Node::object)
+                .is_some_and(|items| is_file(&items));
         encoding.insert(
             name.clone(),
             Encoding {
@@ -178,8 +236,12 @@ fn form_body<'a>(parameters: impl Iterator<Item = Node<'a>>, consumes: &[String]
     }
     let files = encoding.values().any(|encoding| encoding.binary);
     let multipart = files
-        || (consumes.iter().any(|name| MediaKind::of(name) == MediaKind::Multipart)
-            && !consumes.iter().any(|name| MediaKind::of(name) == MediaKind::Form));
+        || (consumes
+            .iter()
+            .any(|name| MediaKind::of(name) == MediaKind::Multipart)
+            && !consumes
+                .iter()
+                .any(|name| MediaKind::of(name) == MediaKind::Form));
     let name = if multipart {
         "multipart/form-data"
     } else {
@@ -209,18 +271,34 @@ fn form_body<'a>(parameters: impl Iterator<Item = Node<'a>>, consumes: &[String]
 /// Returns the server of an operation that names its own `schemes`; none if it is the document's.
 pub(crate) fn operation_servers(document: &Document, schemes: Node<'_>) -> Vec<ServerTemplate> {
     let own = server_of_schemes(document, &schemes.strings());
-    if own.url == server(document).url { Vec::new() } else { vec![own] }
+    if own.url == server(document).url {
+        Vec::new()
+    } else {
+        vec![own]
+    }
 }
 
 /// The server of the document, made from `schemes`, `host` and `basePath`.
 pub(crate) fn server(document: &Document) -> ServerTemplate {
-    server_of_schemes(document, &document.member("schemes").map(Node::strings).unwrap_or_default())
+    server_of_schemes(
+        document,
+        &document
+            .member("schemes")
+            .map(Node::strings)
+            .unwrap_or_default(),
+    )
 }
 
 /// The one server under the first usable of `schemes`.
 fn server_of_schemes(document: &Document, schemes: &[String]) -> ServerTemplate {
-    let text = |name: &str| document.member(name).and_then(Node::string).map(std::borrow::Cow::into_owned);
-    // Both are read as what people mean by them: the specification wants the host without a scheme, and the path with a slash.
+    let text = |name: &str| {
+        document
+            .member(name)
+            .and_then(Node::string)
+            .map(std::borrow::Cow::into_owned)
+    };
+    // Both are read as what people mean by them: the specification wants the host without a scheme,
+    // and the path with a slash.
     let mut path = text("basePath").unwrap_or_default().trim().to_owned();
     if !path.is_empty() && !path.starts_with('/') {
         path.insert(0, '/');
@@ -249,7 +327,10 @@ fn server_of_schemes(document: &Document, schemes: &[String]) -> ServerTemplate 
         } else {
             own.or(scheme).or(written)
         };
-        format!("{}://{host}{path}", scheme.unwrap_or_else(|| "https".into()))
+        format!(
+            "{}://{host}{path}",
+            scheme.unwrap_or_else(|| "https".into())
+        )
     };
     ServerTemplate::fixed(url)
 }
@@ -257,7 +338,10 @@ fn server_of_schemes(document: &Document, schemes: &[String]) -> ServerTemplate 
 /// The Security Definitions Object.
 #[must_use]
 pub(crate) fn security_definitions(document: &Document) -> Object<'_> {
-    document.member("securityDefinitions").and_then(Node::object).unwrap_or_default()
+    document
+        .member("securityDefinitions")
+        .and_then(Node::object)
+        .unwrap_or_default()
 }
 
 /// Reads a Security Scheme Object.
@@ -286,14 +370,20 @@ pub(crate) fn read_security_scheme(object: &Object<'_>) -> Result<SecurityScheme
                 _ => ConsentUrls::default(),
             },
         }),
-        other => Err(format!("its type `{other}` is not one of apiKey, basic and oauth2")),
+        other => Err(format!(
+            "its type `{other}` is not one of apiKey, basic and oauth2"
+        )),
     }
 }
 
-/// The one schema of a response, for all that the operation produces, and its examples by media type.
+/// The one schema of a response, for all that the operation produces, and its examples by media
+/// type.
 #[must_use]
 pub(crate) fn response_content<'a>(response: &Object<'a>) -> (Option<Node<'a>>, Object<'a>) {
-    let examples = response.get("examples").and_then(Node::object).unwrap_or_default();
+    let examples = response
+        .get("examples")
+        .and_then(Node::object)
+        .unwrap_or_default();
     (response.get("schema"), examples)
 }
 

@@ -1,7 +1,7 @@
 //! Path templates: `/pets/{petId}/photo.{format}` as segments of literal text and variables.
 //!
-//! A document may be untrusted, so a template is checked once, when it is read: what could leave the API's base
-//! path, or be read differently by a sloppy server, costs the operation.
+//! A document may be untrusted, so a template is checked once, when it is read: what could leave
+//! the API's base path, or be read differently by a sloppy server, costs the operation.
 
 use percent_encoding::percent_decode_str;
 
@@ -10,9 +10,11 @@ use percent_encoding::percent_decode_str;
 pub struct PathTemplate {
     /// The segments between the slashes; the path `/` has one empty segment.
     pub segments: Vec<Vec<TemplatePart>>,
-    /// The constants of a query that the path itself carries (`/?Action=List`), already encoded; not OpenAPI, but common.
+    /// The constants of a query that the path itself carries (`/?Action=List`), already encoded;
+    /// not OpenAPI, but common.
     pub query: Option<String>,
-    /// The variables of that query (`?lat={latitude}`): the key on the wire, and the name of the variable.
+    /// The variables of that query (`?lat={latitude}`): the key on the wire, and the name of the
+    /// variable.
     pub query_variables: Vec<(String, String)>,
 }
 
@@ -26,7 +28,8 @@ pub enum TemplatePart {
 }
 
 impl PathTemplate {
-    /// Reads a path of the document. A fragment (`#Action=…`) only distinguishes operations and is never sent.
+    /// Reads a path of the document. A fragment (`#Action=…`) only distinguishes operations and is
+    /// never sent.
     ///
     /// # Errors
     /// A sentence that says what is wrong with the path.
@@ -36,15 +39,21 @@ impl PathTemplate {
         }
         let path = outside_braces(path, '#').0;
         let (path, query) = outside_braces(path, '?');
-        let segments: Vec<Vec<TemplatePart>> = split_segments(path.strip_prefix('/').unwrap_or(path))
-            .into_iter()
-            .map(parse_segment)
-            .collect::<Result<_, _>>()?;
+        let segments: Vec<Vec<TemplatePart>> =
+            split_segments(path.strip_prefix('/').unwrap_or(path))
+                .into_iter()
+                .map(parse_segment)
+                .collect::<Result<_, _>>()?;
         let (mut query_variables, mut constants) = (Vec::new(), Vec::new());
-        for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+        for pair in query
+            .unwrap_or_default()
+            .split('&')
+            .filter(|pair| !pair.is_empty())
+        {
             match query_variable(pair)? {
                 Some(variable) => query_variables.push(variable),
-                // `=` is the structure that the author wrote; everything else is encoded as it should be.
+                // `=` is the structure that the author wrote; everything else is encoded as it
+                // should be.
                 None => constants.push(encode_literal(pair, "=+,/?:@!$()*;")),
             }
         }
@@ -64,15 +73,19 @@ impl PathTemplate {
 
     /// The names of the variables of the segments, in order.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
-        self.segments.iter().flatten().filter_map(|part| match part {
-            TemplatePart::Variable(name) => Some(name.as_str()),
-            TemplatePart::Literal(_) => None,
-        })
+        self.segments
+            .iter()
+            .flatten()
+            .filter_map(|part| match part {
+                TemplatePart::Variable(name) => Some(name.as_str()),
+                TemplatePart::Literal(_) => None,
+            })
     }
 }
 
-/// Returns true if `text`, read as a server might read it, is or contains a dot segment, once decoded any number of times (RFC 3986 section
-/// 5.2.4 removes dot segments; WHATWG also takes `%2e` and `\` for them). A text that is still encoded after 32 rounds counts as one.
+/// Returns true if `text`, read as a server might read it, is or contains a dot segment, once
+/// decoded any number of times (RFC 3986 section 5.2.4 removes dot segments; WHATWG also takes
+/// `%2e` and `\` for them). A text that is still encoded after 32 rounds counts as one.
 #[must_use]
 pub(crate) fn has_dot_segment(text: &str) -> bool {
     const ROUNDS: usize = 32;
@@ -92,7 +105,9 @@ pub(crate) fn has_dot_segment(text: &str) -> bool {
         {
             return true;
         }
-        let decoded = percent_decode_str(&current).decode_utf8_lossy().into_owned();
+        let decoded = percent_decode_str(&current)
+            .decode_utf8_lossy()
+            .into_owned();
         if decoded == current {
             return false;
         }
@@ -108,10 +123,17 @@ fn query_variable(pair: &str) -> Result<Option<(String, String)>, String> {
     }
     let variable = pair.split_once('=').and_then(|(key, value)| {
         let name = value.strip_prefix('{')?.strip_suffix('}')?.trim();
-        let is_variable = !key.is_empty() && !name.is_empty() && !key.contains(['{', '}']) && !name.contains(['{', '}']);
+        let is_variable = !key.is_empty()
+            && !name.is_empty()
+            && !key.contains(['{', '}'])
+            && !name.contains(['{', '}']);
         is_variable.then(|| (decoded(key), name.to_owned()))
     });
-    let wrong = || format!("`{pair}` in the query of the path is neither a constant nor of the form `key={{name}}`");
+    let wrong = || {
+        format!(
+            "`{pair}` in the query of the path is neither a constant nor of the form `key={{name}}`"
+        )
+    };
     variable.map(Some).ok_or_else(wrong)
 }
 
@@ -119,10 +141,14 @@ fn decoded(key: &str) -> String {
     percent_decode_str(key).decode_utf8_lossy().into_owned()
 }
 
-/// Percent-encodes all but unreserved characters (RFC 3986 section 2.3), `keep`, and triplets that are there already.
+/// Percent-encodes all but unreserved characters (RFC 3986 section 2.3), `keep`, and triplets that
+/// are there already.
 fn encode_literal(text: &str, keep: &str) -> String {
     let bytes = text.as_bytes();
-    if bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(byte)) {
+    if bytes
+        .iter()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(byte))
+    {
         return text.to_owned();
     }
     let mut encoded = String::with_capacity(text.len());
@@ -131,7 +157,11 @@ fn encode_literal(text: &str, keep: &str) -> String {
             && bytes
                 .get(index + 1..index + 3)
                 .is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit));
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) || keep.as_bytes().contains(byte) || triplet {
+        if byte.is_ascii_alphanumeric()
+            || b"-._~".contains(byte)
+            || keep.as_bytes().contains(byte)
+            || triplet
+        {
             encoded.push(char::from(*byte));
         } else {
             encoded.push_str(percent_encoding::percent_encode_byte(*byte));
@@ -182,32 +212,42 @@ fn parse_segment(segment: &str) -> Result<Vec<TemplatePart>, String> {
         let (literal, variable) = match rest.split_once('{') {
             None => (rest, None),
             Some((literal, tail)) => {
-                let (name, after) = tail
-                    .split_once('}')
-                    .ok_or_else(|| format!("the path segment `{segment}` has a brace that is never closed"))?;
+                let (name, after) = tail.split_once('}').ok_or_else(|| {
+                    format!("the path segment `{segment}` has a brace that is never closed")
+                })?;
                 (literal, Some((name, after)))
             }
         };
         if literal.contains('}') {
-            return Err(format!("the path segment `{segment}` has a closing brace without an opening one"));
+            return Err(format!(
+                "the path segment `{segment}` has a closing brace without an opening one"
+            ));
         }
         if literal.contains('\\') || literal.chars().any(char::is_control) {
-            return Err(format!("the path segment `{segment}` holds a backslash or a control character"));
+            return Err(format!(
+                "the path segment `{segment}` holds a backslash or a control character"
+            ));
         }
         literals.push_str(literal);
         if !literal.is_empty() {
-            parts.push(TemplatePart::Literal(encode_literal(literal, "!$&'()*+,;=:@")));
+            parts.push(TemplatePart::Literal(encode_literal(
+                literal,
+                "!$&'()*+,;=:@",
+            )));
         }
         match variable {
             None => break,
             Some((name, after)) => {
-                // RFC 6570 operators (`{/name}`, `{?name}`, `{name*}`) are not OpenAPI; the name inside is meant.
+                // RFC 6570 operators (`{/name}`, `{?name}`, `{name*}`) are not OpenAPI; the name
+                // inside is meant.
                 let name = name
                     .trim()
                     .trim_start_matches(['+', '#', '.', '/', ';', '?', '&'])
                     .trim_end_matches('*');
                 if name.is_empty() || name.contains(['{', '}']) {
-                    return Err(format!("the path segment `{segment}` has a variable without a name"));
+                    return Err(format!(
+                        "the path segment `{segment}` has a variable without a name"
+                    ));
                 }
                 parts.push(TemplatePart::Variable(name.to_owned()));
                 rest = after;
@@ -215,9 +255,13 @@ fn parse_segment(segment: &str) -> Result<Vec<TemplatePart>, String> {
         }
     }
     // A segment with variables is judged when it is filled in.
-    let is_literal = parts.iter().all(|part| matches!(part, TemplatePart::Literal(_)));
+    let is_literal = parts
+        .iter()
+        .all(|part| matches!(part, TemplatePart::Literal(_)));
     if is_literal && has_dot_segment(&literals) {
-        return Err(format!("the path segment `{segment}` would climb out of the API's base path"));
+        return Err(format!(
+            "the path segment `{segment}` would climb out of the API's base path"
+        ));
     }
     Ok(parts)
 }
@@ -241,9 +285,17 @@ mod tests {
                     .collect()
             })
             .collect();
-        let variables = template.query_variables.iter().map(|(key, name)| format!("?{key}=<{name}>"));
+        let variables = template
+            .query_variables
+            .iter()
+            .map(|(key, name)| format!("?{key}=<{name}>"));
         let variables: String = variables.collect();
-        Ok(segments.join("/") + &template.query.map(|query| format!("?{query}")).unwrap_or_default() + &variables)
+        Ok(segments.join("/")
+            + &template
+                .query
+                .map(|query| format!("?{query}"))
+                .unwrap_or_default()
+            + &variables)
     }
 
     #[test]

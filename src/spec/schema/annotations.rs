@@ -12,12 +12,21 @@ const MAX_EXAMPLE_BYTES: usize = 200;
 pub(crate) fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) {
     match (key, value) {
         ("title", Value::String(text)) => {
-            out.insert(key.into(), Value::String(text::truncate(&text::one_line(&text), 200)));
+            out.insert(
+                key.into(),
+                Value::String(text::truncate(&text::one_line(&text), 200)),
+            );
         }
         ("description", Value::String(text)) if has_keyword(out, "description") => {
-            let format = keyword(out, "description").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let format = keyword(out, "description")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned();
             let text = text::truncate(&text::clean(&text), text::MAX_DESCRIPTION_BYTES - 80);
-            out.insert("description".into(), Value::String(format!("{text} {format}")));
+            out.insert(
+                "description".into(),
+                Value::String(format!("{text} {format}")),
+            );
         }
         ("description", Value::String(text)) => {
             let text = text::truncate(&text::clean(&text), text::MAX_DESCRIPTION_BYTES);
@@ -33,7 +42,10 @@ pub(crate) fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) 
                 .unwrap_or_default();
             out.insert(
                 "description".into(),
-                Value::String(format!("{said}(format: {})", text::truncate(&text::one_line(&text), 60))),
+                Value::String(format!(
+                    "{said}(format: {})",
+                    text::truncate(&text::one_line(&text), 60)
+                )),
             );
         }
         ("format" | "contentEncoding" | "contentMediaType", Value::String(text)) => {
@@ -50,7 +62,10 @@ pub(crate) fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) 
             out.insert("examples".into(), Value::Array(vec![value]));
         }
         ("examples", Value::Array(values)) => {
-            if let Some(first) = values.into_iter().find(|value| value.to_string().len() <= MAX_EXAMPLE_BYTES) {
+            if let Some(first) = values
+                .into_iter()
+                .find(|value| value.to_string().len() <= MAX_EXAMPLE_BYTES)
+            {
                 out.insert(key.into(), Value::Array(vec![first]));
             }
         }
@@ -58,7 +73,8 @@ pub(crate) fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) 
     }
 }
 
-/// Formats that validators know: those of JSON Schema and those of OpenAPI's registry that say something about text.
+/// Formats that validators know: those of JSON Schema and those of OpenAPI's registry that say
+/// something about text.
 const FORMATS: [&str; 26] = [
     "date-time",
     "date",
@@ -88,13 +104,18 @@ const FORMATS: [&str; 26] = [
     "password",
 ];
 
-/// Describes a discriminator (OAS "Discriminator Object"). It asserts nothing; it maps values of a property to forms.
+/// Describes a discriminator (OAS "Discriminator Object"). It asserts nothing; it maps values of a
+/// property to forms.
 pub(crate) fn describe_choice(discriminator: &Map<String, Value>, out: &mut Map<String, Value>) {
     let Some(property) = discriminator.get("propertyName").and_then(Value::as_str) else {
         return;
     };
     let short = |target: &str| target.rsplit('/').next().unwrap_or_default().to_owned();
-    let mapping = discriminator.get("mapping").and_then(Value::as_object).into_iter().flatten();
+    let mapping = discriminator
+        .get("mapping")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
     let forms: Vec<String> = mapping
         .filter_map(|(value, target)| Some(format!("`{value}` for {}", short(target.as_str()?))))
         .collect();
@@ -107,7 +128,9 @@ pub(crate) fn describe_choice(discriminator: &Map<String, Value>, out: &mut Map<
         .and_then(Value::as_str)
         .map(|text| format!("{text}\n"))
         .unwrap_or_default();
-    let text = text::clean(&format!("{said}`{property}` tells which form is meant{which}"));
+    let text = text::clean(&format!(
+        "{said}`{property}` tells which form is meant{which}"
+    ));
     out.insert(
         "description".into(),
         Value::String(text::truncate(&text, text::MAX_DESCRIPTION_BYTES)),

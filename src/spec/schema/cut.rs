@@ -10,7 +10,8 @@ use super::walk::{copy_member, each, each_mut, holds_schemas, reference, referen
 use crate::text;
 
 /// Description of a schema that was left out.
-const LEFT_OUT: &str = "(any JSON; its schema is left out because it is too long or repeats itself)";
+const LEFT_OUT: &str =
+    "(any JSON; its schema is left out because it is too long or repeats itself)";
 
 /// References to definitions that are not there any more become schemas that accept anything.
 pub(crate) fn drop_dangling(value: &mut Value, defs: &HashSet<String>) {
@@ -60,9 +61,12 @@ fn has_inner<'m>(mut members: impl Iterator<Item = (&'m String, &'m Value)>) -> 
     members.any(|(key, value)| holds_schemas(key, value))
 }
 
-/// A copy of a schema that is cut as [`prune`] does. What is deeper is not copied, which is most of a large schema.
+/// A copy of a schema that is cut as [`prune`] does. What is deeper is not copied, which is most of
+/// a large schema.
 pub(crate) fn pruned_copy(value: &Value, depth: usize) -> Value {
-    let Value::Object(object) = value else { return value.clone() };
+    let Value::Object(object) = value else {
+        return value.clone();
+    };
     let mut members: Vec<(&String, &Value)> = object.iter().collect();
     for key in STRICTER {
         // In the order in which `Map::remove` leaves the others.
@@ -74,11 +78,14 @@ pub(crate) fn pruned_copy(value: &Value, depth: usize) -> Value {
         return left_out(object);
     }
     let copy = |inner: &Value| pruned_copy(inner, depth.saturating_sub(1));
-    let copies = members.into_iter().map(|(key, value)| (key.clone(), copy_member(key, value, copy)));
+    let copies = members
+        .into_iter()
+        .map(|(key, value)| (key.clone(), copy_member(key, value, copy)));
     Value::Object(copies.collect())
 }
 
-/// Removes keywords that refuse undescribed members or items from schemas that lost descriptions of some.
+/// Removes keywords that refuse undescribed members or items from schemas that lost descriptions of
+/// some.
 pub(crate) fn open_lost(root: &mut Value) {
     let mut closed = Vec::new();
     if let Value::Object(object) = &*root {
@@ -90,10 +97,16 @@ pub(crate) fn open_lost(root: &mut Value) {
 }
 
 /// The numbers, in the order of [`each`], of the schemas that have to be opened.
-fn find_lost(schema: &Map<String, Value>, root: &Map<String, Value>, next: &mut usize, closed: &mut Vec<usize>) {
+fn find_lost(
+    schema: &Map<String, Value>,
+    root: &Map<String, Value>,
+    next: &mut usize,
+    closed: &mut Vec<usize>,
+) {
     let number = *next;
     *next += 1;
-    let refuses = has_keyword(schema, "unevaluatedProperties") || has_keyword(schema, "unevaluatedItems");
+    let refuses =
+        has_keyword(schema, "unevaluatedProperties") || has_keyword(schema, "unevaluatedItems");
     if refuses && loses(schema, root, &mut Vec::new()) {
         closed.push(number);
     }
@@ -104,14 +117,21 @@ fn find_lost(schema: &Map<String, Value>, root: &Map<String, Value>, next: &mut 
     });
 }
 
-/// Returns true if the schema, or one that describes the same value, lost something; if there are too many to look at, returns true.
-fn loses<'s>(schema: &'s Map<String, Value>, root: &'s Map<String, Value>, seen: &mut Vec<&'s Map<String, Value>>) -> bool {
+/// Returns true if the schema, or one that describes the same value, lost something; if there are
+/// too many to look at, returns true.
+fn loses<'s>(
+    schema: &'s Map<String, Value>,
+    root: &'s Map<String, Value>,
+    seen: &mut Vec<&'s Map<String, Value>>,
+) -> bool {
     const MAX_CLOSED: usize = 256;
     if seen.iter().any(|known| std::ptr::eq(*known, schema)) {
         return false;
     }
     seen.push(schema);
-    seen.len() > MAX_CLOSED || Note::Lost.is_on(schema) || schemas_of_same_value(schema, root).any(|other| loses(other, root, seen))
+    seen.len() > MAX_CLOSED
+        || Note::Lost.is_on(schema)
+        || schemas_of_same_value(schema, root).any(|other| loses(other, root, seen))
 }
 
 fn open_closed_schemas(value: &mut Value, closed: &HashSet<usize>, next: &mut usize) {
@@ -135,20 +155,31 @@ pub(crate) fn left_out(schema: &Map<String, Value>) -> Value {
     json!({ "description": format!("{said}{LEFT_OUT}") })
 }
 
-/// Reduces each schema inside of `value` if they are too long together. Level 0 removes examples, titles and defaults, and cuts
-/// descriptions; 1 leaves a few words and the type; 2 leaves the type.
+/// Reduces each schema inside of `value` if they are too long together. Level 0 removes examples,
+/// titles and defaults, and cuts descriptions; 1 leaves a few words and the type; 2 leaves the
+/// type.
 pub(crate) fn thin(value: &mut Value, level: usize) {
     let Value::Object(object) = value else { return };
     remove_contravariant(object);
     each_mut(object, |inner| {
         if let Value::Object(inner) = inner {
             match level {
-                0 => inner.retain(|key, _| !matches!(key.as_str(), "examples" | "title" | "default")),
-                _ => inner.retain(|key, _| matches!(key.as_str(), "type" | "description" | "properties" | "items" | "$ref")),
+                0 => {
+                    inner
+                        .retain(|key, _| !matches!(key.as_str(), "examples" | "title" | "default"));
+                }
+                _ => inner.retain(|key, _| {
+                    matches!(
+                        key.as_str(),
+                        "type" | "description" | "properties" | "items" | "$ref"
+                    )
+                }),
             }
             let max_bytes = [96, 24].get(level);
             match (max_bytes, keyword_mut(inner, "description")) {
-                (Some(max_bytes), Some(Value::String(said))) => *said = text::truncate(said, *max_bytes),
+                (Some(max_bytes), Some(Value::String(said))) => {
+                    *said = text::truncate(said, *max_bytes);
+                }
                 _ => {
                     remove_keyword(inner, "description");
                 }
@@ -160,12 +191,17 @@ pub(crate) fn thin(value: &mut Value, level: usize) {
 
 /// Definitions that nothing refers to any more.
 pub(crate) fn drop_unused(root: &mut Value) {
-    let has_definitions = |root: &Value| root.as_object().is_some_and(|root| has_keyword(root, "$defs"));
+    let has_definitions = |root: &Value| {
+        root.as_object()
+            .is_some_and(|root| has_keyword(root, "$defs"))
+    };
     while has_definitions(root) {
         let mut used = Vec::new();
         references(root, &mut used);
         let used: HashSet<String> = used.into_iter().collect();
-        let Some(Value::Object(defs)) = root.get_mut("$defs") else { return };
+        let Some(Value::Object(defs)) = root.get_mut("$defs") else {
+            return;
+        };
         let before = defs.len();
         defs.retain(|name, _| used.contains(name));
         if defs.len() == before {
@@ -173,7 +209,9 @@ pub(crate) fn drop_unused(root: &mut Value) {
         }
     }
     if let Value::Object(root) = root
-        && keyword(root, "$defs").and_then(Value::as_object).is_some_and(Map::is_empty)
+        && keyword(root, "$defs")
+            .and_then(Value::as_object)
+            .is_some_and(Map::is_empty)
     {
         root.remove("$defs");
     }

@@ -1,5 +1,5 @@
-//! Properties that belong to one direction only: `readOnly` to replies, `writeOnly` to requests; and which names an object
-//! schema still asks for without them.
+//! Properties that belong to one direction only: `readOnly` to replies, `writeOnly` to requests;
+//! and which names an object schema still asks for without them.
 
 use std::cell::RefCell;
 
@@ -51,15 +51,19 @@ impl<'d> Marks<'d> {
         }
     }
 
-    /// Returns true if a property belongs to the other direction: `readOnly` to replies, `writeOnly` to requests.
+    /// Returns true if a property belongs to the other direction: `readOnly` to replies,
+    /// `writeOnly` to requests.
     pub(crate) fn is_marked(&self, schema: &Value, from: Span) -> bool {
-        let Some(object) = schema.as_object() else { return false };
+        let Some(object) = schema.as_object() else {
+            return false;
+        };
         if let Some(marked) = keyword(object, self.mark) {
             return marked == &Value::Bool(true);
         }
         // 3.0 cannot write the mark beside `$ref`, so authors put it into the component.
         let reference = keyword(object, "$ref").and_then(Value::as_str);
-        let target = reference.and_then(|reference| self.document.target_from(reference, from).ok());
+        let target =
+            reference.and_then(|reference| self.document.target_from(reference, from).ok());
         target.is_some_and(|target| self.is_component_marked(target))
     }
 
@@ -67,18 +71,28 @@ impl<'d> Marks<'d> {
         let mut known = self.components.borrow_mut();
         *known.entry(component.span()).or_insert_with(|| {
             // Searching the text is cheaper than opening the object.
-            component.text().contains(self.mark) && component.object().is_some_and(|object| object.boolean(self.mark) == Some(true))
+            component.text().contains(self.mark)
+                && component
+                    .object()
+                    .is_some_and(|object| object.boolean(self.mark) == Some(true))
         })
     }
 }
 
-/// The names of properties anywhere in a composition that belong to the other direction: another branch may require them.
-/// Each component is looked into once, and only so many.
-pub(crate) fn read_only_names(marks: &Marks<'_>, object: &Map<String, Value>, from: Span, seen: &mut HashSet<Span>) -> HashSet<String> {
+/// The names of properties anywhere in a composition that belong to the other direction: another
+/// branch may require them. Each component is looked into once, and only so many.
+pub(crate) fn read_only_names(
+    marks: &Marks<'_>,
+    object: &Map<String, Value>,
+    from: Span,
+    seen: &mut HashSet<Span>,
+) -> HashSet<String> {
     const MAX_COMPONENTS: usize = 64;
     let mut names = HashSet::default();
     if let Some(properties) = keyword(object, "properties").and_then(Value::as_object) {
-        let marked = properties.iter().filter(|(_, schema)| marks.is_marked(schema, from));
+        let marked = properties
+            .iter()
+            .filter(|(_, schema)| marks.is_marked(schema, from));
         names.extend(marked.map(|(name, _)| name.clone()));
     }
     let target = keyword(object, "$ref")

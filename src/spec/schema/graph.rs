@@ -7,9 +7,14 @@ use super::notes::Note;
 use super::size::json_size;
 use super::walk::{each_mut, reference};
 
-/// Replaces every reference by its definition, for clients that do not support `$ref`. A definition inside of itself is cut the second
-/// time, and all are once `room` is used up.
-pub(crate) fn expand(value: &mut Value, defs: &Map<String, Value>, open: &mut Vec<String>, room: &mut usize) {
+/// Replaces every reference by its definition, for clients that do not support `$ref`. A definition
+/// inside of itself is cut the second time, and all are once `room` is used up.
+pub(crate) fn expand(
+    value: &mut Value,
+    defs: &Map<String, Value>,
+    open: &mut Vec<String>,
+    room: &mut usize,
+) {
     let Value::Object(object) = value else { return };
     if let Some(name) = reference(object).map(str::to_owned) {
         object.remove("$ref");
@@ -38,21 +43,30 @@ pub(crate) fn expand(value: &mut Value, defs: &Map<String, Value>, open: &mut Ve
     each_mut(object, |inner| expand(inner, defs, open, room));
 }
 
-/// Merges a component with the siblings of a reference to it: annotations replace the component's, assertions apply in addition.
+/// Merges a component with the siblings of a reference to it: annotations replace the component's,
+/// assertions apply in addition.
 pub(crate) fn merge_siblings(component: Value, siblings: Map<String, Value>) -> Value {
-    let Value::Object(mut object) = component else { return component };
+    let Value::Object(mut object) = component else {
+        return component;
+    };
     if siblings.is_empty() {
         return Value::Object(object);
     }
-    let (annotations, assertions): (Map<_, _>, Map<_, _>) = siblings
-        .into_iter()
-        .partition(|(key, _)| matches!(key.as_str(), "title" | "description" | "default" | "deprecated" | "examples"));
+    let (annotations, assertions): (Map<_, _>, Map<_, _>) =
+        siblings.into_iter().partition(|(key, _)| {
+            matches!(
+                key.as_str(),
+                "title" | "description" | "default" | "deprecated" | "examples"
+            )
+        });
     if assertions.is_empty() {
         object.extend(annotations);
         return Value::Object(object);
     }
     // `unevaluated*` keywords must stay beside all schemas that describe members.
-    let (around, assertions): (Map<_, _>, Map<_, _>) = assertions.into_iter().partition(|(key, _)| key.starts_with("unevaluated"));
+    let (around, assertions): (Map<_, _>, Map<_, _>) = assertions
+        .into_iter()
+        .partition(|(key, _)| key.starts_with("unevaluated"));
     let mut outer = annotations;
     outer.extend(around);
     outer.insert("allOf".into(), json!([object, assertions]));

@@ -1,12 +1,13 @@
-//! Schemas that describe the same value (2020-12 core section 10): applicators that stay at a value, and those that go to its members and
-//! items.
+//! Schemas that describe the same value (2020-12 core section 10): applicators that stay at a
+//! value, and those that go to its members and items.
 
 use serde_json::{Map, Value};
 
 use super::keywords::keyword;
 use super::walk::reference;
 
-/// The schemas that describe the same value as this one does: what it refers to, branches, conditions.
+/// The schemas that describe the same value as this one does: what it refers to, branches,
+/// conditions.
 pub(crate) fn schemas_of_same_value<'s>(
     schema: &'s Map<String, Value>,
     root: &'s Map<String, Value>,
@@ -15,8 +16,12 @@ pub(crate) fn schemas_of_same_value<'s>(
     let listed = ["allOf", "anyOf", "oneOf"]
         .into_iter()
         .filter_map(|key| keyword(schema, key)?.as_array());
-    let single = ["if", "then", "else", "not"].into_iter().filter_map(|key| keyword(schema, key));
-    let dependent = keyword(schema, "dependentSchemas").and_then(Value::as_object).into_iter();
+    let single = ["if", "then", "else", "not"]
+        .into_iter()
+        .filter_map(|key| keyword(schema, key));
+    let dependent = keyword(schema, "dependentSchemas")
+        .and_then(Value::as_object)
+        .into_iter();
     target
         .into_iter()
         .chain(listed.flatten())
@@ -26,7 +31,10 @@ pub(crate) fn schemas_of_same_value<'s>(
 }
 
 /// The schemas that describe the member of that name: its own, else those for members without one.
-pub(crate) fn of_member<'s>(schema: &'s Map<String, Value>, name: &str) -> Vec<&'s Map<String, Value>> {
+pub(crate) fn of_member<'s>(
+    schema: &'s Map<String, Value>,
+    name: &str,
+) -> Vec<&'s Map<String, Value>> {
     let own = keyword(schema, "properties").and_then(|properties| properties.get(name));
     match own.and_then(Value::as_object) {
         Some(own) => vec![own],
@@ -35,19 +43,32 @@ pub(crate) fn of_member<'s>(schema: &'s Map<String, Value>, name: &str) -> Vec<&
 }
 
 /// The schemas that describe members without one of their own.
-pub(crate) fn of_other_members(schema: &Map<String, Value>) -> impl Iterator<Item = &Map<String, Value>> {
-    let patterns = keyword(schema, "patternProperties").and_then(Value::as_object).into_iter();
+pub(crate) fn of_other_members(
+    schema: &Map<String, Value>,
+) -> impl Iterator<Item = &Map<String, Value>> {
+    let patterns = keyword(schema, "patternProperties")
+        .and_then(Value::as_object)
+        .into_iter();
     let others = ["additionalProperties", "unevaluatedProperties"];
     let others = others.into_iter().filter_map(|key| keyword(schema, key));
-    patterns.flat_map(Map::values).chain(others).filter_map(Value::as_object)
+    patterns
+        .flat_map(Map::values)
+        .chain(others)
+        .filter_map(Value::as_object)
 }
 
 /// The schemas that describe the item at that index.
-pub(crate) fn of_item(schema: &Map<String, Value>, index: usize) -> impl Iterator<Item = &Map<String, Value>> {
+pub(crate) fn of_item(
+    schema: &Map<String, Value>,
+    index: usize,
+) -> impl Iterator<Item = &Map<String, Value>> {
     let listed = keyword(schema, "prefixItems")
         .and_then(Value::as_array)
         .and_then(|items| items.get(index));
     let others = ["items", "contains", "unevaluatedItems"];
     let others = others.into_iter().filter_map(|key| keyword(schema, key));
-    listed.into_iter().chain(others).filter_map(Value::as_object)
+    listed
+        .into_iter()
+        .chain(others)
+        .filter_map(Value::as_object)
 }

@@ -1,16 +1,26 @@
-//! The keywords of one schema object. It has few of them, so that comparing each takes less time than hashing the one that is
-//! looked for. Maps of properties, which may be large, are asked as maps.
+//! The keywords of one schema object. It has few of them, so that comparing each takes less time
+//! than hashing the one that is looked for. Maps of properties, which may be large, are asked as
+//! maps.
 
 use serde_json::{Map, Value};
 
 /// The value of a keyword.
 pub(crate) fn keyword<'s>(schema: &'s Map<String, Value>, name: &str) -> Option<&'s Value> {
-    schema.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+    schema
+        .iter()
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value)
 }
 
 /// Returns the value of a keyword like [`keyword`], mutable.
-pub(crate) fn keyword_mut<'s>(schema: &'s mut Map<String, Value>, name: &str) -> Option<&'s mut Value> {
-    schema.iter_mut().find(|(key, _)| *key == name).map(|(_, value)| value)
+pub(crate) fn keyword_mut<'s>(
+    schema: &'s mut Map<String, Value>,
+    name: &str,
+) -> Option<&'s mut Value> {
+    schema
+        .iter_mut()
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value)
 }
 
 /// Returns true if the schema has a keyword.
@@ -20,5 +30,7 @@ pub(crate) fn has_keyword(schema: &Map<String, Value>, name: &str) -> bool {
 
 /// Removes a keyword, and gives its value; the last keyword takes its place.
 pub(crate) fn remove_keyword(schema: &mut Map<String, Value>, name: &str) -> Option<Value> {
-    has_keyword(schema, name).then(|| schema.remove(name)).flatten()
+    has_keyword(schema, name)
+        .then(|| schema.remove(name))
+        .flatten()
 }

@@ -1,7 +1,8 @@
 //! Schemas: from the document's dialect to JSON Schema 2020-12, as an input schema needs it.
 //!
-//! A component is translated once and remembered; a tool's schema then gets each component inlined if that stays small, and as a `$defs`
-//! entry if it would repeat itself, grow too large, or recurse. Cycles are never expanded.
+//! A component is translated once and remembered; a tool's schema then gets each component inlined
+//! if that stays small, and as a `$defs` entry if it would repeat itself, grow too large, or
+//! recurse. Cycles are never expanded.
 
 mod annotations;
 mod assertion;
@@ -63,7 +64,8 @@ pub struct SchemaOptions {
 pub(crate) struct Completed {
     /// The schema as it is advertised.
     pub schema: Map<String, Value>,
-    /// The same schema with the names on the wire noted in it, for [`wire_names`], if property names had to be changed.
+    /// The same schema with the names on the wire noted in it, for [`wire_names`], if property
+    /// names had to be changed.
     pub wire: Option<Map<String, Value>>,
     /// Fit into its budget.
     pub fit: Fit,
@@ -122,7 +124,8 @@ impl<'d> Schemas<'d> {
         }
     }
 
-    /// Translates a schema like [`Schemas::translate`], but only once, because many operations may share it.
+    /// Translates a schema like [`Schemas::translate`], but only once, because many operations may
+    /// share it.
     pub(crate) fn translate_shared(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
         if let Some(known) = self.translated.get(&span) {
             return known.clone();
@@ -136,8 +139,9 @@ impl<'d> Schemas<'d> {
         value
     }
 
-    /// The schema at `span` in 2020-12. References in it name `#/$defs/…`, which [`Schemas::complete`] fills in. What
-    /// cannot be read becomes the schema that accepts anything, and a sentence in `warnings`.
+    /// The schema at `span` in 2020-12. References in it name `#/$defs/…`, which
+    /// [`Schemas::complete`] fills in. What cannot be read becomes the schema that accepts
+    /// anything, and a sentence in `warnings`.
     pub(crate) fn translate(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
         self.translator.translate(span, warnings)
     }
@@ -162,9 +166,15 @@ impl<'d> Schemas<'d> {
         Value::Object(form)
     }
 
-    /// Makes `schema` self-contained and fits it into its budget: every component it refers to is inlined, or put under its `$defs`, and
-    /// the deepest schemas are replaced by ones that accept anything until it fits.
-    pub(crate) fn complete(&mut self, schema: Map<String, Value>, options: &SchemaOptions, warnings: &mut Vec<String>) -> Completed {
+    /// Makes `schema` self-contained and fits it into its budget: every component it refers to is
+    /// inlined, or put under its `$defs`, and the deepest schemas are replaced by ones that accept
+    /// anything until it fits.
+    pub(crate) fn complete(
+        &mut self,
+        schema: Map<String, Value>,
+        options: &SchemaOptions,
+        warnings: &mut Vec<String>,
+    ) -> Completed {
         let budget = options.budget;
         let mut root = Value::Object(schema);
         let has_left_out = self.resolve_references(&mut root, options, warnings);
@@ -173,7 +183,8 @@ impl<'d> Schemas<'d> {
         }
         let bytes = json_size(&root);
         let mut is_cut = has_left_out | cut_depth(&mut root, bytes, budget);
-        let may_rename = self.translator.direction == Direction::Input && self.translator.has_odd_names;
+        let may_rename =
+            self.translator.direction == Direction::Input && self.translator.has_odd_names;
         let wire = (may_rename && rename_properties(&mut root)).then(|| root.clone());
         finish(&mut root, wire.is_some());
         let (is_thinned, bytes) = thin_out(&mut root, budget);
@@ -205,7 +216,8 @@ impl<'d> Schemas<'d> {
             let mut found = Vec::new();
             references(&schema, &mut found);
             queue.extend(found.iter().cloned());
-            self.components.insert(name.clone(), Component::new(schema, found));
+            self.components
+                .insert(name.clone(), Component::new(schema, found));
             new.push(name);
         }
         for (name, expansion) in expansions(&self.components, &new) {
@@ -215,8 +227,14 @@ impl<'d> Schemas<'d> {
         }
     }
 
-    /// Inlines what `root` refers to, or puts it under `$defs`. Whether a definition did not fit into the budget.
-    fn resolve_references(&mut self, root: &mut Value, options: &SchemaOptions, warnings: &mut Vec<String>) -> bool {
+    /// Inlines what `root` refers to, or puts it under `$defs`. Whether a definition did not fit
+    /// into the budget.
+    fn resolve_references(
+        &mut self,
+        root: &mut Value,
+        options: &SchemaOptions,
+        warnings: &mut Vec<String>,
+    ) -> bool {
         let mut roots = Vec::new();
         references(root, &mut roots);
         if roots.is_empty() {
@@ -226,7 +244,10 @@ impl<'d> Schemas<'d> {
         self.translate_components(&roots, warnings);
         let plan = InlinePlan::new(&self.components, root, &roots, room);
         inline(root, &plan);
-        let Definitions { mut defs, has_left_out } = plan.definitions(root, room);
+        let Definitions {
+            mut defs,
+            has_left_out,
+        } = plan.definitions(root, room);
         if options.inline_all && !defs.is_empty() {
             expand(root, &defs, &mut Vec::new(), &mut room);
             self.translator.has_lost = true;
@@ -235,7 +256,8 @@ impl<'d> Schemas<'d> {
         if has_left_out {
             let kept = defs.keys().cloned().collect();
             drop_dangling(root, &kept);
-            defs.values_mut().for_each(|definition| drop_dangling(definition, &kept));
+            defs.values_mut()
+                .for_each(|definition| drop_dangling(definition, &kept));
         }
         if let (Value::Object(object), false) = (root, defs.is_empty()) {
             object.insert("$defs".into(), Value::Object(defs));
@@ -249,24 +271,29 @@ fn early(budget: usize) -> usize {
     budget - budget / 12
 }
 
-/// Cuts a schema of so many `bytes` level by level until it fits, with the descriptions that are still to come: inlined schemas can
-/// be too much by themselves. Says whether anything was cut.
+/// Cuts a schema of so many `bytes` level by level until it fits, with the descriptions that are
+/// still to come: inlined schemas can be too much by themselves. Says whether anything was cut.
 fn cut_depth(root: &mut Value, mut bytes: usize, budget: usize) -> bool {
-    // Descriptions are counted only where they may matter, because that takes a walk over the schema.
-    let is_over = |root: &Value, size: usize| size > early(budget) || (size.saturating_mul(4) > budget && size + unsaid(root) > budget);
+    // Descriptions are counted only where they may matter, because that takes a walk over the
+    // schema.
+    let is_over = |root: &Value, size: usize| {
+        size > early(budget) || (size.saturating_mul(4) > budget && size + unsaid(root) > budget)
+    };
     let mut depth = MAX_CUT_DEPTH;
     while depth > MIN_CUT_DEPTH && is_over(root, bytes) {
         prune(root, depth);
         drop_unused(root);
         bytes = json_size(root);
         // A cut below the deepest level that is left would change nothing.
-        depth = (depth - 1).min(levels(root).saturating_sub(1)).max(MIN_CUT_DEPTH);
+        depth = (depth - 1)
+            .min(levels(root).saturating_sub(1))
+            .max(MIN_CUT_DEPTH);
     }
     depth < MAX_CUT_DEPTH
 }
 
-/// Thins out what is wide and not deep, a great many arguments or constants, until it fits. Says whether anything was left out, and
-/// how many bytes are left.
+/// Thins out what is wide and not deep, a great many arguments or constants, until it fits. Says
+/// whether anything was left out, and how many bytes are left.
 fn thin_out(root: &mut Value, budget: usize) -> (bool, usize) {
     let mut level = 0;
     let mut bytes = json_size(root);
@@ -281,18 +308,28 @@ fn thin_out(root: &mut Value, budget: usize) -> (bool, usize) {
 
 /// Returns the approximate number of bytes of the descriptions that [`finish`] adds.
 fn unsaid(schema: &Value) -> usize {
-    let Value::Object(object) = schema else { return 0 };
-    let properties = keyword(object, "properties").and_then(Value::as_object).into_iter().flatten();
-    let says_nothing = |schema: &Map<String, Value>| !has_keyword(schema, "description") && !has_keyword(schema, "$ref");
+    let Value::Object(object) = schema else {
+        return 0;
+    };
+    let properties = keyword(object, "properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
+    let says_nothing = |schema: &Map<String, Value>| {
+        !has_keyword(schema, "description") && !has_keyword(schema, "$ref")
+    };
     let bare = properties.filter(|(_, property)| property.as_object().is_none_or(says_nothing));
     let mut bytes = bare.map(|(name, _)| name.len() + 20).sum();
     each(object, |inner| bytes += unsaid(inner));
     bytes
 }
 
-/// Finishes a schema: removes internal notes, if there are any, and adds a description to every property.
+/// Finishes a schema: removes internal notes, if there are any, and adds a description to every
+/// property.
 fn finish(schema: &mut Value, is_renamed: bool) {
-    let Value::Object(object) = schema else { return };
+    let Value::Object(object) = schema else {
+        return;
+    };
     if is_renamed {
         forget_names(object);
     }
@@ -316,7 +353,9 @@ mod tests {
     use super::*;
 
     fn input(version: &str, schema: &str, components: &str) -> Value {
-        let text = format!(r#"{{"openapi":"{version}","paths":{{}},"x":{schema},"components":{{"schemas":{components}}}}}"#);
+        let text = format!(
+            r#"{{"openapi":"{version}","paths":{{}},"x":{schema},"components":{{"schemas":{components}}}}}"#
+        );
         let document = Document::parse(text.into_bytes(), None).unwrap();
         let span = document.member("x").unwrap().span();
         let mut schemas = Schemas::new(&document);
@@ -344,7 +383,10 @@ mod tests {
     #[test]
     fn the_dialect_of_3_0_becomes_2020_12() {
         for (schema, expected) in [
-            (r#"{"type":"string","nullable":true}"#, json!({"type": ["string", "null"]})),
+            (
+                r#"{"type":"string","nullable":true}"#,
+                json!({"type": ["string", "null"]}),
+            ),
             (
                 r#"{"type":"string","nullable":true,"enum":["a"]}"#,
                 json!({"type": ["string", "null"], "enum": ["a", null]}),
@@ -384,16 +426,23 @@ mod tests {
     fn small_components_are_inlined_and_siblings_survive() {
         let components = r##"{"Name":{"type":"string","description":"of the component"},"Pet":{"type":"object","properties":{"name":{"$ref":"#/components/schemas/Name","description":"beside"}}}}"##;
         assert_eq!(
-            input("3.0.3", r##"{"$ref":"#/components/schemas/Pet"}"##, components),
+            input(
+                "3.0.3",
+                r##"{"$ref":"#/components/schemas/Pet"}"##,
+                components
+            ),
             json!({"type": "object", "properties": {"name": {"type": "string", "description": "beside"}}})
         );
     }
 
     #[test]
     fn recursion_survives_as_a_definition() {
-        let components =
-            r##"{"Tree":{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#/components/schemas/Tree"}}}}}"##;
-        let schema = input("3.0.3", r##"{"$ref":"#/components/schemas/Tree"}"##, components);
+        let components = r##"{"Tree":{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#/components/schemas/Tree"}}}}}"##;
+        let schema = input(
+            "3.0.3",
+            r##"{"$ref":"#/components/schemas/Tree"}"##,
+            components,
+        );
         assert_eq!(schema["items"], json!({"$ref": "#/$defs/Tree"}));
         assert_eq!(
             schema["$defs"]["Tree"]["properties"]["children"]["items"],
@@ -403,7 +452,8 @@ mod tests {
 
     #[test]
     fn a_required_read_only_property_of_another_branch_is_not_asked_for() {
-        let components = r#"{"Base":{"type":"object","properties":{"id":{"type":"string","readOnly":true}}}}"#;
+        let components =
+            r#"{"Base":{"type":"object","properties":{"id":{"type":"string","readOnly":true}}}}"#;
         let schema = input(
             "3.0.3",
             r##"{"allOf":[{"$ref":"#/components/schemas/Base"}],"required":["id","name"]}"##,
@@ -424,40 +474,76 @@ mod tests {
             .collect();
         let components = format!(r#"{{{},"A30":{{"type":"string"}}}}"#, bomb.join(","));
         assert!(
-            input("3.0.3", r##"{"$ref":"#/components/schemas/A0"}"##, &components)
-                .to_string()
-                .len()
+            input(
+                "3.0.3",
+                r##"{"$ref":"#/components/schemas/A0"}"##,
+                &components
+            )
+            .to_string()
+            .len()
                 < 100_000
         );
 
         let chain: Vec<String> = (0..5000)
-            .map(|n| format!(r##""C{n}":{{"$ref":"#/components/schemas/C{m}"}}"##, m = n + 1))
+            .map(|n| {
+                format!(
+                    r##""C{n}":{{"$ref":"#/components/schemas/C{m}"}}"##,
+                    m = n + 1
+                )
+            })
             .collect();
         let components = format!(r#"{{{},"C5000":{{"type":"string"}}}}"#, chain.join(","));
         assert!(
-            input("3.0.3", r##"{"$ref":"#/components/schemas/C0"}"##, &components)
-                .to_string()
-                .len()
+            input(
+                "3.0.3",
+                r##"{"$ref":"#/components/schemas/C0"}"##,
+                &components
+            )
+            .to_string()
+            .len()
                 < 1_000_000
         );
     }
 
     #[test]
     fn what_is_wide_is_cut_as_well_as_what_is_deep() {
-        let named =
-            |count: usize, schema: &Value| -> Value { Value::Object((0..count).map(|n| (format!("p{n}"), schema.clone())).collect()) };
+        let named = |count: usize, schema: &Value| -> Value {
+            Value::Object(
+                (0..count)
+                    .map(|n| (format!("p{n}"), schema.clone()))
+                    .collect(),
+            )
+        };
         let wide = json!({"type": "object", "additionalProperties": false, "properties": named(40, &json!({"type": "string", "description": "word ".repeat(60)}))});
         let bare = json!({"type": "object", "properties": named(60, &json!({}))});
         let constants = json!({"type": "object", "properties": {"a": {"enum": (0..2000).collect::<Vec<_>>(), "type": "integer"}}});
-        for (schema, given) in [(wide, json!({"p7": "x"})), (bare, json!({"p1": 1})), (constants, json!({"a": 5}))] {
+        for (schema, given) in [
+            (wide, json!({"p7": "x"})),
+            (bare, json!({"p1": 1})),
+            (constants, json!({"a": 5})),
+        ] {
             for budget in [512, 1500, 4000] {
-                let document =
-                    Document::parse(json!({"openapi": "3.1.0", "paths": {}, "x": schema}).to_string().into_bytes(), None).unwrap();
+                let document = Document::parse(
+                    json!({"openapi": "3.1.0", "paths": {}, "x": schema})
+                        .to_string()
+                        .into_bytes(),
+                    None,
+                )
+                .unwrap();
                 let mut schemas = Schemas::new(&document);
-                let Value::Object(root) = schemas.translate(document.member("x").unwrap().span(), &mut Vec::new()) else {
+                let Value::Object(root) =
+                    schemas.translate(document.member("x").unwrap().span(), &mut Vec::new())
+                else {
                     panic!("no object")
                 };
-                let completed = schemas.complete(root, &SchemaOptions { budget, inline_all: false }, &mut Vec::new());
+                let completed = schemas.complete(
+                    root,
+                    &SchemaOptions {
+                        budget,
+                        inline_all: false,
+                    },
+                    &mut Vec::new(),
+                );
                 let text = Value::Object(completed.schema.clone()).to_string();
                 let warning = completed.fit.warning(budget);
                 assert!(
@@ -465,7 +551,10 @@ mod tests {
                     "{budget}: {text}"
                 );
 
-                assert!(jsonschema::is_valid(&Value::Object(completed.schema), &given), "{text}");
+                assert!(
+                    jsonschema::is_valid(&Value::Object(completed.schema), &given),
+                    "{text}"
+                );
             }
         }
     }
@@ -494,19 +583,20 @@ mod tests {
             Some("boolean") => value.is_boolean(),
             _ => true,
         };
-        let bound = |limit: &str, exclusive: &str, holds: fn(f64, f64, bool) -> bool| match (schema[limit].as_f64(), value.as_f64()) {
+        let bound = |limit: &str, exclusive: &str, holds: fn(f64, f64, bool) -> bool| match (
+            schema[limit].as_f64(),
+            value.as_f64(),
+        ) {
             (Some(limit), Some(value)) => holds(value, limit, schema[exclusive] == true),
             _ => true,
         };
-        fits && bound(
-            "minimum",
-            "exclusiveMinimum",
-            |value, limit, open| if open { value > limit } else { value >= limit },
-        ) && bound(
-            "maximum",
-            "exclusiveMaximum",
-            |value, limit, open| if open { value < limit } else { value <= limit },
-        ) && schema["enum"].as_array().is_none_or(|values| values.contains(value))
+        fits && bound("minimum", "exclusiveMinimum", |value, limit, open| {
+            if open { value > limit } else { value >= limit }
+        }) && bound("maximum", "exclusiveMaximum", |value, limit, open| {
+            if open { value < limit } else { value <= limit }
+        }) && schema["enum"]
+            .as_array()
+            .is_none_or(|values| values.contains(value))
     }
 
     proptest::proptest! {

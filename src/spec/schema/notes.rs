@@ -1,7 +1,7 @@
 //! Notes that the steps of a translation leave in a schema for the steps after them.
 //!
-//! A note is kept among the keywords of its schema, so it moves with the schema when that is copied or inlined. Its key begins with NUL,
-//! which no keyword does, and only this file knows it.
+//! A note is kept among the keywords of its schema, so it moves with the schema when that is copied
+//! or inlined. Its key begins with NUL, which no keyword does, and only this file knows it.
 
 use serde_json::{Map, Value};
 
@@ -20,7 +20,8 @@ pub(crate) enum Note {
     Number,
     /// Index of the schema's own among the root's [`Note::WireNames`].
     WireNamesIndex,
-    /// List of objects in the root: for each group of schemas, the names on the wire by the new names.
+    /// List of objects in the root: for each group of schemas, the names on the wire by the new
+    /// names.
     WireNames,
 }
 

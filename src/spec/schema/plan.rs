@@ -12,13 +12,15 @@ use super::graph::merge_siblings;
 use super::size::json_size;
 use super::walk::{each_mut, reference, references};
 
-/// A schema whose references, all inlined, take no more than this many bytes is inlined: the form every client reads.
+/// A schema whose references, all inlined, take no more than this many bytes is inlined: the form
+/// every client reads.
 const INLINE_TOOL: usize = 16 << 10;
 /// Size in bytes up to which a component is inlined above that limit.
 const INLINE_COMPONENT: usize = 400;
 /// Components that nest references deeper than this stay `$defs`.
 const INLINE_DEPTH: usize = 24;
-/// Number of kept definitions of one component, which differ in the inlined components that are referred to once.
+/// Number of kept definitions of one component, which differ in the inlined components that are
+/// referred to once.
 const MAX_KEPT_DEFINITIONS: usize = 4;
 /// A definition that does not fit is cut at one of these depths, the first at which it does.
 const DEFINITION_DEPTHS: [usize; 3] = [3, 2, 1];
@@ -30,7 +32,8 @@ pub(crate) struct Component {
     size: usize,
     /// The `$defs` names that it refers to, with repetition.
     references: Vec<String>,
-    /// The component with all references replaced; `None` if it refers back to itself, or to a component that does.
+    /// The component with all references replaced; `None` if it refers back to itself, or to a
+    /// component that does.
     pub(crate) expanded: Option<Expansion>,
     /// The component as a definition, for each of the [`InlinePlan`]s that many tools share.
     definitions: [OnceCell<Rc<Definition>>; 2],
@@ -100,14 +103,25 @@ pub(crate) struct Definitions {
 }
 
 impl<'c> InlinePlan<'c> {
-    /// Makes the plan for a schema `root` that refers to `roots` and may take `room` bytes. Uses the sizes of components, which are
-    /// computed from the leaves up, so cycles are never followed.
-    pub(crate) fn new(components: &'c Components, root: &Value, roots: &[String], room: usize) -> Self {
+    /// Makes the plan for a schema `root` that refers to `roots` and may take `room` bytes. Uses
+    /// the sizes of components, which are computed from the leaves up, so cycles are never
+    /// followed.
+    pub(crate) fn new(
+        components: &'c Components,
+        root: &Value,
+        roots: &[String],
+        room: usize,
+    ) -> Self {
         let size_of = |name: &String| {
-            let expanded = components.get(name).and_then(|component| component.expanded);
+            let expanded = components
+                .get(name)
+                .and_then(|component| component.expanded);
             expanded.map_or(0, |expanded| expanded.size)
         };
-        let total = roots.iter().map(size_of).fold(json_size(root), usize::saturating_add);
+        let total = roots
+            .iter()
+            .map(size_of)
+            .fold(json_size(root), usize::saturating_add);
         let choice = if total <= INLINE_TOOL {
             InlinedComponents::All
         } else if total > room {
@@ -147,33 +161,43 @@ impl<'c> InlinePlan<'c> {
                     return Rc::clone(small.get_or_init(new));
                 }
                 let mut kept = component.other_definitions.borrow_mut();
-                let is_same = |names: &[Box<str>]| names.iter().map(Box::as_ref).eq(large.iter().copied());
+                let is_same =
+                    |names: &[Box<str>]| names.iter().map(Box::as_ref).eq(large.iter().copied());
                 if let Some((_, definition)) = kept.iter().find(|(names, _)| is_same(names)) {
                     return Rc::clone(definition);
                 }
                 let definition = new();
                 if kept.len() < MAX_KEPT_DEFINITIONS {
-                    kept.push((large.into_iter().map(Box::from).collect(), Rc::clone(&definition)));
+                    kept.push((
+                        large.into_iter().map(Box::from).collect(),
+                        Rc::clone(&definition),
+                    ));
                 }
                 definition
             }
         }
     }
 
-    /// Adds what is inlined into a component although it is not small, in the order of its references: two definitions of it with the
-    /// same are equal, because everything inside of a small component is small.
+    /// Adds what is inlined into a component although it is not small, in the order of its
+    /// references: two definitions of it with the same are equal, because everything inside of a
+    /// small component is small.
     fn add_large_inlined(&self, component: &'c Component, large: &mut Vec<&'c str>) {
         for name in &component.references {
-            let Some(inner) = self.inlined(name) else { continue };
-            if inner.expanded.is_some_and(|expanded| expanded.size > INLINE_COMPONENT) {
+            let Some(inner) = self.inlined(name) else {
+                continue;
+            };
+            if inner
+                .expanded
+                .is_some_and(|expanded| expanded.size > INLINE_COMPONENT)
+            {
                 large.push(name);
                 self.add_large_inlined(inner, large);
             }
         }
     }
 
-    /// Returns the components that `root` refers to and that were not inlined, each once, in the order of first use, the nearest first: as
-    /// many as fit with `root` into `room` bytes.
+    /// Returns the components that `root` refers to and that were not inlined, each once, in the
+    /// order of first use, the nearest first: as many as fit with `root` into `room` bytes.
     pub(crate) fn definitions(&self, root: &Value, room: usize) -> Definitions {
         let mut defs = Map::new();
         let mut known: HashSet<String> = HashSet::default();
@@ -193,7 +217,8 @@ impl<'c> InlinePlan<'c> {
             used += name.len();
             let (schema, size) = if used + definition.size > room {
                 has_left_out = true;
-                // The upper levels of what does not fit are worth more than the deeper ones of what comes after it.
+                // The upper levels of what does not fit are worth more than the deeper ones of what
+                // comes after it.
                 let Some((schema, size)) = definition.upper(|size| used + 2 * size <= room) else {
                     used -= name.len();
                     continue;
@@ -257,7 +282,9 @@ fn used_once<'c>(components: &'c Components, roots: &[String]) -> HashSet<&'c st
     let mut uses: HashMap<&str, usize> = HashMap::default();
     let mut queue: Vec<&'c str> = Vec::new();
     let mut count = |name: &str, queue: &mut Vec<&'c str>| {
-        let Some((name, _)) = components.get_key_value(name) else { return };
+        let Some((name, _)) = components.get_key_value(name) else {
+            return;
+        };
         let uses = uses.entry(name.as_str()).or_default();
         *uses += 1;
         if *uses == 1 {
@@ -268,14 +295,22 @@ fn used_once<'c>(components: &'c Components, roots: &[String]) -> HashSet<&'c st
         count(name, &mut queue);
     }
     while let Some(name) = queue.pop() {
-        for reference in components.get(name).into_iter().flat_map(|component| &component.references) {
+        for reference in components
+            .get(name)
+            .into_iter()
+            .flat_map(|component| &component.references)
+        {
             count(reference, &mut queue);
         }
     }
-    uses.into_iter().filter(|(_, uses)| *uses == 1).map(|(name, _)| name).collect()
+    uses.into_iter()
+        .filter(|(_, uses)| *uses == 1)
+        .map(|(name, _)| name)
+        .collect()
 }
 
-/// Returns the `new` components with all references replaced, from the leaves up. Those that refer to a cycle are left out.
+/// Returns the `new` components with all references replaced, from the leaves up. Those that refer
+/// to a cycle are left out.
 pub(crate) fn expansions(components: &Components, new: &[String]) -> Vec<(String, Expansion)> {
     let mut found: HashMap<&str, Expansion> = HashMap::default();
     let mut waiting: HashMap<&str, usize> = HashMap::default();
@@ -290,7 +325,10 @@ pub(crate) fn expansions(components: &Components, new: &[String]) -> Vec<(String
     for name in new {
         let mut open = 0;
         for reference in references_of(name) {
-            if components.get(reference).is_none_or(|component| component.expanded.is_none()) {
+            if components
+                .get(reference)
+                .is_none_or(|component| component.expanded.is_none())
+            {
                 users.entry(reference).or_default().push(name);
                 open += 1;
             }
@@ -301,13 +339,17 @@ pub(crate) fn expansions(components: &Components, new: &[String]) -> Vec<(String
         }
     }
     while let Some(name) = ready.pop() {
-        let Some(component) = components.get(name) else { continue };
+        let Some(component) = components.get(name) else {
+            continue;
+        };
         let mut expansion = Expansion {
             size: component.size,
             depth: 0,
         };
         for reference in &component.references {
-            let known = components.get(reference).and_then(|component| component.expanded);
+            let known = components
+                .get(reference)
+                .and_then(|component| component.expanded);
             if let Some(inner) = known.or_else(|| found.get(reference.as_str()).copied()) {
                 expansion.size = expansion.size.saturating_add(inner.size);
                 expansion.depth = expansion.depth.max(inner.depth + 1);
@@ -323,5 +365,8 @@ pub(crate) fn expansions(components: &Components, new: &[String]) -> Vec<(String
             }
         }
     }
-    found.into_iter().map(|(name, expansion)| (name.to_owned(), expansion)).collect()
+    found
+        .into_iter()
+        .map(|(name, expansion)| (name.to_owned(), expansion))
+        .collect()
 }

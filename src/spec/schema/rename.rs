@@ -1,8 +1,9 @@
 //! Property names that model APIs refuse, changed at every depth into ones that they accept.
 //!
-//! A member of one object may be described by many schemas: by all branches of a composition, behind references, under
-//! conditions. Under which name the model gives it must be the same in all of them, and no other member's; so schemas
-//! that describe the same value are found first, and then each such group names its members.
+//! A member of one object may be described by many schemas: by all branches of a composition,
+//! behind references, under conditions. Under which name the model gives it must be the same in all
+//! of them, and no other member's; so schemas that describe the same value are found first, and
+//! then each such group names its members.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +21,13 @@ const MAX_DEPTH: usize = 64;
 
 type Schema = Map<String, Value>;
 
-/// The names on the wire of members that had to be renamed, by their new names; `root` is the schema that this one is in.
+/// The names on the wire of members that had to be renamed, by their new names; `root` is the
+/// schema that this one is in.
 #[must_use]
-pub(crate) fn wire_names<'s>(schema: &Map<String, Value>, root: &'s Map<String, Value>) -> Option<&'s Map<String, Value>> {
+pub(crate) fn wire_names<'s>(
+    schema: &Map<String, Value>,
+    root: &'s Map<String, Value>,
+) -> Option<&'s Map<String, Value>> {
     let index = Note::WireNamesIndex.read_index(schema)?;
     Note::WireNames.read(root)?.get(index)?.as_object()
 }
@@ -33,10 +38,12 @@ pub(crate) fn forget_names(schema: &mut Schema) {
     Note::WireNames.take(schema);
 }
 
-/// Changes the names of properties that are not legal keys, everywhere in `root`, and notes the old ones for [`wire_names`]. Returns true
-/// if there were any.
+/// Changes the names of properties that are not legal keys, everywhere in `root`, and notes the old
+/// ones for [`wire_names`]. Returns true if there were any.
 pub(crate) fn rename_properties(root: &mut Value) -> bool {
-    let Value::Object(object) = root else { return false };
+    let Value::Object(object) = root else {
+        return false;
+    };
     if !has_odd_names(object) {
         return false;
     }
@@ -48,9 +55,16 @@ pub(crate) fn rename_properties(root: &mut Value) -> bool {
 }
 
 fn has_odd_names(schema: &Schema) -> bool {
-    let properties = keyword(schema, "properties").and_then(Value::as_object).into_iter().flatten();
-    let mut found = properties.into_iter().any(|(name, _)| !argument_names::is_legal(name));
-    each(schema, |inner| found = found || inner.as_object().is_some_and(has_odd_names));
+    let properties = keyword(schema, "properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
+    let mut found = properties
+        .into_iter()
+        .any(|(name, _)| !argument_names::is_legal(name));
+    each(schema, |inner| {
+        found = found || inner.as_object().is_some_and(has_odd_names);
+    });
     found
 }
 
@@ -69,7 +83,8 @@ fn number_of(schema: &Schema) -> Option<usize> {
     Note::Number.read_index(schema)
 }
 
-/// All schemas of a tree by their numbers, and which of them describe the same value: a disjoint-set forest.
+/// All schemas of a tree by their numbers, and which of them describe the same value: a
+/// disjoint-set forest.
 struct Groups<'s> {
     schemas: Vec<&'s Schema>,
     parents: Vec<usize>,
@@ -103,7 +118,12 @@ impl<'s> Groups<'s> {
     }
 
     fn group(&self, mut number: usize) -> usize {
-        while let Some(parent) = self.parents.get(number).copied().filter(|parent| *parent != number) {
+        while let Some(parent) = self
+            .parents
+            .get(number)
+            .copied()
+            .filter(|parent| *parent != number)
+        {
             number = parent;
         }
         number
@@ -111,7 +131,9 @@ impl<'s> Groups<'s> {
 
     /// Joins two groups. Returns true if they were separate.
     fn join(&mut self, number: usize, other: &Schema) -> bool {
-        let Some(other) = number_of(other) else { return false };
+        let Some(other) = number_of(other) else {
+            return false;
+        };
         let (one, other) = (self.group(number), self.group(other));
         let (low, high) = (one.min(other), one.max(other));
         if let Some(parent) = self.parents.get_mut(high).filter(|_| low != high) {
@@ -121,9 +143,14 @@ impl<'s> Groups<'s> {
     }
 
     fn join_all(&mut self, schemas: &[&Schema]) -> bool {
-        let Some((first, rest)) = schemas.split_first() else { return false };
-        let Some(first) = number_of(first) else { return false };
-        rest.iter().fold(false, |joined, other| self.join(first, other) | joined)
+        let Some((first, rest)) = schemas.split_first() else {
+            return false;
+        };
+        let Some(first) = number_of(first) else {
+            return false;
+        };
+        rest.iter()
+            .fold(false, |joined, other| self.join(first, other) | joined)
     }
 
     fn members(&self) -> BTreeMap<usize, Vec<&'s Schema>> {
@@ -134,7 +161,8 @@ impl<'s> Groups<'s> {
         members
     }
 
-    /// Joins schemas of the same member, or the same item, of one group, because they describe the same value.
+    /// Joins schemas of the same member, or the same item, of one group, because they describe the
+    /// same value.
     fn join_inner(&mut self) -> bool {
         let mut joined = false;
         for schemas in self
@@ -142,14 +170,23 @@ impl<'s> Groups<'s> {
             .into_values()
             .filter(|schemas| schemas.len() > 1 || has_many(schemas))
         {
-            let others: Vec<_> = schemas.iter().flat_map(|schema| of_other_members(schema)).collect();
+            let others: Vec<_> = schemas
+                .iter()
+                .flat_map(|schema| of_other_members(schema))
+                .collect();
             joined |= self.join_all(&others);
             for name in declared_names(&schemas) {
-                let inner: Vec<_> = schemas.iter().flat_map(|schema| of_member(schema, name)).collect();
+                let inner: Vec<_> = schemas
+                    .iter()
+                    .flat_map(|schema| of_member(schema, name))
+                    .collect();
                 joined |= self.join_all(&inner);
             }
             for index in 0..=longest_prefix(&schemas) {
-                let inner: Vec<_> = schemas.iter().flat_map(|schema| of_item(schema, index)).collect();
+                let inner: Vec<_> = schemas
+                    .iter()
+                    .flat_map(|schema| of_item(schema, index))
+                    .collect();
                 joined |= self.join_all(&inner);
             }
         }
@@ -159,22 +196,43 @@ impl<'s> Groups<'s> {
     fn plan(&self) -> Plan {
         let number = |schema: &Schema| number_of(schema).map(|number| self.group(number));
         let mut plan = Plan {
-            groups: (0..self.schemas.len()).map(|number| self.group(number)).collect(),
+            groups: (0..self.schemas.len())
+                .map(|number| self.group(number))
+                .collect(),
             ..Plan::default()
         };
         for (group, schemas) in self.members() {
             let mut naming = Naming::of(&schemas);
             for name in declared_names(&schemas) {
-                let inner = schemas.iter().flat_map(|schema| of_member(schema, name)).next().and_then(number);
-                naming.members.extend(inner.map(|inner| (name.to_owned(), inner)));
+                let inner = schemas
+                    .iter()
+                    .flat_map(|schema| of_member(schema, name))
+                    .next()
+                    .and_then(number);
+                naming
+                    .members
+                    .extend(inner.map(|inner| (name.to_owned(), inner)));
             }
-            naming.others = schemas.iter().flat_map(|schema| of_other_members(schema)).next().and_then(number);
+            naming.others = schemas
+                .iter()
+                .flat_map(|schema| of_other_members(schema))
+                .next()
+                .and_then(number);
             naming.items = (0..=longest_prefix(&schemas))
-                .filter_map(|index| schemas.iter().flat_map(|schema| of_item(schema, index)).next().and_then(number))
+                .filter_map(|index| {
+                    schemas
+                        .iter()
+                        .flat_map(|schema| of_item(schema, index))
+                        .next()
+                        .and_then(number)
+                })
                 .collect();
             if !naming.keys.is_empty() {
                 naming.index = plan.wire_names.len();
-                let names = naming.keys.iter().map(|(wire, key)| (key.clone(), Value::String(wire.clone())));
+                let names = naming
+                    .keys
+                    .iter()
+                    .map(|(wire, key)| (key.clone(), Value::String(wire.clone())));
                 plan.wire_names.push(Value::Object(names.collect()));
             }
             plan.namings.insert(group, naming);
@@ -192,18 +250,27 @@ fn has_many(schemas: &[&Schema]) -> bool {
         "unevaluatedProperties",
         "unevaluatedItems",
     ];
-    schemas.iter().any(|schema| keys.iter().any(|key| has_keyword(schema, key)))
+    schemas
+        .iter()
+        .any(|schema| keys.iter().any(|key| has_keyword(schema, key)))
 }
 
 /// All properties that are declared, each once, in the order of the document.
 fn declared_names<'s>(schemas: &[&'s Schema]) -> Vec<&'s String> {
     let mut seen = HashSet::default();
-    let properties = schemas.iter().filter_map(|schema| keyword(schema, "properties")?.as_object());
-    properties.flat_map(Map::keys).filter(|name| seen.insert(name.as_str())).collect()
+    let properties = schemas
+        .iter()
+        .filter_map(|schema| keyword(schema, "properties")?.as_object());
+    properties
+        .flat_map(Map::keys)
+        .filter(|name| seen.insert(name.as_str()))
+        .collect()
 }
 
 fn longest_prefix(schemas: &[&Schema]) -> usize {
-    let listed = schemas.iter().filter_map(|schema| keyword(schema, "prefixItems")?.as_array());
+    let listed = schemas
+        .iter()
+        .filter_map(|schema| keyword(schema, "prefixItems")?.as_array());
     listed.map(Vec::len).max().unwrap_or(0)
 }
 
@@ -240,21 +307,29 @@ impl Naming {
         if declared.iter().all(|name| argument_names::is_legal(name)) {
             return naming;
         }
-        // Legal names, and all that are mentioned, stay as they are; no other property may get them.
+        // Legal names, and all that are mentioned, stay as they are; no other property may get
+        // them.
         let mut taken: HashSet<String> = declared
             .iter()
             .filter(|name| argument_names::is_legal(name))
             .map(|name| (*name).clone())
             .collect();
-        schemas.iter().for_each(|schema| mentioned(schema, &mut taken));
+        schemas
+            .iter()
+            .for_each(|schema| mentioned(schema, &mut taken));
         let patterns: Vec<(&String, regress::Regex)> = schemas
             .iter()
             .filter_map(|schema| keyword(schema, "patternProperties")?.as_object())
             .flat_map(Map::keys)
             .filter_map(|pattern| Some((pattern, regress::Regex::with_flags(pattern, "u").ok()?)))
             .collect();
-        for name in declared.into_iter().filter(|name| !argument_names::is_legal(name)) {
-            let falls = |key: &str, pattern: &regress::Regex| pattern.find(key).is_some() && pattern.find(name).is_none();
+        for name in declared
+            .into_iter()
+            .filter(|name| !argument_names::is_legal(name))
+        {
+            let falls = |key: &str, pattern: &regress::Regex| {
+                pattern.find(key).is_some() && pattern.find(name).is_none()
+            };
             let legal = argument_names::sanitize_argument_name(name);
             let mut key = argument_names::claim(&mut taken, &legal, "property");
             for _ in 0..MAX_TRIES {
@@ -274,31 +349,55 @@ impl Naming {
 /// The names of members that a schema speaks of without declaring them.
 fn mentioned(schema: &Schema, names: &mut HashSet<String>) {
     let strings = |value: &Value| -> Vec<String> {
-        let listed = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-        listed.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+        let listed = value
+            .as_array()
+            .map_or(std::slice::from_ref(value), Vec::as_slice);
+        listed
+            .iter()
+            .filter_map(|name| name.as_str().map(str::to_owned))
+            .collect()
     };
     names.extend(keyword(schema, "required").into_iter().flat_map(strings));
     for key in ["dependentRequired", "dependentSchemas"] {
-        let map = keyword(schema, key).and_then(Value::as_object).into_iter().flatten();
+        let map = keyword(schema, key)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
         for (name, others) in map {
             names.insert(name.clone());
             names.extend(strings(others));
         }
     }
     let all = keyword(schema, "propertyNames").into_iter();
-    names.extend(all.flat_map(|all| ["const", "enum"].into_iter().filter_map(|key| all.get(key)).flat_map(strings)));
+    names.extend(all.flat_map(|all| {
+        ["const", "enum"]
+            .into_iter()
+            .filter_map(|key| all.get(key))
+            .flat_map(strings)
+    }));
     let listed = ["enum", "examples"]
         .into_iter()
         .filter_map(|key| keyword(schema, key)?.as_array())
         .flatten();
-    let single = ["const", "default"].into_iter().filter_map(|key| keyword(schema, key));
-    names.extend(listed.chain(single).filter_map(Value::as_object).flat_map(Map::keys).cloned());
+    let single = ["const", "default"]
+        .into_iter()
+        .filter_map(|key| keyword(schema, key));
+    names.extend(
+        listed
+            .chain(single)
+            .filter_map(Value::as_object)
+            .flat_map(Map::keys)
+            .cloned(),
+    );
 }
 
 fn apply_plan(schema: &mut Schema, plan: &Plan) {
     let number = number_of(schema);
     Note::Number.take(schema);
-    let group = number.and_then(|number| plan.groups.get(number)).copied().unwrap_or_default();
+    let group = number
+        .and_then(|number| plan.groups.get(number))
+        .copied()
+        .unwrap_or_default();
     each_mut(schema, |inner| {
         if let Value::Object(inner) = inner {
             apply_plan(inner, plan);
@@ -306,12 +405,18 @@ fn apply_plan(schema: &mut Schema, plan: &Plan) {
     });
     for (key, value) in schema.iter_mut() {
         match (key.as_str(), value) {
-            ("enum" | "examples", Value::Array(values)) => values.iter_mut().for_each(|value| plan.value(value, group, 0)),
+            ("enum" | "examples", Value::Array(values)) => values
+                .iter_mut()
+                .for_each(|value| plan.value(value, group, 0)),
             ("const" | "default", value) => plan.value(value, group, 0),
             _ => {}
         }
     }
-    if let Some(naming) = plan.namings.get(&group).filter(|naming| !naming.keys.is_empty()) {
+    if let Some(naming) = plan
+        .namings
+        .get(&group)
+        .filter(|naming| !naming.keys.is_empty())
+    {
         naming.apply(schema);
     }
 }

@@ -1,4 +1,5 @@
-//! Corrections of a schema once all of its keywords are translated: dialects, contradictions, and requirements of clients.
+//! Corrections of a schema once all of its keywords are translated: dialects, contradictions, and
+//! requirements of clients.
 
 use serde_json::{Map, Value, json};
 
@@ -6,13 +7,18 @@ use crate::spec::document::Version;
 
 use super::keywords::{has_keyword, keyword, keyword_mut, remove_keyword};
 
-/// Documents give constants, defaults and examples that their own type refuses. A constant counts more than the type; a
-/// default or an example that is refused only misleads.
+/// Documents give constants, defaults and examples that their own type refuses. A constant counts
+/// more than the type; a default or an example that is refused only misleads.
 pub(crate) fn drop_contradictions(out: &mut Map<String, Value>) {
-    let Some(kinds) = keyword(out, "type").cloned() else { return };
+    let Some(kinds) = keyword(out, "type").cloned() else {
+        return;
+    };
     let fits = |value: &Value| match &kinds {
         Value::String(kind) => is_kind(value, kind),
-        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).any(|kind| is_kind(value, kind)),
+        Value::Array(kinds) => kinds
+            .iter()
+            .filter_map(Value::as_str)
+            .any(|kind| is_kind(value, kind)),
         _ => true,
     };
     if keyword(out, "enum")
@@ -24,7 +30,8 @@ pub(crate) fn drop_contradictions(out: &mut Map<String, Value>) {
         remove_keyword(out, wrong);
     }
     let requires = keyword(out, "required").is_some();
-    let refused = |value: &Value| !fits(value) || (requires && value.as_object().is_some_and(Map::is_empty));
+    let refused =
+        |value: &Value| !fits(value) || (requires && value.as_object().is_some_and(Map::is_empty));
     if keyword(out, "default").is_some_and(refused) {
         remove_keyword(out, "default");
     }
@@ -39,7 +46,11 @@ pub(crate) fn drop_contradictions(out: &mut Map<String, Value>) {
 fn is_kind(value: &Value, kind: &str) -> bool {
     match kind {
         "string" => value.is_string(),
-        "integer" => value.as_i64().is_some() || value.as_u64().is_some() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "integer" => {
+            value.as_i64().is_some()
+                || value.as_u64().is_some()
+                || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+        }
         "number" => value.is_number(),
         "boolean" => value.is_boolean(),
         "array" => value.is_array(),
@@ -51,7 +62,10 @@ fn is_kind(value: &Value, kind: &str) -> bool {
 
 /// Draft-04 and OpenAPI 3.0 write `exclusiveMinimum: true` beside `minimum`.
 pub(crate) fn exclusive_limits(out: &mut Map<String, Value>) {
-    for (exclusive, limit) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
+    for (exclusive, limit) in [
+        ("exclusiveMinimum", "minimum"),
+        ("exclusiveMaximum", "maximum"),
+    ] {
         if let Some(Value::Bool(is_exclusive)) = keyword(out, exclusive) {
             let is_exclusive = *is_exclusive;
             remove_keyword(out, exclusive);
@@ -70,12 +84,16 @@ pub(crate) fn complete_containers(out: &mut Map<String, Value>, infers: bool, ve
         _ => false,
     };
     let (array, object) = (is("array"), is("object"));
-    // Properties without a type are meant as an object's; without the word, models give objects as text and nothing objects.
-    let other = ["type", "$ref", "enum", "const", "allOf", "anyOf", "oneOf", "not"]
-        .iter()
-        .any(|key| has_keyword(out, key));
+    // Properties without a type are meant as an object's; without the word, models give objects as
+    // text and nothing objects.
+    let other = [
+        "type", "$ref", "enum", "const", "allOf", "anyOf", "oneOf", "not",
+    ]
+    .iter()
+    .any(|key| has_keyword(out, key));
     if infers && !other && has_keyword(out, "properties") {
-        // From 3.1 on, null and other values are valid there as well (2020-12 validation section 6.1.1): null is meant now and then.
+        // From 3.1 on, null and other values are valid there as well (2020-12 validation section
+        // 6.1.1): null is meant now and then.
         let kinds = if version >= Version::V3_1 {
             json!(["object", "null"])
         } else {
@@ -128,7 +146,9 @@ pub(crate) fn make_nullable(mut out: Map<String, Value>) -> Value {
 
 /// `type` with the names that JSON Schema knows; documents also write `file`, `any` or `String`.
 pub(crate) fn types(value: Value) -> Option<Value> {
-    const KNOWN: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
+    const KNOWN: [&str; 7] = [
+        "string", "number", "integer", "boolean", "array", "object", "null",
+    ];
     let known = |kind: &str| KNOWN.contains(&kind);
     match value {
         Value::String(kind) if known(&kind) => Some(Value::String(kind)),
@@ -136,11 +156,14 @@ pub(crate) fn types(value: Value) -> Option<Value> {
         Value::String(kind) if kind == "file" => Some("string".into()),
         Value::Array(kinds) => {
             let mut kept: Vec<Value> = Vec::new();
-            kinds.into_iter().filter(|kind| kind.as_str().is_some_and(known)).for_each(|kind| {
-                if !kept.contains(&kind) {
-                    kept.push(kind);
-                }
-            });
+            kinds
+                .into_iter()
+                .filter(|kind| kind.as_str().is_some_and(known))
+                .for_each(|kind| {
+                    if !kept.contains(&kind) {
+                        kept.push(kind);
+                    }
+                });
             match kept.len() {
                 0 => None,
                 1 => kept.pop(),
@@ -160,6 +183,7 @@ pub(crate) fn read_count(number: &serde_json::Number) -> Option<u64> {
             clippy::cast_sign_loss,
             reason = "checked to be a whole number below 2^53"
         )]
-        (float >= 0.0 && float.fract() == 0.0 && float < 9_007_199_254_740_992.0).then_some(float as u64)
+        (float >= 0.0 && float.fract() == 0.0 && float < 9_007_199_254_740_992.0)
+            .then_some(float as u64)
     })
 }

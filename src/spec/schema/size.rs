@@ -5,7 +5,12 @@ use serde_json::{Map, Value};
 /// Returns the size of an object as compact JSON in bytes, without escapes in strings.
 #[must_use]
 pub(crate) fn object_size(object: &Map<String, Value>) -> usize {
-    (object.iter().map(|(key, value)| key.len() + 4 + json_size(value)).sum::<usize>() + 1).max(2)
+    (object
+        .iter()
+        .map(|(key, value)| key.len() + 4 + json_size(value))
+        .sum::<usize>()
+        + 1)
+    .max(2)
 }
 
 /// Returns the size of a value as compact JSON in bytes, without escapes in strings.
@@ -21,7 +26,9 @@ pub(crate) fn json_size(value: &Value) -> usize {
         }
         Value::Number(number) => number.as_str().len(),
         Value::String(text) => text.len() + 2,
-        Value::Array(items) => (items.iter().map(|item| json_size(item) + 1).sum::<usize>() + 1).max(2),
+        Value::Array(items) => {
+            (items.iter().map(|item| json_size(item) + 1).sum::<usize>() + 1).max(2)
+        }
         Value::Object(members) => object_size(members),
     }
 }

@@ -1,5 +1,5 @@
-//! One schema, keyword by keyword: from the dialect of OpenAPI 3.0 or 3.1 to what 2020-12 validators, and clients that
-//! are stricter than the standard, accept.
+//! One schema, keyword by keyword: from the dialect of OpenAPI 3.0 or 3.1 to what 2020-12
+//! validators, and clients that are stricter than the standard, accept.
 
 use std::cell::OnceCell;
 
@@ -56,11 +56,14 @@ impl<'d> Translator<'d> {
         }
     }
 
-    /// The schema at `span` in 2020-12. References in it name `#/$defs/…`. What cannot be read becomes the schema that accepts
-    /// anything, and a sentence in `warnings`.
+    /// The schema at `span` in 2020-12. References in it name `#/$defs/…`. What cannot be read
+    /// becomes the schema that accepts anything, and a sentence in `warnings`.
     pub(crate) fn translate(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
         let Some(value) = self.document.node(span).value() else {
-            warnings.push("a schema nests deeper than 128 levels and is served as one that accepts anything".into());
+            warnings.push(
+                "a schema nests deeper than 128 levels and is served as one that accepts anything"
+                    .into(),
+            );
             return json!({});
         };
         Translation {
@@ -72,11 +75,14 @@ impl<'d> Translator<'d> {
         .schema(value)
     }
 
-    /// Returns true if `true` has a meaning: it describes all members for an `unevaluatedProperties` around it (2020-12 core section 11.3).
+    /// Returns true if `true` has a meaning: it describes all members for an
+    /// `unevaluatedProperties` around it (2020-12 core section 11.3).
     fn keeps_true(&self) -> bool {
         *self.asks_for_evaluated.get_or_init(|| {
             let mut texts = self.document.files().iter().map(DocumentFile::text);
-            self.document.version() >= Version::V3_1 && texts.any(|text| memchr::memmem::find(text.as_bytes(), b"\"unevaluated").is_some())
+            self.document.version() >= Version::V3_1
+                && texts
+                    .any(|text| memchr::memmem::find(text.as_bytes(), b"\"unevaluated").is_some())
         })
     }
 
@@ -97,7 +103,9 @@ impl<'d> Translator<'d> {
         if let Some(name) = self.names.get(&span) {
             return Ok(name.clone());
         }
-        let wanted = argument_names::sanitize_argument_name(reference.rsplit('/').next().unwrap_or("schema"));
+        let wanted = argument_names::sanitize_argument_name(
+            reference.rsplit('/').next().unwrap_or("schema"),
+        );
         let name = argument_names::claim(&mut self.taken, &wanted, "schema");
         self.names.insert(span, name.clone());
         self.spans.insert(name.clone(), span);
@@ -120,7 +128,8 @@ impl Translation<'_, '_> {
     fn schema(&mut self, value: Value) -> Value {
         match value {
             Value::Object(object) => self.object(object),
-            // Boolean schemas are legal in 2020-12, but whole tool lists are refused because of one.
+            // Boolean schemas are legal in 2020-12, but whole tool lists are refused because of
+            // one.
             Value::Bool(false) => json!({ "not": {} }),
             _ => json!({}),
         }
@@ -128,10 +137,18 @@ impl Translation<'_, '_> {
 
     fn object(&mut self, mut object: Map<String, Value>) -> Value {
         // 2.0 has no `nullable`; its extension is in wide use.
-        let nullable =
-            [remove_keyword(&mut object, "nullable"), remove_keyword(&mut object, "x-nullable")].contains(&Some(Value::Bool(true)));
+        let nullable = [
+            remove_keyword(&mut object, "nullable"),
+            remove_keyword(&mut object, "x-nullable"),
+        ]
+        .contains(&Some(Value::Bool(true)));
         let read_only = if has_keyword(&object, "allOf") && has_keyword(&object, "required") {
-            read_only_names(&self.translator.marks, &object, self.from, &mut HashSet::default())
+            read_only_names(
+                &self.translator.marks,
+                &object,
+                self.from,
+                &mut HashSet::default(),
+            )
         } else {
             HashSet::default()
         };
@@ -148,7 +165,8 @@ impl Translation<'_, '_> {
                     out.insert("$ref".into(), Value::String(format!("#/$defs/{name}")));
                 }
                 Err(why) => {
-                    self.warnings.push(format!("{why}; that part of the schema accepts anything"));
+                    self.warnings
+                        .push(format!("{why}; that part of the schema accepts anything"));
                     self.lose(&mut out);
                 }
             }
@@ -156,7 +174,8 @@ impl Translation<'_, '_> {
         let discriminator = remove_keyword(&mut object, "discriminator");
         // A limit on what is contained gets stricter if more items count.
         let counts = has_keyword(&object, "maxContains");
-        let is_sure = !counts || keyword(&object, "contains").is_none_or(|contains| self.survives(contains));
+        let is_sure =
+            !counts || keyword(&object, "contains").is_none_or(|contains| self.survives(contains));
         for (key, value) in object {
             if is_sure || key != "maxContains" {
                 self.keyword(&key, value, &mut out);
@@ -178,15 +197,20 @@ impl Translation<'_, '_> {
             remove_keyword(&mut out, "unevaluatedProperties");
         }
         drop_contradictions(&mut out);
-        if nullable { make_nullable(out) } else { Value::Object(out) }
+        if nullable {
+            make_nullable(out)
+        } else {
+            Value::Object(out)
+        }
     }
 
     /// `$id`, `$schema` and `$anchor` would change how references are read; `xml`, `externalDocs`,
-    /// `readOnly`, `writeOnly` and `x-*` say nothing that a validator or a model could use. None of them is kept.
+    /// `readOnly`, `writeOnly` and `x-*` say nothing that a validator or a model could use. None of
+    /// them is kept.
     fn keyword(&mut self, key: &str, value: Value, out: &mut Map<String, Value>) {
         match key {
-            "title" | "description" | "format" | "contentEncoding" | "contentMediaType" | "default" | "deprecated" | "example"
-            | "examples" => {
+            "title" | "description" | "format" | "contentEncoding" | "contentMediaType"
+            | "default" | "deprecated" | "example" | "examples" => {
                 annotation(key, value, out);
             }
             "properties"
@@ -209,7 +233,10 @@ impl Translation<'_, '_> {
                 self.applicator(key, value, out);
             }
             "pattern" => {
-                if value.as_str().is_some_and(|pattern| self.is_pattern(pattern)) {
+                if value
+                    .as_str()
+                    .is_some_and(|pattern| self.is_pattern(pattern))
+                {
                     out.insert(key.into(), value);
                 }
             }
@@ -232,25 +259,36 @@ impl Translation<'_, '_> {
                     .filter(|(name, _)| key != "patternProperties" || self.is_pattern(name))
                     .collect();
                 if kept.len() < count {
-                    // The members that a lost pattern described would be refused as additional ones.
+                    // The members that a lost pattern described would be refused as additional
+                    // ones.
                     Note::PatternLost.write(out, true);
                     self.lose(out);
                 }
-                let translated: Map<_, _> = kept.into_iter().map(|(name, schema)| (name, self.inner(schema))).collect();
+                let translated: Map<_, _> = kept
+                    .into_iter()
+                    .map(|(name, schema)| (name, self.inner(schema)))
+                    .collect();
                 out.insert(key.into(), Value::Object(translated));
             }
             ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(schemas)) => {
-                let translated: Vec<_> = schemas.into_iter().map(|schema| self.inner(schema)).collect();
+                let translated: Vec<_> = schemas
+                    .into_iter()
+                    .map(|schema| self.inner(schema))
+                    .collect();
                 if translated.is_empty() {
                     return;
                 }
-                // The branches may differ only in a property of replies, or in a keyword that was removed; then a value for one of them
-                // fits several. The API itself decides.
+                // The branches may differ only in a property of replies, or in a keyword that was
+                // removed; then a value for one of them fits several. The API itself decides.
                 let loosened = key == "oneOf" && self.translator.direction == Direction::Input;
                 let key = if loosened { "anyOf" } else { key };
                 if has_keyword(out, key) {
-                    let both = Value::Object(Map::from_iter([(key.to_owned(), Value::Array(translated))]));
-                    match out.entry("allOf").or_insert_with(|| Value::Array(Vec::new())) {
+                    let both =
+                        Value::Object(Map::from_iter([(key.to_owned(), Value::Array(translated))]));
+                    match out
+                        .entry("allOf")
+                        .or_insert_with(|| Value::Array(Vec::new()))
+                    {
                         Value::Array(all) => all.push(both),
                         other => *other = Value::Array(vec![both]),
                     }
@@ -271,17 +309,29 @@ impl Translation<'_, '_> {
             }
             // Before 2020-12 a list of schemas under `items` described a tuple.
             ("items", Value::Array(schemas)) => {
-                let translated: Vec<_> = schemas.into_iter().map(|schema| self.schema(schema)).collect();
+                let translated: Vec<_> = schemas
+                    .into_iter()
+                    .map(|schema| self.schema(schema))
+                    .collect();
                 if !translated.is_empty() {
                     out.insert("prefixItems".into(), Value::Array(translated));
                 }
             }
             // Here the boolean form is what every client knows; `true` says nothing by itself.
-            ("additionalProperties" | "unevaluatedProperties" | "unevaluatedItems", Value::Bool(true)) => {
-                let kept = self.translator.keeps_true().then(|| (key.to_owned(), Value::Bool(true)));
+            (
+                "additionalProperties" | "unevaluatedProperties" | "unevaluatedItems",
+                Value::Bool(true),
+            ) => {
+                let kept = self
+                    .translator
+                    .keeps_true()
+                    .then(|| (key.to_owned(), Value::Bool(true)));
                 out.extend(kept);
             }
-            ("additionalProperties" | "unevaluatedProperties" | "unevaluatedItems", Value::Bool(false)) => {
+            (
+                "additionalProperties" | "unevaluatedProperties" | "unevaluatedItems",
+                Value::Bool(false),
+            ) => {
                 out.insert(key.into(), Value::Bool(false));
             }
             (key, value) if holds_one_schema(key) && (value.is_object() || value.is_boolean()) => {
@@ -304,7 +354,8 @@ impl Translation<'_, '_> {
         for (name, schema) in properties {
             if self.translator.marks.is_marked(&schema, self.from) {
                 if is_reply {
-                    // An object that allows no other properties still allows this one: some APIs send it all the same.
+                    // An object that allows no other properties still allows this one: some APIs
+                    // send it all the same.
                     translated.insert(name.clone(), Value::Object(Map::new()));
                 }
                 hidden.push(Value::String(name));
@@ -328,7 +379,8 @@ impl Translation<'_, '_> {
         Note::Lost.write(out, true);
     }
 
-    /// Returns true if translation does not change the meaning of a schema. Only for plain assertions that is certain.
+    /// Returns true if translation does not change the meaning of a schema. Only for plain
+    /// assertions that is certain.
     fn survives(&mut self, schema: &Value) -> bool {
         if !is_plain(schema) {
             return false;
@@ -340,7 +392,8 @@ impl Translation<'_, '_> {
         silent && says_as_much(&translated, schema)
     }
 
-    /// A schema of which it is not said that it is what a property or an item is: nothing is read into it.
+    /// A schema of which it is not said that it is what a property or an item is: nothing is read
+    /// into it.
     fn inner(&mut self, schema: Value) -> Value {
         let infers = std::mem::replace(&mut self.infers, false);
         let translated = self.schema(schema);
@@ -348,12 +401,21 @@ impl Translation<'_, '_> {
         translated
     }
 
-    /// Returns true if a pattern is an ECMA-262 regular expression with the `u` flag (2020-12 core section 6.4), as validating clients
-    /// compile it.
+    /// Returns true if a pattern is an ECMA-262 regular expression with the `u` flag (2020-12 core
+    /// section 6.4), as validating clients compile it.
     fn is_pattern(&mut self, pattern: &str) -> bool {
-        // Classes by Unicode property are legal there, but Python clients refuse the whole schema because of one.
-        let judge = || !pattern.contains("\\p{") && !pattern.contains("\\P{") && regress::Regex::with_flags(pattern, "u").is_ok();
-        let legal = *self.translator.patterns.entry(pattern.to_owned()).or_insert_with(judge);
+        // Classes by Unicode property are legal there, but Python clients refuse the whole schema
+        // because of one.
+        let judge = || {
+            !pattern.contains("\\p{")
+                && !pattern.contains("\\P{")
+                && regress::Regex::with_flags(pattern, "u").is_ok()
+        };
+        let legal = *self
+            .translator
+            .patterns
+            .entry(pattern.to_owned())
+            .or_insert_with(judge);
         if !legal {
             self.warnings.push(format!(
                 "the pattern `{}` is not a regular expression that every client knows, and is not checked",
@@ -364,7 +426,8 @@ impl Translation<'_, '_> {
     }
 }
 
-/// Returns true if a schema, and those of its properties, has nothing but assertions that stay as they are.
+/// Returns true if a schema, and those of its properties, has nothing but assertions that stay as
+/// they are.
 fn is_plain(schema: &Value) -> bool {
     const PLAIN: [&str; 12] = [
         "type",
@@ -381,20 +444,28 @@ fn is_plain(schema: &Value) -> bool {
         "description",
     ];
     schema.as_object().is_some_and(|schema| {
-        schema.iter().all(|(key, value)| match (key.as_str(), value) {
-            ("properties", Value::Object(properties)) => properties.values().all(is_plain),
-            (key, _) => PLAIN.contains(&key),
-        })
+        schema
+            .iter()
+            .all(|(key, value)| match (key.as_str(), value) {
+                ("properties", Value::Object(properties)) => properties.values().all(is_plain),
+                (key, _) => PLAIN.contains(&key),
+            })
     })
 }
 
 /// Returns true if a schema has all keywords of another one.
 fn says_as_much(schema: &Value, other: &Value) -> bool {
-    let Value::Object(other) = other else { return false };
-    other.iter().all(|(key, said)| match (key.as_str(), schema.get(key), said) {
-        ("properties", Some(own), Value::Object(properties)) => properties
-            .iter()
-            .all(|(name, property)| own.get(name).is_some_and(|own| says_as_much(own, property))),
-        (_, own, said) => own == Some(said),
-    })
+    let Value::Object(other) = other else {
+        return false;
+    };
+    other
+        .iter()
+        .all(|(key, said)| match (key.as_str(), schema.get(key), said) {
+            ("properties", Some(own), Value::Object(properties)) => {
+                properties.iter().all(|(name, property)| {
+                    own.get(name).is_some_and(|own| says_as_much(own, property))
+                })
+            }
+            (_, own, said) => own == Some(said),
+        })
 }

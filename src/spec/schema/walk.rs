@@ -1,5 +1,5 @@
-//! The schemas directly inside of a schema. A property may be called `enum` or `$ref`, so the meaning of a key depends on its position,
-//! which only this module knows.
+//! The schemas directly inside of a schema. A property may be called `enum` or `$ref`, so the
+//! meaning of a key depends on its position, which only this module knows.
 
 use serde_json::{Map, Value};
 
@@ -49,7 +49,9 @@ pub(crate) fn each<'v>(schema: &'v Map<String, Value>, mut visit: impl FnMut(&'v
                 Some(Holds::Single) => visit(value),
                 _ => {}
             },
-            Value::Array(listed) if held_by(key) == Some(Holds::Listed) => listed.iter().for_each(&mut visit),
+            Value::Array(listed) if held_by(key) == Some(Holds::Listed) => {
+                listed.iter().for_each(&mut visit);
+            }
             _ => {}
         }
     }
@@ -64,7 +66,9 @@ pub(crate) fn each_mut(schema: &mut Map<String, Value>, mut visit: impl FnMut(&m
                 Some(Holds::Single) => visit(value),
                 _ => {}
             },
-            Value::Array(listed) if held_by(key) == Some(Holds::Listed) => listed.iter_mut().for_each(&mut visit),
+            Value::Array(listed) if held_by(key) == Some(Holds::Listed) => {
+                listed.iter_mut().for_each(&mut visit);
+            }
             _ => {}
         }
     }
@@ -81,10 +85,16 @@ pub(crate) fn holds_schemas(key: &str, value: &Value) -> bool {
 }
 
 /// A copy of a member of a schema, with what `copy` makes of each schema directly inside of it.
-pub(crate) fn copy_member(key: &str, value: &Value, mut copy: impl FnMut(&Value) -> Value) -> Value {
+pub(crate) fn copy_member(
+    key: &str,
+    value: &Value,
+    mut copy: impl FnMut(&Value) -> Value,
+) -> Value {
     match (value, held_by(key)) {
         (Value::Object(named), Some(Holds::Named)) => {
-            let copies = named.iter().map(|(name, schema)| (name.clone(), copy(schema)));
+            let copies = named
+                .iter()
+                .map(|(name, schema)| (name.clone(), copy(schema)));
             Value::Object(copies.collect())
         }
         (Value::Object(_), Some(Holds::Single)) => copy(value),
@@ -109,7 +119,9 @@ pub(crate) fn references(value: &Value, found: &mut Vec<String>) {
 /// Returns the number of levels of schemas inside of a schema: 0 if there is none.
 #[must_use]
 pub(crate) fn levels(value: &Value) -> usize {
-    let Value::Object(object) = value else { return 0 };
+    let Value::Object(object) = value else {
+        return 0;
+    };
     let mut deepest = 0;
     each(object, |inner| deepest = deepest.max(1 + levels(inner)));
     deepest

@@ -1,4 +1,5 @@
-//! The input schema of a tool some of whose properties had to be renamed, with their names on the wire.
+//! The input schema of a tool some of whose properties had to be renamed, with their names on the
+//! wire.
 
 use std::sync::OnceLock;
 
@@ -9,8 +10,9 @@ use crate::json;
 /// Depth of nested JSON up to which `serde_json` reads it.
 const MAX_READ_DEPTH: usize = 127;
 
-/// A schema with the notes that [`wire_names`](super::wire_names) reads. It is kept as text until a call needs it: as trees, the
-/// schemas of a large API take many times the memory, and most of its tools are never called.
+/// A schema with the notes that [`wire_names`](super::wire_names) reads. It is kept as text until a
+/// call needs it: as trees, the schemas of a large API take many times the memory, and most of its
+/// tools are never called.
 #[derive(Debug)]
 pub struct WireSchema {
     text: Box<str>,
@@ -70,7 +72,11 @@ mod tests {
             for _ in 0..levels {
                 schema = json!({ "properties": { "@odata.type": schema } });
             }
-            assert_eq!(WireSchema::new(object(schema.clone())).get(), &object(schema), "{levels}");
+            assert_eq!(
+                WireSchema::new(object(schema.clone())).get(),
+                &object(schema),
+                "{levels}"
+            );
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Connections on which nothing moves: no request comes whole, or an answer is never taken. hyper would limit only the time for
-//! headers of HTTP/1; a connection of HTTP/2 that answers pings would stay for as long as its client likes.
+//! Connections on which nothing moves: no request comes whole, or an answer is never taken. hyper
+//! would limit only the time for headers of HTTP/1; a connection of HTTP/2 that answers pings would
+//! stay for as long as its client likes.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +13,8 @@ use tokio::time::{Instant, sleep_until};
 
 /// Time for which a connection may be without a request with complete headers.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time for which an answer may make no progress. Streams that wait for changes send a comment every 15 s.
+/// Time for which an answer may make no progress. Streams that wait for changes send a comment
+/// every 15 s.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Writes of together so many bytes are a part of an answer, and not the small talk of HTTP/2.
@@ -49,7 +51,8 @@ impl Activity {
         change(&mut state);
     }
 
-    /// The client has taken some bytes: what hyper holds of an answer is on its way after the answer's end as well.
+    /// The client has taken some bytes: what hyper holds of an answer is on its way after the
+    /// answer's end as well.
     pub(crate) fn wrote(&self, count: usize) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.written += count;
@@ -79,7 +82,11 @@ impl Activity {
         loop {
             let end = {
                 let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let timeout = if state.answering > 0 { ANSWER_TIMEOUT } else { IDLE_TIMEOUT };
+                let timeout = if state.answering > 0 {
+                    ANSWER_TIMEOUT
+                } else {
+                    IDLE_TIMEOUT
+                };
                 (state.working == 0).then(|| state.moved + timeout)
             };
             match end {
@@ -110,7 +117,10 @@ impl HttpBody for Watched {
     type Data = Bytes;
     type Error = axum::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         if polled.is_ready() {
             self.activity.change(|_| {});

@@ -20,14 +20,16 @@ use crate::proxy::memory_budget::{HeldMemory, OutOfMemory};
 const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 /// The largest request: 4 MiB.
 pub(super) const MAX_REQUEST_BYTES: usize = 4 << 20;
-/// Seconds after which a client may try again if there was no memory: bodies are read within [`BODY_TIMEOUT`].
+/// Seconds after which a client may try again if there was no memory: bodies are read within
+/// [`BODY_TIMEOUT`].
 const RETRY_SECONDS: &str = "5";
 
 /// Memory for bodies.
 pub(super) struct BodyMemory {
     /// That of all messages and replies in flight.
     all: MemoryBudget,
-    /// The half of it that bodies may take which are not whole yet: nobody knows if they ever will be.
+    /// The half of it that bodies may take which are not whole yet: nobody knows if they ever will
+    /// be.
     arriving: MemoryBudget,
 }
 
@@ -58,14 +60,23 @@ impl IntoResponse for RefusedBody {
             Self::Status(status) => status.into_response(),
             Self::Busy => {
                 let why = "this server is busy: it holds as many bytes of your requests and replies as its memory allows; try again in a moment, with fewer calls at a time\n";
-                (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, RETRY_SECONDS)], why).into_response()
+                (
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    [(header::RETRY_AFTER, RETRY_SECONDS)],
+                    why,
+                )
+                    .into_response()
             }
         }
     }
 }
 
 /// The whole body, and the memory that its message takes.
-pub(super) async fn receive_body<B>(caller: &Caller, body: B, budget: &BodyMemory) -> Result<(Bytes, HeldMemory), RefusedBody>
+pub(super) async fn receive_body<B>(
+    caller: &Caller,
+    body: B,
+    budget: &BodyMemory,
+) -> Result<(Bytes, HeldMemory), RefusedBody>
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
@@ -92,14 +103,22 @@ where
     Ok((bytes, memory))
 }
 
-/// Returns the memory that a message takes, with its values as a tree: short values take more there than as text.
+/// Returns the memory that a message takes, with its values as a tree: short values take more there
+/// than as text.
 fn tree_bytes(json: &[u8]) -> usize {
     let values = memchr::memchr3_iter(b',', b'[', b'{', json).count();
-    json.len().saturating_add(values.saturating_mul(size_of::<Value>()))
+    json.len()
+        .saturating_add(values.saturating_mul(size_of::<Value>()))
 }
 
-/// Reads a body to its end. A body of one piece is not copied, and one whose length is `declared` is copied once.
-async fn collect<B>(mut body: B, declared: Option<usize>, budget: &BodyMemory, caller: &Caller) -> Result<(Bytes, HeldMemory), RefusedBody>
+/// Reads a body to its end. A body of one piece is not copied, and one whose length is `declared`
+/// is copied once.
+async fn collect<B>(
+    mut body: B,
+    declared: Option<usize>,
+    budget: &BodyMemory,
+    caller: &Caller,
+) -> Result<(Bytes, HeldMemory), RefusedBody>
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
@@ -117,10 +136,16 @@ where
         }
         let is_first = first.is_empty() && rest.is_empty();
         // Without a declared length, what holds the body doubles when it is full.
-        let held = if is_first || declared.is_some() { length } else { length * 2 };
+        let held = if is_first || declared.is_some() {
+            length
+        } else {
+            length * 2
+        };
         memory.grow_to(held, caller)?;
         if memory.is_held() {
-            arriving.get_or_insert_with(|| budget.arriving.begin()).grow_to(held, caller)?;
+            arriving
+                .get_or_insert_with(|| budget.arriving.begin())
+                .grow_to(held, caller)?;
         }
         if is_first {
             first = data;
@@ -133,7 +158,11 @@ where
         }
         rest.extend_from_slice(&data);
     }
-    let bytes = if rest.is_empty() { first } else { rest.freeze() };
+    let bytes = if rest.is_empty() {
+        first
+    } else {
+        rest.freeze()
+    };
     Ok((bytes, memory))
 }
 
@@ -165,13 +194,20 @@ mod tests {
                     Err(status) => break status,
                 }
             };
-            assert_eq!((held.len(), refused), (held_at_once, StatusCode::SERVICE_UNAVAILABLE));
-            assert!(receive("{}", &budget).await.is_ok(), "a short message is not counted");
+            assert_eq!(
+                (held.len(), refused),
+                (held_at_once, StatusCode::SERVICE_UNAVAILABLE)
+            );
+            assert!(
+                receive("{}", &budget).await.is_ok(),
+                "a short message is not counted"
+            );
         }
     }
 
     #[tokio::test]
-    async fn p45_bodies_that_are_not_whole_take_half_of_the_memory_and_those_of_one_client_a_quarter() {
+    async fn p45_bodies_that_are_not_whole_take_half_of_the_memory_and_those_of_one_client_a_quarter()
+     {
         let budget = BodyMemory::new(MemoryBudget::new(32 << 20));
         let begin = |last: u8| {
             let caller = Caller {
@@ -199,9 +235,16 @@ mod tests {
         for last in 2..50 {
             held.extend(begin(last));
         }
-        assert_eq!(held.len(), 7, "half is 16 MiB, and the last of it is for who holds nothing");
+        assert_eq!(
+            held.len(),
+            7,
+            "half is 16 MiB, and the last of it is for who holds nothing"
+        );
         let reply = &mut budget.all.begin();
-        assert!(reply.grow_to(8 << 20, &Caller::default()).is_ok(), "replies have the rest");
+        assert!(
+            reply.grow_to(8 << 20, &Caller::default()).is_ok(),
+            "replies have the rest"
+        );
         drop(held);
         assert!(begin(1).is_some());
     }

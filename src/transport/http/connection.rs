@@ -33,7 +33,8 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// Makes it with the front that answers requests. Once `draining` is cancelled, each connection ends with its next answer.
+    /// Makes it with the front that answers requests. Once `draining` is cancelled, each connection
+    /// ends with its next answer.
     pub(super) fn new(front: Front, draining: CancellationToken) -> Self {
         Self {
             front: Arc::new(front),
@@ -57,7 +58,11 @@ impl Connections {
     }
 
     /// Serves one connection to its end.
-    pub(super) async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: Peer) {
+    pub(super) async fn serve(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: Peer,
+    ) {
         let Self {
             front,
             builder,
@@ -66,7 +71,8 @@ impl Connections {
             tasks: _,
         } = self;
         let activity = Activity::new();
-        // HTTP/2 has no `Connection` header (RFC 9113 section 8.2.2); there GOAWAY ends the whole connection.
+        // HTTP/2 has no `Connection` header (RFC 9113 section 8.2.2); there GOAWAY ends the whole
+        // connection.
         let leaving = closing.child_token();
         let requests = Arc::new(ConnectionRequests {
             front,
@@ -81,7 +87,10 @@ impl Connections {
             async move { requests.answer(request, working).await }
         });
         let connection = builder
-            .serve_connection(TokioIo::new(IdleTimeout::new(stream, activity.clone())), app)
+            .serve_connection(
+                TokioIo::new(IdleTimeout::new(stream, activity.clone())),
+                app,
+            )
             .into_owned();
         let mut connection = pin!(connection);
         let mut is_leaving = false;
@@ -118,7 +127,11 @@ struct ConnectionRequests {
 }
 
 impl ConnectionRequests {
-    async fn answer(&self, request: hyper::Request<Incoming>, working: Working) -> Result<hyper::Response<Body>, Infallible> {
+    async fn answer(
+        &self,
+        request: hyper::Request<Incoming>,
+        working: Working,
+    ) -> Result<hyper::Response<Body>, Infallible> {
         let is_odd = has_odd_coding(request.headers());
         let is_multiplexed = request.version() == Version::HTTP_2;
         let mut response = self.front.answer(request).await?;
@@ -126,7 +139,9 @@ impl ConnectionRequests {
         if is_draining && is_multiplexed {
             self.leave.cancel();
         } else if is_odd || is_draining {
-            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            response
+                .headers_mut()
+                .insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         let response = response.map(|body| self.activity.watch(body));
         drop(working);
@@ -134,18 +149,20 @@ impl ConnectionRequests {
     }
 }
 
-/// Returns true if a proxy before this server may have seen another end of the body than hyper; then the bytes after it must not be read as
-/// a request (RFC 9112 section 6.1). hyper itself closes the connection if there is a length beside the coding.
+/// Returns true if a proxy before this server may have seen another end of the body than hyper;
+/// then the bytes after it must not be read as a request (RFC 9112 section 6.1). hyper itself
+/// closes the connection if there is a length beside the coding.
 fn has_odd_coding(headers: &HeaderMap) -> bool {
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
-    codings
-        .next()
-        .is_some_and(|coding| codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
+    codings.next().is_some_and(|coding| {
+        codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked")
+    })
 }
 
 fn connection_builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    // [`Activity::stalled`] ends a connection whose client takes too long for headers, without a timer for each request.
+    // [`Activity::stalled`] ends a connection whose client takes too long for headers, without a
+    // timer for each request.
     builder
         .http1()
         .timer(TokioTimer::new())

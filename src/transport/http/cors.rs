@@ -1,5 +1,5 @@
-//! Admission of web pages: checks `Host` and `Origin`, and lets pages that are allowed by name read the answer (Fetch standard, CORS
-//! protocol).
+//! Admission of web pages: checks `Host` and `Origin`, and lets pages that are allowed by name read
+//! the answer (Fetch standard, CORS protocol).
 
 use std::sync::Arc;
 
@@ -12,12 +12,21 @@ use super::host::Allowed;
 use crate::observe;
 
 /// The layer that applies [`guard`].
-pub(super) async fn guard_routes(State(allowed): State<Arc<Allowed>>, request: Request, next: Next) -> Response {
+pub(super) async fn guard_routes(
+    State(allowed): State<Arc<Allowed>>,
+    request: Request,
+    next: Next,
+) -> Response {
     guard(&allowed, request, |request| next.run(request)).await
 }
 
-/// Refuses other hosts and origins, and answers a preflight request; all other requests are answered by `answer`.
-pub(super) async fn guard<B, F>(allowed: &Allowed, request: http::Request<B>, answer: impl FnOnce(http::Request<B>) -> F) -> Response
+/// Refuses other hosts and origins, and answers a preflight request; all other requests are
+/// answered by `answer`.
+pub(super) async fn guard<B, F>(
+    allowed: &Allowed,
+    request: http::Request<B>,
+    answer: impl FnOnce(http::Request<B>) -> F,
+) -> Response
 where
     F: Future<Output = Response>,
 {
@@ -25,7 +34,9 @@ where
         Ok(origin) => origin,
         Err(refusal) => return *refusal,
     };
-    let Some(origin) = origin else { return answer(request).await };
+    let Some(origin) = origin else {
+        return answer(request).await;
+    };
     let mut response = if request.method() == Method::OPTIONS {
         StatusCode::NO_CONTENT.into_response()
     } else {
@@ -39,15 +50,27 @@ where
 ///
 /// # Errors
 /// The refusal of another host or origin.
-fn judge_origin(allowed: &Allowed, headers: &HeaderMap, uri: &Uri) -> Result<Option<HeaderValue>, Box<Response>> {
+fn judge_origin(
+    allowed: &Allowed,
+    headers: &HeaderMap,
+    uri: &Uri,
+) -> Result<Option<HeaderValue>, Box<Response>> {
     refuse_foreign(allowed, headers, uri)?;
     let origin = headers.get(header::ORIGIN);
-    let is_named = |origin: &&HeaderValue| origin.to_str().is_ok_and(|origin| allowed.names_origin(origin));
+    let is_named = |origin: &&HeaderValue| {
+        origin
+            .to_str()
+            .is_ok_and(|origin| allowed.names_origin(origin))
+    };
     Ok(origin.filter(is_named).cloned())
 }
 
 /// Refuses a request of another host or origin.
-pub(super) fn refuse_foreign(allowed: &Allowed, headers: &HeaderMap, uri: &Uri) -> Result<(), Box<Response>> {
+pub(super) fn refuse_foreign(
+    allowed: &Allowed,
+    headers: &HeaderMap,
+    uri: &Uri,
+) -> Result<(), Box<Response>> {
     allowed.check(headers, uri).map_err(|why| {
         tracing::warn!("refused: {why}");
         observe::refused_request("host_or_origin");
@@ -59,7 +82,10 @@ pub(super) fn refuse_foreign(allowed: &Allowed, headers: &HeaderMap, uri: &Uri) 
 fn allow_reading(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::VARY, HeaderValue::from_static("origin"));
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, GET, DELETE"));
+    headers.insert(
+        header::ACCESS_CONTROL_ALLOW_METHODS,
+        HeaderValue::from_static("POST, GET, DELETE"),
+    );
     headers.insert(
         header::ACCESS_CONTROL_EXPOSE_HEADERS,
         HeaderValue::from_static("www-authenticate, mcp-session-id, retry-after"),
@@ -70,5 +96,8 @@ fn allow_reading(origin: HeaderValue, headers: &mut HeaderMap) {
             "content-type, accept, authorization, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id, traceparent, tracestate",
         ),
     );
-    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    headers.insert(
+        header::ACCESS_CONTROL_MAX_AGE,
+        HeaderValue::from_static("600"),
+    );
 }

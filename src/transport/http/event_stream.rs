@@ -1,4 +1,5 @@
-//! Answers as streams of events: if something is sent before the answer, and for what waits for changes.
+//! Answers as streams of events: if something is sent before the answer, and for what waits for
+//! changes.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -27,8 +28,14 @@ pub(super) enum HttpAnswer {
 
 type Answering = Pin<Box<dyn Future<Output = Option<Answered>> + Send>>;
 
-/// Waits for an answer, or for the first message before it: then the answer is the last message of a stream.
-pub(super) async fn answer(mut answering: Answering, outbox: Outbox, mut messages: OutMessages, streams: &CancellationToken) -> HttpAnswer {
+/// Waits for an answer, or for the first message before it: then the answer is the last message of
+/// a stream.
+pub(super) async fn answer(
+    mut answering: Answering,
+    outbox: Outbox,
+    mut messages: OutMessages,
+    streams: &CancellationToken,
+) -> HttpAnswer {
     let task = tokio::select! {
         biased;
         first = messages.recv() => {
@@ -44,14 +51,17 @@ pub(super) async fn answer(mut answering: Answering, outbox: Outbox, mut message
         }
         answered = &mut answering => answered,
     };
-    // What a call reported in its last moment comes before its answer. A cancelled request has none.
+    // What a call reported in its last moment comes before its answer. A cancelled request has
+    // none.
     match (messages.try_recv(), task) {
         (Err(_), Some(answered)) => HttpAnswer::Answer(Box::new(answered)),
         (first, answered) => {
             if let Some(answered) = answered {
                 send(&outbox, answered);
             }
-            HttpAnswer::Stream(Events::new(first.ok(), messages, None, streams.clone(), None).into_response())
+            HttpAnswer::Stream(
+                Events::new(first.ok(), messages, None, streams.clone(), None).into_response(),
+            )
         }
     }
 }
@@ -124,10 +134,15 @@ impl Events {
     }
 
     fn into_response(self) -> Response<Body> {
-        let events = stream::unfold(self, async |mut events| Some((Ok::<_, Infallible>(events.next().await?), events)));
+        let events = stream::unfold(self, async |mut events| {
+            Some((Ok::<_, Infallible>(events.next().await?), events))
+        });
         let mut response = Response::new(Body::from_stream(events));
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/event-stream"),
+        );
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
         response

@@ -1,4 +1,5 @@
-//! The front of the server: endpoints of MCP are answered here, in the task of their connection; everything else goes to the router.
+//! The front of the server: endpoints of MCP are answered here, in the task of their connection;
+//! everything else goes to the router.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -68,15 +69,20 @@ impl Front {
     }
 
     /// Answers a request.
-    pub(super) async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    pub(super) async fn answer(
+        &self,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>, Infallible> {
         let mcp = &self.mcp;
         let endpoint = mcp.endpoints.get(request.uri().path());
         let Some(server) = endpoint.filter(|_| !(mcp.has_page && asks_for_page(&request))) else {
             return self.router.call(request).await;
         };
-        // A panic is a bug of ours; over HTTP/2 it must not end the requests of the same connection.
-        // On the heap at once: what is around it is moved from place to place.
-        let answered = AssertUnwindSafe(Box::pin(mcp.answer(server, request))).catch_unwind().await;
+        // A panic is a bug of ours; over HTTP/2 it must not end the requests of the same
+        // connection. On the heap at once: what is around it is moved from place to place.
+        let answered = AssertUnwindSafe(Box::pin(mcp.answer(server, request)))
+            .catch_unwind()
+            .await;
         Ok(answered.unwrap_or_else(|_| {
             tracing::error!("a request ended in a panic; please report this");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
@@ -106,7 +112,11 @@ impl McpFront {
         guard(&self.allowed, request, answer).await
     }
 
-    async fn answer_allowed(&self, server: &McpServer, request: Request<Incoming>) -> Result<Response<Body>, RefusedResponse> {
+    async fn answer_allowed(
+        &self,
+        server: &McpServer,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>, RefusedResponse> {
         let mut origin = RequestOrigin {
             // An end waits for it from here on.
             in_flight: Some(server.calls().token()),
@@ -119,23 +129,36 @@ impl McpFront {
         };
         match (&parts.method, &self.sessions) {
             (&Method::POST, _) => {}
-            (&Method::GET, Some(sessions)) => return self.open_stream(server, sessions, parts, client),
+            (&Method::GET, Some(sessions)) => {
+                return self.open_stream(server, sessions, parts, client);
+            }
             (&Method::DELETE, Some(sessions)) => {
                 // MCP 2025-11-25, transports, "Session Management".
                 sessions.close(&session_of_head(sessions, parts, client)?);
                 return Ok(StatusCode::NO_CONTENT.into_response());
             }
             (_, sessions) => {
-                let allowed = if sessions.is_some() { "GET, POST, DELETE" } else { "POST" };
-                let refusal = (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, allowed)], "Method Not Allowed");
+                let allowed = if sessions.is_some() {
+                    "GET, POST, DELETE"
+                } else {
+                    "POST"
+                };
+                let refusal = (
+                    StatusCode::METHOD_NOT_ALLOWED,
+                    [(header::ALLOW, allowed)],
+                    "Method Not Allowed",
+                );
                 return Err(refused(refusal));
             }
         }
         origin.http = Some(parts.version);
         origin.caller = caller_of(&mut parts, client);
-        let (bytes, memory) = receive_body(&origin.caller, body, &self.memory).await.map_err(refused)?;
+        let (bytes, memory) = receive_body(&origin.caller, body, &self.memory)
+            .await
+            .map_err(refused)?;
         origin.memory = Some(memory);
-        self.answer_message(server, origin, parts.uri.path(), &bytes).await
+        self.answer_message(server, origin, parts.uri.path(), &bytes)
+            .await
     }
 
     async fn answer_message(
@@ -169,7 +192,10 @@ impl McpFront {
                             Message::Request(request) => Some(&request.id),
                             Message::Notification(_) | Message::Answer(_) => None,
                         };
-                        json_refusal(StatusCode::BAD_REQUEST, Frame::of_error(id, &error).into_bytes())
+                        json_refusal(
+                            StatusCode::BAD_REQUEST,
+                            Frame::of_error(id, &error).into_bytes(),
+                        )
                     }
                 });
             }
@@ -180,12 +206,16 @@ impl McpFront {
             }
             _ => None,
         };
-        origin.connection = session.as_ref().map(|session| Arc::clone(session.connection()));
+        origin.connection = session
+            .as_ref()
+            .map(|session| Arc::clone(session.connection()));
         match message {
             Message::Request(request) if self.begins_session(&request, session.as_ref()) => {
                 self.begin_session(server, origin, path, request).await
             }
-            Message::Request(request) => Ok(self.answer_request(server, origin, path, request, session).await),
+            Message::Request(request) => Ok(self
+                .answer_request(server, origin, path, request, session)
+                .await),
             Message::Notification(notification) => {
                 if let Some(connection) = &origin.connection {
                     connection.note(&notification);
@@ -212,9 +242,14 @@ impl McpFront {
         path: &str,
         request: McpRequest,
     ) -> Result<Response<Body>, RefusedResponse> {
-        let connection = Arc::new(Connection::new(server.state().changes(origin.caller.granted())));
+        let connection = Arc::new(Connection::new(
+            server.state().changes(origin.caller.granted()),
+        ));
         origin.connection = Some(Arc::clone(&connection));
-        let (owner, client) = (origin.caller.client.as_ref().map(|client| client.key), origin.caller.key());
+        let (owner, client) = (
+            origin.caller.client.as_ref().map(|client| client.key),
+            origin.caller.key(),
+        );
         let negotiation = rules::negotiation(&request);
         let answered = server.answer(request, origin).await;
         let is_begun = answered.outcome.is_ok();
@@ -222,7 +257,11 @@ impl McpFront {
         if let Some(sessions) = self.sessions.as_ref().filter(|_| is_begun) {
             let Some(id) = sessions.open(connection, path, owner, client) else {
                 let refusal = "too many sessions; end one, or try again later\n";
-                return Err(refused((StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "30")], refusal)));
+                return Err(refused((
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    [(header::RETRY_AFTER, "30")],
+                    refusal,
+                )));
             };
             if let Ok(id) = HeaderValue::from_str(&id) {
                 response.headers_mut().insert(SESSION_ID_HEADER, id);
@@ -242,7 +281,8 @@ impl McpFront {
     ) -> Response<Body> {
         let negotiation = rules::negotiation(&request);
         let may_stream = request.method == McpMethod::Listen
-            || request.method == McpMethod::CallTool && (session.is_some() || request.parameters.meta.get_progress_token().is_some());
+            || request.method == McpMethod::CallTool
+                && (session.is_some() || request.parameters.meta.get_progress_token().is_some());
         if !may_stream {
             return self.answer_json(server.answer(request, origin).await, negotiation, path);
         }
@@ -266,8 +306,15 @@ impl McpFront {
     }
 
     /// The answer as one JSON body.
-    fn answer_json(&self, answered: Answered, negotiation: rules::Negotiation, path: &str) -> Response<Body> {
-        if let (Err(McpRefusal::MissingScopes(scopes)), Some(admission)) = (&answered.outcome, &self.admission) {
+    fn answer_json(
+        &self,
+        answered: Answered,
+        negotiation: rules::Negotiation,
+        path: &str,
+    ) -> Response<Body> {
+        if let (Err(McpRefusal::MissingScopes(scopes)), Some(admission)) =
+            (&answered.outcome, &self.admission)
+        {
             return admission.refuse_scopes(scopes.clone(), path);
         }
         if let (Ok(McpAnswer::Tool(result)), Some(admission)) = (&answered.outcome, &self.admission)
@@ -288,7 +335,10 @@ impl McpFront {
         let mut response = Response::new(body);
         *response.status_mut() = status;
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
         headers.insert(header::CONTENT_LENGTH, length.into());
         response
     }
@@ -309,26 +359,46 @@ impl McpFront {
         let session = session_of_head(sessions, parts, client)?;
         let (outbox, messages) = Outbox::new();
         let newest = session.begin_stream(&self.streams);
-        let reporting = report_changes(Arc::clone(server.state()), Arc::clone(session.connection()), granted, outbox);
+        let reporting = report_changes(
+            Arc::clone(server.state()),
+            Arc::clone(session.connection()),
+            granted,
+            outbox,
+        );
         let task = tokio::spawn(newest.clone().run_until_cancelled_owned(reporting));
         Ok(event_stream::respond(messages, task, newest, Some(session)))
     }
 }
 
 /// The session of a request without a message.
-fn session_of_head(sessions: &Sessions, mut parts: Parts, client: Option<AuthenticatedClient>) -> Result<UsedSession, RefusedResponse> {
+fn session_of_head(
+    sessions: &Sessions,
+    mut parts: Parts,
+    client: Option<AuthenticatedClient>,
+) -> Result<UsedSession, RefusedResponse> {
     let caller = caller_of(&mut parts, client);
-    let version = rules::version_header(&caller.headers).map_err(|why| refused((StatusCode::BAD_REQUEST, why)))?;
+    let version = rules::version_header(&caller.headers)
+        .map_err(|why| refused((StatusCode::BAD_REQUEST, why)))?;
     if version.is_some_and(|version| !version.has_handshake()) {
-        let refusal = (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "POST")], "Method Not Allowed");
+        let refusal = (
+            StatusCode::METHOD_NOT_ALLOWED,
+            [(header::ALLOW, "POST")],
+            "Method Not Allowed",
+        );
         return Err(refused(refusal));
     }
     find_session(sessions, &caller, parts.uri.path())?.ok_or_else(session_required)
 }
 
 /// The session of a message; `None` if the message begins one.
-fn session_of(sessions: &Sessions, caller: &Caller, path: &str, message: &Message) -> Result<Option<UsedSession>, RefusedResponse> {
-    let is_handshake = matches!(message, Message::Request(request) if request.method == McpMethod::Initialize);
+fn session_of(
+    sessions: &Sessions,
+    caller: &Caller,
+    path: &str,
+    message: &Message,
+) -> Result<Option<UsedSession>, RefusedResponse> {
+    let is_handshake =
+        matches!(message, Message::Request(request) if request.method == McpMethod::Initialize);
     match find_session(sessions, caller, path)? {
         None if !is_handshake => Err(session_required()),
         session => Ok(session),
@@ -336,19 +406,35 @@ fn session_of(sessions: &Sessions, caller: &Caller, path: &str, message: &Messag
 }
 
 fn session_required() -> RefusedResponse {
-    refused((StatusCode::BAD_REQUEST, "Bad Request: Session ID is required"))
+    refused((
+        StatusCode::BAD_REQUEST,
+        "Bad Request: Session ID is required",
+    ))
 }
 
 /// The session that a request names, if it names one.
-fn find_session(sessions: &Sessions, caller: &Caller, path: &str) -> Result<Option<UsedSession>, RefusedResponse> {
+fn find_session(
+    sessions: &Sessions,
+    caller: &Caller,
+    path: &str,
+) -> Result<Option<UsedSession>, RefusedResponse> {
     let mut ids = caller.headers.get_all(SESSION_ID_HEADER).iter();
-    let Some(id) = ids.next() else { return Ok(None) };
+    let Some(id) = ids.next() else {
+        return Ok(None);
+    };
     if ids.next().is_some() {
-        return Err(refused((StatusCode::BAD_REQUEST, "the request names two sessions\n")));
+        return Err(refused((
+            StatusCode::BAD_REQUEST,
+            "the request names two sessions\n",
+        )));
     }
     let owner = caller.client.as_ref().map(|client| client.key);
-    // The same answer as for a session that does not exist, so that others cannot find out about it.
-    let session = id.to_str().ok().and_then(|id| sessions.find(id, path, owner));
+    // The same answer as for a session that does not exist, so that others cannot find out about
+    // it.
+    let session = id
+        .to_str()
+        .ok()
+        .and_then(|id| sessions.find(id, path, owner));
     session
         .map(Some)
         .ok_or_else(|| refused((StatusCode::NOT_FOUND, "Not Found: Session not found")))
@@ -369,12 +455,17 @@ fn read_message(headers: &HeaderMap, bytes: &[u8]) -> Result<Message, (RefusedRe
     let is_call = |message: &Message| matches!(message, Message::Request(request) if request.method == McpMethod::CallTool);
     if let Err(HeadRefusal(status, why)) = rules::check_content_type(headers) {
         // Only who observes calls wants to know.
-        let is_call = observe::is_on() && Message::read(bytes).map_or_else(|unreadable| unreadable.is_call, |message| is_call(&message));
+        let is_call = observe::is_on()
+            && Message::read(bytes)
+                .map_or_else(|unreadable| unreadable.is_call, |message| is_call(&message));
         return Err((refused((status, why)), is_call));
     }
     let message = Message::read(without_mark(bytes)).map_err(|unreadable| {
         let is_call = unreadable.is_call;
-        (json_refusal(StatusCode::BAD_REQUEST, unreadable.into_http_answer()), is_call)
+        (
+            json_refusal(StatusCode::BAD_REQUEST, unreadable.into_http_answer()),
+            is_call,
+        )
     })?;
     match rules::check_accept(headers) {
         Ok(()) => Ok(message),
@@ -383,5 +474,9 @@ fn read_message(headers: &HeaderMap, bytes: &[u8]) -> Result<Message, (RefusedRe
 }
 
 fn json_refusal(status: StatusCode, body: impl Into<Body>) -> RefusedResponse {
-    refused((status, [(header::CONTENT_TYPE, "application/json")], body.into()))
+    refused((
+        status,
+        [(header::CONTENT_TYPE, "application/json")],
+        body.into(),
+    ))
 }

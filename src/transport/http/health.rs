@@ -1,5 +1,6 @@
-//! `/healthz` reports that the process lives, and `/readyz` if a load balancer should send requests. Neither asks the upstream: each call
-//! reports an API that is down, which would otherwise take every replica out of service.
+//! `/healthz` reports that the process lives, and `/readyz` if a load balancer should send
+//! requests. Neither asks the upstream: each call reports an API that is down, which would
+//! otherwise take every replica out of service.
 
 use axum::Router;
 use axum::http::{StatusCode, header};
@@ -66,7 +67,12 @@ impl Health {
         if !self.server.is_ready() {
             return Some("the document");
         }
-        let awaits_keys = self.server.readiness().awaits_keys.get().is_some_and(|awaits_keys| awaits_keys());
+        let awaits_keys = self
+            .server
+            .readiness()
+            .awaits_keys
+            .get()
+            .is_some_and(|awaits_keys| awaits_keys());
         awaits_keys.then_some("the keys of the issuer")
     }
 
@@ -90,7 +96,8 @@ impl Health {
         format!(",\"served\":{},\"apis\":{}", counts.served, counts.all)
     }
 
-    /// Makes both pages as unauthenticated clients may read them: one word, and the number of APIs if there are several.
+    /// Makes both pages as unauthenticated clients may read them: one word, and the number of APIs
+    /// if there are several.
     pub(crate) fn routes(self) -> Router {
         let ready = move || async move {
             let readiness = self.readiness();
@@ -105,6 +112,9 @@ impl Health {
 
 /// A page that no cache may keep.
 fn answer_json(status: StatusCode, body: String) -> Response {
-    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+    let headers = [
+        (header::CONTENT_TYPE, "application/json"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
     (status, headers, body).into_response()
 }

@@ -1,7 +1,8 @@
 //! Checks `Host` and `Origin` before anything else reads the request.
 //!
-//! A page in the operator's browser can send requests to loopback and, with DNS rebinding, read the answers. It cannot choose its
-//! `Origin`, and a rebound name appears in `Host`. MCP (transports, "Security Warning") requires 403.
+//! A page in the operator's browser can send requests to loopback and, with DNS rebinding, read the
+//! answers. It cannot choose its `Origin`, and a rebound name appears in `Host`. MCP (transports,
+//! "Security Warning") requires 403.
 
 use http::uri::Authority;
 use http::{HeaderMap, Uri, header};
@@ -26,10 +27,13 @@ impl Allowed {
         if hosts.next().is_some() {
             return Err("the request has two Host headers".into());
         }
-        // HTTP/2 sends `:authority` in place of Host; if both are present they must be equal (RFC 9113 section 8.3.1).
+        // HTTP/2 sends `:authority` in place of Host; if both are present they must be equal (RFC
+        // 9113 section 8.3.1).
         let authority = uri.authority().map(Authority::as_str);
         let host = match (named, authority) {
-            (Some(host), Some(authority)) if !host.eq_ignore_ascii_case(authority) => return Err("Host and :authority differ".into()),
+            (Some(host), Some(authority)) if !host.eq_ignore_ascii_case(authority) => {
+                return Err("Host and :authority differ".into());
+            }
             (Some(host), _) | (None, Some(host)) => host,
             (None, None) => return Err("the request names no host".into()),
         };
@@ -42,7 +46,9 @@ impl Allowed {
         let mut origins = headers.get_all(header::ORIGIN).iter();
         if let Some(origin) = origins.next() {
             let origin = origin.to_str().unwrap_or_default();
-            if origins.next().is_some() || !(self.admits_origin(origin) || is_own_origin(origin, host)) {
+            if origins.next().is_some()
+                || !(self.admits_origin(origin) || is_own_origin(origin, host))
+            {
                 return Err(format!(
                     "the origin `{}` is not allowed; start with --allow-origin to let that page in",
                     quote_host(origin)
@@ -59,11 +65,14 @@ impl Allowed {
     }
 
     pub(super) fn admits_host(&self, host: &str) -> bool {
-        let Some((name, port)) = split_host_port(host) else { return false };
+        let Some((name, port)) = split_host_port(host) else {
+            return false;
+        };
         is_loopback(name)
             || self.hosts.iter().any(|allowed| {
-                split_host_port(allowed)
-                    .is_some_and(|(other, wanted)| other.eq_ignore_ascii_case(name) && (wanted.is_none() || wanted == port))
+                split_host_port(allowed).is_some_and(|(other, wanted)| {
+                    other.eq_ignore_ascii_case(name) && (wanted.is_none() || wanted == port)
+                })
             })
     }
 
@@ -78,12 +87,16 @@ impl Allowed {
         if self.names_origin(origin) {
             return true;
         }
-        let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-        host.and_then(split_host_port).is_some_and(|(name, _)| is_loopback(name))
+        let host = origin
+            .strip_prefix("http://")
+            .or_else(|| origin.strip_prefix("https://"));
+        host.and_then(split_host_port)
+            .is_some_and(|(name, _)| is_loopback(name))
     }
 }
 
-/// Returns true if an origin is the admitted host: the page at this address. The schemes may differ behind a proxy that ends TLS.
+/// Returns true if an origin is the admitted host: the page at this address. The schemes may differ
+/// behind a proxy that ends TLS.
 fn is_own_origin(origin: &str, host: &str) -> bool {
     let Some((scheme, rest)) = origin.split_once("://") else {
         return false;
@@ -95,7 +108,9 @@ fn is_own_origin(origin: &str, host: &str) -> bool {
     };
     let port = |port: Option<u16>| port.unwrap_or(default);
     match (split_host_port(rest), split_host_port(host)) {
-        (Some((name, ours)), Some((other, theirs))) => name.eq_ignore_ascii_case(other) && port(ours) == port(theirs),
+        (Some((name, ours)), Some((other, theirs))) => {
+            name.eq_ignore_ascii_case(other) && port(ours) == port(theirs)
+        }
         _ => false,
     }
 }
@@ -119,7 +134,9 @@ fn split_host_port(host: &str) -> Option<(&str, Option<u16>)> {
     }
     match rest.strip_prefix(':') {
         None if rest.is_empty() => Some((name, None)),
-        Some(port) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => Some((name, Some(port.parse().ok()?))),
+        Some(port) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Some((name, Some(port.parse().ok()?)))
+        }
         _ => None,
     }
 }
@@ -135,14 +152,23 @@ mod tests {
     fn check(allowed: &Allowed, headers: &[(&str, &str)]) -> bool {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
-            map.append(name.parse::<http::HeaderName>().unwrap(), value.parse().unwrap());
+            map.append(
+                name.parse::<http::HeaderName>().unwrap(),
+                value.parse().unwrap(),
+            );
         }
         allowed.check(&map, &Uri::from_static("/mcp")).is_ok()
     }
 
     #[test]
     fn only_loopback_names_are_hosts_by_default() {
-        for host in ["localhost", "localhost:8080", "127.0.0.1:1", "[::1]:65535", "LOCALHOST"] {
+        for host in [
+            "localhost",
+            "localhost:8080",
+            "127.0.0.1:1",
+            "[::1]:65535",
+            "LOCALHOST",
+        ] {
             assert!(check(&Allowed::default(), &[("host", host)]), "{host}");
         }
         for host in [
@@ -162,7 +188,10 @@ mod tests {
             assert!(!check(&Allowed::default(), &[("host", host)]), "{host}");
         }
         assert!(!check(&Allowed::default(), &[]));
-        assert!(!check(&Allowed::default(), &[("host", "localhost"), ("host", "localhost")]));
+        assert!(!check(
+            &Allowed::default(),
+            &[("host", "localhost"), ("host", "localhost")]
+        ));
     }
 
     #[test]
@@ -184,7 +213,11 @@ mod tests {
             ("mcp.example", "file://mcp.example", false),
             ("evil.example", "https://evil.example", false),
         ] {
-            assert_eq!(check(&allowed, &[("host", host), ("origin", origin)]), expected, "{host} {origin}");
+            assert_eq!(
+                check(&allowed, &[("host", host), ("origin", origin)]),
+                expected,
+                "{host} {origin}"
+            );
         }
     }
 
@@ -222,7 +255,11 @@ mod tests {
             ("file://localhost", false),
             ("", false),
         ] {
-            assert_eq!(check(&allowed, &[("host", "localhost"), ("origin", origin)]), expected, "{origin}");
+            assert_eq!(
+                check(&allowed, &[("host", "localhost"), ("origin", origin)]),
+                expected,
+                "{origin}"
+            );
         }
         assert!(!check(
             &allowed,

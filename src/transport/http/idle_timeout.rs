@@ -1,5 +1,5 @@
-//! Time limits that hyper does not have: for the first bytes of a connection, which distinguish HTTP/1 from HTTP/2, and for a client that
-//! does not read its answer.
+//! Time limits that hyper does not have: for the first bytes of a connection, which distinguish
+//! HTTP/1 from HTTP/2, and for a client that does not read its answer.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -14,7 +14,8 @@ use super::activity::Activity;
 
 /// Time limit of the first bytes, and of reading [`MIN_READ_BYTES`] bytes of an answer.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// hyper-util decides by the connection preface of HTTP/2, which has this many bytes (RFC 9113 section 3.4).
+/// hyper-util decides by the connection preface of HTTP/2, which has this many bytes (RFC 9113
+/// section 3.4).
 const PREFACE: usize = 24;
 /// Less than this within the time is next to nothing.
 const MIN_READ_BYTES: usize = 16 << 10;
@@ -42,8 +43,13 @@ impl<S> IdleTimeout<S> {
     }
 
     fn waits<T>(&mut self, context: &mut Context<'_>) -> Poll<io::Result<T>> {
-        let (timer, _) = self.stalled.get_or_insert_with(|| (Box::pin(sleep(READ_TIMEOUT)), 0));
-        timer.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        let (timer, _) = self
+            .stalled
+            .get_or_insert_with(|| (Box::pin(sleep(READ_TIMEOUT)), 0));
+        timer
+            .as_mut()
+            .poll(context)
+            .map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 
     fn took(&mut self, count: usize) {
@@ -58,7 +64,11 @@ impl<S> IdleTimeout<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for IdleTimeout<S> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.inner).poll_read(context, buffer);
         if self.read >= PREFACE {
@@ -71,13 +81,22 @@ impl<S: AsyncRead + Unpin> AsyncRead for IdleTimeout<S> {
             }
             return polled;
         }
-        let timer = self.opening.get_or_insert_with(|| Box::pin(sleep(READ_TIMEOUT)));
-        timer.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        let timer = self
+            .opening
+            .get_or_insert_with(|| Box::pin(sleep(READ_TIMEOUT)));
+        timer
+            .as_mut()
+            .poll(context)
+            .map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for IdleTimeout<S> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
         match Pin::new(&mut self.inner).poll_write(context, buffer) {
             Poll::Pending => self.waits(context),
             ready @ Poll::Ready(_) => {
@@ -89,7 +108,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for IdleTimeout<S> {
         }
     }
 
-    fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffers: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         match Pin::new(&mut self.inner).poll_write_vectored(context, buffers) {
             Poll::Pending => self.waits(context),
             ready @ Poll::Ready(_) => {

@@ -1,4 +1,5 @@
-//! The listener of the operator: `/metrics` for Prometheus, and the health pages with what strangers need not know.
+//! The listener of the operator: `/metrics` for Prometheus, and the health pages with what
+//! strangers need not know.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,8 +30,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time limit of a connection.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The connections of the listener, each for one request, the oldest first. A new one is served at once: if there are too many, the
-/// oldest ends. So clients that hold connections keep no probe out.
+/// The connections of the listener, each for one request, the oldest first. A new one is served at
+/// once: if there are too many, the oldest ends. So clients that hold connections keep no probe
+/// out.
 pub(super) struct MetricsConnections {
     service: TowerToHyperService<Router>,
     open: VecDeque<AbortOnDropHandle<()>>,
@@ -47,7 +49,9 @@ impl MetricsConnections {
     /// Serves a connection in a task of its own.
     pub(super) fn serve(&mut self, stream: TcpStream) {
         let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).keep_alive(false);
+        http.timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIMEOUT)
+            .keep_alive(false);
         let connection = http.serve_connection(TokioIo::new(stream), self.service.clone());
         let task = tokio::spawn(async move {
             match tokio::time::timeout(CONNECTION_TIMEOUT, connection).await {
@@ -68,17 +72,25 @@ impl MetricsConnections {
 pub(super) fn router(health: Health, allowed: Allowed) -> Router {
     let ready = move || async move { describe(&health) };
     Router::new()
-        .route("/metrics", get(|headers: HeaderMap| async move { metrics(&headers) }))
+        .route(
+            "/metrics",
+            get(|headers: HeaderMap| async move { metrics(&headers) }),
+        )
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .layer(middleware::from_fn_with_state(Arc::new(allowed), admit))
 }
 
-/// A page in a browser must not read this by a name that it has bound to a loopback address (DNS rebinding): Host is an address, a
-/// loopback name, or one that the operator allows. A page of another origin cannot read the answer, which names no origin.
+/// A page in a browser must not read this by a name that it has bound to a loopback address (DNS
+/// rebinding): Host is an address, a loopback name, or one that the operator allows. A page of
+/// another origin cannot read the answer, which names no origin.
 async fn admit(State(allowed): State<Arc<Allowed>>, request: Request, next: Next) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")]).into_response();
+        return (
+            StatusCode::METHOD_NOT_ALLOWED,
+            [(header::ALLOW, "GET, HEAD")],
+        )
+            .into_response();
     }
     let hosts: Vec<&str> = request
         .headers()
@@ -101,7 +113,12 @@ async fn admit(State(allowed): State<Arc<Allowed>>, request: Request, next: Next
 
 /// `1.2.3.4`, `1.2.3.4:80`, `[::1]` or `[::1]:80`.
 fn is_address(host: &str) -> bool {
-    let is_port = |text: &str| text.is_empty() || text.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
+    let is_port = |text: &str| {
+        text.is_empty()
+            || text
+                .strip_prefix(':')
+                .is_some_and(|port| port.parse::<u16>().is_ok())
+    };
     if let Some((address, port)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return address.parse::<std::net::Ipv6Addr>().is_ok() && is_port(port);
     }
@@ -119,7 +136,11 @@ fn metrics(headers: &HeaderMap) -> Response {
         .filter_map(|value| value.to_str().ok())
         .collect();
     let format = TextFormat::accepted(&accept.join(","));
-    ([(header::CONTENT_TYPE, format.content_type())], metrics.exposition(format)).into_response()
+    (
+        [(header::CONTENT_TYPE, format.content_type())],
+        metrics.exposition(format),
+    )
+        .into_response()
 }
 
 /// Describes the served APIs, for the operator only.
@@ -144,7 +165,10 @@ fn describe(health: &Health) -> Response {
     if let Some(body) = body.as_object_mut().filter(|_| !named.is_empty()) {
         body.insert("apis".to_owned(), named.into());
     }
-    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+    let headers = [
+        (header::CONTENT_TYPE, "application/json"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
     (readiness.status(), headers, format!("{body}\n")).into_response()
 }
 

@@ -1,8 +1,11 @@
-//! MCP over streamable HTTP at `/mcp` and the endpoints below it, with `/healthz` and `/readyz` beside them.
+//! MCP over streamable HTTP at `/mcp` and the endpoints below it, with `/healthz` and `/readyz`
+//! beside them.
 //!
-//! There are no sessions, and an answer is one JSON body unless something must be sent before it: any replica can answer any request. Only
-//! with `--confirm`, clients of versions before 2026-07-28 get a session, because the question must reach them. This module drives hyper
-//! itself instead of using `axum::serve`, which sets no timer, so that the time limit on headers would have no effect.
+//! There are no sessions, and an answer is one JSON body unless something must be sent before it:
+//! any replica can answer any request. Only with `--confirm`, clients of versions before 2026-07-28
+//! get a session, because the question must reach them. This module drives hyper itself instead of
+//! using `axum::serve`, which sets no timer, so that the time limit on headers would have no
+//! effect.
 
 pub(crate) mod activity;
 mod body;
@@ -80,7 +83,8 @@ pub struct HttpOptions {
     pub tls: Option<Tls>,
     /// The page for people.
     pub page: PageOptions,
-    /// Time for which requests are still answered after SIGTERM, while `/readyz` reports that no more should be sent.
+    /// Time for which requests are still answered after SIGTERM, while `/readyz` reports that no
+    /// more should be sent.
     pub drain_delay: Duration,
     /// State in which limits of all replicas are counted.
     pub shared_state: Option<Arc<SharedState>>,
@@ -97,7 +101,8 @@ impl HttpOptions {
         if self.tls.is_some() { "https" } else { "http" }
     }
 
-    /// Returns the address at which a person opens the page, for a server that listens at `address`; `None` if there is no page.
+    /// Returns the address at which a person opens the page, for a server that listens at
+    /// `address`; `None` if there is no page.
     #[must_use]
     pub fn page_address(&self, address: SocketAddr) -> Option<Url> {
         if self.page.kind == PageKind::Off {
@@ -116,8 +121,8 @@ impl HttpOptions {
     }
 }
 
-/// Serves on a listener until `stop` is cancelled; then takes no new request and answers those in flight. `client` asks an
-/// OAuth issuer for its keys.
+/// Serves on a listener until `stop` is cancelled; then takes no new request and answers those in
+/// flight. `client` asks an OAuth issuer for its keys.
 ///
 /// # Errors
 /// An error if the listener breaks.
@@ -136,14 +141,30 @@ pub async fn serve(
     let resource = options.access.public_url.clone().or(own);
     if let (Some(store), Some(endpoint)) = (&options.files, &resource) {
         store.serve_beside(endpoint.clone());
-        tokio::spawn(stop.clone().run_until_cancelled_owned(Arc::clone(store).sweep_regularly()));
+        tokio::spawn(
+            stop.clone()
+                .run_until_cancelled_owned(Arc::clone(store).sweep_regularly()),
+        );
     }
-    let rate = options.limits.rate.map(|rate| RateLimit::new(rate, options.shared_state.clone()));
-    let admission = ClientAdmission::new(&options.access, rate, resource, server.apis(), client, &stop);
+    let rate = options
+        .limits
+        .rate
+        .map(|rate| RateLimit::new(rate, options.shared_state.clone()));
+    let admission = ClientAdmission::new(
+        &options.access,
+        rate,
+        resource,
+        server.apis(),
+        client,
+        &stop,
+    );
     let tls = options.tls.as_ref().map(|tls| tls.watch(&stop));
     if let Some(admission) = &admission {
         let admission = Arc::clone(admission);
-        let _ = server.readiness().awaits_keys.set(Box::new(move || admission.awaits_keys()));
+        let _ = server
+            .readiness()
+            .awaits_keys
+            .set(Box::new(move || admission.awaits_keys()));
     }
     let sign_in = match (&options.access.oauth, &admission) {
         (Some(_), _) => SignIn::Oauth,
@@ -155,7 +176,14 @@ pub async fn serve(
     let server = server.demanding(admission.as_ref().and_then(ClientAdmission::scope_check));
     let front = router::front(&server, options, admission, page, streams.clone());
     let connections = Connections::new(front, draining);
-    let accepted = accept_connections(&listener, options.limits.connections, &connections, tls, &stop).await;
+    let accepted = accept_connections(
+        &listener,
+        options.limits.connections,
+        &connections,
+        tls,
+        &stop,
+    )
+    .await;
     drop(listener);
     accepted?;
     ending.cancel();
@@ -187,7 +215,9 @@ async fn accept_connections(
     tls: Option<watch::Receiver<Arc<ServerConfig>>>,
     stop: &CancellationToken,
 ) -> io::Result<()> {
-    let places = Arc::new(Semaphore::new(fd_limit::client_connections(max_connections)));
+    let places = Arc::new(Semaphore::new(fd_limit::client_connections(
+        max_connections,
+    )));
     let mut exhausted = ExhaustedLog::default();
     loop {
         let place = tokio::select! {
@@ -199,16 +229,20 @@ async fn accept_connections(
             accepted = accept(listener, &mut exhausted) => accepted?,
         };
         let connections = connections.clone();
-        let acceptor = tls.as_ref().map(|tls| TlsAcceptor::from(Arc::clone(&tls.borrow())));
+        let acceptor = tls
+            .as_ref()
+            .map(|tls| TlsAcceptor::from(Arc::clone(&tls.borrow())));
         let tasks = connections.tasks().clone();
         tasks.spawn(async move {
             match acceptor {
                 None => connections.serve(stream, peer).await,
-                Some(acceptor) => match tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
-                    Ok(Ok(stream)) => connections.serve(stream, peer).await,
-                    Ok(Err(error)) => tracing::debug!("a TLS handshake failed: {error}"),
-                    Err(_) => tracing::debug!("a TLS handshake took too long"),
-                },
+                Some(acceptor) => {
+                    match tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
+                        Ok(Ok(stream)) => connections.serve(stream, peer).await,
+                        Ok(Err(error)) => tracing::debug!("a TLS handshake failed: {error}"),
+                        Err(_) => tracing::debug!("a TLS handshake took too long"),
+                    }
+                }
             }
             drop(place);
         });
@@ -216,11 +250,15 @@ async fn accept_connections(
 }
 
 /// The next connection.
-async fn accept(listener: &TcpListener, exhausted: &mut ExhaustedLog) -> io::Result<(TcpStream, Peer)> {
+async fn accept(
+    listener: &TcpListener,
+    exhausted: &mut ExhaustedLog,
+) -> io::Result<(TcpStream, Peer)> {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                // Without it every answer that takes two writes waits for the client's delayed acknowledgement.
+                // Without it every answer that takes two writes waits for the client's delayed
+                // acknowledgement.
                 let _ = stream.set_nodelay(true);
                 return Ok((stream, Peer(peer.ip())));
             }
@@ -237,7 +275,9 @@ async fn accept(listener: &TcpListener, exhausted: &mut ExhaustedLog) -> io::Res
 
 /// Errors of `accept` that concern one connection.
 fn is_transient(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted, WouldBlock};
+    use io::ErrorKind::{
+        ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted, WouldBlock,
+    };
     matches!(
         error.kind(),
         ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted | WouldBlock
@@ -252,7 +292,10 @@ struct ExhaustedLog {
 
 impl ExhaustedLog {
     fn log(&mut self, error: &io::Error) {
-        if self.last.is_none_or(|last| last.elapsed() >= EXHAUSTED_LOG_INTERVAL) {
+        if self
+            .last
+            .is_none_or(|last| last.elapsed() >= EXHAUSTED_LOG_INTERVAL)
+        {
             self.last = Some(Instant::now());
             tracing::warn!(
                 "no connection can be accepted, because no file descriptor is left ({error}); `ulimit -n` sets how many there are"
@@ -261,9 +304,14 @@ impl ExhaustedLog {
     }
 }
 
-/// Lets every connection finish its answer. Streams that only wait for changes would never end by themselves: once no call
-/// is in flight any more, and its answer had time to leave, they are ended.
-async fn drain_connections(connections: Connections, calls: &TaskTracker, streams: &CancellationToken) {
+/// Lets every connection finish its answer. Streams that only wait for changes would never end by
+/// themselves: once no call is in flight any more, and its answer had time to leave, they are
+/// ended.
+async fn drain_connections(
+    connections: Connections,
+    calls: &TaskTracker,
+    streams: &CancellationToken,
+) {
     let finished = connections.close();
     tokio::pin!(finished);
     let answered = async {

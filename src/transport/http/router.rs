@@ -4,7 +4,8 @@
 //!
 //! - For clients: `router` in `transport/http/router.rs`, before the layer of authentication.
 //! - For all clients: merged last, as `/healthz` in `transport/http/health.rs` is.
-//! - For those who have a URL: merged last, behind checks of its own, as in `transport/http/stored_files.rs`.
+//! - For those who have a URL: merged last, behind checks of its own, as in
+//!   `transport/http/stored_files.rs`.
 //! - For operators: `router` in `transport/http/metrics_page.rs`, which has a listener of its own.
 
 use std::sync::Arc;
@@ -49,14 +50,22 @@ pub(super) fn front(
         streams,
     };
     let files = options.files.as_ref();
-    let files = files.map(|store| stored_files::routes(Arc::clone(store), Arc::clone(&allowed), admission.clone()));
+    let files = files.map(|store| {
+        stored_files::routes(Arc::clone(store), Arc::clone(&allowed), admission.clone())
+    });
     let router = router(server, allowed, admission, page);
     Front::new(router.merge(files.unwrap_or_default()), mcp)
 }
 
 /// All routes but the endpoints of MCP.
-fn router(server: &McpServer, allowed: Arc<Allowed>, admission: Option<Arc<ClientAdmission>>, page: Option<Arc<ServedPage>>) -> Router {
-    // A fallback of our own is under the layers, as the default one is not: who may not ask learns of no path.
+fn router(
+    server: &McpServer,
+    allowed: Arc<Allowed>,
+    admission: Option<Arc<ClientAdmission>>,
+    page: Option<Arc<ServedPage>>,
+) -> Router {
+    // A fallback of our own is under the layers, as the default one is not: who may not ask learns
+    // of no path.
     let mut router = Router::new().fallback(|| async { StatusCode::NOT_FOUND });
     if let Some(admission) = admission {
         let answer = get(metadata).with_state(Arc::clone(&admission));
@@ -66,13 +75,15 @@ fn router(server: &McpServer, allowed: Arc<Allowed>, admission: Option<Arc<Clien
             .route(&format!("{}/{{*path}}", jwt::WELL_KNOWN), answer);
     }
     if let Some(page) = page {
-        // Before authentication: a browser cannot send a token by an address. Behind the guard, because a rebound name could read it.
+        // Before authentication: a browser cannot send a token by an address. Behind the guard,
+        // because a rebound name could read it.
         router = router
             .route("/", any(|| async { StatusCode::NOT_FOUND }))
             .layer(middleware::from_fn_with_state(page, serve_page));
     }
     router
         .layer(middleware::from_fn_with_state(allowed, guard_routes))
-        // Outside of the guard: a probe asks by address, and learns nothing but whether to send requests.
+        // Outside of the guard: a probe asks by address, and learns nothing but whether to send
+        // requests.
         .merge(Health::new(server.clone()).routes())
 }

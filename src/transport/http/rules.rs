@@ -1,4 +1,5 @@
-//! Rules of MCP for the headers of a message, and for the status of its answer (transports, "Streamable HTTP").
+//! Rules of MCP for the headers of a message, and for the status of its answer (transports,
+//! "Streamable HTTP").
 
 use axum::http::{HeaderMap, StatusCode, header};
 use base64::Engine as _;
@@ -32,14 +33,19 @@ impl From<ErrorData> for MessageRefusal {
 
 /// Returns true if `Accept` names all of these types.
 pub(super) fn accepts(headers: &HeaderMap, types: &[&str]) -> bool {
-    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    let accept = headers
+        .get(header::ACCEPT)
+        .and_then(|accept| accept.to_str().ok());
     accept.is_some_and(|accept| types.iter().all(|name| accept.contains(name)))
 }
 
 /// Checks that a POST is JSON.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), HeadRefusal> {
-    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    // Compared as a whole: a web form must not be able to call, and `application/jsonx` is something else.
+    let content_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    // Compared as a whole: a web form must not be able to call, and `application/jsonx` is
+    // something else.
     if essence(content_type.unwrap_or_default()) != "application/json" {
         let why = "the body must be application/json\n";
         return Err(HeadRefusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
@@ -65,11 +71,14 @@ fn version_text(headers: &HeaderMap) -> Result<Option<&str>, String> {
     if values.next().is_some() {
         return Err("Bad Request: MCP-Protocol-Version is there twice".into());
     }
-    value.map(|value| value.to_str().map_err(|_| invalid())).transpose()
+    value
+        .map(|value| value.to_str().map_err(|_| invalid()))
+        .transpose()
 }
 
 fn known_version(name: &str) -> Result<ProtocolVersion, String> {
-    ProtocolVersion::parse(name).ok_or_else(|| format!("Bad Request: Unsupported MCP-Protocol-Version: {name}"))
+    ProtocolVersion::parse(name)
+        .ok_or_else(|| format!("Bad Request: Unsupported MCP-Protocol-Version: {name}"))
 }
 
 /// Checks that a client accepts both kinds of answers.
@@ -85,7 +94,10 @@ pub(super) fn check_accept(headers: &HeaderMap) -> Result<(), HeadRefusal> {
 ///
 /// # Errors
 /// The version is not known, or headers are missing or say something else.
-pub(super) fn check_message(headers: &HeaderMap, message: &Message) -> Result<Option<ProtocolVersion>, MessageRefusal> {
+pub(super) fn check_message(
+    headers: &HeaderMap,
+    message: &Message,
+) -> Result<Option<ProtocolVersion>, MessageRefusal> {
     let header = version_text(headers).map_err(MessageRefusal::Text)?;
     let request = match message {
         Message::Request(request) => Some(request),
@@ -103,8 +115,12 @@ pub(super) fn check_message(headers: &HeaderMap, message: &Message) -> Result<Op
     let repeats_method = header.is_some_and(repeats_method);
     if repeats_method {
         match message {
-            Message::Request(request) => check_method(headers, request.method.name(), &request.parameters)?,
-            Message::Notification(notification) => check_method(headers, &notification.method, &notification.parameters)?,
+            Message::Request(request) => {
+                check_method(headers, request.method.name(), &request.parameters)?;
+            }
+            Message::Notification(notification) => {
+                check_method(headers, &notification.method, &notification.parameters)?;
+            }
             Message::Answer(_) => {}
         }
     }
@@ -112,7 +128,9 @@ pub(super) fn check_message(headers: &HeaderMap, message: &Message) -> Result<Op
         return Ok(header.and_then(ProtocolVersion::parse));
     };
     match (named, header) {
-        (None, _) if repeats_method || request.method == Method::Discover => request.parameters.require_keys()?,
+        (None, _) if repeats_method || request.method == Method::Discover => {
+            request.parameters.require_keys()?;
+        }
         (Some(_), None) => {
             return Err(mismatch(
                 "request _meta protocolVersion requires MCP-Protocol-Version header".into(),
@@ -128,7 +146,8 @@ pub(super) fn check_message(headers: &HeaderMap, message: &Message) -> Result<Op
     Ok(header.and_then(ProtocolVersion::parse))
 }
 
-/// Returns true if messages of a version, which need not be known, repeat their method and name in headers. Names of versions are dates.
+/// Returns true if messages of a version, which need not be known, repeat their method and name in
+/// headers. Names of versions are dates.
 fn repeats_method(version: &str) -> bool {
     version >= ProtocolVersion::FIRST_WITHOUT_HANDSHAKE.name()
 }
@@ -138,13 +157,21 @@ fn mismatch(why: String) -> MessageRefusal {
 }
 
 /// A handshake need not repeat its method, but what it repeats must agree.
-fn check_initialize(headers: &HeaderMap, header: Option<&str>, parameters: &RequestParameters) -> Result<(), MessageRefusal> {
-    let body = parameters.rest.get("protocolVersion").and_then(Value::as_str);
+fn check_initialize(
+    headers: &HeaderMap,
+    header: Option<&str>,
+    parameters: &RequestParameters,
+) -> Result<(), MessageRefusal> {
+    let body = parameters
+        .rest
+        .get("protocolVersion")
+        .and_then(Value::as_str);
     if let (Some(header), Some(body)) = (header, body)
         && header != body
     {
-        let why =
-            format!("Invalid Request: MCP-Protocol-Version header ({header}) does not match initialize params.protocolVersion ({body})");
+        let why = format!(
+            "Invalid Request: MCP-Protocol-Version header ({header}) does not match initialize params.protocolVersion ({body})"
+        );
         return Err(ErrorData::invalid_request(why, None).into());
     }
     if header.is_some_and(repeats_method) && headers.contains_key(METHOD_HEADER) {
@@ -153,8 +180,13 @@ fn check_initialize(headers: &HeaderMap, header: Option<&str>, parameters: &Requ
     Ok(())
 }
 
-/// The value of a header that is there at most once: who takes another one of several would judge another message.
-fn sole_header<'h>(headers: &'h HeaderMap, name: &str, label: &str) -> Result<Option<&'h str>, MessageRefusal> {
+/// The value of a header that is there at most once: who takes another one of several would judge
+/// another message.
+fn sole_header<'h>(
+    headers: &'h HeaderMap,
+    name: &str,
+    label: &str,
+) -> Result<Option<&'h str>, MessageRefusal> {
     let mut values = headers.get_all(name).iter();
     let value = values.next();
     if values.next().is_some() {
@@ -174,17 +206,27 @@ fn check_method_header(headers: &HeaderMap, method: &str) -> Result<(), MessageR
 }
 
 /// 2026-07-28: `Mcp-Method` and `Mcp-Name` repeat what a message says, each once.
-fn check_method(headers: &HeaderMap, method: &str, parameters: &RequestParameters) -> Result<(), MessageRefusal> {
+fn check_method(
+    headers: &HeaderMap,
+    method: &str,
+    parameters: &RequestParameters,
+) -> Result<(), MessageRefusal> {
     check_method_header(headers, method)?;
     let name = match method {
         "tools/call" | "prompts/get" => parameters.name.as_ref(),
-        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => parameters.rest.get("uri"),
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
+            parameters.rest.get("uri")
+        }
         "tasks/get" | "tasks/update" | "tasks/cancel" => parameters.rest.get("taskId"),
         _ => None,
     };
-    let Some(name) = name.and_then(Value::as_str) else { return Ok(()) };
+    let Some(name) = name.and_then(Value::as_str) else {
+        return Ok(());
+    };
     let Some(value) = sole_header(headers, NAME_HEADER, "Mcp-Name")? else {
-        return Err(mismatch(format!("missing required Mcp-Name header for `{method}`")));
+        return Err(mismatch(format!(
+            "missing required Mcp-Name header for `{method}`"
+        )));
     };
     if value == name && !value.starts_with("=?") {
         return Ok(());
@@ -195,13 +237,18 @@ fn check_method(headers: &HeaderMap, method: &str, parameters: &RequestParameter
     if decoded == name {
         Ok(())
     } else {
-        Err(mismatch(format!("Mcp-Name header `{decoded}` does not match body value `{name}`")))
+        Err(mismatch(format!(
+            "Mcp-Name header `{decoded}` does not match body value `{name}`"
+        )))
     }
 }
 
 /// A value that a header cannot hold is written as `=?base64?…?=`.
 fn decode(value: &str) -> Option<String> {
-    match value.strip_prefix("=?base64?").and_then(|inner| inner.strip_suffix("?=")) {
+    match value
+        .strip_prefix("=?base64?")
+        .and_then(|inner| inner.strip_suffix("?="))
+    {
         Some(inner) => String::from_utf8(BASE64_STANDARD.decode(inner).ok()?).ok(),
         None => Some(value.to_owned()),
     }
@@ -213,7 +260,9 @@ pub(super) fn is_of_session(header: Option<ProtocolVersion>, message: &Message) 
         Message::Request(request) if request.method == Method::Initialize => return true,
         Message::Request(request) => match request.parameters.version_name() {
             // One that is not known is refused.
-            Some(named) => return ProtocolVersion::parse(named).is_some_and(ProtocolVersion::has_handshake),
+            Some(named) => {
+                return ProtocolVersion::parse(named).is_some_and(ProtocolVersion::has_handshake);
+            }
             None => header,
         },
         Message::Notification(_) | Message::Answer(_) => header,
@@ -230,7 +279,8 @@ pub(super) struct Negotiation {
 
 /// Reads the version of a request.
 pub(super) fn negotiation(request: &McpRequest) -> Negotiation {
-    let is_in_request = request.parameters.version_name().is_some() || request.method == Method::Discover;
+    let is_in_request =
+        request.parameters.version_name().is_some() || request.method == Method::Discover;
     Negotiation {
         is_in_request,
         is_malformed: is_in_request && !request.parameters.missing_keys().is_empty(),
@@ -238,16 +288,17 @@ pub(super) fn negotiation(request: &McpRequest) -> Negotiation {
 }
 
 impl Negotiation {
-    /// The status of an answer: since 2026-07-28 it says what is wrong with the request, and before it is 200.
+    /// The status of an answer: since 2026-07-28 it says what is wrong with the request, and before
+    /// it is 200.
     pub(super) fn status(self, outcome: &Result<McpAnswer, McpRefusal>) -> StatusCode {
         let Err(McpRefusal::Error(error)) = outcome else {
             return StatusCode::OK;
         };
         match error.code {
             _ if !self.is_in_request => StatusCode::OK,
-            ErrorCode::UNSUPPORTED_PROTOCOL_VERSION | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY | ErrorCode::HEADER_MISMATCH => {
-                StatusCode::BAD_REQUEST
-            }
+            ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+            | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
+            | ErrorCode::HEADER_MISMATCH => StatusCode::BAD_REQUEST,
             ErrorCode::INVALID_PARAMS if self.is_malformed => StatusCode::BAD_REQUEST,
             ErrorCode::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
             _ => StatusCode::OK,

@@ -1,5 +1,5 @@
-//! Sessions: the connections of clients of protocol versions before 2026-07-28, which exist with `--confirm` alone, because a question must
-//! find its way back to its client.
+//! Sessions: the connections of clients of protocol versions before 2026-07-28, which exist with
+//! `--confirm` alone, because a question must find its way back to its client.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,28 +45,41 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Sessions {
-    /// The session of that identifier, if this client may use it at this endpoint. An identifier alone proves nothing (MCP, security best
-    /// practices, "Session Hijacking").
-    pub(super) fn find(&self, id: &str, endpoint: &str, caller: Option<ClientKey>) -> Option<UsedSession> {
+    /// The session of that identifier, if this client may use it at this endpoint. An identifier
+    /// alone proves nothing (MCP, security best practices, "Session Hijacking").
+    pub(super) fn find(
+        &self,
+        id: &str,
+        endpoint: &str,
+        caller: Option<ClientKey>,
+    ) -> Option<UsedSession> {
         let mut open = lock(&self.0);
         let session = open.get(id)?;
         if session.is_idle() {
             open.remove(id);
             return None;
         }
-        let is_admitted = *session.endpoint == *endpoint && (session.owner.is_none() || session.owner == caller);
+        let is_admitted =
+            *session.endpoint == *endpoint && (session.owner.is_none() || session.owner == caller);
         is_admitted.then(|| UsedSession(Arc::clone(session)))
     }
 
-    /// Opens a session, and returns its identifier; `None` if there are too many. A client that has its share of all sessions loses the
-    /// one that it has not used for the longest time.
-    pub(super) fn open(&self, connection: Arc<Connection>, endpoint: &str, owner: Option<ClientKey>, client: ClientKey) -> Option<String> {
+    /// Opens a session, and returns its identifier; `None` if there are too many. A client that has
+    /// its share of all sessions loses the one that it has not used for the longest time.
+    pub(super) fn open(
+        &self,
+        connection: Arc<Connection>,
+        endpoint: &str,
+        owner: Option<ClientKey>,
+        client: ClientKey,
+    ) -> Option<String> {
         let mut open = lock(&self.0);
         open.retain(|_, session| !session.is_idle());
         let of_client = || open.values().filter(|session| session.client == client);
         if !may_take_place(of_client().count(), open.len(), MAX_SESSIONS) {
             // What is used now is used last.
-            let oldest = of_client().min_by_key(|session| (Arc::strong_count(session) > 1, *lock(&session.last_used)));
+            let oldest = of_client()
+                .min_by_key(|session| (Arc::strong_count(session) > 1, *lock(&session.last_used)));
             let oldest = Arc::clone(oldest?);
             open.remove(&oldest.id);
             oldest.connection.end();
@@ -104,7 +117,8 @@ impl UsedSession {
         &self.0.connection
     }
 
-    /// Begins a stream on which the client is notified, and ends the one before. The token ends it, as `streams` does.
+    /// Begins a stream on which the client is notified, and ends the one before. The token ends it,
+    /// as `streams` does.
     pub(super) fn begin_stream(&self, streams: &CancellationToken) -> CancellationToken {
         let newest = streams.child_token();
         std::mem::replace(&mut *lock(&self.0.stream), newest.clone()).cancel();

@@ -1,6 +1,8 @@
-//! `/files/…`: files that a result links to. The URL is the credential, so no other is asked for; host and rate are those of `/mcp`.
+//! `/files/…`: files that a result links to. The URL is the credential, so no other is asked for;
+//! host and rate are those of `/mcp`.
 //!
-//! A file is what an API sent, and this origin is that of the page: nothing of it may be shown or run here.
+//! A file is what an API sent, and this origin is that of the page: nothing of it may be shown or
+//! run here.
 
 use std::sync::Arc;
 
@@ -31,8 +33,16 @@ struct FileRoute {
 }
 
 /// Makes the route. It has no layer of CORS: no page of another origin may read a file.
-pub(super) fn routes(store: Arc<FileStore>, allowed: Arc<Allowed>, admission: Option<Arc<ClientAdmission>>) -> Router {
-    let route = FileRoute { store, allowed, admission };
+pub(super) fn routes(
+    store: Arc<FileStore>,
+    allowed: Arc<Allowed>,
+    admission: Option<Arc<ClientAdmission>>,
+) -> Router {
+    let route = FileRoute {
+        store,
+        allowed,
+        admission,
+    };
     Router::new()
         .route(&format!("{FILES_PATH}{{token}}"), any(answer))
         .with_state(Arc::new(route))
@@ -56,23 +66,46 @@ impl FileRoute {
             admission.count_stranger(&request.extensions).await?;
         }
         if !matches!(request.method, Method::GET | Method::HEAD) {
-            let refusal = (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")]);
+            let refusal = (
+                StatusCode::METHOD_NOT_ALLOWED,
+                [(header::ALLOW, "GET, HEAD")],
+            );
             return Err(Box::new(refusal.into_response()));
         }
-        let token = request.uri.path().strip_prefix(FILES_PATH).unwrap_or_default().to_owned();
+        let token = request
+            .uri
+            .path()
+            .strip_prefix(FILES_PATH)
+            .unwrap_or_default()
+            .to_owned();
         let store = Arc::clone(&self.store);
         let opened = tokio::task::spawn_blocking(move || store.open(&token)).await;
         let opened = opened.ok().flatten();
-        opened.ok_or_else(|| Box::new((StatusCode::NOT_FOUND, "there is no such file, or its link has ended\n").into_response()))
+        opened.ok_or_else(|| {
+            Box::new(
+                (
+                    StatusCode::NOT_FOUND,
+                    "there is no such file, or its link has ended\n",
+                )
+                    .into_response(),
+            )
+        })
     }
 }
 
 fn respond(opened: FileDownload, is_head: bool) -> Response {
     let FileDownload { file, length, name } = opened;
-    let body = if is_head { Body::empty() } else { stream(file, length) };
+    let body = if is_head {
+        Body::empty()
+    } else {
+        stream(file, length)
+    };
     let mut response = Response::new(body);
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/octet-stream"),
+    );
     headers.insert(header::CONTENT_LENGTH, length.into());
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("none"));
     if let Ok(disposition) = HeaderValue::from_str(&format!("attachment; filename={name}")) {
@@ -81,7 +114,8 @@ fn respond(opened: FileDownload, is_head: bool) -> Response {
     response
 }
 
-/// The file in pieces. One that becomes shorter meanwhile ends the connection, because its length was announced.
+/// The file in pieces. One that becomes shorter meanwhile ends the connection, because its length
+/// was announced.
 fn stream(file: std::fs::File, length: u64) -> Body {
     let file: Take<File> = File::from_std(file).take(length);
     Body::from_stream(try_unfold(file, |mut file| async move {
@@ -95,8 +129,14 @@ fn stream(file: std::fs::File, length: u64) -> Body {
 fn protect(headers: &mut HeaderMap) {
     for (name, value) in [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'"),
-        (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "sandbox; default-src 'none'",
+        ),
+        (
+            header::HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
         (header::CACHE_CONTROL, "no-store"),
         (header::REFERRER_POLICY, "no-referrer"),
     ] {

@@ -29,21 +29,29 @@ impl Tls {
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, String> {
         let files = read_pair(certificate, key)?;
         Ok(Self {
-            config: Arc::new(tls_config(&files).map_err(|problem| describe_problem(certificate, key, &problem))?),
+            config: Arc::new(
+                tls_config(&files)
+                    .map_err(|problem| describe_problem(certificate, key, &problem))?,
+            ),
             seen: digest_pair(&files),
             certificate: certificate.to_owned(),
             key: key.to_owned(),
         })
     }
 
-    /// Returns the configuration with which connections are accepted, now and after the files have changed.
+    /// Returns the configuration with which connections are accepted, now and after the files have
+    /// changed.
     pub(crate) fn watch(&self, stop: &CancellationToken) -> watch::Receiver<Arc<ServerConfig>> {
         let (sender, receiver) = watch::channel(Arc::clone(&self.config));
-        tokio::spawn(stop.clone().run_until_cancelled_owned(self.clone().reload(sender)));
+        tokio::spawn(
+            stop.clone()
+                .run_until_cancelled_owned(self.clone().reload(sender)),
+        );
         receiver
     }
 
-    /// Looks at the files from time to time. A pair that is of no use, as one that is only half replaced, changes nothing.
+    /// Looks at the files from time to time. A pair that is of no use, as one that is only half
+    /// replaced, changes nothing.
     async fn reload(mut self, sender: watch::Sender<Arc<ServerConfig>>) {
         let mut told = String::new();
         loop {
@@ -53,7 +61,8 @@ impl Tls {
                 if seen == self.seen {
                     return Ok(None);
                 }
-                let config = tls_config(&files).map_err(|problem| describe_problem(&self.certificate, &self.key, &problem))?;
+                let config = tls_config(&files)
+                    .map_err(|problem| describe_problem(&self.certificate, &self.key, &problem))?;
                 self.seen = seen;
                 Ok(Some(config))
             });
@@ -62,7 +71,10 @@ impl Tls {
                 Ok(Some(config)) => {
                     told.clear();
                     let _ = sender.send(Arc::new(config));
-                    tracing::info!("the certificate was read again from `{}`", self.certificate.display());
+                    tracing::info!(
+                        "the certificate was read again from `{}`",
+                        self.certificate.display()
+                    );
                 }
                 Err(problem) if problem != told => {
                     tracing::warn!("the certificate stays what it was: {problem}");
@@ -75,12 +87,18 @@ impl Tls {
 }
 
 fn describe_problem(certificate: &Path, key: &Path, problem: &str) -> String {
-    format!("`{}` with `{}`: {problem}", certificate.display(), key.display())
+    format!(
+        "`{}` with `{}`: {problem}",
+        certificate.display(),
+        key.display()
+    )
 }
 
 /// The bytes of both files.
 fn read_pair(certificate: &Path, key: &Path) -> Result<[Vec<u8>; 2], String> {
-    let read_file = |path: &Path| std::fs::read(path).map_err(|error| format!("`{}` cannot be read: {error}", path.display()));
+    let read_file = |path: &Path| {
+        std::fs::read(path).map_err(|error| format!("`{}` cannot be read: {error}", path.display()))
+    };
     Ok([read_file(certificate)?, read_file(key)?])
 }
 
@@ -98,16 +116,20 @@ fn tls_config([certificate, key]: &[Vec<u8>; 2]) -> Result<ServerConfig, String>
     if chain.is_empty() {
         return Err("there is no certificate (`-----BEGIN CERTIFICATE-----`)".into());
     }
-    let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| "there is no private key that is not encrypted".to_owned())?;
-    let mut config = ServerConfig::builder_with_provider(rustls::crypto::aws_lc_rs::default_provider().into())
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .map_err(|error| match error {
-            rustls::Error::InconsistentKeys(_) => "the key belongs to another certificate".to_owned(),
-            other => other.to_string(),
-        })?;
+    let key = PrivateKeyDer::from_pem_slice(key)
+        .map_err(|_| "there is no private key that is not encrypted".to_owned())?;
+    let mut config =
+        ServerConfig::builder_with_provider(rustls::crypto::aws_lc_rs::default_provider().into())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .map_err(|error| match error {
+                rustls::Error::InconsistentKeys(_) => {
+                    "the key belongs to another certificate".to_owned()
+                }
+                other => other.to_string(),
+            })?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }

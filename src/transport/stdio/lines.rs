@@ -48,7 +48,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// Reads the next line; the text after the last end of a line is one too. Dropping the future loses nothing.
+    /// Reads the next line; the text after the last end of a line is one too. Dropping the future
+    /// loses nothing.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let unseen = self.buffer.get(self.searched..).unwrap_or_default();
@@ -93,7 +94,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         let (_, tail) = self
             .skipping
             .get_or_insert_with(|| (piece.get(..END).unwrap_or(piece).to_vec(), Vec::new()));
-        tail.extend_from_slice(piece.get(piece.len().saturating_sub(END)..).unwrap_or_default());
+        tail.extend_from_slice(
+            piece
+                .get(piece.len().saturating_sub(END)..)
+                .unwrap_or_default(),
+        );
         tail.drain(..tail.len().saturating_sub(END));
     }
 }
@@ -103,14 +108,20 @@ mod tests {
     use super::*;
 
     fn lines(pieces: &[&str], max_bytes: usize) -> Vec<String> {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
         let mut builder = tokio_test_reader(pieces);
         builder.max_bytes = max_bytes;
         let mut found = Vec::new();
         while let Some(line) = runtime.block_on(builder.next()).unwrap() {
             found.push(match line {
                 Line::Whole(line) => String::from_utf8(line.to_vec()).unwrap(),
-                Line::TooLong { head, tail, .. } => format!("{}…{}", String::from_utf8_lossy(&head), String::from_utf8_lossy(&tail)),
+                Line::TooLong { head, tail, .. } => format!(
+                    "{}…{}",
+                    String::from_utf8_lossy(&head),
+                    String::from_utf8_lossy(&tail)
+                ),
             });
         }
         found
@@ -131,12 +142,20 @@ mod tests {
                 std::task::Poll::Ready(Ok(()))
             }
         }
-        Lines::new(Pieces(pieces.iter().map(|piece| piece.as_bytes().to_vec()).collect()))
+        Lines::new(Pieces(
+            pieces
+                .iter()
+                .map(|piece| piece.as_bytes().to_vec())
+                .collect(),
+        ))
     }
 
     #[test]
     fn lines_come_whole_however_they_were_cut() {
-        assert_eq!(lines(&["a\nb", "c\n\nd\ne", "f"], 100), ["a", "bc", "", "d", "ef"]);
+        assert_eq!(
+            lines(&["a\nb", "c\n\nd\ne", "f"], 100),
+            ["a", "bc", "", "d", "ef"]
+        );
         assert_eq!(lines(&["one\n"], 100), ["one"]);
         assert_eq!(lines(&[], 100), Vec::<String>::new());
     }
@@ -149,7 +168,9 @@ mod tests {
         assert_eq!(found.len(), 3, "{found:?}");
         assert!(found[0] == "ok" && found[2] == "next", "{found:?}");
         assert!(
-            found[1].starts_with("headx") && found[1].ends_with("xtail") && found[1].len() < 3 * END,
+            found[1].starts_with("headx")
+                && found[1].ends_with("xtail")
+                && found[1].len() < 3 * END,
             "{found:?}"
         );
         let found = lines(&["head", &long, &long], 1000);

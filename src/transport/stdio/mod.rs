@@ -25,14 +25,21 @@ use crate::mcp::protocol::unreadable::{self, Unreadable};
 use crate::mcp::{McpServer, drain_calls, observed};
 use crate::proxy::caller::client_grant::NO_TOKEN;
 
-/// Serves until standard input ends, `stop` is cancelled, or standard output is closed by its reader. In the first two cases, requests in
-/// flight are answered first.
+/// Serves until standard input ends, `stop` is cancelled, or standard output is closed by its
+/// reader. In the first two cases, requests in flight are answered first.
 ///
 /// # Errors
 /// Standard output has a reader but cannot be written.
 pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()> {
     let (stdin, stdout) = stdio_pipes();
-    serve_streams(server, Box::new(stdin), Box::new(stdout), reader_left(), stop).await
+    serve_streams(
+        server,
+        Box::new(stdin),
+        Box::new(stdout),
+        reader_left(),
+        stop,
+    )
+    .await
 }
 
 /// Time limit of writing the last lines, once no call is in flight any more.
@@ -40,7 +47,8 @@ const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 type InputStream = Box<dyn AsyncRead + Send + Unpin>;
 
-/// Serves like [`serve`] over any streams; `reader_left` ends when the output has no reader any more.
+/// Serves like [`serve`] over any streams; `reader_left` ends when the output has no reader any
+/// more.
 pub(crate) async fn serve_streams(
     server: McpServer,
     stdin: InputStream,
@@ -78,17 +86,22 @@ pub(crate) async fn serve_streams(
     match output.failure() {
         // The reader is gone, as a client that ends is.
         None | Some((io::ErrorKind::BrokenPipe, _)) => Ok(()),
-        Some((kind, message)) => Err(io::Error::new(*kind, format!("standard output cannot be written: {message}"))),
+        Some((kind, message)) => Err(io::Error::new(
+            *kind,
+            format!("standard output cannot be written: {message}"),
+        )),
     }
 }
 
-/// Waits until the other end of standard output is closed, which is not noticed otherwise until the next write.
+/// Waits until the other end of standard output is closed, which is not noticed otherwise until the
+/// next write.
 #[cfg(target_os = "linux")]
 async fn reader_left() {
     use tokio::io::Interest;
     use tokio::net::unix::pipe::OpenOptions;
 
-    // Opened anew, so that the flags of our own standard output stay what they are. What is not a pipe cannot be watched so.
+    // Opened anew, so that the flags of our own standard output stay what they are. What is not a
+    // pipe cannot be watched so.
     if let Ok(pipe) = OpenOptions::new().open_sender("/proc/self/fd/1") {
         while let Ok(ready) = pipe.ready(Interest::ERROR).await {
             if ready.is_error() || ready.is_write_closed() {
@@ -114,7 +127,11 @@ struct StdioClient {
 
 impl StdioClient {
     /// Answers incoming messages until there are no more, or `stop` is cancelled.
-    async fn answer_lines(self: &Arc<Self>, mut lines: Lines<InputStream>, stop: &CancellationToken) {
+    async fn answer_lines(
+        self: &Arc<Self>,
+        mut lines: Lines<InputStream>,
+        stop: &CancellationToken,
+    ) {
         loop {
             let line = tokio::select! {
                 biased;
@@ -135,7 +152,11 @@ impl StdioClient {
                         Err(refused) => self.refuse(refused),
                     }
                 }
-                Ok(Some(Line::TooLong { head, tail, max_bytes })) => {
+                Ok(Some(Line::TooLong {
+                    head,
+                    tail,
+                    max_bytes,
+                })) => {
                     self.send(unreadable::too_long(&head, &tail, max_bytes).into_bytes());
                 }
                 Ok(None) => return,
@@ -166,12 +187,19 @@ impl StdioClient {
             }
             Message::Notification(notification) => {
                 self.connection.note(&notification);
-                if notification.method == "notifications/initialized" && self.connection.begin_reporting() {
-                    let (state, connection) = (Arc::clone(self.server.state()), Arc::clone(&self.connection));
+                if notification.method == "notifications/initialized"
+                    && self.connection.begin_reporting()
+                {
+                    let (state, connection) = (
+                        Arc::clone(self.server.state()),
+                        Arc::clone(&self.connection),
+                    );
                     tokio::spawn(report_changes(state, connection, None, self.outbox.clone()));
                 }
             }
-            Message::Answer(answer) => self.connection.take_answer(answer, self.server.calls().token()),
+            Message::Answer(answer) => self
+                .connection
+                .take_answer(answer, self.server.calls().token()),
         }
     }
 
@@ -198,7 +226,9 @@ impl StdioClient {
             if let Some(answered) = answering.await {
                 let (frame, in_flight) = answered.into_frame();
                 client.output.add(frame.length());
-                client.outbox.send(OutMessage::Answer(frame.into_bytes(), in_flight));
+                client
+                    .outbox
+                    .send(OutMessage::Answer(frame.into_bytes(), in_flight));
             }
         }
     }
@@ -221,6 +251,9 @@ impl StdioClient {
 
     fn send(&self, answer: Vec<u8>) {
         self.output.add(answer.len());
-        self.outbox.send(OutMessage::Answer(answer, Some(self.server.calls().token())));
+        self.outbox.send(OutMessage::Answer(
+            answer,
+            Some(self.server.calls().token()),
+        ));
     }
 }

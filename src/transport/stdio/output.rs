@@ -36,7 +36,8 @@ impl OutputState {
         self.0.backlog.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Waits until the client takes its answers: who sends more and reads nothing must not fill our memory.
+    /// Waits until the client takes its answers: who sends more and reads nothing must not fill our
+    /// memory.
     pub(super) async fn has_room(&self) {
         while self.0.backlog.load(Ordering::Relaxed) > MAX_BACKLOG_BYTES {
             self.0.room.notified().await;
@@ -53,7 +54,8 @@ impl OutputState {
         self.0.failure.get()
     }
 
-    /// Writes messages, each as a line, until there are no more or a write fails. Answers count as bytes of the backlog.
+    /// Writes messages, each as a line, until there are no more or a write fails. Answers count as
+    /// bytes of the backlog.
     pub(super) async fn write_lines(self, mut messages: OutMessages, mut stdout: OutputStream) {
         while let Some(message) = messages.recv().await {
             let is_answer = matches!(message, OutMessage::Answer(..));
@@ -71,7 +73,9 @@ impl OutputState {
                 self.0.room.notify_one();
             }
             if let Err(error) = written {
-                self.0.failure.get_or_init(|| (error.kind(), error.to_string()));
+                self.0
+                    .failure
+                    .get_or_init(|| (error.kind(), error.to_string()));
                 self.0.broken.cancel();
                 return;
             }

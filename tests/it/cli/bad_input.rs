@@ -21,13 +21,25 @@ fn p40_documents_that_cannot_be_served_end_with_3() {
         ("a: [1", "neither JSON nor YAML"),
         ("just words", "not an OpenAPI document"),
         ("<!DOCTYPE html><html></html>", "OpenAPI"),
-        ("{\"swagger\": \"1.2\", \"paths\": {}}", "OpenAPI 1.2 is not supported"),
-        ("{\"openapi\": \"9.0.0\", \"paths\": {}}", "OpenAPI 9.0.0 is not supported"),
+        (
+            "{\"swagger\": \"1.2\", \"paths\": {}}",
+            "OpenAPI 1.2 is not supported",
+        ),
+        (
+            "{\"openapi\": \"9.0.0\", \"paths\": {}}",
+            "OpenAPI 9.0.0 is not supported",
+        ),
         ("{\"openapi\": \"3.0.0\"}", "no `paths`"),
     ] {
         let spec = SpecFile::new(text);
         refused(
-            &["serve", "--spec", spec.path(), "--base-url", "http://127.0.0.1:1"],
+            &[
+                "serve",
+                "--spec",
+                spec.path(),
+                "--base-url",
+                "http://127.0.0.1:1",
+            ],
             3,
             &["error: ", expected],
         );
@@ -45,33 +57,61 @@ fn p40_documents_that_cannot_be_served_end_with_3() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("petstore.yaml"), "").unwrap();
     let missing = folder.path().join("petstor.yaml");
-    let meant = format!("did you mean `{}`?", folder.path().join("petstore.yaml").display());
+    let meant = format!(
+        "did you mean `{}`?",
+        folder.path().join("petstore.yaml").display()
+    );
     refused(
         &["serve", "--spec", missing.to_str().unwrap()],
         3,
         &["petstor.yaml` cannot be read", &meant],
     );
     refused(&["serve", "--spec", "/"], 3, &["not a regular file"]);
-    refused(&["serve", "--spec", "http://127.0.0.1:1/spec.yaml"], 3, &["cannot be fetched"]);
+    refused(
+        &["serve", "--spec", "http://127.0.0.1:1/spec.yaml"],
+        3,
+        &["cannot be fetched"],
+    );
     #[cfg(unix)]
-    refused(&["serve", "--spec", "/dev/zero"], 3, &["not a regular file"]);
+    refused(
+        &["serve", "--spec", "/dev/zero"],
+        3,
+        &["not a regular file"],
+    );
 }
 
 #[test]
 fn p40_wrong_settings_end_with_2() {
-    let spec = SpecFile::new(r#"{"openapi":"3.1.0","info":{"title":"T"},"paths":{"/a":{"get":{}}}}"#);
+    let spec =
+        SpecFile::new(r#"{"openapi":"3.1.0","info":{"title":"T"},"paths":{"/a":{"get":{}}}}"#);
     let petstore = petstore();
     refused(&["serve"], 2, &["no document is given", "--spec FILE"]);
-    refused(&["serve", "--spec", ""], 2, &["no document is given", "--spec FILE"]);
+    refused(
+        &["serve", "--spec", ""],
+        2,
+        &["no document is given", "--spec FILE"],
+    );
     refused(
         &["serve", "--spec", &petstore, "--timeout", "5s"],
         2,
         &["'5s'", "must be a number of seconds, such as 5"],
     );
     refused(&["serve", "--spec", "-"], 2, &["--transport http"]);
-    refused(&["serve", "--spec", "http://h.example:99999/x"], 2, &["neither a file"]);
     refused(
-        &["serve", "--spec", &petstore, "--transport", "http", "--allow-host", "*"],
+        &["serve", "--spec", "http://h.example:99999/x"],
+        2,
+        &["neither a file"],
+    );
+    refused(
+        &[
+            "serve",
+            "--spec",
+            &petstore,
+            "--transport",
+            "http",
+            "--allow-host",
+            "*",
+        ],
         2,
         &["--allow-host", "`*`"],
     );
@@ -82,41 +122,93 @@ fn p40_wrong_settings_end_with_2() {
         "{}",
         stderr(&output)
     );
-    refused(&["serve", "--spec", spec.path()], 2, &["no usable server", "--base-url"]);
-    refused(&["serve", "--spec", &petstore, "--bse-url", "x"], 2, &["--base-url"]);
-    refused(&["serve", "--spec", "ftp://h.example/x"], 2, &["neither a file"]);
+    refused(
+        &["serve", "--spec", spec.path()],
+        2,
+        &["no usable server", "--base-url"],
+    );
+    refused(
+        &["serve", "--spec", &petstore, "--bse-url", "x"],
+        2,
+        &["--base-url"],
+    );
+    refused(
+        &["serve", "--spec", "ftp://h.example/x"],
+        2,
+        &["neither a file"],
+    );
     refused(
         &["serve", "--spec", &petstore, "--base-url", "h.example"],
         2,
         &["--base-url", "scheme"],
     );
     refused(
-        &["serve", "--spec", &petstore, "--base-url", "file:///etc/passwd"],
+        &[
+            "serve",
+            "--spec",
+            &petstore,
+            "--base-url",
+            "file:///etc/passwd",
+        ],
         2,
         &["not http or https"],
     );
     refused(
-        &["serve", "--spec", &petstore, "--base-url", "http://h.example:99999"],
+        &[
+            "serve",
+            "--spec",
+            &petstore,
+            "--base-url",
+            "http://h.example:99999",
+        ],
         2,
         &["invalid port"],
     );
     refused(
-        &["serve", "--spec", &petstore, "--transport", "http", "--bind", "0.0.0.0:0"],
+        &[
+            "serve",
+            "--spec",
+            &petstore,
+            "--transport",
+            "http",
+            "--bind",
+            "0.0.0.0:0",
+        ],
         2,
         &["--allow-host", "--allow-unauthenticated"],
     );
     refused(
-        &["serve", "--spec", &petstore, "--transport", "http", "--bind", "nowhere"],
+        &[
+            "serve",
+            "--spec",
+            &petstore,
+            "--transport",
+            "http",
+            "--bind",
+            "nowhere",
+        ],
         2,
         &["--bind"],
     );
     refused(
-        &["serve", "--spec", &petstore, "--header-env", "X-Key=NOT_SET_ANYWHERE"],
+        &[
+            "serve",
+            "--spec",
+            &petstore,
+            "--header-env",
+            "X-Key=NOT_SET_ANYWHERE",
+        ],
         2,
         &["NOT_SET_ANYWHERE"],
     );
     refused(
-        &["serve", "--spec", &petstore, "--config", "/nonexistent.yaml"],
+        &[
+            "serve",
+            "--spec",
+            &petstore,
+            "--config",
+            "/nonexistent.yaml",
+        ],
         2,
         &["cannot be read"],
     );
@@ -141,7 +233,13 @@ fn a_flag_that_needs_http_is_refused_over_stdio() {
         ("--bind", "127.0.0.1:0"),
         ("--forward-header", "X-Team"),
     ];
-    let mut args = vec!["serve", "--spec", &petstore, "--mock", "--allow-unauthenticated"];
+    let mut args = vec![
+        "serve",
+        "--spec",
+        &petstore,
+        "--mock",
+        "--allow-unauthenticated",
+    ];
     args.extend(http.iter().flat_map(|(flag, value)| [*flag, *value]));
     let expected: Vec<String> = std::iter::once("--allow-unauthenticated")
         .chain(http.map(|(flag, _)| flag))
@@ -155,10 +253,22 @@ fn a_flag_that_needs_http_is_refused_over_stdio() {
 fn an_authorization_without_a_scheme_is_a_warning_that_does_not_repeat_it() {
     let spec = petstore();
     let warned = |value: &str| {
-        let args = ["tools", "--spec", &spec, "--header-env", "Authorization=VALUE_FOR_TEST"];
-        let output = command(&args).env("VALUE_FOR_TEST", value).output().unwrap();
+        let args = [
+            "tools",
+            "--spec",
+            &spec,
+            "--header-env",
+            "Authorization=VALUE_FOR_TEST",
+        ];
+        let output = command(&args)
+            .env("VALUE_FOR_TEST", value)
+            .output()
+            .unwrap();
         let told = stderr(&output);
-        assert!(output.status.success() && !told.contains("ghp_s3cret"), "{told}");
+        assert!(
+            output.status.success() && !told.contains("ghp_s3cret"),
+            "{told}"
+        );
         told.contains("`Authorization` has no authentication scheme") && told.contains("`Bearer …`")
     };
     assert!(warned("ghp_s3cret"));
@@ -170,7 +280,16 @@ fn p40_a_port_in_use_is_reported() {
     let (taken, _) = listener();
     let address = taken.local_addr().unwrap().to_string();
     refused(
-        &["serve", "--spec", &petstore(), "--mock", "--transport", "http", "--bind", &address],
+        &[
+            "serve",
+            "--spec",
+            &petstore(),
+            "--mock",
+            "--transport",
+            "http",
+            "--bind",
+            &address,
+        ],
         2,
         &["cannot listen", &address],
     );

@@ -1,4 +1,5 @@
-//! Every command that the documentation shows runs, and the authentication recipes give the credential that the API demands.
+//! Every command that the documentation shows runs, and the authentication recipes give the
+//! credential that the API demands.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -49,9 +50,9 @@ fn every_command_of_the_documentation_runs() {
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();
-        let page = ADDRESSES
-            .iter()
-            .fold(text, |page, (address, instead)| page.replace(address, instead));
+        let page = ADDRESSES.iter().fold(text, |page, (address, instead)| {
+            page.replace(address, instead)
+        });
         let scripts = blocks(&page, "sh");
         if scripts.is_empty() {
             continue;
@@ -62,7 +63,11 @@ fn every_command_of_the_documentation_runs() {
         count += scripts.len();
         let output = shell.run(
             &scripts.join("\n"),
-            &[("OPENAPI_MCP_MOCK", "true"), ("PETS_KEY", "k"), ("PETS_TOKEN", "t")],
+            &[
+                ("OPENAPI_MCP_MOCK", "true"),
+                ("PETS_KEY", "k"),
+                ("PETS_TOKEN", "t"),
+            ],
         );
         assert!(
             output.status.success(),
@@ -78,10 +83,21 @@ fn every_command_of_the_documentation_runs() {
 #[test]
 fn every_page_is_short_and_every_table_can_be_read_as_text() {
     // Of the test suites of others, there are as many rows as there are.
-    for path in pages().into_iter().filter(|path| !path.ends_with("scores.md")) {
+    for path in pages()
+        .into_iter()
+        .filter(|path| !path.ends_with("scores.md"))
+    {
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(text.lines().count() < 250, "{} has 250 lines or more", path.display());
-        assert!(!text.contains("\\|"), "{} has an escaped bar in a table", path.display());
+        assert!(
+            text.lines().count() < 250,
+            "{} has 250 lines or more",
+            path.display()
+        );
+        assert!(
+            !text.contains("\\|"),
+            "{} has an escaped bar in a table",
+            path.display()
+        );
     }
 }
 
@@ -108,7 +124,9 @@ struct TokenRequest {
 }
 
 fn has_headers(request: &Received, headers: &BTreeMap<String, String>) -> bool {
-    headers.iter().all(|(name, value)| request.header(name) == Some(value))
+    headers
+        .iter()
+        .all(|(name, value)| request.header(name) == Some(value))
 }
 
 /// Answers 200 only to a request with exactly the credential of the recipe.
@@ -125,7 +143,9 @@ fn strict_upstream(recipe: &Recipe) -> Upstream {
         if let Some(token) = &token
             && request.line.starts_with(&format!("{} ", token.line))
         {
-            let body: BTreeMap<String, String> = url::form_urlencoded::parse(&request.body).into_owned().collect();
+            let body: BTreeMap<String, String> = url::form_urlencoded::parse(&request.body)
+                .into_owned()
+                .collect();
             let accepted = has_headers(request, &token.headers) && body == token.body;
             return if accepted {
                 json(
@@ -144,7 +164,9 @@ fn strict_upstream(recipe: &Recipe) -> Upstream {
         let accepted = request.line.starts_with(&format!("{line} "))
             && credentials == 1
             && has_headers(request, &api)
-            && secret.as_ref().is_none_or(|secret| is_signed(request, secret))
+            && secret
+                .as_ref()
+                .is_none_or(|secret| is_signed(request, secret))
             && present.iter().all(|name| request.header(name).is_some());
         if accepted {
             json(200, br#"{"accepted":true}"#)
@@ -159,7 +181,11 @@ fn every_authentication_recipe_gives_the_credential_that_the_api_demands() {
     let page = std::fs::read_to_string(project("docs/guides/authentication.md")).unwrap();
     let cases = std::fs::read_to_string(project("tests/cases/docs/authentication.yaml")).unwrap();
     let recipes: Vec<Recipe> = serde_yaml::from_str(&cases).unwrap();
-    assert_eq!(recipes.len(), page.matches("\n## ").count(), "a recipe has no case");
+    assert_eq!(
+        recipes.len(),
+        page.matches("\n## ").count(),
+        "a recipe has no case"
+    );
     for recipe in recipes {
         let upstream = strict_upstream(&recipe);
         let section = page
@@ -172,15 +198,23 @@ fn every_authentication_recipe_gives_the_credential_that_the_api_demands() {
             "https://login.microsoftonline.com",
         ]
         .iter()
-        .fold(section.to_owned(), |section, origin| section.replace(origin, &upstream.url));
+        .fold(section.to_owned(), |section, origin| {
+            section.replace(origin, &upstream.url)
+        });
         let shell = Shell::new();
-        let document = recipe.document.to_string().replace("https://login.example", &upstream.url);
+        let document = recipe
+            .document
+            .to_string()
+            .replace("https://login.example", &upstream.url);
         shell.write(&recipe.file, &document);
         shell.write(&format!("{}.published", recipe.file), &document);
         certificates::write_self_signed(shell.path());
         std::fs::rename(shell.path().join("tls.crt"), shell.path().join("ca.crt")).unwrap();
         shell.write_files_of(&section);
-        let output = shell.run(&blocks(&section, "sh").join("\n"), &[("OPENAPI_MCP_BASE_URL", &upstream.url)]);
+        let output = shell.run(
+            &blocks(&section, "sh").join("\n"),
+            &[("OPENAPI_MCP_BASE_URL", &upstream.url)],
+        );
         let shown = stdout(&output);
         assert!(
             output.status.success() && shown.contains("\"accepted\": true"),

@@ -14,20 +14,54 @@ fn the_tools_of_search_mode_are_called_as_clients_call_them() {
     assert_eq!(found.status.code(), Some(0), "{}", stderr(&found));
     assert!(stdout(&found).contains("delete_pet"), "{}", stdout(&found));
     let described = call(&["describe_operations", "names:=[\"get_pet\"]"]);
-    assert!(stdout(&described).contains("petId"), "{}", stdout(&described));
+    assert!(
+        stdout(&described).contains("petId"),
+        "{}",
+        stdout(&described)
+    );
     for direct in [
         &["call_read", "operation=get_pet", "arguments:={\"petId\":7}"][..],
         &["get_pet", "petId=7"],
     ] {
         let read = call(direct);
-        assert!(stdout(&read).contains("Biscuit"), "{direct:?}: {}{}", stdout(&read), stderr(&read));
+        assert!(
+            stdout(&read).contains("Biscuit"),
+            "{direct:?}: {}{}",
+            stdout(&read),
+            stderr(&read)
+        );
     }
-    let wrong = call(&["call_read", "operation=delete_pet", "arguments:={\"petId\":7}"]);
+    let wrong = call(&[
+        "call_read",
+        "operation=delete_pet",
+        "arguments:={\"petId\":7}",
+    ]);
     assert_eq!(wrong.status.code(), Some(1), "{}", stdout(&wrong));
-    assert!(stdout(&wrong).contains("called through call_destructive"), "{}", stdout(&wrong));
-    let shown = call(&["--dry-run", "call_destructive", "operation=delete_pet", "arguments:={\"petId\":7}"]);
-    assert!(stdout(&shown).starts_with("DELETE /"), "{}{}", stdout(&shown), stderr(&shown));
-    let listed = run(&["call", "--spec", &spec, "--mock", "search_operations", "queries:=[\"a\"]"]);
+    assert!(
+        stdout(&wrong).contains("called through call_destructive"),
+        "{}",
+        stdout(&wrong)
+    );
+    let shown = call(&[
+        "--dry-run",
+        "call_destructive",
+        "operation=delete_pet",
+        "arguments:={\"petId\":7}",
+    ]);
+    assert!(
+        stdout(&shown).starts_with("DELETE /"),
+        "{}{}",
+        stdout(&shown),
+        stderr(&shown)
+    );
+    let listed = run(&[
+        "call",
+        "--spec",
+        &spec,
+        "--mock",
+        "search_operations",
+        "queries:=[\"a\"]",
+    ]);
     assert_eq!(listed.status.code(), Some(2));
     assert!(
         stderr(&listed).contains("is a tool of search mode, which --tools search turns on"),
@@ -40,7 +74,10 @@ fn the_tools_of_search_mode_are_called_as_clients_call_them() {
 fn texts_of_the_command_line_are_read_by_the_schema_without_a_remark() {
     let spec = petstore();
     let called = run(&["call", "--spec", &spec, "--mock", "get_pet", "petId=7"]);
-    assert_eq!((called.status.code(), stderr(&called).as_str()), (Some(0), ""));
+    assert_eq!(
+        (called.status.code(), stderr(&called).as_str()),
+        (Some(0), "")
+    );
     let request = run(&[
         "call",
         "--spec",
@@ -77,7 +114,11 @@ fn the_list_of_tools_says_what_clients_list_in_search_mode() {
         run(&all)
     };
     let output = list(&["--tools", "search", "--pin", "get_pet"]);
-    assert!(stdout(&output).contains("20 tools, 9 of them read-only"), "{}", stdout(&output));
+    assert!(
+        stdout(&output).contains("20 tools, 9 of them read-only"),
+        "{}",
+        stdout(&output)
+    );
     assert!(
         stderr(&output).contains(
             "clients list search_operations, describe_operations, call_read, call_write, call_destructive and 1 with --pin in place of these"
@@ -88,7 +129,8 @@ fn the_list_of_tools_says_what_clients_list_in_search_mode() {
     assert!(!stderr(&list(&[])).contains("search mode"));
     let reading = list(&["--tools", "search", "--read-only"]);
     assert!(
-        stderr(&reading).contains("clients list search_operations, describe_operations, call_read in place"),
+        stderr(&reading)
+            .contains("clients list search_operations, describe_operations, call_read in place"),
         "{}",
         stderr(&reading)
     );
@@ -107,13 +149,21 @@ fn a_tool_that_the_settings_leave_out_is_told_with_the_setting() {
             "replace_it",
             "the tool `replace_it` is left out by --read-only",
         ),
-        (&["--no-destructive"], "replace_it", "is left out by --no-destructive"),
+        (
+            &["--no-destructive"],
+            "replace_it",
+            "is left out by --no-destructive",
+        ),
         (
             &["--tool-include", "tag:x"],
             "add_it",
             "is left out by --tool-include, of which no pattern matches it",
         ),
-        (&["--tool-exclude", "path:/a"], "read_it", "is left out by --tool-exclude path:/a"),
+        (
+            &["--tool-exclude", "path:/a"],
+            "read_it",
+            "is left out by --tool-exclude path:/a",
+        ),
         (
             &["--tool-prefix", "p_", "--read-only"],
             "p_add_it",
@@ -124,13 +174,26 @@ fn a_tool_that_the_settings_leave_out_is_told_with_the_setting() {
             "hidden_it",
             "is left out by `enabled: false` in `overrides`, or by an extension of the document",
         ),
-        (&["--read-only"], "reed_it", "there is no tool `reed_it`; did you mean `read_it`?"),
+        (
+            &["--read-only"],
+            "reed_it",
+            "there is no tool `reed_it`; did you mean `read_it`?",
+        ),
     ] {
         let mut all = vec!["call", "--spec", spec.path(), "--mock"];
         all.extend(more);
         all.push(tool);
         let output = run(&all);
-        assert_eq!(output.status.code(), Some(2), "{more:?} {tool}: {}", stdout(&output));
-        assert!(stderr(&output).contains(words), "{more:?} {tool}: {}", stderr(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{more:?} {tool}: {}",
+            stdout(&output)
+        );
+        assert!(
+            stderr(&output).contains(words),
+            "{more:?} {tool}: {}",
+            stderr(&output)
+        );
     }
 }

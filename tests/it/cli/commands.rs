@@ -6,15 +6,29 @@ use crate::support::{HttpServer, SpecFile, Upstream, command, petstore, run, std
 fn tools_are_shown_as_a_table_and_as_json() {
     let output = run(&["tools", "--spec", &petstore()]);
     let text = stdout(&output);
-    let row = text.lines().find(|line| line.contains("delete_pet ")).unwrap();
+    let row = text
+        .lines()
+        .find(|line| line.contains("delete_pet "))
+        .unwrap();
     assert_eq!(
         row.split_whitespace().take(7).collect::<Vec<_>>(),
-        ["delete_pet", "DELETE", "/pets/{petId}", "no", "yes", "yes", "yes"]
+        [
+            "delete_pet",
+            "DELETE",
+            "/pets/{petId}",
+            "no",
+            "yes",
+            "yes",
+            "yes"
+        ]
     );
     let output = run(&["tools", "--spec", &petstore(), "--format", "json"]);
     let tools: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!(
-        (tools[0]["method"].as_str(), tools[0]["tool"]["name"].as_str()),
+        (
+            tools[0]["method"].as_str(),
+            tools[0]["tool"]["name"].as_str()
+        ),
         (Some("GET"), Some("list_pets"))
     );
 }
@@ -22,7 +36,10 @@ fn tools_are_shown_as_a_table_and_as_json() {
 #[test]
 fn a_demonstration_needs_nothing_and_ends_with_what_to_do_next() {
     let directory = tempfile::tempdir().unwrap();
-    let output = command(&["demo"]).current_dir(directory.path()).output().unwrap();
+    let output = command(&["demo"])
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
     let text = stdout(&output);
     assert!(output.status.success(), "{}", stderr(&output));
     for expected in [
@@ -32,7 +49,10 @@ fn a_demonstration_needs_nothing_and_ends_with_what_to_do_next() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
-    assert!(text.lines().count() < 75 && stderr(&output).is_empty(), "{text}");
+    assert!(
+        text.lines().count() < 75 && stderr(&output).is_empty(),
+        "{text}"
+    );
 }
 
 #[test]
@@ -43,8 +63,17 @@ fn a_placeholder_that_a_client_did_not_fill_counts_as_not_set() {
             "paths":{"/a":{"get":{"operationId":"open_one"}},"/b":{"get":{"operationId":"closed_one","security":[{"key":[]}]}}}}"#,
     );
     let call = |tool: &str, value: &str| {
-        let mut command = command(&["call", "--spec", spec.path(), "--base-url", &upstream.url, tool]);
-        command.env("OPENAPI_MCP_AUTH_KEY", value).env("OPENAPI_MCP_TIMEOUT", value);
+        let mut command = command(&[
+            "call",
+            "--spec",
+            spec.path(),
+            "--base-url",
+            &upstream.url,
+            tool,
+        ]);
+        command
+            .env("OPENAPI_MCP_AUTH_KEY", value)
+            .env("OPENAPI_MCP_TIMEOUT", value);
         command.output().unwrap()
     };
     for placeholder in [
@@ -58,23 +87,36 @@ fn a_placeholder_that_a_client_did_not_fill_counts_as_not_set() {
         let output = call("open_one", placeholder);
         assert!(output.status.success(), "{}", stderr(&output));
         assert!(
-            stderr(&output).contains("`OPENAPI_MCP_AUTH_KEY` holds a placeholder that the client did not fill"),
+            stderr(&output).contains(
+                "`OPENAPI_MCP_AUTH_KEY` holds a placeholder that the client did not fill"
+            ),
             "{}",
             stderr(&output)
         );
         assert_eq!(upstream.take_one().header("x-key"), None);
         let output = call("closed_one", placeholder);
         assert_eq!(output.status.code(), Some(1));
-        assert!(stdout(&output).contains("OPENAPI_MCP_AUTH_KEY"), "{}", stdout(&output));
+        assert!(
+            stdout(&output).contains("OPENAPI_MCP_AUTH_KEY"),
+            "{}",
+            stdout(&output)
+        );
         assert!(upstream.received().is_empty());
     }
     let output = call("open_one", "");
     assert!(output.status.success(), "{}", stderr(&output));
-    // A variable that a setting names is treated in the same way, and a missing one is reported at start.
-    let output = command(&["tools", "--spec", spec.path(), "--header-env", "X-Key=PETS_KEY_FOR_TEST"])
-        .env("PETS_KEY_FOR_TEST", "${PETS_KEY}")
-        .output()
-        .unwrap();
+    // A variable that a setting names is treated in the same way, and a missing one is reported at
+    // start.
+    let output = command(&[
+        "tools",
+        "--spec",
+        spec.path(),
+        "--header-env",
+        "X-Key=PETS_KEY_FOR_TEST",
+    ])
+    .env("PETS_KEY_FOR_TEST", "${PETS_KEY}")
+    .output()
+    .unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(
         stderr(&output).contains("holds a placeholder that the client did not fill"),
@@ -88,7 +130,15 @@ fn tools_can_be_chosen() {
     for (args, expected) in [
         (&["--read-only"][..], "9 tools, 9 of them read-only"),
         (&["--tool-include", "tag:users"], "5 tools"),
-        (&["--tool-include", "path:/pets/**", "--tool-exclude", "method:DELETE"], "8 tools"),
+        (
+            &[
+                "--tool-include",
+                "path:/pets/**",
+                "--tool-exclude",
+                "method:DELETE",
+            ],
+            "8 tools",
+        ),
         (&["--tool-include", "nothing_like_it"], "0 tools"),
     ] {
         let spec = petstore();
@@ -174,7 +224,10 @@ fn p43_operator_headers_come_from_flags_and_from_the_environment() {
 
 #[test]
 fn settings_come_from_file_variable_and_flag_in_rising_order() {
-    let config = SpecFile::new(&format!("spec: {}\ntool_include: [\"tag:users\"]\n", petstore()));
+    let config = SpecFile::new(&format!(
+        "spec: {}\ntool_include: [\"tag:users\"]\n",
+        petstore()
+    ));
     let with = |variable: Option<&str>, args: &[&str]| {
         let mut all = vec!["tools", "--config", config.path()];
         all.extend(args);
@@ -218,18 +271,29 @@ fn health_asks_a_running_server() {
         assert_eq!(run(&["health", &well]).status.code(), Some(0));
     }
     assert_eq!(
-        run(&["health", &format!("http://{}/nowhere", server.address)]).status.code(),
+        run(&["health", &format!("http://{}/nowhere", server.address)])
+            .status
+            .code(),
         Some(1)
     );
-    assert_eq!(run(&["health", "http://127.0.0.1:1/healthz"]).status.code(), Some(1));
+    assert_eq!(
+        run(&["health", "http://127.0.0.1:1/healthz"]).status.code(),
+        Some(1)
+    );
 }
 
 #[test]
 fn the_start_says_how_many_calls_a_person_is_asked_about() {
     for (level, said) in [
         ("none", "20 tools (9 read-only)"),
-        ("destructive", "20 tools (9 read-only, 7 only after a person agreed)"),
-        ("write", "20 tools (9 read-only, 11 only after a person agreed)"),
+        (
+            "destructive",
+            "20 tools (9 read-only, 7 only after a person agreed)",
+        ),
+        (
+            "write",
+            "20 tools (9 read-only, 11 only after a person agreed)",
+        ),
     ] {
         let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--confirm", level]);
         server.logged(said);
@@ -252,7 +316,10 @@ fn a_configuration_file_names_what_lies_beside_it() {
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
     std::fs::create_dir(directory.path().join("docs")).unwrap();
-    write("docs/api.yaml", "openapi: 3.1.0\npaths: {/a: {get: {operationId: first}}}\n");
+    write(
+        "docs/api.yaml",
+        "openapi: 3.1.0\npaths: {/a: {get: {operationId: first}}}\n",
+    );
     write(
         "overlay.yaml",
         "overlay: 1.0.0\ninfo: {title: O, version: '1'}\nactions: [{target: \"$.paths['/a'].get\", update: {operationId: renamed}}]\n",
@@ -315,7 +382,10 @@ fn a_dry_run_shows_the_request_and_sends_nothing() {
     };
     let body = "body={\"name\":\"It's\",\"status\":\"available\",\"price\":1}";
     let text = stdout(&call("--dry-run", "create_pet", &[body]));
-    assert!(text.starts_with("POST /pets HTTP/1.1\nhost: 127.0.0.1:"), "{text}");
+    assert!(
+        text.starts_with("POST /pets HTTP/1.1\nhost: 127.0.0.1:"),
+        "{text}"
+    );
     for expected in [
         "x-api-key: ***",
         "x-api-version: 2026-01-01",
@@ -351,13 +421,29 @@ fn a_server_of_the_document_and_its_variables_can_be_chosen() {
         args.extend(flags);
         args.push("get");
         let output = run(&args);
-        stdout(&output).lines().next().unwrap_or_default().to_owned() + stderr(&output).trim()
+        stdout(&output)
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+            + stderr(&output).trim()
     };
     assert!(line(&[]).contains(" https://a.example/a"));
     assert!(line(&["--server", "2"]).contains(" https://prod.b.example/v2/a"));
-    assert!(line(&["--server", "https://{env}.b.example/v2", "--server-var", "env=dev"]).contains(" https://dev.b.example/v2/a"));
+    assert!(
+        line(&[
+            "--server",
+            "https://{env}.b.example/v2",
+            "--server-var",
+            "env=dev"
+        ])
+        .contains(" https://dev.b.example/v2/a")
+    );
     assert!(line(&["--server", "2", "--server-var", "env=evil"]).contains("one of prod, dev"));
     assert!(line(&["--server", "3"]).contains("--server-var host=VALUE"));
-    assert!(line(&["--server", "3", "--server-var", "host=c.example"]).contains(" https://c.example/v3/a"));
+    assert!(
+        line(&["--server", "3", "--server-var", "host=c.example"])
+            .contains(" https://c.example/v3/a")
+    );
     assert!(line(&["--server", "4"]).contains("no server number 4"));
 }

@@ -17,12 +17,20 @@ fn whatever_is_wrong_in_the_configuration_file_is_an_error_at_start() {
     let cases: Vec<FileProblem> = serde_yaml::from_str(&text).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("mcp.yaml").display().to_string();
-    for FileProblem { name, file, problems } in cases {
+    for FileProblem {
+        name,
+        file,
+        problems,
+    } in cases
+    {
         std::fs::write(&config, file).unwrap();
         let output = run(&["serve", "--mock", "--config", &config]);
         let told = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{name}: {told}");
-        let mut lines: Vec<&str> = told.lines().filter(|line| line.starts_with("error: ")).collect();
+        let mut lines: Vec<&str> = told
+            .lines()
+            .filter(|line| line.starts_with("error: "))
+            .collect();
         for problem in &problems {
             let tells = |line: &&str| {
                 let mut rest = *line;
@@ -43,14 +51,20 @@ fn whatever_is_wrong_in_the_configuration_file_is_an_error_at_start() {
 }
 
 #[test]
-fn whatever_the_file_names_is_relative_to_its_folder_and_whatever_a_flag_names_to_the_working_directory() {
+fn whatever_the_file_names_is_relative_to_its_folder_and_whatever_a_flag_names_to_the_working_directory()
+ {
     let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let config = folder.path().join("mcp.yaml").display().to_string();
     let settings = "spec: api.yaml\ntransport: http\nca_cert: [ca.pem]\nclient_cert: client.pem\nclient_key: client.key
 auth: {one: {file: one.secret}, two: {username: {env: PATH}, password: {file: two.secret}}}
 auth_token_file: [tokens]\ntls_cert: tls.pem\ntls_key: tls.key\nallow_file_args: uploads\n";
     std::fs::write(&config, settings).unwrap();
-    let run_in_elsewhere = |args: &[&str]| command(args).current_dir(elsewhere.path()).output().unwrap();
+    let run_in_elsewhere = |args: &[&str]| {
+        command(args)
+            .current_dir(elsewhere.path())
+            .output()
+            .unwrap()
+    };
     let told = stderr(&run_in_elsewhere(&["serve", "--config", &config]));
     for name in [
         "ca.pem",
@@ -74,11 +88,17 @@ auth_token_file: [tokens]\ntls_cert: tls.pem\ntls_key: tls.key\nallow_file_args:
         "--allow-file-args",
         "sent",
     ]));
-    assert!(told.contains("`ca.pem`") && told.contains("`sent`"), "{told}");
+    assert!(
+        told.contains("`ca.pem`") && told.contains("`sent`"),
+        "{told}"
+    );
     std::fs::write(&config, "spec: api.yaml\noverlay: [overlay.yaml]\n").unwrap();
     std::fs::copy(petstore(), folder.path().join("api.yaml")).unwrap();
     let told = stderr(&run_in_elsewhere(&["tools", "--config", &config]));
-    assert!(told.contains(&folder.path().join("overlay.yaml").display().to_string()), "{told}");
+    assert!(
+        told.contains(&folder.path().join("overlay.yaml").display().to_string()),
+        "{told}"
+    );
 }
 
 #[test]
@@ -89,7 +109,16 @@ fn a_file_that_cannot_be_read_is_the_only_problem_that_is_told() {
     std::fs::write(&broken, "spec: [1").unwrap();
     for config in [missing, broken] {
         let told = stderr(&run(&["serve", "--config", &config]));
-        assert!(told.contains(&config) && !told.contains("no document is given"), "{told}");
-        assert_eq!(told.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{told}");
+        assert!(
+            told.contains(&config) && !told.contains("no document is given"),
+            "{told}"
+        );
+        assert_eq!(
+            told.lines()
+                .filter(|line| line.starts_with("error: "))
+                .count(),
+            1,
+            "{told}"
+        );
     }
 }

@@ -13,11 +13,16 @@ fn flags_by_heading(help: &str) -> BTreeMap<String, BTreeSet<String>> {
             name.clone_into(&mut heading);
         }
         // Descriptions are indented further.
-        let flag = line.strip_prefix("      --").or_else(|| line.strip_prefix("  -h, --"));
+        let flag = line
+            .strip_prefix("      --")
+            .or_else(|| line.strip_prefix("  -h, --"));
         if let Some(flag) = flag {
             let is_end = |character: char| character != '-' && !character.is_ascii_alphanumeric();
             let flag = flag.split(is_end).next().unwrap();
-            found.entry(heading.clone()).or_default().insert(flag.to_owned());
+            found
+                .entry(heading.clone())
+                .or_default()
+                .insert(flag.to_owned());
         }
     }
     found
@@ -31,11 +36,18 @@ fn keys_by_heading() -> BTreeMap<String, BTreeSet<String>> {
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("# --- ") {
             rest.trim_end_matches(['-', ' ']).clone_into(&mut heading);
-        } else if let Some((key, _)) = line.strip_prefix("# ").and_then(|line| line.split_once(": "))
-            && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+        } else if let Some((key, _)) = line
+            .strip_prefix("# ")
+            .and_then(|line| line.split_once(": "))
+            && key
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
             && !heading.is_empty()
         {
-            found.entry(heading.clone()).or_default().insert(key.replace('_', "-"));
+            found
+                .entry(heading.clone())
+                .or_default()
+                .insert(key.replace('_', "-"));
         }
     }
     found
@@ -46,7 +58,9 @@ fn long_help_has_the_sections_of_the_configuration_file() {
     let help = flags_by_heading(&stdout(&run(&["serve", "--help"])));
     for (heading, mut keys) in keys_by_heading() {
         // These have no flags.
-        keys.retain(|key| !["access", "auth", "auth-tokens", "overrides", "tenants"].contains(&key.as_str()));
+        keys.retain(|key| {
+            !["access", "auth", "auth-tokens", "overrides", "tenants"].contains(&key.as_str())
+        });
         // The file names all at once.
         if keys.remove("apis") {
             keys.insert("api".to_owned());
@@ -59,7 +73,12 @@ fn long_help_has_the_sections_of_the_configuration_file() {
 
 #[test]
 fn short_help_of_serve_fits_a_screen_and_names_what_is_needed_first() {
-    let help = stdout(&command(&["serve", "-h"]).env("COLUMNS", "80").output().unwrap());
+    let help = stdout(
+        &command(&["serve", "-h"])
+            .env("COLUMNS", "80")
+            .output()
+            .unwrap(),
+    );
     assert!(help.lines().count() < 40, "{help}");
     assert!(
         help.lines().all(|line| line.chars().count() <= 80) && !help.contains("[env"),
@@ -86,19 +105,45 @@ fn short_help_of_serve_fits_a_screen_and_names_what_is_needed_first() {
 #[test]
 fn short_help_of_every_command_fits_a_screen() {
     let help_of = |name: &str| {
-        let args: Vec<&str> = [name, "-h"].into_iter().filter(|part| !part.is_empty()).collect();
+        let args: Vec<&str> = [name, "-h"]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect();
         stdout(&command(&args).env("COLUMNS", "80").output().unwrap())
     };
     let whole = help_of("");
-    let commands = whole.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
-    let commands: Vec<&str> = commands.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert!(commands.len() > 12 && commands.contains(&"install"), "{commands:?}");
-    for name in commands.into_iter().filter(|name| *name != "help").chain([""]) {
+    let commands = whole
+        .split("Commands:\n")
+        .nth(1)
+        .unwrap()
+        .split("\n\n")
+        .next()
+        .unwrap();
+    let commands: Vec<&str> = commands
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(
+        commands.len() > 12 && commands.contains(&"install"),
+        "{commands:?}"
+    );
+    for name in commands
+        .into_iter()
+        .filter(|name| *name != "help")
+        .chain([""])
+    {
         let help = help_of(name);
-        assert!(help.lines().count() < 40, "{name}: {} lines\n{help}", help.lines().count());
+        assert!(
+            help.lines().count() < 40,
+            "{name}: {} lines\n{help}",
+            help.lines().count()
+        );
         // clap does not wrap the line of the usage.
         let mut lines = help.lines().filter(|line| !line.starts_with("Usage:"));
-        assert!(lines.all(|line| line.chars().count() <= 80), "{name}: {help}");
+        assert!(
+            lines.all(|line| line.chars().count() <= 80),
+            "{name}: {help}"
+        );
     }
     let help = help_of("install");
     for flag in ["client", "spec", "write", "print", "list", "url"] {
@@ -112,12 +157,21 @@ fn help_has_examples_credentials_and_variables() {
     for name in ["serve", "tools", "check", "call"] {
         for flag in ["-h", "--help"] {
             let help = stdout(&run(&[name, flag]));
-            let examples = help.matches(&format!("\n  openapi-mcp {name} --spec ")).count();
+            let examples = help
+                .matches(&format!("\n  openapi-mcp {name} --spec "))
+                .count();
             assert_eq!(examples, 3, "{help}");
-            assert!(help.contains("--base-url is OPENAPI_MCP_BASE_URL"), "{help}");
+            assert!(
+                help.contains("--base-url is OPENAPI_MCP_BASE_URL"),
+                "{help}"
+            );
             assert_eq!(help.contains("env:"), flag == "--help", "{help}");
             let names_credentials = help.contains("OPENAPI_MCP_AUTH_<SCHEME>");
-            assert_eq!(names_credentials, ["serve", "call"].contains(&name), "{help}");
+            assert_eq!(
+                names_credentials,
+                ["serve", "call"].contains(&name),
+                "{help}"
+            );
         }
     }
 }

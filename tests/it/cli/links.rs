@@ -53,7 +53,9 @@ fn every_message_of_the_troubleshooting_page_is_one_of_the_program() {
     let mut text = String::new();
     sources(&project("src"), &mut text);
     let page = std::fs::read_to_string(project("docs/reference/troubleshooting.md")).unwrap();
-    let messages = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let messages = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let mut count = 0;
     for message in messages {
         assert!(text.contains(message), "no source says: {message}");

@@ -1,5 +1,5 @@
-//! `openapi-mcp login` and `logout` against a small authorization server, and the calls of who is signed in. `tests/identity` has the same
-//! against one of npm.
+//! `openapi-mcp login` and `logout` against a small authorization server, and the calls of who is
+//! signed in. `tests/identity` has the same against one of npm.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use url::{Url, form_urlencoded};
 
 use crate::support::upstream::Received;
-use crate::support::{HttpServer, Session, SpecFile, Upstream, command, reply, stderr, stdout, text, wait};
+use crate::support::{
+    HttpServer, Session, SpecFile, Upstream, command, reply, stderr, stdout, text, wait,
+};
 
 /// What the authorization server does otherwise than a usual one.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -37,17 +39,26 @@ fn field(request: &Received, name: &str) -> String {
     found.map(|(_, value)| value).unwrap_or_default()
 }
 
-/// An authorization server that replaces refresh tokens, and an API that takes its newest access token alone. Each call has to renew it.
+/// An authorization server that replaces refresh tokens, and an API that takes its newest access
+/// token alone. Each call has to renew it.
 fn authority(quirk: Quirk) -> Upstream {
     let (issued, polls) = (AtomicUsize::new(0), AtomicUsize::new(0));
     Upstream::start(Box::new(move |request| {
-        let json = |status, body: Value| reply(status, &["Content-Type: application/json"], body.to_string().as_bytes());
+        let json = |status, body: Value| {
+            reply(
+                status,
+                &["Content-Type: application/json"],
+                body.to_string().as_bytes(),
+            )
+        };
         let own = format!("http://{}", request.header("host").unwrap());
         let newest = issued.load(SeqCst);
         let grant = || {
             let number = issued.fetch_add(1, SeqCst) + 1;
-            let claims = BASE64_URL_SAFE_NO_PAD.encode(r#"{"sub":"ann","email":"ann@example.org"}"#);
-            let refresh = (quirk != Quirk::NoRefreshToken).then(|| format!("refresh-token-{number}"));
+            let claims =
+                BASE64_URL_SAFE_NO_PAD.encode(r#"{"sub":"ann","email":"ann@example.org"}"#);
+            let refresh =
+                (quirk != Quirk::NoRefreshToken).then(|| format!("refresh-token-{number}"));
             json!({"access_token": format!("access-token-{number}"), "token_type": "Bearer", "expires_in": 0, "refresh_token": refresh,
                 "scope": "read offline_access", "id_token": format!("e30.{claims}.c2ln")})
         };
@@ -66,12 +77,15 @@ fn authority(quirk: Quirk) -> Upstream {
             ),
             "/token" => match field(request, "grant_type").as_str() {
                 "authorization_code" if field(request, "code") == "the-code" => json(200, grant()),
-                "urn:ietf:params:oauth:grant-type:device_code" if polls.fetch_add(1, SeqCst) == 0 => {
+                "urn:ietf:params:oauth:grant-type:device_code"
+                    if polls.fetch_add(1, SeqCst) == 0 =>
+                {
                     json(400, json!({"error": "authorization_pending"}))
                 }
                 "urn:ietf:params:oauth:grant-type:device_code" => json(200, grant()),
                 "refresh_token"
-                    if field(request, "refresh_token") == format!("refresh-token-{newest}") && quirk != Quirk::RefusesRefreshTokens =>
+                    if field(request, "refresh_token") == format!("refresh-token-{newest}")
+                        && quirk != Quirk::RefusesRefreshTokens =>
                 {
                     json(200, grant())
                 }
@@ -79,7 +93,11 @@ fn authority(quirk: Quirk) -> Upstream {
             },
             "/revoke" if quirk == Quirk::RefusesRevocation => json(503, json!({})),
             "/revoke" => json(200, json!({})),
-            _ if request.header("authorization") == Some(&format!("Bearer access-token-{newest}")) => json(200, json!({"user": "ann"})),
+            _ if request.header("authorization")
+                == Some(&format!("Bearer access-token-{newest}")) =>
+            {
+                json(200, json!({"user": "ann"}))
+            }
             _ => json(401, json!({})),
         }
     }))
@@ -106,23 +124,36 @@ impl Setup {
             "scopes": {}}});
         let authority = authority(quirk);
         let mut scheme = json!({"client_id": "reporting", "issuer": authority.url});
-        scheme.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        scheme
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         Self::with(authority, &flows, &scheme, &json!({}))
     }
 
     fn with(authority: Upstream, flows: &Value, scheme: &Value, more: &Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let spec = SpecFile::new(&document(flows));
-        let mut config = json!({"spec": spec.path(), "base_url": authority.url, "auth": {"accounts": scheme}});
-        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let mut config =
+            json!({"spec": spec.path(), "base_url": authority.url, "auth": {"accounts": scheme}});
+        config
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         std::fs::write(folder.path().join("crm.yaml"), config.to_string()).unwrap();
-        Self { authority, folder, spec }
+        Self {
+            authority,
+            folder,
+            spec,
+        }
     }
 
     fn command(&self, subcommand: &str, more: &[&str]) -> Command {
         let config = self.path("crm.yaml");
         let mut command = command(&[&[subcommand, "--config", &config], more].concat());
-        command.env("HOME", self.folder.path()).env("XDG_STATE_HOME", self.path("state"));
+        command
+            .env("HOME", self.folder.path())
+            .env("XDG_STATE_HOME", self.path("state"));
         command.env_remove("SSH_CONNECTION").env_remove("DISPLAY");
         command
     }
@@ -168,7 +199,11 @@ struct WaitingLogin {
 
 impl WaitingLogin {
     fn of(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut reader = BufReader::new(child.stdout.take().unwrap());
         let mut said = String::new();
         let url = loop {
@@ -177,26 +212,42 @@ impl WaitingLogin {
             said += &line;
             if length == 0 {
                 let mut error = String::new();
-                child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
+                child
+                    .stderr
+                    .take()
+                    .unwrap()
+                    .read_to_string(&mut error)
+                    .unwrap();
                 panic!("no address is shown: {said}{error}");
             }
             if let Ok(url) = Url::parse(line.trim()) {
                 break url;
             }
         };
-        Self { child, reader, said, url }
+        Self {
+            child,
+            reader,
+            said,
+            url,
+        }
     }
 
     fn parameter(&self, name: &str) -> String {
         let found = self.url.query_pairs().find(|(key, _)| key == name);
-        found.map(|(_, value)| value.into_owned()).unwrap_or_default()
+        found
+            .map(|(_, value)| value.into_owned())
+            .unwrap_or_default()
     }
 
     /// Sends a request as a browser would, to the address that the authorization request names.
     fn send(&self, method: &str, target: &str, host: &str) -> String {
         let redirect = Url::parse(&self.parameter("redirect_uri")).unwrap();
         let mut stream = TcpStream::connect(("127.0.0.1", redirect.port().unwrap())).unwrap();
-        write!(stream, "{method} {target} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n").unwrap();
+        write!(
+            stream,
+            "{method} {target} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n"
+        )
+        .unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
@@ -213,7 +264,11 @@ impl WaitingLogin {
         if !answer.iter().any(|(name, _)| *name == "iss") {
             redirect.query_pairs_mut().append_pair("iss", &issuer);
         }
-        let host = format!("{}:{}", redirect.host_str().unwrap(), redirect.port().unwrap());
+        let host = format!(
+            "{}:{}",
+            redirect.host_str().unwrap(),
+            redirect.port().unwrap()
+        );
         let target = format!("{}?{}", redirect.path(), redirect.query().unwrap());
         self.send("GET", &target, &host)
     }
@@ -222,13 +277,21 @@ impl WaitingLogin {
     fn end(mut self) -> (Option<i32>, String) {
         self.reader.read_to_string(&mut self.said).unwrap();
         let mut error = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
+        self.child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut error)
+            .unwrap();
         (wait(&mut self.child), self.said + &error)
     }
 }
 
 fn digest(text: &str) -> String {
-    BASE64_URL_SAFE_NO_PAD.encode(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes()))
+    BASE64_URL_SAFE_NO_PAD.encode(aws_lc_rs::digest::digest(
+        &aws_lc_rs::digest::SHA256,
+        text.as_bytes(),
+    ))
 }
 
 #[test]
@@ -243,7 +306,10 @@ fn a_person_signs_in_once_and_calls_are_made_as_them_until_they_sign_out() {
 
     let login = setup.begin(&[]);
     assert_eq!(login.url.path(), "/authorize");
-    assert_eq!(login.url.origin().ascii_serialization(), setup.authority.url);
+    assert_eq!(
+        login.url.origin().ascii_serialization(),
+        setup.authority.url
+    );
     for (name, expected) in [
         ("response_type", "code"),
         ("client_id", "reporting"),
@@ -253,7 +319,10 @@ fn a_person_signs_in_once_and_calls_are_made_as_them_until_they_sign_out() {
     ] {
         assert_eq!(login.parameter(name), expected, "{name}");
     }
-    let (challenge, redirect) = (login.parameter("code_challenge"), login.parameter("redirect_uri"));
+    let (challenge, redirect) = (
+        login.parameter("code_challenge"),
+        login.parameter("redirect_uri"),
+    );
     assert!(
         redirect.starts_with("http://127.0.0.1:") && redirect.ends_with("/callback"),
         "{redirect}"
@@ -275,19 +344,31 @@ fn a_person_signs_in_once_and_calls_are_made_as_them_until_they_sign_out() {
 
     let asked = &setup.asked("/token")[0];
     assert_eq!(digest(&field(asked, "code_verifier")), challenge);
-    let sent: Vec<(String, String)> = fields(asked).into_iter().filter(|(name, _)| name != "code_verifier").collect();
+    let sent: Vec<(String, String)> = fields(asked)
+        .into_iter()
+        .filter(|(name, _)| name != "code_verifier")
+        .collect();
     let expected = [
         ("grant_type", "authorization_code"),
         ("code", "the-code"),
         ("redirect_uri", &redirect),
         ("client_id", "reporting"),
     ];
-    assert_eq!(sent, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    assert_eq!(
+        sent,
+        expected.map(|(name, value)| (name.to_owned(), value.to_owned()))
+    );
 
-    // The default store is found without a setting, and the refresh token is replaced with each renewal.
+    // The default store is found without a setting, and the refresh token is replaced with each
+    // renewal.
     for renewals in 1..=2 {
         let output = setup.run("call", &["me"]);
-        assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+        assert!(
+            output.status.success(),
+            "{}{}",
+            stdout(&output),
+            stderr(&output)
+        );
         assert!(stdout(&output).contains("ann"), "{}", stdout(&output));
         assert_eq!(setup.asked("/token").len(), 1 + renewals);
     }
@@ -298,7 +379,10 @@ fn a_person_signs_in_once_and_calls_are_made_as_them_until_they_sign_out() {
     );
     let mut session = Session::start_with(
         &["serve", "--config", &setup.path("crm.yaml")],
-        &[("HOME", &setup.path("")), ("XDG_STATE_HOME", &setup.path("state"))],
+        &[
+            ("HOME", &setup.path("")),
+            ("XDG_STATE_HOME", &setup.path("state")),
+        ],
     );
     let result = session.call("me", &json!({}));
     assert_eq!(result["structuredContent"]["user"], "ann", "{result}");
@@ -306,7 +390,10 @@ fn a_person_signs_in_once_and_calls_are_made_as_them_until_they_sign_out() {
 
     let status = setup.run("login", &["--status"]);
     let shown = stdout(&status);
-    assert!(status.status.success() && shown.contains("signed in as ann@example.org"), "{shown}");
+    assert!(
+        status.status.success() && shown.contains("signed in as ann@example.org"),
+        "{shown}"
+    );
     assert!(
         shown.contains("scopes: read offline_access") && !shown.contains("-token-"),
         "{shown}"
@@ -325,10 +412,17 @@ fn a_person_signs_in_once_and_calls_are_made_as_them_until_they_sign_out() {
         ("token_type_hint", "refresh_token".into()),
         ("client_id", "reporting".into()),
     ];
-    assert_eq!(fields(revoked), expected.map(|(name, value)| (name.to_owned(), value)));
+    assert_eq!(
+        fields(revoked),
+        expected.map(|(name, value)| (name.to_owned(), value))
+    );
     let (status, again) = (setup.run("login", &["--status"]), setup.run("logout", &[]));
     assert_eq!(status.status.code(), Some(1));
-    assert!(stdout(&status).contains("nobody is signed in"), "{}", stdout(&status));
+    assert!(
+        stdout(&status).contains("nobody is signed in"),
+        "{}",
+        stdout(&status)
+    );
     assert!(
         again.status.success() && stdout(&again).contains("nobody was signed in"),
         "{}",
@@ -344,10 +438,17 @@ fn p87_no_page_of_others_ends_a_login() {
     let redirect = Url::parse(&login.parameter("redirect_uri")).unwrap();
     let (state, port) = (login.parameter("state"), redirect.port().unwrap());
     let host = format!("127.0.0.1:{port}");
-    let good = format!("/callback?code=the-code&state={state}&iss={}", setup.authority.url);
+    let good = format!(
+        "/callback?code=the-code&state={state}&iss={}",
+        setup.authority.url
+    );
     for (method, target, host) in [
         ("GET", good.replace(&state, "guessed"), host.clone()),
-        ("GET", good.replace(&format!("&state={state}"), ""), host.clone()),
+        (
+            "GET",
+            good.replace(&format!("&state={state}"), ""),
+            host.clone(),
+        ),
         ("GET", format!("{good}&state={state}"), host.clone()),
         ("GET", format!("{good}&code=another"), host.clone()),
         ("GET", format!("{good}&error=access_denied"), host.clone()),
@@ -364,11 +465,23 @@ fn p87_no_page_of_others_ends_a_login() {
         ("GET", good.clone(), "127.0.0.1".into()),
     ] {
         let answer = login.send(method, &target, &host);
-        assert!(answer.starts_with("HTTP/1.1 400 "), "{method} {target} {host}: {answer}");
-        assert!(answer.to_ascii_lowercase().contains("cache-control: no-store"), "{answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 400 "),
+            "{method} {target} {host}: {answer}"
+        );
+        assert!(
+            answer
+                .to_ascii_lowercase()
+                .contains("cache-control: no-store"),
+            "{answer}"
+        );
     }
     assert!(setup.asked("/token").is_empty());
-    assert!(login.come_back(&[("code", "the-code")]).starts_with("HTTP/1.1 200 "));
+    assert!(
+        login
+            .come_back(&[("code", "the-code")])
+            .starts_with("HTTP/1.1 200 ")
+    );
     assert_eq!(login.end().0, Some(0));
 }
 
@@ -378,19 +491,41 @@ fn p87_no_other_program_gets_the_address_of_a_login() {
     let setup = Setup::new(Quirk::None, &json!({}));
     let programs = setup.path("programs");
     std::fs::create_dir(&programs).unwrap();
-    for name in ["xdg-open", "gio", "gnome-open", "kde-open", "open", "firefox"] {
+    for name in [
+        "xdg-open",
+        "gio",
+        "gnome-open",
+        "kde-open",
+        "open",
+        "firefox",
+    ] {
         let program = std::path::Path::new(&programs).join(name);
-        std::fs::write(&program, "#!/bin/sh\necho \"$@\" >> \"$(dirname \"$0\")/given\"\n").unwrap();
+        std::fs::write(
+            &program,
+            "#!/bin/sh\necho \"$@\" >> \"$(dirname \"$0\")/given\"\n",
+        )
+        .unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
-    let Some(mut command) = super::terminal::in_terminal(500, &format!("login --config '{}'", setup.path("crm.yaml"))) else {
+    let Some(mut command) =
+        super::terminal::in_terminal(500, &format!("login --config '{}'", setup.path("crm.yaml")))
+    else {
         return;
     };
-    command.env("PATH", format!("{programs}:{}", std::env::var("PATH").unwrap()));
-    command.env("HOME", setup.folder.path()).env("XDG_STATE_HOME", setup.path("state"));
+    command.env(
+        "PATH",
+        format!("{programs}:{}", std::env::var("PATH").unwrap()),
+    );
+    command
+        .env("HOME", setup.folder.path())
+        .env("XDG_STATE_HOME", setup.path("state"));
     command.env("DISPLAY", ":99").env_remove("SSH_CONNECTION");
     let login = WaitingLogin::of(command);
-    assert!(login.come_back(&[("code", "the-code")]).starts_with("HTTP/1.1 200 "));
+    assert!(
+        login
+            .come_back(&[("code", "the-code")])
+            .starts_with("HTTP/1.1 200 ")
+    );
     let (code, said) = login.end();
     assert_eq!(code, Some(0), "{said}");
     let given = std::fs::read_to_string(format!("{programs}/given")).unwrap_or_default();
@@ -406,7 +541,12 @@ fn p87_a_folder_that_others_can_write_to_keeps_no_login() {
     for mode in [0o777, 0o1777, 0o720] {
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode)).unwrap();
         let output = setup.run("login", &["--token-store", &store]);
-        assert_eq!(output.status.code(), Some(1), "{mode:o}: {}", stderr(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(1),
+            "{mode:o}: {}",
+            stderr(&output)
+        );
         let said = stderr(&output);
         assert!(
             said.contains(&folder) && said.contains("can be written by other users"),
@@ -425,7 +565,10 @@ fn a_login_that_does_not_succeed_says_why_and_keeps_nothing() {
     for (quirk, answer, expected) in [
         (
             Quirk::None,
-            [("error", "access_denied"), ("error_description", "the person\u{1b}[31m declined")],
+            [
+                ("error", "access_denied"),
+                ("error_description", "the person\u{1b}[31m declined"),
+            ],
             "access_denied the person",
         ),
         (
@@ -433,16 +576,31 @@ fn a_login_that_does_not_succeed_says_why_and_keeps_nothing() {
             [("code", "the-code"), ("iss", "https://evil.example")],
             "another issuer",
         ),
-        (Quirk::None, [("code", "the-code"), ("iss", "")], "does not name its issuer"),
-        (Quirk::None, [("code", "another"), ("x", "")], "invalid_grant"),
-        (Quirk::NoRefreshToken, [("code", "the-code"), ("x", "")], "offline_access"),
+        (
+            Quirk::None,
+            [("code", "the-code"), ("iss", "")],
+            "does not name its issuer",
+        ),
+        (
+            Quirk::None,
+            [("code", "another"), ("x", "")],
+            "invalid_grant",
+        ),
+        (
+            Quirk::NoRefreshToken,
+            [("code", "the-code"), ("x", "")],
+            "offline_access",
+        ),
     ] {
         let setup = Setup::new(quirk, &json!({}));
         let login = setup.begin(&[]);
         assert!(login.come_back(&answer).starts_with("HTTP/1.1 200 "));
         let (code, said) = login.end();
         assert_eq!(code, Some(1), "{said}");
-        assert!(said.contains(expected) && !said.contains('\u{1b}'), "{expected}: {said}");
+        assert!(
+            said.contains(expected) && !said.contains('\u{1b}'),
+            "{expected}: {said}"
+        );
         assert_eq!(setup.run("login", &["--status"]).status.code(), Some(1));
     }
 }
@@ -460,11 +618,18 @@ fn a_person_signs_in_on_another_device_with_a_code() {
     assert!(!said.contains("the-device-code"), "{said}");
     let device = &setup.asked("/device")[0];
     let expected = [("scope", "read offline_access"), ("client_id", "reporting")];
-    assert_eq!(fields(device), expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    assert_eq!(
+        fields(device),
+        expected.map(|(name, value)| (name.to_owned(), value.to_owned()))
+    );
     let polls = setup.asked("/token");
     assert_eq!(polls.len(), 2);
     assert_eq!(field(&polls[1], "device_code"), "the-device-code");
-    assert!(!stderr(&output).contains("authorization_pending"), "{}", stderr(&output));
+    assert!(
+        !stderr(&output).contains("authorization_pending"),
+        "{}",
+        stderr(&output)
+    );
     assert!(stdout(&setup.run("call", &["me"])).contains("ann"));
 }
 
@@ -478,24 +643,42 @@ fn an_end_of_the_login_ends_in_the_advice_to_sign_in_again() {
         "{}",
         stdout(&output)
     );
-    assert!(!stdout(&output).contains("refresh-token") && !stderr(&output).contains("refresh-token"));
+    assert!(
+        !stdout(&output).contains("refresh-token") && !stderr(&output).contains("refresh-token")
+    );
 }
 
 #[test]
 fn a_server_that_runs_uses_the_login_that_comes_later() {
     let setup = Setup::new(Quirk::None, &json!({}));
-    let variables = [("HOME", setup.path("")), ("XDG_STATE_HOME", setup.path("state"))];
-    let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let mut session = Session::start_with(&["serve", "--config", &setup.path("crm.yaml")], &variables);
+    let variables = [
+        ("HOME", setup.path("")),
+        ("XDG_STATE_HOME", setup.path("state")),
+    ];
+    let variables: Vec<(&str, &str)> = variables
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    let mut session =
+        Session::start_with(&["serve", "--config", &setup.path("crm.yaml")], &variables);
     session.logged("nobody is signed in for `accounts`");
     let result = session.call("me", &json!({}));
-    assert!(text(&result).contains("openapi-mcp login accounts"), "{result}");
+    assert!(
+        text(&result).contains("openapi-mcp login accounts"),
+        "{result}"
+    );
     assert!(!text(&result).contains("crm.yaml"), "{result}");
     setup.sign_in();
-    assert_eq!(session.call("me", &json!({}))["structuredContent"]["user"], "ann");
+    assert_eq!(
+        session.call("me", &json!({}))["structuredContent"]["user"],
+        "ann"
+    );
     setup.run("logout", &[]);
     let log = session.end();
-    assert!(!log.contains("refresh-token") && !log.contains("access-token"), "{log}");
+    assert!(
+        !log.contains("refresh-token") && !log.contains("access-token"),
+        "{log}"
+    );
 }
 
 #[test]
@@ -505,7 +688,8 @@ fn a_token_that_could_not_be_revoked_is_removed_and_reported() {
     let output = setup.run("logout", &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        stderr(&output).contains("may still be valid") && !stderr(&output).contains("refresh-token"),
+        stderr(&output).contains("may still be valid")
+            && !stderr(&output).contains("refresh-token"),
         "{}",
         stderr(&output)
     );
@@ -516,7 +700,12 @@ fn a_token_that_could_not_be_revoked_is_removed_and_reported() {
 fn p47_a_document_does_not_decide_where_a_person_signs_in() {
     let flows = |origin: &str| json!({"authorizationCode": {"authorizationUrl": format!("{origin}/authorize"), "tokenUrl": format!("{origin}/token"), "scopes": {}}});
     let scheme = json!({"client_id": "reporting"});
-    let setup = Setup::with(authority(Quirk::None), &flows("https://evil.example"), &scheme, &json!({}));
+    let setup = Setup::with(
+        authority(Quirk::None),
+        &flows("https://evil.example"),
+        &scheme,
+        &json!({}),
+    );
     let output = setup.run("login", &[]);
     assert_eq!(output.status.code(), Some(2));
     for expected in [
@@ -524,7 +713,11 @@ fn p47_a_document_does_not_decide_where_a_person_signs_in() {
         "token_url: https://evil.example/token",
         "auth.accounts",
     ] {
-        assert!(stderr(&output).contains(expected), "{expected}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains(expected),
+            "{expected}: {}",
+            stderr(&output)
+        );
     }
     // On the API's own origin, it may.
     let setup = Setup::with(authority(Quirk::None), &flows(""), &scheme, &json!({}));
@@ -534,13 +727,22 @@ fn p47_a_document_does_not_decide_where_a_person_signs_in() {
     let authority = authority(Quirk::None);
     let scheme = json!({"client_id": "reporting", "authorization_url": format!("{}/authorize?tenant=a", authority.url),
         "token_url": format!("{}/token", authority.url)});
-    let setup = Setup::with(authority, &flows("https://evil.example"), &scheme, &json!({}));
+    let setup = Setup::with(
+        authority,
+        &flows("https://evil.example"),
+        &scheme,
+        &json!({}),
+    );
     let login = setup.begin(&[]);
     assert_eq!(
         (login.parameter("tenant"), login.parameter("scope")),
         ("a".into(), "read write".into())
     );
-    assert!(login.come_back(&[("code", "the-code")]).starts_with("HTTP/1.1 200 "));
+    assert!(
+        login
+            .come_back(&[("code", "the-code")])
+            .starts_with("HTTP/1.1 200 ")
+    );
     assert_eq!(login.end().0, Some(0));
 }
 
@@ -551,10 +753,17 @@ fn p47_a_login_counts_for_the_origin_of_the_api_alone() {
     let other = Upstream::echo();
     for elsewhere in [
         ["--base-url", other.url.as_str()],
-        ["--base-url", &setup.authority.url.replace("127.0.0.1", "localhost")],
+        [
+            "--base-url",
+            &setup.authority.url.replace("127.0.0.1", "localhost"),
+        ],
     ] {
         let output = setup.run("call", &[&elsewhere[..], &["me"]].concat());
-        assert!(stdout(&output).contains("nobody is signed in"), "{}", stdout(&output));
+        assert!(
+            stdout(&output).contains("nobody is signed in"),
+            "{}",
+            stdout(&output)
+        );
     }
     assert!(other.received().is_empty());
 }
@@ -562,13 +771,27 @@ fn p47_a_login_counts_for_the_origin_of_the_api_alone() {
 #[test]
 fn the_browser_comes_back_to_the_address_that_the_server_knows() {
     let setup = Setup::new(Quirk::None, &json!({}));
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    for callback in [format!("http://localhost:{port}/cb"), format!("http://127.0.0.1:{port}")] {
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    for callback in [
+        format!("http://localhost:{port}/cb"),
+        format!("http://127.0.0.1:{port}"),
+    ] {
         let login = setup.begin(&["--callback", &callback]);
         assert_eq!(login.parameter("redirect_uri"), callback, "to the letter");
-        assert!(login.come_back(&[("code", "the-code")]).starts_with("HTTP/1.1 200 "));
+        assert!(
+            login
+                .come_back(&[("code", "the-code")])
+                .starts_with("HTTP/1.1 200 ")
+        );
         assert_eq!(login.end().0, Some(0));
-        assert_eq!(field(setup.asked("/token").last().unwrap(), "redirect_uri"), callback);
+        assert_eq!(
+            field(setup.asked("/token").last().unwrap(), "redirect_uri"),
+            callback
+        );
     }
     for wrong in [
         "https://localhost:8765/cb",
@@ -579,7 +802,11 @@ fn the_browser_comes_back_to_the_address_that_the_server_knows() {
     ] {
         let output = setup.run("login", &["--callback", wrong]);
         assert_eq!(output.status.code(), Some(2), "{wrong}");
-        assert!(stderr(&output).contains("an http address of this machine"), "{}", stderr(&output));
+        assert!(
+            stderr(&output).contains("an http address of this machine"),
+            "{}",
+            stderr(&output)
+        );
     }
 }
 
@@ -594,7 +821,16 @@ fn the_file_of_a_login_is_its_owners_alone_and_encrypted_with_a_state_key() {
     let store = store.trim_end_matches('.').to_owned();
     let mode = |path: &str| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&store), 0o600);
-    assert_eq!(mode(std::path::Path::new(&store).parent().unwrap().to_str().unwrap()), 0o700);
+    assert_eq!(
+        mode(
+            std::path::Path::new(&store)
+                .parent()
+                .unwrap()
+                .to_str()
+                .unwrap()
+        ),
+        0o700
+    );
     #[cfg(target_os = "linux")]
     assert_eq!(store, setup.path("state/openapi-mcp/tokens.json"));
     std::fs::set_permissions(&store, std::fs::Permissions::from_mode(0o644)).unwrap();
@@ -613,11 +849,23 @@ fn the_file_of_a_login_is_its_owners_alone_and_encrypted_with_a_state_key() {
         .env("STATE_KEY", key)
         .output()
         .unwrap();
-    assert!(stdout(&output).contains("ann"), "{}{}", stdout(&output), stderr(&output));
+    assert!(
+        stdout(&output).contains("ann"),
+        "{}{}",
+        stdout(&output),
+        stderr(&output)
+    );
     let kept = std::fs::read_to_string(&store).unwrap();
-    assert!(kept.contains("sealed") && !kept.contains("refresh-token"), "{kept}");
+    assert!(
+        kept.contains("sealed") && !kept.contains("refresh-token"),
+        "{kept}"
+    );
     let output = setup.run("call", &["me"]);
-    assert!(stderr(&output).contains("--state-key-env"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("--state-key-env"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -629,12 +877,29 @@ fn what_excludes_a_login_is_told() {
         scheme[key] = value.clone();
         scheme
     };
-    let flows = json!({"authorizationCode": {"authorizationUrl": "/a", "tokenUrl": "/t", "scopes": {}}});
-    let tenants = json!({"header": "X-Tenant", "entries": {"a": {"base_url": "https://a.example"}}});
+    let flows =
+        json!({"authorizationCode": {"authorizationUrl": "/a", "tokenUrl": "/t", "scopes": {}}});
+    let tenants =
+        json!({"header": "X-Tenant", "entries": {"a": {"base_url": "https://a.example"}}});
     for (scheme, more, arguments, expected) in [
-        (with("refresh_token", &secret), json!({}), vec![], "a refresh token is set for it"),
-        (with("env", &json!("A_TOKEN")), json!({}), vec![], "an access token is set for it"),
-        (json!({"issuer": url}), json!({}), vec![], "OPENAPI_MCP_AUTH_ACCOUNTS_CLIENT_ID"),
+        (
+            with("refresh_token", &secret),
+            json!({}),
+            vec![],
+            "a refresh token is set for it",
+        ),
+        (
+            with("env", &json!("A_TOKEN")),
+            json!({}),
+            vec![],
+            "an access token is set for it",
+        ),
+        (
+            json!({"issuer": url}),
+            json!({}),
+            vec![],
+            "OPENAPI_MCP_AUTH_ACCOUNTS_CLIENT_ID",
+        ),
         (
             json!({"scopes": "read"}),
             json!({"base_url": "http://api.example"}),
@@ -647,14 +912,24 @@ fn what_excludes_a_login_is_told() {
             vec![],
             "the metadata of the issuer `http://127.0.0.1:9/` cannot be read",
         ),
-        (scheme.clone(), json!({"transport": "http"}), vec![], "--token-store"),
+        (
+            scheme.clone(),
+            json!({"transport": "http"}),
+            vec![],
+            "--token-store",
+        ),
         (
             scheme.clone(),
             json!({"mock": true, "base_url": null}),
             vec![],
             "nothing to sign in to",
         ),
-        (scheme.clone(), json!({}), vec!["other"], "`other` is no security scheme"),
+        (
+            scheme.clone(),
+            json!({}),
+            vec!["other"],
+            "`other` is no security scheme",
+        ),
         (
             json!({}),
             json!({"base_url": null, "auth": null, "tenants": tenants}),
@@ -682,13 +957,25 @@ fn what_excludes_a_login_is_told() {
     ] {
         let setup = Setup::with(authority(Quirk::None), &flows, &scheme, &json!({}));
         // A key without a value would be an error.
-        let mut config: Value = serde_json::from_str(&std::fs::read_to_string(setup.path("crm.yaml")).unwrap()).unwrap();
+        let mut config: Value =
+            serde_json::from_str(&std::fs::read_to_string(setup.path("crm.yaml")).unwrap())
+                .unwrap();
         for (key, value) in more.as_object().unwrap() {
-            config.as_object_mut().unwrap().insert(key.clone(), value.clone());
+            config
+                .as_object_mut()
+                .unwrap()
+                .insert(key.clone(), value.clone());
         }
-        config.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        config
+            .as_object_mut()
+            .unwrap()
+            .retain(|_, value| !value.is_null());
         std::fs::write(setup.path("crm.yaml"), config.to_string()).unwrap();
-        let output = setup.command("login", &arguments).env("A_TOKEN", "a-token").output().unwrap();
+        let output = setup
+            .command("login", &arguments)
+            .env("A_TOKEN", "a-token")
+            .output()
+            .unwrap();
         let code = if expected.contains("metadata") { 1 } else { 2 };
         assert_eq!(
             output.status.code(),
@@ -697,7 +984,11 @@ fn what_excludes_a_login_is_told() {
             stdout(&output),
             stderr(&output)
         );
-        assert!(stderr(&output).contains(expected), "{expected}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains(expected),
+            "{expected}: {}",
+            stderr(&output)
+        );
     }
 }
 
@@ -705,11 +996,23 @@ fn what_excludes_a_login_is_told() {
 fn install_says_when_a_login_is_needed() {
     let setup = Setup::new(Quirk::None, &json!({}));
     let output = setup.run("install", &["--client", "cursor"]);
-    let expected = format!("openapi-mcp login --config {} accounts", setup.path("crm.yaml"));
-    assert!(stderr(&output).contains(&expected), "{}{}", stdout(&output), stderr(&output));
+    let expected = format!(
+        "openapi-mcp login --config {} accounts",
+        setup.path("crm.yaml")
+    );
+    assert!(
+        stderr(&output).contains(&expected),
+        "{}{}",
+        stdout(&output),
+        stderr(&output)
+    );
     let setup = Setup::new(Quirk::None, &json!({"refresh_token": {"env": "A_TOKEN"}}));
     let output = setup.run("install", &["--client", "cursor"]);
-    assert!(!stderr(&output).contains("openapi-mcp login"), "{}", stderr(&output));
+    assert!(
+        !stderr(&output).contains("openapi-mcp login"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -725,12 +1028,18 @@ fn of_several_apis_one_is_chosen_and_a_login_of_one_is_not_one_of_another() {
     let output = setup.run("login", &[]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        stderr(&output).contains("`accounts` of the API `bills`") && stderr(&output).contains("--api"),
+        stderr(&output).contains("`accounts` of the API `bills`")
+            && stderr(&output).contains("--api"),
         "{}",
         stderr(&output)
     );
     let output = setup.run("login", &["--api", "crm", "--device"]);
-    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    assert!(
+        output.status.success(),
+        "{}{}",
+        stdout(&output),
+        stderr(&output)
+    );
     let status = setup.run("login", &["--status"]);
     assert_eq!(status.status.code(), Some(1));
     for expected in [
@@ -753,13 +1062,27 @@ fn over_http_a_login_counts_only_in_a_store_that_is_named() {
         .unwrap();
     let config = setup.path("crm.yaml");
     let serve = |more: &[&str]| {
-        let variables = [("HOME", setup.path("")), ("XDG_STATE_HOME", setup.path("state"))];
-        let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let variables = [
+            ("HOME", setup.path("")),
+            ("XDG_STATE_HOME", setup.path("state")),
+        ];
+        let variables: Vec<(&str, &str)> = variables
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
         HttpServer::start_with(&[&["--config", &config], more].concat(), &variables)
     };
-    let call = |server: &HttpServer| server.send("POST", &[], &crate::support::call_message("me", "{}")).1;
+    let call = |server: &HttpServer| {
+        server
+            .send("POST", &[], &crate::support::call_message("me", "{}"))
+            .1
+    };
     let server = serve(&[]);
-    assert!(call(&server).contains("needs a credential"), "{}", call(&server));
+    assert!(
+        call(&server).contains("needs a credential"),
+        "{}",
+        call(&server)
+    );
     let server = serve(&["--token-store", store.trim_end_matches('.')]);
     assert!(call(&server).contains("ann"), "{}", call(&server));
 }
@@ -771,7 +1094,10 @@ fn a_client_with_a_secret_uses_the_login_if_there_is_one() {
     std::fs::write(&secret, "client-s3cret").unwrap();
     let setup = Setup::new(Quirk::None, &json!({"client_secret": {"file": secret}}));
     setup.run("call", &["me"]);
-    assert_eq!(field(&setup.asked("/token")[0], "grant_type"), "client_credentials");
+    assert_eq!(
+        field(&setup.asked("/token")[0], "grant_type"),
+        "client_credentials"
+    );
     setup.sign_in();
     assert!(stdout(&setup.run("call", &["me"])).contains("ann"));
     let asked = setup.asked("/token");

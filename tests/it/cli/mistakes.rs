@@ -25,8 +25,16 @@ fn p40_every_mistake_is_told_with_what_to_do_next() {
     let mistakes: Vec<Mistake> = serde_yaml::from_str(&text).unwrap();
     assert!(mistakes.len() >= 25);
     let api = Upstream::start(Box::new(|request| match request.path() {
-        "/page.html" => reply(200, &["Content-Type: text/html"], b"<!doctype html><html><body>API</body></html>"),
-        path => reply(path.trim_start_matches('/').parse().unwrap_or(400), &[], b""),
+        "/page.html" => reply(
+            200,
+            &["Content-Type: text/html"],
+            b"<!doctype html><html><body>API</body></html>",
+        ),
+        path => reply(
+            path.trim_start_matches('/').parse().unwrap_or(400),
+            &[],
+            b"",
+        ),
     }));
     let tls = Authority::new().serve();
     for mistake in mistakes {
@@ -40,20 +48,35 @@ fn p40_every_mistake_is_told_with_what_to_do_next() {
             ("{api}", api.url.clone()),
             ("{https_api}", api.url.replace("http://", "https://")),
             ("{tls}", tls.clone()),
-            ("{taken}", api.url.trim_start_matches("http://").trim_end_matches('/').to_owned()),
+            (
+                "{taken}",
+                api.url
+                    .trim_start_matches("http://")
+                    .trim_end_matches('/')
+                    .to_owned(),
+            ),
         ];
         let placed = |argument: &String| {
-            places
-                .iter()
-                .fold(argument.clone(), |text, (name, value)| text.replace(name, value))
+            places.iter().fold(argument.clone(), |text, (name, value)| {
+                text.replace(name, value)
+            })
         };
         let args: Vec<String> = mistake.args.iter().map(placed).collect();
         let mut command = command(&args.iter().map(String::as_str).collect::<Vec<_>>());
         let output = command.envs(&mistake.variables).output().unwrap();
         let said = stderr(&output) + &stdout(&output);
-        assert_eq!(output.status.code(), Some(mistake.exit), "{}: {said}", mistake.name);
+        assert_eq!(
+            output.status.code(),
+            Some(mistake.exit),
+            "{}: {said}",
+            mistake.name
+        );
         for word in mistake.words.iter().map(placed) {
-            assert!(said.contains(word.as_str()), "{}: `{word}` is not in: {said}", mistake.name);
+            assert!(
+                said.contains(word.as_str()),
+                "{}: `{word}` is not in: {said}",
+                mistake.name
+            );
         }
         assert!(!said.contains("panicked"), "{}: {said}", mistake.name);
     }

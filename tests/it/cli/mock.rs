@@ -37,7 +37,10 @@ fn the_kinds_of_replies_are_the_documents() {
         session.call("get_pet_photo", &json!({"petId": 7}))["content"][1]["mimeType"],
         "image/png"
     );
-    assert_eq!(session.call("store_status", &json!({}))["content"][0]["type"], "text");
+    assert_eq!(
+        session.call("store_status", &json!({}))["content"][0]["type"],
+        "text"
+    );
     assert!(
         session.call("delete_pet", &json!({"petId": 7}))["content"][0]["text"]
             .as_str()
@@ -72,7 +75,10 @@ fn arguments(schema: &Value, root: &Value) -> Value {
             .collect::<serde_json::Map<_, _>>()
             .into();
     }
-    let kind = schema["type"].as_str().or_else(|| schema["type"][0].as_str()).unwrap_or("object");
+    let kind = schema["type"]
+        .as_str()
+        .or_else(|| schema["type"][0].as_str())
+        .unwrap_or("object");
     match kind {
         "integer" | "number" => schema.get("minimum").cloned().unwrap_or_else(|| json!(7)),
         "boolean" => json!(true),

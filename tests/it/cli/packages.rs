@@ -4,7 +4,9 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::support::{SpecFile, Upstream, binary, command, petstore, project, reply, run, stderr, stdout};
+use crate::support::{
+    SpecFile, Upstream, binary, command, petstore, project, reply, run, stderr, stdout,
+};
 
 /// The header of a program for Windows on x64: its own header begins at byte 16.
 const WINDOWS_PROGRAM: &[u8] = b"MZ\0\0\0\0\0\0\0\0\0\0\0\0\0\0PE\0\0\x64\x86\0\0____________________________________\x10\0\0\0";
@@ -35,16 +37,27 @@ fn a_bundle_holds_a_server_that_starts_and_the_same_input_gives_the_same_bytes()
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stdout(&output).trim(), first);
     assert!(make(&second).status.success());
-    assert_eq!(std::fs::read(&first).unwrap(), std::fs::read(&second).unwrap());
+    assert_eq!(
+        std::fs::read(&first).unwrap(),
+        std::fs::read(&second).unwrap()
+    );
     let unpacked = path("unpacked");
-    let unzipped = Command::new("python3").args(["-m", "zipfile", "-e", &first, &unpacked]).status();
+    let unzipped = Command::new("python3")
+        .args(["-m", "zipfile", "-e", &first, &unpacked])
+        .status();
     if !unzipped.is_ok_and(|status| status.success()) {
         eprintln!("python3 is not here, and the bundle is not unpacked");
         return;
     }
-    let manifest: Value = serde_json::from_str(&std::fs::read_to_string(format!("{unpacked}/manifest.json")).unwrap()).unwrap();
+    let manifest: Value = serde_json::from_str(
+        &std::fs::read_to_string(format!("{unpacked}/manifest.json")).unwrap(),
+    )
+    .unwrap();
     assert_eq!(manifest["manifest_version"], "0.3");
-    assert_eq!(manifest["compatibility"]["platforms"], serde_json::json!(["linux"]));
+    assert_eq!(
+        manifest["compatibility"]["platforms"],
+        serde_json::json!(["linux"])
+    );
     assert_eq!(manifest["tools"].as_array().unwrap().len(), 9);
     let settings = std::fs::read_to_string(format!("{unpacked}/server/openapi-mcp.json")).unwrap();
     assert!(
@@ -52,15 +65,26 @@ fn a_bundle_holds_a_server_that_starts_and_the_same_input_gives_the_same_bytes()
         "{settings}"
     );
     // Python's unzip keeps no modes, as some hosts do not; the script restores them.
-    let started = Command::new("/bin/sh").arg(format!("{unpacked}/server/start.sh")).output().unwrap();
+    let started = Command::new("/bin/sh")
+        .arg(format!("{unpacked}/server/start.sh"))
+        .output()
+        .unwrap();
     assert!(
         stdout(&started).starts_with("serve\n--config\n"),
         "{}{}",
         stdout(&started),
         stderr(&started)
     );
-    let listed = run(&["tools", "--config", &format!("{unpacked}/server/openapi-mcp.json")]);
-    assert!(stdout(&listed).contains("9 tools, 9 of them read-only"), "{}", stderr(&listed));
+    let listed = run(&[
+        "tools",
+        "--config",
+        &format!("{unpacked}/server/openapi-mcp.json"),
+    ]);
+    assert!(
+        stdout(&listed).contains("9 tools, 9 of them read-only"),
+        "{}",
+        stderr(&listed)
+    );
 }
 
 #[test]
@@ -68,7 +92,10 @@ fn a_bundle_asks_for_credentials_and_holds_none() {
     let directory = tempfile::tempdir().unwrap();
     let bundle = directory.path().join("x.mcpb").display().to_string();
     for (more, words) in [
-        (&["--header", "Authorization: hunter2"][..], "--header-env authorization=VARIABLE"),
+        (
+            &["--header", "Authorization: hunter2"][..],
+            "--header-env authorization=VARIABLE",
+        ),
         (&["--ca-cert", "/etc/ca.pem"], "--ca-cert"),
         (&["--allow-file-args", "/tmp"], "--allow-file-args"),
     ] {
@@ -135,15 +162,25 @@ fn a_bundle_asks_for_credentials_and_holds_none() {
     assert_eq!(fields["server_region"]["default"], "eu");
     let environment = &manifest["server"]["mcp_config"]["env"];
     assert_eq!(environment["OPENAPI_MCP_AUTH_KEY"], "${user_config.key}");
-    assert_eq!(environment["OPENAPI_MCP_SERVER_VAR"], "region=${user_config.server_region}");
+    assert_eq!(
+        environment["OPENAPI_MCP_SERVER_VAR"],
+        "region=${user_config.server_region}"
+    );
     assert_eq!(manifest["version"], "1.2.3");
-    assert_eq!(manifest["server"]["mcp_config"]["command"], "${__dirname}/server/openapi-mcp.exe");
+    assert_eq!(
+        manifest["server"]["mcp_config"]["command"],
+        "${__dirname}/server/openapi-mcp.exe"
+    );
 }
 
 /// A file of a bundle; nothing if there is no Python to unpack it.
 fn read_from_bundle(bundle: &str, file: &str) -> Option<String> {
-    let program = "import sys,zipfile; print(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]).decode())";
-    let shown = Command::new("python3").args(["-c", program, bundle, file]).output().ok()?;
+    let program =
+        "import sys,zipfile; print(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]).decode())";
+    let shown = Command::new("python3")
+        .args(["-c", program, bundle, file])
+        .output()
+        .ok()?;
     assert!(shown.status.success(), "{}", stderr(&shown));
     Some(stdout(&shown))
 }
@@ -153,7 +190,11 @@ fn a_bundle_is_for_the_system_of_its_binary_and_replaces_no_other_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
     std::fs::write(path("windows"), WINDOWS_PROGRAM).unwrap();
-    std::fs::write(path("arm"), [&[0xcf, 0xfa, 0xed, 0xfe, 0x0c, 0, 0, 1][..], &[0; 64]].concat()).unwrap();
+    std::fs::write(
+        path("arm"),
+        [&[0xcf, 0xfa, 0xed, 0xfe, 0x0c, 0, 0, 1][..], &[0; 64]].concat(),
+    )
+    .unwrap();
     std::fs::write(path("archive.tar.gz"), b"\x1f\x8b\x08\0").unwrap();
     std::fs::write(path("script"), "#!/bin/sh\n").unwrap();
     let spec = petstore();
@@ -164,7 +205,10 @@ fn a_bundle_is_for_the_system_of_its_binary_and_replaces_no_other_file() {
         if !more.contains(&"--name") {
             args.extend(["--name", "pets"]);
         }
-        command(&args).current_dir(directory.path()).output().unwrap()
+        command(&args)
+            .current_dir(directory.path())
+            .output()
+            .unwrap()
     };
     for (binary, more, expected) in [
         ("windows", &[][..], "pets-win32-x64.mcpb"),
@@ -172,13 +216,22 @@ fn a_bundle_is_for_the_system_of_its_binary_and_replaces_no_other_file() {
         ("script", &["--platform", "linux"], "pets-linux.mcpb"),
     ] {
         let output = bundle(binary, more);
-        assert_eq!(output.status.code(), Some(0), "{binary}: {}", stderr(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{binary}: {}",
+            stderr(&output)
+        );
         assert_eq!(stdout(&output).trim(), expected);
         // The same bundle again is no other file.
         assert_eq!(bundle(binary, more).status.code(), Some(0), "{binary}");
     }
     for (binary, more, words) in [
-        ("arm", &["--platform", "linux"][..], "is for darwin; --binary names one for linux"),
+        (
+            "arm",
+            &["--platform", "linux"][..],
+            "is for darwin; --binary names one for linux",
+        ),
         (
             "archive.tar.gz",
             &["--platform", "linux"],
@@ -188,17 +241,37 @@ fn a_bundle_is_for_the_system_of_its_binary_and_replaces_no_other_file() {
         ("windows", &["--name", "../pets"], "--name takes letters"),
     ] {
         let output = bundle(binary, more);
-        assert_eq!(output.status.code(), Some(2), "{binary}: {}", stdout(&output));
-        assert!(stderr(&output).contains(words), "{binary}: {}", stderr(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{binary}: {}",
+            stdout(&output)
+        );
+        assert!(
+            stderr(&output).contains(words),
+            "{binary}: {}",
+            stderr(&output)
+        );
     }
     std::fs::write(path("thesis.txt"), "years of work").unwrap();
     let output = bundle("windows", &["--output", "thesis.txt"]);
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
-    assert!(stderr(&output).contains("--force replaces it"), "{}", stderr(&output));
-    assert_eq!(std::fs::read_to_string(path("thesis.txt")).unwrap(), "years of work");
+    assert!(
+        stderr(&output).contains("--force replaces it"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(
+        std::fs::read_to_string(path("thesis.txt")).unwrap(),
+        "years of work"
+    );
     let output = bundle("windows", &["--output", "thesis.txt", "--force"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(std::fs::read(path("thesis.txt")).unwrap().starts_with(b"PK"));
+    assert!(
+        std::fs::read(path("thesis.txt"))
+            .unwrap()
+            .starts_with(b"PK")
+    );
 }
 
 #[test]
@@ -214,7 +287,9 @@ fn a_bundle_lists_at_most_a_hundred_tools_and_says_of_which_day_its_document_is(
         .collect();
     let document = serde_json::json!({"openapi": "3.1.0", "info": {"title": "M\u{202e}any", "version": "1", "description": "Says\u{200b} this."},
         "servers": [{"url": "https://h.example"}], "paths": paths});
-    let site = Upstream::start(Box::new(move |_| reply(200, &[], document.to_string().as_bytes())));
+    let site = Upstream::start(Box::new(move |_| {
+        reply(200, &[], document.to_string().as_bytes())
+    }));
     let output = command(&[
         "bundle",
         "--spec",
@@ -231,7 +306,10 @@ fn a_bundle_lists_at_most_a_hundred_tools_and_says_of_which_day_its_document_is(
     let Some(text) = read_from_bundle(&path("x.mcpb"), "manifest.json") else {
         return;
     };
-    assert!(!text.contains('\u{202e}') && !text.contains("hunter2"), "{text}");
+    assert!(
+        !text.contains('\u{202e}') && !text.contains("hunter2"),
+        "{text}"
+    );
     let manifest: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(manifest["tools"].as_array().unwrap().len(), 100);
     assert_eq!(manifest["tools_generated"], true);
@@ -247,14 +325,19 @@ fn a_bundle_holds_the_files_that_the_document_refers_to() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
     std::fs::create_dir_all(path("specs/parts")).unwrap();
-    // One of the files has the name that a bundle gives to the document itself, and one refers back to the document.
+    // One of the files has the name that a bundle gives to the document itself, and one refers back
+    // to the document.
     let root = r#"{"openapi":"3.1.0","info":{"title":"F","version":"1"},"servers":[{"url":"https://h.example"}],
         "components":{"schemas":{"Name":{"type":"string","enum":["from the document"]}}},
         "paths":{"/a":{"get":{"operationId":"a","parameters":[
             {"name":"one","in":"query","schema":{"$ref":"api.json#/One"}},
             {"name":"two","in":"query","schema":{"$ref":"parts/two.yaml#/Two"}}]}}}}"#;
     std::fs::write(path("specs/root.json"), root).unwrap();
-    std::fs::write(path("specs/api.json"), r#"{"One":{"type":"string","enum":["from api.json"]}}"#).unwrap();
+    std::fs::write(
+        path("specs/api.json"),
+        r#"{"One":{"type":"string","enum":["from api.json"]}}"#,
+    )
+    .unwrap();
     std::fs::write(
         path("specs/parts/two.yaml"),
         "{\"Two\": {\"$ref\": \"../root.json#/components/schemas/Name\"}}\n",
@@ -278,7 +361,9 @@ fn a_bundle_holds_the_files_that_the_document_refers_to() {
         .output()
         .unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        let unzipped = Command::new("python3").args(["-m", "zipfile", "-e", &bundle, &unpacked]).status();
+        let unzipped = Command::new("python3")
+            .args(["-m", "zipfile", "-e", &bundle, &unpacked])
+            .status();
         if !unzipped.is_ok_and(|status| status.success()) {
             eprintln!("python3 is not here, and the bundle is not unpacked");
             return;
@@ -333,7 +418,11 @@ fn every_field_of_a_bundle_has_a_key_of_its_own() {
     let environment = manifest["server"]["mcp_config"]["env"].as_object().unwrap();
     let field = |variable: &str| {
         let text = environment[variable].as_str().unwrap();
-        let key = text.rsplit("${user_config.").next().unwrap().trim_end_matches('}');
+        let key = text
+            .rsplit("${user_config.")
+            .next()
+            .unwrap()
+            .trim_end_matches('}');
         &manifest["user_config"][key]
     };
     for variable in [
@@ -358,12 +447,20 @@ fn a_field_that_was_left_blank_leaves_the_default_of_the_document() {
         r#"{"openapi":"3.1.0","info":{"title":"S","version":"1"},"servers":[{"url":"https://{region}.h.example","variables":{"region":{"default":"eu"}}}],
             "paths":{"/a":{"get":{"operationId":"a"}}}}"#,
     );
-    for value in ["region=${user_config.server_region}", "region=", "region=us"] {
+    for value in [
+        "region=${user_config.server_region}",
+        "region=",
+        "region=us",
+    ] {
         let output = command(&["call", "--spec", spec.path(), "a", "--dry-run"])
             .env("OPENAPI_MCP_SERVER_VAR", value)
             .output()
             .unwrap();
-        let expected = if value == "region=us" { "us.h.example" } else { "eu.h.example" };
+        let expected = if value == "region=us" {
+            "us.h.example"
+        } else {
+            "eu.h.example"
+        };
         assert!(
             stdout(&output).contains(expected),
             "{value}: {}{}",
@@ -375,7 +472,12 @@ fn a_field_that_was_left_blank_leaves_the_default_of_the_document() {
 
 fn registry(args: &[&str]) -> Output {
     let script = project("packaging/registry.py");
-    Command::new("python3").arg("-B").arg(script).args(args).output().unwrap()
+    Command::new("python3")
+        .arg("-B")
+        .arg(script)
+        .args(args)
+        .output()
+        .unwrap()
 }
 
 #[test]
@@ -388,7 +490,14 @@ fn an_entry_of_the_registry_follows_its_rules() {
     let file = directory.path().join("x.mcpb").display().to_string();
     std::fs::write(&file, "abc").unwrap();
     let entry = |more: &[&str]| {
-        let mut args = vec!["--name", "io.github.you/pets", "--description", "Pets", "--server-version", "1.2.3"];
+        let mut args = vec![
+            "--name",
+            "io.github.you/pets",
+            "--description",
+            "Pets",
+            "--server-version",
+            "1.2.3",
+        ];
         args.extend(more);
         registry(&args)
     };
@@ -408,21 +517,43 @@ fn an_entry_of_the_registry_follows_its_rules() {
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     );
     assert_eq!(
-        (&shown["packages"][1]["identifier"], &shown["packages"][1]["version"]),
+        (
+            &shown["packages"][1]["identifier"],
+            &shown["packages"][1]["version"]
+        ),
         (&"@you/pets".into(), &"1.2.3".into())
     );
     assert_eq!(shown["remotes"][0]["type"], "streamable-http");
     let schema = std::fs::read_to_string(project("tests/cases/server.schema.json")).unwrap();
     let schema = jsonschema::draft7::new(&serde_json::from_str(&schema).unwrap()).unwrap();
     for more in [
-        &["--package", "mcpb:https://h.example/x.mcpb", "--file", &file][..],
-        &["--package", "oci:ghcr.io/you/pets:1.2.3", "--package", "pypi:pets==1.2.3"],
+        &[
+            "--package",
+            "mcpb:https://h.example/x.mcpb",
+            "--file",
+            &file,
+        ][..],
+        &[
+            "--package",
+            "oci:ghcr.io/you/pets:1.2.3",
+            "--package",
+            "pypi:pets==1.2.3",
+        ],
         &["--package", "npm:pets@1.2.3"],
-        &["--remote", "https://h.example/mcp", "--remote", "https://h.example/mcp/readonly"],
+        &[
+            "--remote",
+            "https://h.example/mcp",
+            "--remote",
+            "https://h.example/mcp/readonly",
+        ],
     ] {
         let output = entry(more);
-        let shown: Value = serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{more:?}: {}", stderr(&output)));
-        let wrong: Vec<String> = schema.iter_errors(&shown).map(|error| error.to_string()).collect();
+        let shown: Value = serde_json::from_str(&stdout(&output))
+            .unwrap_or_else(|_| panic!("{more:?}: {}", stderr(&output)));
+        let wrong: Vec<String> = schema
+            .iter_errors(&shown)
+            .map(|error| error.to_string())
+            .collect();
         assert_eq!(wrong, [""; 0], "{more:?}: {shown}");
     }
     for (more, words) in [
@@ -433,7 +564,10 @@ fn an_entry_of_the_registry_follows_its_rules() {
         (&["--package", "npm:pets@^1"], "one exact version"),
         (&["--package", "deb:pets"], "must begin with"),
         (&["--remote", "http://h.example/mcp"], "https"),
-        (&["--remote", "https://h.example/mcp", "--name", "pets"], "--name"),
+        (
+            &["--remote", "https://h.example/mcp", "--name", "pets"],
+            "--name",
+        ),
     ] {
         let output = if more.contains(&"--name") {
             registry(&[
@@ -450,7 +584,11 @@ fn an_entry_of_the_registry_follows_its_rules() {
             entry(more)
         };
         assert_eq!(output.status.code(), Some(1), "{more:?}");
-        assert!(stderr(&output).contains(words), "{more:?}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains(words),
+            "{more:?}: {}",
+            stderr(&output)
+        );
     }
     let long = "x".repeat(101);
     let output = registry(&[
@@ -463,7 +601,11 @@ fn an_entry_of_the_registry_follows_its_rules() {
         "--remote",
         "https://h.example/mcp",
     ]);
-    assert!(stderr(&output).contains("has 101 characters"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("has 101 characters"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -475,7 +617,9 @@ fn completions_and_the_manual_name_every_command_and_no_value() {
             .unwrap();
         let text = stdout(&output);
         assert!(
-            text.contains("uninstall") && text.contains("tool-include") && !text.contains("hunter2"),
+            text.contains("uninstall")
+                && text.contains("tool-include")
+                && !text.contains("hunter2"),
             "{shell}"
         );
     }
@@ -522,7 +666,10 @@ fn every_command_has_a_manual_page_with_its_examples_files_variables_and_exit_co
     for command in ["tools", "check", "call", "install", "diff"] {
         page(&[command]);
     }
-    assert!(stderr(&command(&["man", "filter"]).output().unwrap()).contains("there is no command `filter`"));
+    assert!(
+        stderr(&command(&["man", "filter"]).output().unwrap())
+            .contains("there is no command `filter`")
+    );
 }
 
 /// Asks the completions of bash for the words before the cursor.
@@ -534,7 +681,10 @@ fn complete_in_bash(words: &[&str]) -> String {
         echo "${COMPREPLY[@]}"
     "#;
     let mut bash = std::process::Command::new("bash");
-    let bash = bash.args(["-c", script, "bash", "openapi-mcp"]).args(words).env("BINARY", binary());
+    let bash = bash
+        .args(["-c", script, "bash", "openapi-mcp"])
+        .args(words)
+        .env("BINARY", binary());
     stdout(&bash.output().unwrap()).trim().to_owned()
 }
 
@@ -551,7 +701,10 @@ fn bash_completes_commands_their_flags_and_the_values_of_flags() {
 fn complete_in_fish(line: &str) -> Vec<String> {
     let script = "\"$BINARY\" completions fish | source; complete --do-complete \"$LINE\"";
     let mut fish = std::process::Command::new("fish");
-    let fish = fish.args(["--no-config", "-c", script]).env("BINARY", binary()).env("LINE", line);
+    let fish = fish
+        .args(["--no-config", "-c", script])
+        .env("BINARY", binary())
+        .env("LINE", line);
     let output = stdout(&fish.output().unwrap());
     let words = output.lines().filter_map(|line| line.split('\t').next());
     words.map(str::to_owned).collect()
@@ -571,22 +724,44 @@ const COMPLETE_IN_ZSH: &str = r#"
 
 #[test]
 fn fish_and_zsh_complete_commands_flags_and_values_if_they_are_installed() {
-    let is_installed = |shell: &str| std::process::Command::new(shell).arg("--version").output().is_ok();
+    let is_installed = |shell: &str| {
+        std::process::Command::new(shell)
+            .arg("--version")
+            .output()
+            .is_ok()
+    };
     if is_installed("fish") {
         assert!(complete_in_fish("openapi-mcp unin").contains(&"uninstall".to_owned()));
         assert_eq!(complete_in_fish("openapi-mcp fil"), [""; 0]);
-        assert_eq!(complete_in_fish("openapi-mcp serve --transport "), ["http", "stdio"]);
+        assert_eq!(
+            complete_in_fish("openapi-mcp serve --transport "),
+            ["http", "stdio"]
+        );
     } else {
         println!("skipped: fish is not installed (Debian package fish)");
     }
     if is_installed("zsh") {
-        for (line, expected) in [("openapi-mcp unin", "uninstall"), ("openapi-mcp serve --transp", "--transport")] {
+        for (line, expected) in [
+            ("openapi-mcp unin", "uninstall"),
+            ("openapi-mcp serve --transp", "--transport"),
+        ] {
             let folder = tempfile::tempdir().unwrap();
             let mut zsh = std::process::Command::new("timeout");
-            let zsh = zsh.args(["60", "zsh", "-f", "-c", COMPLETE_IN_ZSH]).env("BINARY", binary());
-            let zsh = zsh.env("FOLDER", folder.path()).env("LINE", line).env("EXPECTED", expected);
+            let zsh = zsh
+                .args(["60", "zsh", "-f", "-c", COMPLETE_IN_ZSH])
+                .env("BINARY", binary());
+            let zsh = zsh
+                .env("FOLDER", folder.path())
+                .env("LINE", line)
+                .env("EXPECTED", expected);
             let output = zsh.stdin(std::process::Stdio::null()).output().unwrap();
-            assert_eq!(output.status.code(), Some(0), "{line}: {}{}", stdout(&output), stderr(&output));
+            assert_eq!(
+                output.status.code(),
+                Some(0),
+                "{line}: {}{}",
+                stdout(&output),
+                stderr(&output)
+            );
         }
     } else {
         println!("skipped: zsh is not installed (Debian package zsh)");

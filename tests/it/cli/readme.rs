@@ -8,7 +8,11 @@ fn examples(text: &str) -> Vec<(String, Vec<String>)> {
     for block in text.split("```console\n").skip(1) {
         let block = block.split("\n```").next().unwrap();
         let mut lines = block.lines();
-        let command = lines.next().unwrap().strip_prefix("$ openapi-mcp ").expect("a command of ours");
+        let command = lines
+            .next()
+            .unwrap()
+            .strip_prefix("$ openapi-mcp ")
+            .expect("a command of ours");
         found.push((command.to_owned(), lines.map(str::to_owned).collect()));
     }
     found
@@ -30,7 +34,12 @@ fn words(line: &str) -> Vec<String> {
 #[test]
 fn every_example_prints_what_it_shows() {
     let mut count = 0;
-    for path in [vec![project("examples/petstore/README.md")], super::book::pages()].concat() {
+    for path in [
+        vec![project("examples/petstore/README.md")],
+        super::book::pages(),
+    ]
+    .concat()
+    {
         let file = path.display();
         for (line, expected) in examples(&std::fs::read_to_string(&path).unwrap()) {
             let words = words(&line);
@@ -42,10 +51,19 @@ fn every_example_prints_what_it_shows() {
                 if want == "…" {
                     printed.by_ref().for_each(drop);
                 } else {
-                    assert_eq!(printed.next(), Some(want.as_str()), "{file}: {line}\n{text}{}", stderr(&output));
+                    assert_eq!(
+                        printed.next(),
+                        Some(want.as_str()),
+                        "{file}: {line}\n{text}{}",
+                        stderr(&output)
+                    );
                 }
             }
-            assert_eq!(printed.next(), None, "{file}: {line} prints more than it shows");
+            assert_eq!(
+                printed.next(),
+                None,
+                "{file}: {line} prints more than it shows"
+            );
             count += 1;
         }
     }

@@ -1,4 +1,5 @@
-//! Figures of test suites in the documentation are those of the last run, which `tests/scores/expected.json` keeps.
+//! Figures of test suites in the documentation are those of the last run, which
+//! `tests/scores/expected.json` keeps.
 
 use std::path::Path;
 
@@ -29,7 +30,11 @@ fn grouped(number: &Value) -> String {
 fn sentences(expected: &Value) -> Vec<(&'static str, String)> {
     let passed = |suite: &str| {
         let figures = &expected[suite];
-        format!("{} of {}", grouped(&figures["passed"]), grouped(&figures["of"]))
+        format!(
+            "{} of {}",
+            grouped(&figures["passed"]),
+            grouped(&figures["of"])
+        )
     };
     let search = &expected["search"];
     let tokens = |figure: &str| grouped(&search["fewer"][figure]);
@@ -60,7 +65,10 @@ fn sentences(expected: &Value) -> Vec<(&'static str, String)> {
 #[test]
 fn figures_of_suites_in_the_documentation_are_those_of_the_last_run() {
     for (name, sentence) in sentences(&expected()) {
-        assert!(page(name).contains(&sentence), "{name} does not say: {sentence}");
+        assert!(
+            page(name).contains(&sentence),
+            "{name} does not say: {sentence}"
+        );
     }
 }
 
@@ -79,22 +87,57 @@ fn no_other_sentence_of_the_documentation_gives_figures_of_a_suite() {
         "recall@",
     ];
     let known = sentences(&expected());
-    let folders = ["docs", "docs/get-started", "docs/guides", "docs/concepts", "docs/reference"].into_iter();
-    let folders = folders.filter_map(|folder| Some((folder, std::fs::read_dir(project(folder)).ok()?)));
-    let files = folders.flat_map(|(folder, files)| files.map(move |file| format!("{folder}/{}", file.unwrap().file_name().display())));
+    let folders = [
+        "docs",
+        "docs/get-started",
+        "docs/guides",
+        "docs/concepts",
+        "docs/reference",
+    ]
+    .into_iter();
+    let folders =
+        folders.filter_map(|folder| Some((folder, std::fs::read_dir(project(folder)).ok()?)));
+    let files = folders.flat_map(|(folder, files)| {
+        files.map(move |file| format!("{folder}/{}", file.unwrap().file_name().display()))
+    });
     let mut names: Vec<String> = files
-        .filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "md") && name != "docs/scores.md")
+        .filter(|name| {
+            Path::new(name)
+                .extension()
+                .is_some_and(|extension| extension == "md")
+                && name != "docs/scores.md"
+        })
         .collect();
     assert!(names.len() > 30, "{names:?}");
-    names.extend(["README.md", "CHANGELOG.md", "ARCHITECTURE.md", "SECURITY.md", "CONTRIBUTING.md"].map(String::from));
+    names.extend(
+        [
+            "README.md",
+            "CHANGELOG.md",
+            "ARCHITECTURE.md",
+            "SECURITY.md",
+            "CONTRIBUTING.md",
+        ]
+        .map(String::from),
+    );
     for name in names {
         for sentence in page(&name).split_inclusive(". ") {
-            let figures = sentence.split(" of ").zip(sentence.split(" of ").skip(1)).any(|(before, after)| {
-                before.ends_with(|last: char| last.is_ascii_digit()) && after.starts_with(|first: char| first.is_ascii_digit())
-            });
-            if (figures || sentence.contains(" %")) && suites.iter().any(|suite| sentence.contains(suite)) {
-                let listed = known.iter().any(|(page, text)| *page == name && text.contains(sentence.trim()));
-                assert!(listed, "{name} gives figures that no test compares with the last run: {sentence}");
+            let figures = sentence
+                .split(" of ")
+                .zip(sentence.split(" of ").skip(1))
+                .any(|(before, after)| {
+                    before.ends_with(|last: char| last.is_ascii_digit())
+                        && after.starts_with(|first: char| first.is_ascii_digit())
+                });
+            if (figures || sentence.contains(" %"))
+                && suites.iter().any(|suite| sentence.contains(suite))
+            {
+                let listed = known
+                    .iter()
+                    .any(|(page, text)| *page == name && text.contains(sentence.trim()));
+                assert!(
+                    listed,
+                    "{name} gives figures that no test compares with the last run: {sentence}"
+                );
             }
         }
     }
@@ -119,13 +162,19 @@ fn the_rates_of_wrong_hints_are_those_of_the_last_run() {
         ("ro-", "reads, but is not published as read-only"),
         ("esc-nd", "destroys, and passes `--no-destructive`"),
         ("esc-ro", "acts, and passes `--read-only`"),
-        ("cut-nd", "does not destroy, and is left out by `--no-destructive`"),
+        (
+            "cut-nd",
+            "does not destroy, and is left out by `--no-destructive`",
+        ),
         ("cut-ro", "reads, and is left out by `--read-only`"),
     ];
     let page = std::fs::read_to_string(project("docs/concepts/hints.md")).unwrap();
     for (kind, title) in rows {
         let cells = columns.map(|figures| {
-            let (wrong, of) = (figures["fewer"][kind].as_f64().unwrap(), figures["of each"][kind].as_f64().unwrap());
+            let (wrong, of) = (
+                figures["fewer"][kind].as_f64().unwrap(),
+                figures["of each"][kind].as_f64().unwrap(),
+            );
             match wrong / of {
                 0.0 => "0 %".to_string(),
                 1.0 => "100 %".to_string(),

@@ -1,4 +1,5 @@
-//! Runs the `sh` blocks of the documentation in a real shell, in a folder that holds what they name.
+//! Runs the `sh` blocks of the documentation in a real shell, in a folder that holds what they
+//! name.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +10,8 @@ use serde_json::Value;
 
 use crate::support::{binary, project};
 
-/// Runs the binary. A server over HTTP goes on in the background, once it listens, until the script ends.
+/// Runs the binary. A server over HTTP goes on in the background, once it listens, until the script
+/// ends.
 const OPENAPI_MCP: &str = r#"#!/bin/sh
 case " $* " in
 " serve "*" --transport http "*)
@@ -42,12 +44,14 @@ create) echo printed-by-the-command ;;
 esac
 "#;
 
-const OPENSSL: &str = "#!/bin/sh\necho 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n";
+const OPENSSL: &str =
+    "#!/bin/sh\necho 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n";
 
 /// Commands whose effect other checks of CI cover: the image, the build.
 const NOTHING: &str = "#!/bin/sh\nexit 0\n";
 
-/// A folder with the documents of `tests/cases/docs/documents.yaml` and the commands that the documentation uses.
+/// A folder with the documents of `tests/cases/docs/documents.yaml` and the commands that the
+/// documentation uses.
 pub struct Shell {
     folder: tempfile::TempDir,
 }
@@ -55,7 +59,10 @@ pub struct Shell {
 /// The text of the fenced blocks of one language.
 pub fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let fence = format!("```{language}\n");
-    page.split(&fence).skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
+    page.split(&fence)
+        .skip(1)
+        .filter_map(|rest| rest.split("\n```").next())
+        .collect()
 }
 
 impl Shell {
@@ -87,7 +94,8 @@ impl Shell {
         for name in ["petstore.yaml", "api.yaml", "old.yaml", "new.yaml"] {
             shell.write(name, &petstore);
         }
-        let documents = std::fs::read_to_string(project("tests/cases/docs/documents.yaml")).unwrap();
+        let documents =
+            std::fs::read_to_string(project("tests/cases/docs/documents.yaml")).unwrap();
         let documents: BTreeMap<String, Value> = serde_yaml::from_str(&documents).unwrap();
         for (name, document) in documents {
             shell.write(&name, &document.to_string());
@@ -107,14 +115,23 @@ impl Shell {
 
     fn write_command(&self, name: &str, text: &str) {
         self.write(name, text);
-        std::fs::set_permissions(self.path().join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(
+            self.path().join(name),
+            std::fs::Permissions::from_mode(0o755),
+        )
+        .unwrap();
     }
 
     /// Writes each YAML block whose first line is `# NAME.yaml` to the file of that name.
     pub fn write_files_of(&self, page: &str) {
         for block in blocks(page, "yaml") {
-            if let Some(name) = block.lines().next().and_then(|line| line.strip_prefix("# "))
-                && Path::new(name).extension().is_some_and(|extension| extension == "yaml")
+            if let Some(name) = block
+                .lines()
+                .next()
+                .and_then(|line| line.strip_prefix("# "))
+                && Path::new(name)
+                    .extension()
+                    .is_some_and(|extension| extension == "yaml")
             {
                 self.write(name, block);
             }
@@ -129,12 +146,18 @@ impl Shell {
         );
         let outer = std::env::var("PATH").unwrap_or_default();
         let mut command = std::process::Command::new("sh");
-        command.arg("script.sh").current_dir(self.path()).stdin(Stdio::null());
+        command
+            .arg("script.sh")
+            .current_dir(self.path())
+            .stdin(Stdio::null());
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("OPENAPI_MCP_")) {
             command.env_remove(name);
         }
         command
-            .env("PATH", format!("{}:{outer}", self.path().join("bin").display()))
+            .env(
+                "PATH",
+                format!("{}:{outer}", self.path().join("bin").display()),
+            )
             .env("OUTER_PATH", outer)
             .env("HOME", self.path().join("home"))
             .env_remove("XDG_CONFIG_HOME")

@@ -29,7 +29,8 @@ fn serve<'a>(spec: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["serve", "--spec", spec], &TALKATIVE[..], more].concat()
 }
 
-/// Standard errors of which nothing is ever read. The reader is to be held for as long as the process lives.
+/// Standard errors of which nothing is ever read. The reader is to be held for as long as the
+/// process lives.
 fn unread() -> [(&'static str, Stdio, Option<PipeReader>); 3] {
     let (_, closed) = pipe().unwrap();
     let (reader, ignored) = pipe().unwrap();
@@ -49,7 +50,11 @@ fn p44_over_stdio_calls_are_answered_although_standard_error_is_not_read() {
             let mut session = RawSession::start_logging_to(stderr, &serve(&spec, &[]));
             session.initialize();
             for id in 0..20 {
-                session.send_request(id, "tools/call", &json!({"name": "list_pets", "arguments": {}}));
+                session.send_request(
+                    id,
+                    "tools/call",
+                    &json!({"name": "list_pets", "arguments": {}}),
+                );
                 let answer = session.answer(&json!(id));
                 assert_eq!(answer["result"]["isError"], true, "{kind}: {answer}");
             }
@@ -75,10 +80,19 @@ fn p44_over_http_calls_are_answered_although_standard_error_is_not_read() {
     let spec = petstore();
     for (kind, stderr, _reader) in unread() {
         // The log cannot say which port was taken.
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let address = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .to_string();
         let mut server = command(&serve(&spec, &["--transport", "http", "--bind", &address]));
         let mut server = server.stdout(Stdio::null()).stderr(stderr).spawn().unwrap();
-        let request = http_request(&address, "POST", &["Connection: close"], &call_message("list_pets", "{}"));
+        let request = http_request(
+            &address,
+            "POST",
+            &["Connection: close"],
+            &call_message("list_pets", "{}"),
+        );
         let mut answer = String::new();
         wait_until("the server does not answer", || {
             answer = exchange(&address, &request).unwrap_or_default();
@@ -106,7 +120,14 @@ fn exchange(address: &str, request: &str) -> std::io::Result<String> {
 #[test]
 fn p44_commands_do_their_work_although_standard_error_is_not_read() {
     let spec = petstore();
-    let call = ["call", "--spec", &spec, "--base-url", "http://127.0.0.1:1", "list_pets"];
+    let call = [
+        "call",
+        "--spec",
+        &spec,
+        "--base-url",
+        "http://127.0.0.1:1",
+        "list_pets",
+    ];
     for (args, code) in [
         (&call[..], 1),
         (&["tools", "--spec", &spec, "--format", "json"], 0),
@@ -116,7 +137,11 @@ fn p44_commands_do_their_work_although_standard_error_is_not_read() {
         (&["health", "http://127.0.0.1:1/"], 1),
     ] {
         for (kind, stderr, _reader) in unread() {
-            let status = command(args).stdout(Stdio::null()).stderr(stderr).status().unwrap();
+            let status = command(args)
+                .stdout(Stdio::null())
+                .stderr(stderr)
+                .status()
+                .unwrap();
             assert_eq!(status.code(), Some(code), "{kind}: {args:?}");
         }
     }
@@ -135,7 +160,9 @@ fn dropped_log_lines_are_counted_once_standard_error_is_read_again() {
         }
     }
     let mut lines = BufReader::new(reader).lines().map_while(Result::ok);
-    let said = lines.find(|line| line.contains("standard error was not read: ")).unwrap();
+    let said = lines
+        .find(|line| line.contains("standard error was not read: "))
+        .unwrap();
     let line: serde_json::Value = serde_json::from_str(&said).unwrap();
     let dropped = line["message"]
         .as_str()

@@ -9,10 +9,19 @@ use crate::support::{TIMEOUT, Upstream, binary, petstore, reply, wait};
 
 /// A shell command in a terminal of so many columns; nothing if this machine has no `script`.
 pub(crate) fn in_terminal(columns: usize, args: &str) -> Option<Command> {
-    let line = format!("stty cols {columns} rows 40; '{}' {args}", binary().display());
-    let is_there = Command::new("script").arg("--version").stdout(Stdio::null()).status().is_ok();
+    let line = format!(
+        "stty cols {columns} rows 40; '{}' {args}",
+        binary().display()
+    );
+    let is_there = Command::new("script")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status()
+        .is_ok();
     let mut command = Command::new("script");
-    command.args(["-qec", &line, "/dev/null"]).stderr(Stdio::null());
+    command
+        .args(["-qec", &line, "/dev/null"])
+        .stderr(Stdio::null());
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("OPENAPI_MCP_")) {
         command.env_remove(name);
     }
@@ -41,19 +50,35 @@ fn tools_have_one_line_each_in_a_narrow_terminal() {
     let (Some(narrow), Some(wide)) = (list(80), list(200)) else {
         return;
     };
-    assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+    assert!(
+        narrow.lines().all(|line| line.chars().count() <= 80),
+        "{narrow}"
+    );
     let rows = narrow.lines().filter(|line| line.contains(" /")).count();
-    assert!(rows == 20 && narrow.contains("RO") && !narrow.contains("TITLE"), "{narrow}");
-    assert!(wide.contains("READ-ONLY") && wide.contains("TITLE"), "{wide}");
+    assert!(
+        rows == 20 && narrow.contains("RO") && !narrow.contains("TITLE"),
+        "{narrow}"
+    );
+    assert!(
+        wide.contains("READ-ONLY") && wide.contains("TITLE"),
+        "{wide}"
+    );
 }
 
 #[test]
 fn a_server_over_stdio_says_in_a_terminal_what_it_waits_for() {
-    let Some(mut command) = in_terminal(80, &format!("serve --mock --spec '{}'", petstore())) else {
+    let Some(mut command) = in_terminal(80, &format!("serve --mock --spec '{}'", petstore()))
+    else {
         return;
     };
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
     assert!(lines.any(|line| line.contains("waiting for an MCP client on standard input")));
     drop(child.stdin.take());
     child.kill().unwrap();
@@ -69,7 +94,8 @@ fn a_document_that_takes_long_shows_a_spinner_in_a_terminal() {
         let _ = answered.lock().unwrap().recv_timeout(TIMEOUT);
         reply(200, &["Content-Type: application/yaml"], &document)
     }));
-    let Some(mut command) = in_terminal(200, &format!("tools --spec {}/petstore.yaml", site.url)) else {
+    let Some(mut command) = in_terminal(200, &format!("tools --spec {}/petstore.yaml", site.url))
+    else {
         return;
     };
     let mut child = command

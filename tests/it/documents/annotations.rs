@@ -1,4 +1,5 @@
-//! Annotations of tools, and what decides them: the method, the document, the configuration and flags.
+//! Annotations of tools, and what decides them: the method, the document, the configuration and
+//! flags.
 
 use serde_json::{Value, json};
 
@@ -31,7 +32,8 @@ fn tools(spec: &SpecFile, flags: &[&str]) -> serde_json::Map<String, Value> {
     let mut args = vec!["tools", "--spec", spec.path(), "--format", "json"];
     args.extend(flags);
     let output = run(&args);
-    let tools: Vec<Value> = serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let tools: Vec<Value> =
+        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
     let named = tools
         .into_iter()
         .map(|tool| (tool["tool"]["name"].as_str().unwrap().to_owned(), tool));
@@ -57,8 +59,15 @@ fn hints(tool: &Value) -> String {
 #[test]
 fn p35_hints_of_a_document_can_only_make_a_tool_look_less_safe() {
     let tools = tools(&spec(), &[]);
-    assert_eq!(tools["searchGoods"]["tool"]["_meta"]["openapi-mcp"]["category"], "shop");
-    assert_eq!(hints(&tools["getGood"]), "-d-o", "made more careful by operation and path item");
+    assert_eq!(
+        tools["searchGoods"]["tool"]["_meta"]["openapi-mcp"]["category"],
+        "shop"
+    );
+    assert_eq!(
+        hints(&tools["getGood"]),
+        "-d-o",
+        "made more careful by operation and path item"
+    );
     assert_eq!(hints(&tools["deleteGood"]), "-d-o", "not made harmless");
     assert_eq!(tools["getGood"]["tool"]["title"], "Look at it");
     assert_eq!(tools["store_good"]["tool"]["description"], "Stores it.");
@@ -67,7 +76,11 @@ fn p35_hints_of_a_document_can_only_make_a_tool_look_less_safe() {
         "{:?}",
         tools.keys()
     );
-    assert_eq!(hints(&tools["traced"]), "????", "a word that changes nothing is not written out");
+    assert_eq!(
+        hints(&tools["traced"]),
+        "????",
+        "a word that changes nothing is not written out"
+    );
     let report = stdout(&run(&["check", "--spec", spec().path()]));
     for expected in [
         "readOnly=true of DELETE",
@@ -84,8 +97,17 @@ fn p35_hints_of_a_document_count_when_trusted_and_never_when_ignored() {
     let trusted = tools(&spec(), &["--document-hints", "trust"]);
     assert_eq!(hints(&trusted["deleteGood"]), "r---");
     assert_eq!(hints(&trusted["searchGoods"]), "----");
-    let report = stdout(&run(&["check", "--spec", spec().path(), "--document-hints", "trust"]));
-    assert!(report.contains("readOnly=true of `DELETE /goods/{id}`, and is trusted"), "{report}");
+    let report = stdout(&run(&[
+        "check",
+        "--spec",
+        spec().path(),
+        "--document-hints",
+        "trust",
+    ]));
+    assert!(
+        report.contains("readOnly=true of `DELETE /goods/{id}`, and is trusted"),
+        "{report}"
+    );
     let ignored = tools(&spec(), &["--document-hints", "ignore"]);
     assert_eq!(hints(&ignored["getGood"]), "r-io");
     assert!(ignored.contains_key("hidden") && ignored.contains_key("putGood"));
@@ -154,7 +176,11 @@ fn rules_and_flags_win_field_by_field_in_order() {
     );
     assert_eq!(hints(&shown["deleteGood"]), "rdio");
     assert_eq!(hints(&shown["store_good"]), "--io");
-    assert_eq!(hints(&shown["traced"]), "r-io", "one hint set, and all are written out");
+    assert_eq!(
+        hints(&shown["traced"]),
+        "r-io",
+        "one hint set, and all are written out"
+    );
     assert_eq!(shown["traced"]["tool"]["annotations"]["title"], "Trace it");
     assert_eq!(
         (
@@ -164,10 +190,22 @@ fn rules_and_flags_win_field_by_field_in_order() {
         (Some("writing"), Some("Throw it away"))
     );
     assert!(shown.contains_key("hidden") && !shown.contains_key("searchGoods"));
-    let sources: Vec<&str> = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]
-        .map(|hint| shown["deleteGood"]["hints"][hint]["source"].as_str().unwrap())
-        .into();
-    assert_eq!(sources, ["command line", "config rule 2", "config rule 1", "method"]);
+    let sources: Vec<&str> = [
+        "readOnlyHint",
+        "destructiveHint",
+        "idempotentHint",
+        "openWorldHint",
+    ]
+    .map(|hint| {
+        shown["deleteGood"]["hints"][hint]["source"]
+            .as_str()
+            .unwrap()
+    })
+    .into();
+    assert_eq!(
+        sources,
+        ["command line", "config rule 2", "config rule 1", "method"]
+    );
     for (hint, source) in [
         ("destructiveHint", "follows from readOnly=true"),
         ("idempotentHint", "follows from readOnly=true"),
@@ -175,8 +213,19 @@ fn rules_and_flags_win_field_by_field_in_order() {
     ] {
         assert_eq!(shown["traced"]["hints"][hint]["source"], source, "{hint}");
     }
-    let output = run(&["tools", "--spec", spec.path(), "--config", &path, "--explain"]);
-    assert!(stdout(&output).contains("destructive=true · config rule 2"), "{}", stdout(&output));
+    let output = run(&[
+        "tools",
+        "--spec",
+        spec.path(),
+        "--config",
+        &path,
+        "--explain",
+    ]);
+    assert!(
+        stdout(&output).contains("destructive=true · config rule 2"),
+        "{}",
+        stdout(&output)
+    );
     let report = stdout(&run(&[
         "check",
         "--spec",
@@ -196,15 +245,31 @@ fn rules_and_flags_win_field_by_field_in_order() {
 fn policies_are_chosen_by_flag_variable_and_key() {
     let spec = spec();
     assert_eq!(hints(&tools(&spec, &[])["searchGoods"]), "---o");
-    assert_eq!(hints(&tools(&spec, &["--annotation-policy", "infer"])["searchGoods"]), "r-io");
-    let mut command = command(&["tools", "--spec", spec.path(), "--format", "json", "--read-only"]);
-    let output = command.env("OPENAPI_MCP_ANNOTATION_POLICY", "infer").output().unwrap();
+    assert_eq!(
+        hints(&tools(&spec, &["--annotation-policy", "infer"])["searchGoods"]),
+        "r-io"
+    );
+    let mut command = command(&[
+        "tools",
+        "--spec",
+        spec.path(),
+        "--format",
+        "json",
+        "--read-only",
+    ]);
+    let output = command
+        .env("OPENAPI_MCP_ANNOTATION_POLICY", "infer")
+        .output()
+        .unwrap();
     assert!(stdout(&output).contains("\"searchGoods\""));
     let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
     std::fs::write(config.path(), "annotation_policy: infer\n").unwrap();
     let by_key = tools(&spec, &["--config", config.path().to_str().unwrap()]);
     assert_eq!(hints(&by_key["searchGoods"]), "r-io");
-    assert_eq!(by_key["searchGoods"]["hints"]["readOnlyHint"]["source"], "word `search`");
+    assert_eq!(
+        by_key["searchGoods"]["hints"]["readOnlyHint"]["source"],
+        "word `search`"
+    );
 }
 
 #[test]
@@ -216,23 +281,44 @@ fn tools_are_filtered_by_the_hints_that_count_by_tag_and_by_question() {
     let read_only = names(&["--read-only"]);
     let not_destructive = names(&["--no-destructive"]);
     assert!(!read_only.is_empty() && read_only.iter().all(|name| effective(name, "readOnlyHint")));
-    assert!(!not_destructive.is_empty() && !not_destructive.iter().any(|name| effective(name, "destructiveHint")));
+    assert!(
+        !not_destructive.is_empty()
+            && !not_destructive
+                .iter()
+                .any(|name| effective(name, "destructiveHint"))
+    );
     // It has no hints, so MCP's defaults count.
     assert!(effective("traced", "destructiveHint") && !effective("traced", "idempotentHint"));
     assert_eq!(names(&["--tag", "FIND"]), ["searchGoods"]);
     let mut any = names(&["--tag", "find", "--tag", "goods"]);
     any.sort();
     assert_eq!(any, ["getGood", "searchGoods"]);
-    assert_eq!(names(&["--search", "good search"])[0], "searchGoods", "the best answer comes first");
-    assert!(names(&["--search", "weather forecast tomorrow"]).is_empty(), "no tool answers");
+    assert_eq!(
+        names(&["--search", "good search"])[0],
+        "searchGoods",
+        "the best answer comes first"
+    );
+    assert!(
+        names(&["--search", "weather forecast tomorrow"]).is_empty(),
+        "no tool answers"
+    );
     let table = stdout(&run(&["tools", "--spec", spec.path(), "--tag", "find"]));
     assert!(table.contains("1 tool, 0 of them read-only"), "{table}");
 }
 
 #[test]
 fn a_page_for_a_directory_says_why_each_hint_is_as_it_is() {
-    let page = stdout(&run(&["tools", "--spec", spec().path(), "--format", "markdown"]));
-    let row = page.lines().find(|line| line.contains("`deleteGood`")).unwrap();
+    let page = stdout(&run(&[
+        "tools",
+        "--spec",
+        spec().path(),
+        "--format",
+        "markdown",
+    ]));
+    let row = page
+        .lines()
+        .find(|line| line.contains("`deleteGood`"))
+        .unwrap();
     for expected in [
         "| Delete Good |",
         "destructive: DELETE: removes",
@@ -257,9 +343,18 @@ fn what_is_hidden_can_neither_be_seen_nor_called() {
         let mut args = vec!["serve", "--spec", spec.path(), "--base-url", &upstream.url];
         args.extend(flags);
         let mut session = Session::start(&args);
-        assert!(session.tools().iter().all(|tool| tool["name"] != gone), "{flags:?} {gone}");
-        let answer = session.request("tools/call", &json!({"name": gone, "arguments": {"id": "1"}}));
-        assert_eq!(answer["error"]["code"], -32602, "{flags:?} {gone}: {answer}");
+        assert!(
+            session.tools().iter().all(|tool| tool["name"] != gone),
+            "{flags:?} {gone}"
+        );
+        let answer = session.request(
+            "tools/call",
+            &json!({"name": gone, "arguments": {"id": "1"}}),
+        );
+        assert_eq!(
+            answer["error"]["code"], -32602,
+            "{flags:?} {gone}: {answer}"
+        );
     }
     assert!(upstream.received().is_empty());
 }
@@ -272,11 +367,16 @@ fn p33_p34_titles_and_names_of_a_document_are_cut_and_still_match_patterns() {
         "/pets": {"delete": {"x-mcp-name": "tidy"}, "get": {"x-mcp-name": "\u{1f642}", "x-mcp-frob": 1}}
     }));
     let list = tools(&spec, &[]);
-    let told = list["get_a"]["tool"]["annotations"]["title"].as_str().unwrap();
+    let told = list["get_a"]["tool"]["annotations"]["title"]
+        .as_str()
+        .unwrap();
     assert!(told.starts_with("A B Z") && told.len() < 200, "{told}");
     // Known by the name that it has, and by the one that it was given.
     for pattern in ["tidy", "delete_*"] {
-        assert!(!tools(&spec, &["--tool-exclude", pattern]).contains_key("tidy"), "{pattern}");
+        assert!(
+            !tools(&spec, &["--tool-exclude", pattern]).contains_key("tidy"),
+            "{pattern}"
+        );
         let hinted = tools(&spec, &["--hint", &format!("{pattern} openWorld=false")]);
         assert_eq!(hints(&hinted["tidy"]), "-di-", "{pattern}");
     }
@@ -296,7 +396,10 @@ fn the_rule_that_check_prints_has_the_effect_that_it_says() {
     }));
     let report = stdout(&run(&["check", "--spec", spec.path(), "--format", "rules"]));
     let (_, block) = report.split_once("\noverrides:\n").unwrap();
-    let rules: Vec<&str> = block.lines().filter(|rule| rule.contains("readOnlyHint: true")).collect();
+    let rules: Vec<&str> = block
+        .lines()
+        .filter(|rule| rule.contains("readOnlyHint: true"))
+        .collect();
     assert_eq!(rules.len(), 2, "{report}");
     let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
     std::fs::write(config.path(), format!("overrides:\n{}\n", rules.join("\n"))).unwrap();
@@ -319,9 +422,17 @@ fn a_pattern_takes_a_folder_with_what_is_below_it_and_alternatives() {
         "/v1/refunds": operation("refund"),
         "/v1/prices": operation("price")
     }));
-    let names = |pattern: &str| -> Vec<String> { tools(&spec, &["--tool-include", pattern]).keys().cloned().collect() };
+    let names = |pattern: &str| -> Vec<String> {
+        tools(&spec, &["--tool-include", pattern])
+            .keys()
+            .cloned()
+            .collect()
+    };
     assert_eq!(names("path:/v1/customers/**"), ["create", "update"]);
-    assert_eq!(names("path:/v1/{customers,refunds}/**"), ["create", "update", "refund"]);
+    assert_eq!(
+        names("path:/v1/{customers,refunds}/**"),
+        ["create", "update", "refund"]
+    );
     assert_eq!(names("path:/v1/customers/{customer}"), ["update"]);
     assert_eq!(names("{price,refund}"), ["refund", "price"]);
 }
@@ -331,9 +442,13 @@ fn arguments_that_differ_only_in_punctuation_can_be_told_apart() {
     let parameter = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "description": "A date"}});
     let names = ["DateSent", "DateSent<", "DateSent>", "filter[id]", "limit!"];
     let parameters: Vec<Value> = names.into_iter().map(parameter).collect();
-    let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "list", "parameters": parameters}}}));
+    let spec = SpecFile::with_paths(
+        &json!({"/a": {"get": {"operationId": "list", "parameters": parameters}}}),
+    );
     let shown = tools(&spec, &[]);
-    let properties = shown["list"]["tool"]["inputSchema"]["properties"].as_object().unwrap();
+    let properties = shown["list"]["tool"]["inputSchema"]["properties"]
+        .as_object()
+        .unwrap();
     let told: Vec<(&str, &str)> = properties
         .iter()
         .map(|(key, property)| (key.as_str(), property["description"].as_str().unwrap()))
@@ -350,6 +465,12 @@ fn arguments_that_differ_only_in_punctuation_can_be_told_apart() {
     );
     let upstream = Upstream::echo();
     let mut session = Session::serving(&spec, &upstream, &[]);
-    session.call("list", &json!({"DateSent_lt": "2026-01-01", "DateSent_gt": "2025-01-01"}));
-    assert_eq!(upstream.take_one().path(), "/a?DateSent%3C=2026-01-01&DateSent%3E=2025-01-01");
+    session.call(
+        "list",
+        &json!({"DateSent_lt": "2026-01-01", "DateSent_gt": "2025-01-01"}),
+    );
+    assert_eq!(
+        upstream.take_one().path(),
+        "/a?DateSent%3C=2026-01-01&DateSent%3E=2025-01-01"
+    );
 }

@@ -38,7 +38,12 @@ components:
     );
     let told: Vec<String> = findings(&spec)
         .iter()
-        .filter(|finding| finding["message"].as_str().unwrap().contains("did you mean"))
+        .filter(|finding| {
+            finding["message"]
+                .as_str()
+                .unwrap()
+                .contains("did you mean")
+        })
         .map(|finding| {
             assert_eq!(finding["level"], "warning", "{finding}");
             format!(
@@ -62,7 +67,8 @@ components:
     }
     for key in ["propertys", "typ", "allof", "min_length"] {
         assert!(
-            told.iter().any(|told| told.contains(&format!("`{key}` is not a key of a schema"))),
+            told.iter()
+                .any(|told| told.contains(&format!("`{key}` is not a key of a schema"))),
             "{key}\n{told:#?}"
         );
     }
@@ -93,7 +99,10 @@ fn a_key_of_another_version_is_told() {
     ] {
         let told = findings(&SpecFile::new(&document.to_string()));
         for message in expected {
-            assert!(told.iter().any(|finding| finding["message"] == message), "{message}: {told:#?}");
+            assert!(
+                told.iter().any(|finding| finding["message"] == message),
+                "{message}: {told:#?}"
+            );
         }
     }
 }
@@ -112,7 +121,12 @@ fn keys_of_the_author_and_of_the_version_are_no_misspellings() {
     ] {
         let told: Vec<Value> = findings(&SpecFile::new(document))
             .into_iter()
-            .filter(|finding| finding["message"].as_str().unwrap().contains("is not a key"))
+            .filter(|finding| {
+                finding["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains("is not a key")
+            })
             .collect();
         assert!(told.is_empty(), "{told:#?}");
     }
@@ -129,14 +143,18 @@ fn a_header_that_no_call_gives_is_told_where_nothing_else_sends_it() {
     };
     let messages = |spec: &SpecFile| -> Vec<String> {
         let all = findings(spec).into_iter();
-        all.map(|finding| finding["message"].as_str().unwrap().to_owned()).collect()
+        all.map(|finding| finding["message"].as_str().unwrap().to_owned())
+            .collect()
     };
-    let credential =
-        "the header parameter `Authorization` is a credential, which no call gives; --header-env Authorization=VARIABLE sends it";
-    let no_body = "the header parameter `Content-Type` is left out, because the request has no body";
+    let credential = "the header parameter `Authorization` is a credential, which no call gives; --header-env Authorization=VARIABLE sends it";
+    let no_body =
+        "the header parameter `Content-Type` is left out, because the request has no body";
     let without = document(json!({}));
     assert_eq!(messages(&without), [credential, no_body]);
-    assert_eq!(messages(&document(json!({"key": {"type": "basic"}}))), [no_body]);
+    assert_eq!(
+        messages(&document(json!({"key": {"type": "basic"}}))),
+        [no_body]
+    );
     // What the message says is what helps.
     let upstream = Upstream::echo();
     let mut session = Session::serving_with(
@@ -146,7 +164,10 @@ fn a_header_that_no_call_gives_is_told_where_nothing_else_sends_it() {
         &[("HELD", "Token abcdef")],
     );
     session.call("call", &json!({}));
-    assert_eq!(upstream.take_one().header("authorization"), Some("Token abcdef"));
+    assert_eq!(
+        upstream.take_one().header("authorization"),
+        Some("Token abcdef")
+    );
 }
 
 #[test]
@@ -160,7 +181,12 @@ fn a_body_that_no_call_can_send_is_told() {
     }));
     let told: Vec<Value> = findings(&spec)
         .into_iter()
-        .filter(|finding| finding["message"].as_str().unwrap().contains("cannot be sent"))
+        .filter(|finding| {
+            finding["message"]
+                .as_str()
+                .unwrap()
+                .contains("cannot be sent")
+        })
         .map(|finding| finding["pointer"].clone())
         .collect();
     assert_eq!(told, ["#/paths/~1form/post", "#/paths/~1mixed/post"]);
@@ -181,7 +207,10 @@ paths:
 ",
     );
     let found = findings(&spec);
-    let note = found.iter().find(|finding| finding["level"] == "note").unwrap();
+    let note = found
+        .iter()
+        .find(|finding| finding["level"] == "note")
+        .unwrap();
     let message = note["message"].as_str().unwrap();
     assert!(
         message.starts_with("3 tools are named without the path and the method")
@@ -189,7 +218,13 @@ paths:
         "{message}"
     );
     // A selection by the operationId still finds the tool.
-    let output = run(&["tools", "--spec", spec.path(), "--tool-include", "read_flow_flows__id__get"]);
+    let output = run(&[
+        "tools",
+        "--spec",
+        spec.path(),
+        "--tool-include",
+        "read_flow_flows__id__get",
+    ]);
     assert!(
         stdout(&output).contains("read_flow") && !stdout(&output).contains("count_flows"),
         "{}",
@@ -200,14 +235,15 @@ paths:
 #[test]
 fn choices_that_are_checked_more_loosely_are_told_once() {
     let choice = json!({"oneOf": [{"type": "string"}, {"type": "object", "properties": {"a": {"oneOf": [{"type": "integer"}, {"type": "number"}]}}}]});
-    let body =
-        |schema: &Value| json!({"post": {"requestBody": {"content": {"application/json": {"schema": schema, "example": {"oneOf": []}}}}}});
+    let body = |schema: &Value| json!({"post": {"requestBody": {"content": {"application/json": {"schema": schema, "example": {"oneOf": []}}}}}});
     let spec = SpecFile::with_paths(&json!({"/a": body(&choice), "/b": body(&choice)}));
     let told: Vec<Value> = findings(&spec)
         .into_iter()
         .filter(|finding| finding["message"].as_str().unwrap().contains("`anyOf`"))
         .collect();
-    let [told] = &told[..] else { panic!("{told:#?}") };
+    let [told] = &told[..] else {
+        panic!("{told:#?}")
+    };
     assert_eq!(
         (&told["level"], &told["pointer"]),
         (
@@ -224,7 +260,10 @@ fn choices_that_are_checked_more_loosely_are_told_once() {
 #[test]
 fn a_text_that_can_be_sent_with_and_without_the_quotes_of_json_is_told() {
     let body = |types: &[&str], schema: Value| {
-        let content: serde_json::Map<String, Value> = types.iter().map(|name| ((*name).to_owned(), json!({"schema": schema}))).collect();
+        let content: serde_json::Map<String, Value> = types
+            .iter()
+            .map(|name| ((*name).to_owned(), json!({"schema": schema})))
+            .collect();
         json!({"post": {"requestBody": {"content": content}}})
     };
     let spec = SpecFile::with_paths(&json!({
@@ -234,9 +273,16 @@ fn a_text_that_can_be_sent_with_and_without_the_quotes_of_json_is_told() {
     }));
     let told: Vec<Value> = findings(&spec)
         .into_iter()
-        .filter(|finding| finding["message"].as_str().unwrap().contains("quotes of JSON"))
+        .filter(|finding| {
+            finding["message"]
+                .as_str()
+                .unwrap()
+                .contains("quotes of JSON")
+        })
         .collect();
-    let [told] = &told[..] else { panic!("{told:#?}") };
+    let [told] = &told[..] else {
+        panic!("{told:#?}")
+    };
     assert_eq!(told["pointer"], "#/paths/~1secret/post");
     assert_eq!(
         told["message"],

@@ -30,11 +30,18 @@ fn changes(old: &Value, new: &Value) -> BTreeSet<String> {
     };
     let (old, new) = (document(old), document(new));
     let output = run(&["diff", old.path(), new.path(), "--format", "json"]);
-    let report: Value = serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let report: Value =
+        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
     let changes = report["changes"].as_array().unwrap();
     let said: BTreeSet<String> = changes
         .iter()
-        .map(|change| format!("{}: {}", change["impact"].as_str().unwrap(), change["change"].as_str().unwrap()))
+        .map(|change| {
+            format!(
+                "{}: {}",
+                change["impact"].as_str().unwrap(),
+                change["change"].as_str().unwrap()
+            )
+        })
         .filter(|change| change != "compatible: its description changed")
         .collect();
     let breaks = said.iter().any(|change| change.starts_with("breaking"));
@@ -50,7 +57,13 @@ fn what_breaks_a_client_is_told_from_what_does_not() {
         let item = |schema: &Value| json!({"get": {"operationId": "a", "parameters": [{"name": "x", "in": "query", "schema": schema}]}});
         assert_eq!(changes(&item(&old), &item(&new)), says, "{old} {new}");
     }
-    for Versions { name, old, new, says } in cases.operations {
+    for Versions {
+        name,
+        old,
+        new,
+        says,
+    } in cases.operations
+    {
         assert_eq!(changes(&old, &new), says, "{name}");
     }
 }
@@ -60,7 +73,8 @@ fn a_new_version_is_compared_as_the_tools_that_clients_see() {
     let same = run(&["diff", &petstore(), &petstore()]);
     assert_eq!(same.status.code(), Some(0), "{}", stderr(&same));
     assert!(
-        stdout(&same).contains("20 tools before, 20 after: 0 breaking changes, 0 risks, 0 changes in all"),
+        stdout(&same)
+            .contains("20 tools before, 20 after: 0 breaking changes, 0 risks, 0 changes in all"),
         "{}",
         stdout(&same)
     );

@@ -1,13 +1,14 @@
-//! Every document of `OPENAPI_MCP_CORPUS`, read as `serve` would: how many tools, what is lost, and a digest of names and hints, compared
-//! with `tests/snapshots/corpus.tsv`. Skipped, with a message, if the variable is not set.
+//! Every document of `OPENAPI_MCP_CORPUS`, read as `serve` would: how many tools, what is lost, and
+//! a digest of names and hints, compared with `tests/snapshots/corpus.tsv`. Skipped, with a
+//! message, if the variable is not set.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use openapi_mcp::internals::DEFAULT_MAX_SPEC_BYTES;
 use openapi_mcp::{
-    AnnotateOptions, Api, ApiOptions, Document, ExternalReferences, Hint, Hints, OutboundOptions, OutputSchemas, Policy, Reason, Severity,
-    Source, SourceReader, complete_document, http_client,
+    AnnotateOptions, Api, ApiOptions, Document, ExternalReferences, Hint, Hints, OutboundOptions,
+    OutputSchemas, Policy, Reason, Severity, Source, SourceReader, complete_document, http_client,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -22,7 +23,8 @@ fn listed(corpus: &Path) -> Vec<String> {
         .collect()
 }
 
-/// `tools, operations lost, digest of names and hints`, with a check of what every tool list must be.
+/// `tools, operations lost, digest of names and hints`, with a check of what every tool list must
+/// be.
 async fn row(path: PathBuf) -> String {
     let source = Source::Path(path);
     let client = http_client(&OutboundOptions {
@@ -30,7 +32,11 @@ async fn row(path: PathBuf) -> String {
         ..OutboundOptions::default()
     })
     .unwrap();
-    let reader = SourceReader::new(client.clone(), http::HeaderMap::new(), DEFAULT_MAX_SPEC_BYTES);
+    let reader = SourceReader::new(
+        client.clone(),
+        http::HeaderMap::new(),
+        DEFAULT_MAX_SPEC_BYTES,
+    );
     let bytes = reader.read(&source).await.unwrap().bytes;
     let mut document = match Document::parse(bytes, None) {
         Ok(document) => document,
@@ -46,7 +52,11 @@ async fn row(path: PathBuf) -> String {
             source,
             tool.name
         );
-        digest.update(format!("{} {}\n", tool.name, serde_json::to_string(&tool.annotations).unwrap()));
+        digest.update(format!(
+            "{} {}\n",
+            tool.name,
+            serde_json::to_string(&tool.annotations).unwrap()
+        ));
     }
     let list: usize = api.texts().map(str::len).sum();
     assert!(list < 10 << 20, "{source}: the list takes {list} bytes");
@@ -54,7 +64,12 @@ async fn row(path: PathBuf) -> String {
         .iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
         .count();
-    let hex: String = digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = digest
+        .finalize()
+        .iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     format!("{}\t{lost}\t{hex}", api.tools().len())
 }
 
@@ -70,33 +85,43 @@ fn every_real_document_becomes_the_tools_it_became_before() {
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .unwrap();
                 loop {
                     let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     let Some(file) = files.get(index) else { return };
                     let row = runtime.block_on(row(corpus.join(file)));
-                    rows.lock().unwrap().push((index, format!("{file}\t{row}\n")));
+                    rows.lock()
+                        .unwrap()
+                        .push((index, format!("{file}\t{row}\n")));
                 }
             });
         }
     });
     let mut rows = rows.into_inner().unwrap();
     rows.sort();
-    let table: String = std::iter::once("# document\ttools\tlost\tdigest of names and hints\n".to_owned())
-        .chain(rows.into_iter().map(|(_, row)| row))
-        .collect();
+    let table: String =
+        std::iter::once("# document\ttools\tlost\tdigest of names and hints\n".to_owned())
+            .chain(rows.into_iter().map(|(_, row)| row))
+            .collect();
     let path = project("tests/snapshots/corpus.tsv");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &table).unwrap();
     }
     let known = std::fs::read_to_string(&path).unwrap_or_default();
     for (now, before) in table.lines().zip(known.lines()) {
-        assert_eq!(now, before, "run the tests once with UPDATE=1 if that is meant");
+        assert_eq!(
+            now, before,
+            "run the tests once with UPDATE=1 if that is meant"
+        );
     }
     assert_eq!(table.lines().count(), known.lines().count());
 }
 
-/// For every document and every policy, a tool looks less careful than its method only for the reasons that the policy is there for.
+/// For every document and every policy, a tool looks less careful than its method only for the
+/// reasons that the policy is there for.
 #[test]
 fn p35_no_tool_of_a_real_document_looks_more_harmless_than_its_method() {
     let Some(corpus) = std::env::var_os("OPENAPI_MCP_CORPUS").map(PathBuf::from) else {
@@ -108,16 +133,28 @@ fn p35_no_tool_of_a_real_document_looks_more_harmless_than_its_method() {
         ..OutboundOptions::default()
     })
     .unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let reader = SourceReader::new(client.clone(), http::HeaderMap::new(), DEFAULT_MAX_SPEC_BYTES);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let reader = SourceReader::new(
+        client.clone(),
+        http::HeaderMap::new(),
+        DEFAULT_MAX_SPEC_BYTES,
+    );
     // The number of tools that each policy marks differently, printed with --nocapture.
     let mut differing = [0_usize; 3];
     for file in listed(&corpus) {
         let source = Source::Path(corpus.join(&file));
         let bytes = runtime.block_on(reader.read(&source)).unwrap().bytes;
-        let Ok(document) = Document::parse(bytes, None) else { continue };
+        let Ok(document) = Document::parse(bytes, None) else {
+            continue;
+        };
         let document = Arc::new(document);
-        for (index, policy) in [Policy::Method, Policy::Spec, Policy::Infer].into_iter().enumerate() {
+        for (index, policy) in [Policy::Method, Policy::Spec, Policy::Infer]
+            .into_iter()
+            .enumerate()
+        {
             let mut annotate = AnnotateOptions::default();
             annotate.layers.policy = policy;
             annotate.output = OutputSchemas::Off;
@@ -128,21 +165,35 @@ fn p35_no_tool_of_a_real_document_looks_more_harmless_than_its_method() {
             let (api, _) = Api::build(Arc::clone(&document), options, client.clone()).unwrap();
             for offered in api.iter() {
                 let method = Hints::of_method(&offered.operation.method);
-                let label = format!("{file}: {} {:?}", offered.operation.label(), offered.operation.id);
-                let differs = |hint: &Hint| offered.hints.effective(*hint) != method.effective(*hint);
+                let label = format!(
+                    "{file}: {} {:?}",
+                    offered.operation.label(),
+                    offered.operation.id
+                );
+                let differs =
+                    |hint: &Hint| offered.hints.effective(*hint) != method.effective(*hint);
                 differing[index] += usize::from(Hint::ALL.iter().any(differs));
                 for hint in Hint::ALL {
-                    let Some(told) = offered.hints.get(hint) else { continue };
+                    let Some(told) = offered.hints.get(hint) else {
+                        continue;
+                    };
                     if !method.would_loosen(hint, told.value) {
                         continue;
                     }
                     match (policy, told.reason, hint) {
                         (Policy::Spec | Policy::Infer, Reason::Evidence(_), Hint::Idempotent) => {}
-                        (Policy::Infer, Reason::Word(_), Hint::ReadOnly) => assert_eq!(offered.operation.method, "POST", "{label}"),
-                        (Policy::Infer, Reason::Word(_), Hint::Idempotent) => {
-                            assert!(matches!(offered.operation.method.as_str(), "POST" | "PATCH"), "{label}");
+                        (Policy::Infer, Reason::Word(_), Hint::ReadOnly) => {
+                            assert_eq!(offered.operation.method, "POST", "{label}");
                         }
-                        _ => panic!("{label} is told to be more harmless than its method: {hint:?} {told:?}"),
+                        (Policy::Infer, Reason::Word(_), Hint::Idempotent) => {
+                            assert!(
+                                matches!(offered.operation.method.as_str(), "POST" | "PATCH"),
+                                "{label}"
+                            );
+                        }
+                        _ => panic!(
+                            "{label} is told to be more harmless than its method: {hint:?} {told:?}"
+                        ),
                     }
                 }
             }

@@ -24,8 +24,12 @@ fn document() -> SpecFile {
 fn descriptions(more: &[&str]) -> Vec<(String, String)> {
     let spec = document();
     let output = run(&[&["tools", "--spec", spec.path(), "--format", "json"], more].concat());
-    let listed: Value = serde_json::from_str(&stdout(&output)).unwrap_or_else(|error| panic!("{error}: {}", stderr(&output)));
-    let tools = listed.as_array().or_else(|| listed["tools"].as_array()).unwrap();
+    let listed: Value = serde_json::from_str(&stdout(&output))
+        .unwrap_or_else(|error| panic!("{error}: {}", stderr(&output)));
+    let tools = listed
+        .as_array()
+        .or_else(|| listed["tools"].as_array())
+        .unwrap();
     let of = |tool: &Value| {
         let tool = tool.get("tool").unwrap_or(tool);
         let text = |key: &str| tool[key].as_str().unwrap().to_owned();
@@ -36,11 +40,18 @@ fn descriptions(more: &[&str]) -> Vec<(String, String)> {
 
 #[test]
 fn descriptions_say_as_much_as_is_asked() {
-    let rule = SpecFile::new(&json!({"overrides": [{"match": {"operation": "listPets"}, "describe": "plain"}]}).to_string());
+    let rule = SpecFile::new(
+        &json!({"overrides": [{"match": {"operation": "listPets"}, "describe": "plain"}]})
+            .to_string(),
+    );
     for (more, expected) in [
         (
             &[][..],
-            ["Deprecated. Lists pets. Use `listPets` for new code.", "List pets", "Create a pet"],
+            [
+                "Deprecated. Lists pets. Use `listPets` for new code.",
+                "List pets",
+                "Create a pet",
+            ],
         ),
         (
             &["--describe", "brief"],
@@ -67,7 +78,10 @@ fn descriptions_say_as_much_as_is_asked() {
             ],
         ),
     ] {
-        let found: Vec<String> = descriptions(more).into_iter().map(|(_, description)| description).collect();
+        let found: Vec<String> = descriptions(more)
+            .into_iter()
+            .map(|(_, description)| description)
+            .collect();
         assert_eq!(found, expected, "{more:?}");
     }
 }
@@ -77,7 +91,9 @@ fn check_says_what_richer_descriptions_cost() {
     let spec = document();
     let text = stdout(&run(&["check", "--spec", spec.path()]));
     assert!(
-        text.contains("richer descriptions add: `--describe brief` about 18 tokens, `--describe full` about "),
+        text.contains(
+            "richer descriptions add: `--describe brief` about 18 tokens, `--describe full` about "
+        ),
         "{text}"
     );
 }

@@ -9,17 +9,41 @@ const DOCUMENT: &str = r#"{"openapi":"3.1.0","info":{"title":"Found","version":"
 
 #[test]
 fn a_document_behind_the_address_of_a_site_is_found_on_its_origin_alone() {
-    let page = |links: &str| format!("<!doctype html><html><head>{links}</head><body>API</body></html>");
+    let page =
+        |links: &str| format!("<!doctype html><html><head>{links}</head><body>API</body></html>");
     let other = Upstream::echo();
-    let elsewhere = format!("<link rel=\"service-desc\" href=\"{}/openapi.json\">", other.url);
+    let elsewhere = format!(
+        "<link rel=\"service-desc\" href=\"{}/openapi.json\">",
+        other.url
+    );
     let site = Upstream::start(Box::new(move |request| match request.path() {
-        "/" | "/openapi.json" => reply(200, &["Content-Type: text/html"], page(&elsewhere).as_bytes()),
-        "/v3/api-docs" => reply(200, &["Content-Type: application/json"], DOCUMENT.as_bytes()),
+        "/" | "/openapi.json" => reply(
+            200,
+            &["Content-Type: text/html"],
+            page(&elsewhere).as_bytes(),
+        ),
+        "/v3/api-docs" => reply(
+            200,
+            &["Content-Type: application/json"],
+            DOCUMENT.as_bytes(),
+        ),
         _ => reply(404, &[], b""),
     }));
-    let output = command(&["tools", "--spec", &site.url]).env("NO_COLOR", "1").output().unwrap();
-    assert!(stdout(&output).contains("found_it"), "{}{}", stdout(&output), stderr(&output));
-    assert!(stderr(&output).contains("/v3/api-docs"), "{}", stderr(&output));
+    let output = command(&["tools", "--spec", &site.url])
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap();
+    assert!(
+        stdout(&output).contains("found_it"),
+        "{}{}",
+        stdout(&output),
+        stderr(&output)
+    );
+    assert!(
+        stderr(&output).contains("/v3/api-docs"),
+        "{}",
+        stderr(&output)
+    );
     assert!(
         stderr(&output).contains("another origin, which is not fetched"),
         "{}",
@@ -35,8 +59,16 @@ fn a_document_behind_the_address_of_a_site_is_found_on_its_origin_alone() {
 fn a_catalog_and_a_link_name_the_document() {
     for name in ["catalog", "header", "element"] {
         let site = Upstream::start(Box::new(move |request| match (request.path(), name) {
-            ("/docs", "header") => reply(200, &["Link: </deep/api.yaml>; rel=\"service-desc\""], b"<html></html>"),
-            ("/docs", "element") => reply(200, &[], b"<html><link rel=\"service-desc\" href='/deep/api.yaml'></html>"),
+            ("/docs", "header") => reply(
+                200,
+                &["Link: </deep/api.yaml>; rel=\"service-desc\""],
+                b"<html></html>",
+            ),
+            ("/docs", "element") => reply(
+                200,
+                &[],
+                b"<html><link rel=\"service-desc\" href='/deep/api.yaml'></html>",
+            ),
             ("/docs", _) => reply(200, &[], b"<html></html>"),
             ("/.well-known/api-catalog", "catalog") => reply(
                 200,
@@ -47,7 +79,11 @@ fn a_catalog_and_a_link_name_the_document() {
             _ => reply(404, &[], b""),
         }));
         let output = run(&["tools", "--spec", &format!("{}/docs", site.url)]);
-        assert!(stdout(&output).contains("found_it"), "{name}: {}", stderr(&output));
+        assert!(
+            stdout(&output).contains("found_it"),
+            "{name}: {}",
+            stderr(&output)
+        );
     }
 }
 
@@ -71,7 +107,11 @@ fn redirects_of_a_site_are_followed_on_its_origin_and_count_as_requests() {
         stderr(&output)
     );
     assert!(other.received().is_empty());
-    assert!(site.received().iter().all(|request| request.header("x-key") == Some("k")));
+    assert!(
+        site.received()
+            .iter()
+            .all(|request| request.header("x-key") == Some("k"))
+    );
     // Pages that lead from one to the next are left after fifteen requests in all.
     let endless = Upstream::start(Box::new(|request| match request.path() {
         "/" => reply(200, &[], b"<html></html>"),
@@ -92,7 +132,8 @@ fn of_a_page_no_more_than_a_mebibyte_is_read() {
             let _ = stream.write_all(&reply(200, &[], DOCUMENT.as_bytes()));
             return;
         }
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<!doctype html><html>");
+        let _ = stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<!doctype html><html>");
         // A page without an end; a reader that has enough closes the connection.
         while request.path() == "/" && stream.write_all(&vec![b' '; 1 << 16]).is_ok() {
             let all = count.fetch_add(1 << 16, Ordering::Relaxed);
@@ -109,8 +150,16 @@ fn of_a_page_no_more_than_a_mebibyte_is_read() {
 fn a_page_that_comes_with_404_is_a_page_and_other_answers_are_not_searched() {
     let site = Upstream::start(Box::new(|request| match request.path() {
         "/openapi.json" => reply(200, &[], DOCUMENT.as_bytes()),
-        "/json" => reply(200, &["Content-Type: application/json"], b"{\"message\":\"welcome\"}"),
-        "/missing" => reply(404, &["Content-Type: application/json"], b"{\"detail\":\"Not Found\"}"),
+        "/json" => reply(
+            200,
+            &["Content-Type: application/json"],
+            b"{\"message\":\"welcome\"}",
+        ),
+        "/missing" => reply(
+            404,
+            &["Content-Type: application/json"],
+            b"{\"detail\":\"Not Found\"}",
+        ),
         "/forbidden" => reply(403, &["Content-Type: text/html"], b"<html></html>"),
         _ => reply(404, &["Content-Type: text/html"], b"<html>404</html>"),
     }));
@@ -130,14 +179,24 @@ fn a_page_that_comes_with_404_is_a_page_and_other_answers_are_not_searched() {
     ] {
         let output = run(&["tools", "--spec", &format!("{}/{path}", site.url)]);
         assert_eq!(output.status.code(), Some(3), "{path}");
-        assert!(stderr(&output).contains(words), "{path}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains(words),
+            "{path}: {}",
+            stderr(&output)
+        );
         site.take_one();
     }
     // With nothing behind it, the page that was missing is the error.
-    let empty = Upstream::start(Box::new(|_| reply(404, &["Content-Type: text/html"], b"<html>404</html>")));
+    let empty = Upstream::start(Box::new(|_| {
+        reply(404, &["Content-Type: text/html"], b"<html>404</html>")
+    }));
     let output = run(&["tools", "--spec", &empty.url]);
     assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
-    assert!(stderr(&output).contains("answered 404 Not Found"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("answered 404 Not Found"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -148,8 +207,15 @@ fn reloads_ask_the_address_that_was_found() {
         _ => reply(404, &[], b""),
     }));
     let _server = HttpServer::start(&["--spec", &site.url, "--reload", "1"]);
-    let asked = |path: &str| site.received().iter().filter(|request| request.path() == path).count();
-    wait_until("the document is asked for again", || asked("/openapi.json") >= 3);
+    let asked = |path: &str| {
+        site.received()
+            .iter()
+            .filter(|request| request.path() == path)
+            .count()
+    };
+    wait_until("the document is asked for again", || {
+        asked("/openapi.json") >= 3
+    });
     assert_eq!(asked("/"), 1);
 }
 
@@ -166,16 +232,25 @@ fn a_site_that_answers_404_is_searched_at_all_usual_places() {
     ] {
         let site = Upstream::start(Box::new(move |request| match request.path() {
             path if path == place => reply(200, &[], DOCUMENT.as_bytes()),
-            _ => reply(404, &["Content-Type: application/json"], b"{\"detail\":\"Not Found\"}"),
+            _ => reply(
+                404,
+                &["Content-Type: application/json"],
+                b"{\"detail\":\"Not Found\"}",
+            ),
         }));
         let output = run(&["tools", "--spec", &site.url]);
-        assert!(stdout(&output).contains("found_it"), "{place}: {}", stderr(&output));
+        assert!(
+            stdout(&output).contains("found_it"),
+            "{place}: {}",
+            stderr(&output)
+        );
     }
     let empty = Upstream::start(Box::new(|_| reply(404, &[], b"")));
     let output = run(&["tools", "--spec", &empty.url]);
     assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
     assert!(
-        stderr(&output).contains("answered 404 Not Found") && stderr(&output).contains("there is none at /openapi.json"),
+        stderr(&output).contains("answered 404 Not Found")
+            && stderr(&output).contains("there is none at /openapi.json"),
         "{}",
         stderr(&output)
     );
@@ -184,7 +259,10 @@ fn a_site_that_answers_404_is_searched_at_all_usual_places() {
 #[test]
 fn a_redirect_to_a_login_page_is_named_with_the_setting_that_sends_a_credential() {
     let elsewhere = Upstream::echo();
-    let sso = format!("Location: {}/realms/x/protocol/openid-connect/auth?client_id=a", elsewhere.url);
+    let sso = format!(
+        "Location: {}/realms/x/protocol/openid-connect/auth?client_id=a",
+        elsewhere.url
+    );
     let site = Upstream::start(Box::new(move |request| match request.path() {
         "/away.json" => reply(302, &[&sso], b""),
         "/welcome" => reply(
@@ -193,7 +271,9 @@ fn a_redirect_to_a_login_page_is_named_with_the_setting_that_sends_a_credential(
             b"<html><form><input name=p type=\"password\"></form></html>",
         ),
         "/openapi.json" => reply(302, &["Location: /login?next=%2Fopenapi.json"], b""),
-        "/login?next=%2Fopenapi.json" => reply(200, &["Content-Type: text/html"], b"<html>Sign in</html>"),
+        "/login?next=%2Fopenapi.json" => {
+            reply(200, &["Content-Type: text/html"], b"<html>Sign in</html>")
+        }
         _ => reply(302, &["Location: /welcome"], b""),
     }));
     for (path, target) in [

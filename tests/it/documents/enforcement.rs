@@ -1,5 +1,5 @@
-//! Enforcement is never less careful than an operation's name says, under every policy, unless the operator says otherwise. The operations
-//! are those of Docker's and GitHub's documents.
+//! Enforcement is never less careful than an operation's name says, under every policy, unless the
+//! operator says otherwise. The operations are those of Docker's and GitHub's documents.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,8 @@ use crate::support::{Session, SpecFile, Upstream, reply, run, stderr, stdout, te
 
 fn spec() -> SpecFile {
     let operation = |id: &str| json!({"post": {"operationId": id}});
-    let if_match = json!({"name": "If-Match", "in": "header", "required": true, "schema": {"type": "string"}});
+    let if_match =
+        json!({"name": "If-Match", "in": "header", "required": true, "schema": {"type": "string"}});
     SpecFile::with_paths(&json!({
         "/containers/json": {"get": {"operationId": "ContainerList"}},
         "/containers/create": operation("ContainerCreate"),
@@ -42,16 +43,25 @@ const HARMFUL: [&str; 8] = [
 ];
 
 fn names(tools: &[Value]) -> Vec<&str> {
-    tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect()
 }
 
 #[test]
 fn p59_no_destructive_leaves_out_what_a_name_calls_destructive() {
     let (spec, upstream) = (spec(), Upstream::echo());
     let mut session = Session::serving(&spec, &upstream, &["--no-destructive"]);
-    assert_eq!(names(&session.tools()), ["ContainerList", "ContainerCreate"]);
+    assert_eq!(
+        names(&session.tools()),
+        ["ContainerList", "ContainerCreate"]
+    );
     for tool in HARMFUL {
-        let answer = session.request("tools/call", &json!({"name": tool, "arguments": {"id": "1"}}));
+        let answer = session.request(
+            "tools/call",
+            &json!({"name": tool, "arguments": {"id": "1"}}),
+        );
         assert_eq!(answer["error"]["code"], -32602, "{tool}: {answer}");
     }
     assert!(upstream.received().is_empty());
@@ -84,7 +94,10 @@ fn p59_no_destructive_leaves_out_what_a_name_calls_destructive() {
     ] {
         let mut session = Session::serving(&spec, &upstream, &["--annotation-policy", policy]);
         let tools = session.tools();
-        let kill = tools.iter().find(|tool| tool["name"] == "ContainerKill").unwrap();
+        let kill = tools
+            .iter()
+            .find(|tool| tool["name"] == "ContainerKill")
+            .unwrap();
         assert_eq!(kill["annotations"]["destructiveHint"], expected, "{kill}");
         let log = session.end();
         assert!(log.contains(line), "{log}");
@@ -98,7 +111,8 @@ fn p59_read_only_leaves_out_a_get_whose_name_says_that_it_acts() {
     assert_eq!(names(&session.tools()), ["ContainerList"]);
     let log = session.end();
     assert!(
-        log.contains("1 tool left out because of their words") && log.contains("--hint 'logout readOnly=true'"),
+        log.contains("1 tool left out because of their words")
+            && log.contains("--hint 'logout readOnly=true'"),
         "{log}"
     );
 }
@@ -107,27 +121,55 @@ fn p59_read_only_leaves_out_a_get_whose_name_says_that_it_acts() {
 fn p59_only_the_operator_frees_a_tool_from_what_its_name_says() {
     let spec = spec();
     let offered = |flags: &[&str]| {
-        let output = run(&[&["tools", "--spec", spec.path(), "--format", "json", "--no-destructive"], flags].concat());
-        let tools: Vec<Value> = serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+        let output = run(&[
+            &[
+                "tools",
+                "--spec",
+                spec.path(),
+                "--format",
+                "json",
+                "--no-destructive",
+            ],
+            flags,
+        ]
+        .concat());
+        let tools: Vec<Value> = serde_json::from_str(&stdout(&output))
+            .unwrap_or_else(|_| panic!("{}", stderr(&output)));
         tools
             .iter()
             .map(|tool| tool["tool"]["name"].as_str().unwrap().to_owned())
             .collect::<Vec<_>>()
     };
     let base = ["ContainerList", "ContainerCreate"];
-    assert_eq!(offered(&["--document-hints", "trust"]), base, "not the document");
+    assert_eq!(
+        offered(&["--document-hints", "trust"]),
+        base,
+        "not the document"
+    );
     for policy in ["method", "spec", "infer"] {
-        assert_eq!(offered(&["--annotation-policy", policy]), base, "not the policy {policy}");
+        assert_eq!(
+            offered(&["--annotation-policy", policy]),
+            base,
+            "not the policy {policy}"
+        );
     }
     for hint in ["destructive=false", "readOnly=true"] {
         let freed = offered(&["--hint", &format!("ContainerKill {hint}")]);
-        assert_eq!(freed, ["ContainerList", "ContainerCreate", "ContainerKill"], "{hint}");
+        assert_eq!(
+            freed,
+            ["ContainerList", "ContainerCreate", "ContainerKill"],
+            "{hint}"
+        );
     }
     let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
     let rule = "overrides: [{match: {path: '/*/prune'}, annotations: {destructiveHint: false}}]";
     std::fs::write(config.path(), rule).unwrap();
     let freed = offered(&["--config", config.path().to_str().unwrap()]);
-    assert_eq!(freed.iter().filter(|name| name.ends_with("Prune")).count(), 5, "{freed:?}");
+    assert_eq!(
+        freed.iter().filter(|name| name.ends_with("Prune")).count(),
+        5,
+        "{freed:?}"
+    );
     let freed = offered(&["--hint", "ContainerKill idempotent=true"]);
     assert_eq!(freed, base, "another hint frees nothing");
 }
@@ -155,11 +197,18 @@ fn p59_confirm_asks_about_what_a_name_calls_destructive() {
                 json!({})
             };
             let result = session.call(tool, &arguments);
-            assert!(text(&result).contains("Nothing was sent"), "{level} {tool}: {result}");
+            assert!(
+                text(&result).contains("Nothing was sent"),
+                "{level} {tool}: {result}"
+            );
         }
         assert!(upstream.received().is_empty(), "{level}");
         for tool in free {
-            assert_eq!(session.call(tool, &json!({}))["isError"], false, "{level} {tool}");
+            assert_eq!(
+                session.call(tool, &json!({}))["isError"],
+                false,
+                "{level} {tool}"
+            );
             upstream.take_one();
         }
         let log = session.end();
@@ -183,9 +232,17 @@ fn p59_a_request_is_not_repeated_where_the_operation_says_that_a_repeat_fails() 
         session.call(tool, &arguments);
         assert_eq!(upstream.take_all().len(), requests, "{tool}");
     }
-    let hints = ["--hint", "logout idempotent=true", "--hint", "ConfigUpdate idempotent=true"];
+    let hints = [
+        "--hint",
+        "logout idempotent=true",
+        "--hint",
+        "ConfigUpdate idempotent=true",
+    ];
     let mut session = Session::serving(&spec, &upstream, &hints);
-    for (tool, arguments) in [("logout", json!({})), ("ConfigUpdate", json!({"If-Match": "\"1\""}))] {
+    for (tool, arguments) in [
+        ("logout", json!({})),
+        ("ConfigUpdate", json!({"If-Match": "\"1\""})),
+    ] {
         session.call(tool, &arguments);
         assert_eq!(upstream.take_all().len(), 3, "{tool}");
     }
@@ -194,17 +251,34 @@ fn p59_a_request_is_not_repeated_where_the_operation_says_that_a_repeat_fails() 
 #[test]
 fn check_warns_of_names_that_are_enforced() {
     let spec = spec();
-    for flags in [&[][..], &["--no-destructive"], &["--document-hints", "trust"]] {
+    for flags in [
+        &[][..],
+        &["--no-destructive"],
+        &["--document-hints", "trust"],
+    ] {
         let report = stdout(&run(&[&["check", "--spec", spec.path()], flags].concat()));
         for word in ["kill", "prune", "revoke"] {
-            let named = report.lines().any(|line| line.contains(&format!("`{word}`")));
+            let named = report
+                .lines()
+                .any(|line| line.contains(&format!("`{word}`")));
             assert!(named, "{flags:?} {word}: {report}");
         }
     }
-    let report = stdout(&run(&["check", "--spec", spec.path(), "--annotation-policy", "method"]));
-    let prune = report.lines().find(|line| line.contains("(word `prune`)")).unwrap();
+    let report = stdout(&run(&[
+        "check",
+        "--spec",
+        spec.path(),
+        "--annotation-policy",
+        "method",
+    ]));
+    let prune = report
+        .lines()
+        .find(|line| line.contains("(word `prune`)"))
+        .unwrap();
     assert!(
-        prune.starts_with("warning: ") && prune.contains("looks destructive") && prune.contains("(and 4 more like this: "),
+        prune.starts_with("warning: ")
+            && prune.contains("looks destructive")
+            && prune.contains("(and 4 more like this: "),
         "{prune}"
     );
     let freed = [
@@ -214,11 +288,14 @@ fn check_warns_of_names_that_are_enforced() {
         "--hint",
         "logout readOnly=false",
     ];
-    let report = stdout(&run(&[&["check", "--spec", spec.path()], &freed[..]].concat()));
+    let report = stdout(&run(
+        &[&["check", "--spec", spec.path()], &freed[..]].concat()
+    ));
     assert!(!report.contains("is left out"), "{report}");
 }
 
-/// Under POST no position in a name excuses a harmful word: only the operator can say that it names a thing.
+/// Under POST no position in a name excuses a harmful word: only the operator can say that it names
+/// a thing.
 #[test]
 fn p59_a_post_whose_name_or_path_says_harm_anywhere_is_held_back() {
     let post = |id: &str| json!({"post": {"operationId": id}});
@@ -227,9 +304,20 @@ fn p59_a_post_whose_name_or_path_says_harm_anywhere_is_held_back() {
         "/jobs/kill/all": post("op5"), "/vms/stop/{id}": {"post": {"parameters": [{"name": "id", "in": "path", "required": true, "schema": {}}]}},
         "/kept": post("createOrder"), "/stops/{id}": {"get": {"operationId": "getForStop", "parameters": [{"name": "id", "in": "path", "required": true, "schema": {}}]}},
     }));
-    let output = run(&["tools", "--spec", spec.path(), "--format", "json", "--no-destructive"]);
-    let tools: Vec<Value> = serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
-    let mut names: Vec<&str> = tools.iter().map(|tool| tool["tool"]["name"].as_str().unwrap()).collect();
+    let output = run(&[
+        "tools",
+        "--spec",
+        spec.path(),
+        "--format",
+        "json",
+        "--no-destructive",
+    ]);
+    let tools: Vec<Value> =
+        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let mut names: Vec<&str> = tools
+        .iter()
+        .map(|tool| tool["tool"]["name"].as_str().unwrap())
+        .collect();
     names.sort_unstable();
     assert_eq!(names, ["createOrder", "getForStop"]);
 }
@@ -246,9 +334,15 @@ fn p59_a_get_whose_name_says_in_any_spelling_that_it_acts_is_held_back() {
     let mut session = Session::start(&["serve", "--spec", spec.path(), "--mock", "--read-only"]);
     let mut tools = session.tools();
     tools.sort_by_key(|tool| tool["name"].to_string());
-    assert_eq!(names(&tools), ["GET_ListStacks", "GetDeletedCertificates", "departures"]);
+    assert_eq!(
+        names(&tools),
+        ["GET_ListStacks", "GetDeletedCertificates", "departures"]
+    );
     let log = session.end();
-    assert!(log.contains("6 tools left out because of their words"), "{log}");
+    assert!(
+        log.contains("6 tools left out because of their words"),
+        "{log}"
+    );
 }
 
 #[test]
@@ -261,17 +355,30 @@ fn p59_a_trusted_document_frees_no_method_from_what_is_enforced() {
     }}));
     let offered = |flags: &[&str]| {
         let output = run(&[
-            &["tools", "--spec", spec.path(), "--format", "json", "--document-hints", "trust"],
+            &[
+                "tools",
+                "--spec",
+                spec.path(),
+                "--format",
+                "json",
+                "--document-hints",
+                "trust",
+            ],
             flags,
         ]
         .concat());
-        let tools: Vec<Value> = serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+        let tools: Vec<Value> = serde_json::from_str(&stdout(&output))
+            .unwrap_or_else(|_| panic!("{}", stderr(&output)));
         tools.len()
     };
     assert_eq!(offered(&[]), 2);
     assert_eq!(offered(&["--read-only"]), 1);
     assert_eq!(offered(&["--no-destructive"]), 1);
-    assert_eq!(offered(&["--read-only", "--hint", "pet readOnly=true"]), 2, "the operator frees it");
+    assert_eq!(
+        offered(&["--read-only", "--hint", "pet readOnly=true"]),
+        2,
+        "the operator frees it"
+    );
 }
 
 #[test]
@@ -287,17 +394,27 @@ fn a_tool_that_the_settings_leave_out_is_named_so_and_the_opposite_is_never_sugg
         .to_string(),
     );
     for tools in ["all", "search"] {
-        let mut session = Session::start(&["serve", "--mock", "--no-destructive", "--tools", tools, "--spec", spec.path()]);
+        let mut session = Session::start(&[
+            "serve",
+            "--mock",
+            "--no-destructive",
+            "--tools",
+            tools,
+            "--spec",
+            spec.path(),
+        ]);
         let mut told = |name: &str| {
             if tools == "all" {
                 session.request("tools/call", &json!({"name": name, "arguments": {}}))["error"]["message"].to_string()
             } else {
-                session.call("call_read", &json!({"operation": name}))["content"][0]["text"].to_string()
+                session.call("call_read", &json!({"operation": name}))["content"][0]["text"]
+                    .to_string()
             }
         };
         let hidden = told("dns_deleteZone");
         assert!(
-            hidden.contains("settings of this server leave it out") && !hidden.contains("createZone"),
+            hidden.contains("settings of this server leave it out")
+                && !hidden.contains("createZone"),
             "{hidden}"
         );
         let removed = told("dns_removeZone");
@@ -309,7 +426,12 @@ fn a_tool_that_the_settings_leave_out_is_named_so_and_the_opposite_is_never_sugg
 
 #[test]
 fn the_length_of_a_list_that_is_not_listed_is_no_finding() {
-    let path = |index: usize| (format!("/a{index}"), json!({"get": {"operationId": format!("a{index}")}}));
+    let path = |index: usize| {
+        (
+            format!("/a{index}"),
+            json!({"get": {"operationId": format!("a{index}")}}),
+        )
+    };
     let paths: serde_json::Map<String, Value> = (0..200).map(path).collect();
     let spec = SpecFile::new(
         &json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "servers": [{"url": "http://a.test"}], "paths": paths})
@@ -323,9 +445,12 @@ fn the_length_of_a_list_that_is_not_listed_is_no_finding() {
         let args = [&["check", "--format", "json", "--spec", spec.path()], flags].concat();
         let report: Value = serde_json::from_str(&stdout(&run(&args))).unwrap();
         let findings = report["findings"].as_array().unwrap();
-        let told = findings
-            .iter()
-            .any(|finding| finding["message"].as_str().unwrap().contains("takes at most 128 tools"));
+        let told = findings.iter().any(|finding| {
+            finding["message"]
+                .as_str()
+                .unwrap()
+                .contains("takes at most 128 tools")
+        });
         assert_eq!(told, is_told, "{flags:?}: {findings:?}");
         assert_eq!(report["clients"].is_array(), is_told, "{flags:?}");
     }

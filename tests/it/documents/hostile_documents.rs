@@ -1,5 +1,5 @@
-//! Hostile and broken documents: nothing is read that the operator did not name, everything is decided quickly and in little
-//! memory, and an operation that cannot be served costs itself only.
+//! Hostile and broken documents: nothing is read that the operator did not name, everything is
+//! decided quickly and in little memory, and an operation that cannot be served costs itself only.
 
 use std::time::Instant;
 
@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 
 #[cfg(target_os = "linux")]
 use crate::support::memory;
-use crate::support::{Session, SpecFile, Upstream, command, petstore, reply, run, stderr, stdout, within};
+use crate::support::{
+    Session, SpecFile, Upstream, command, petstore, reply, run, stderr, stdout, within,
+};
 
 const MARK: &str = "content-of-a-file-that-nobody-named";
 
@@ -25,7 +27,11 @@ fn p17_no_reference_leads_out_of_the_documents_folder() {
     #[cfg(unix)]
     std::os::unix::fs::symlink(root.path(), folder.join("up")).unwrap();
     let upstream = Upstream::start(Box::new(move |_| {
-        reply(200, &["Content-Type: application/json"], stolen.to_string().as_bytes())
+        reply(
+            200,
+            &["Content-Type: application/json"],
+            stolen.to_string().as_bytes(),
+        )
     }));
     let absolute = secret.display().to_string();
     let host = upstream.host().to_owned();
@@ -78,7 +84,11 @@ fn p17_no_reference_leads_out_of_the_documents_folder() {
             let checked = command.env("SECRET_OF_THE_TEST", MARK).output().unwrap();
             let mut command = self::command(&["tools", "--spec", &path, "--format", "json"]);
             let listed = command.env("SECRET_OF_THE_TEST", MARK).output().unwrap();
-            assert!(stdout(&listed).contains("\"ok\""), "{reference}: {}", stderr(&listed));
+            assert!(
+                stdout(&listed).contains("\"ok\""),
+                "{reference}: {}",
+                stderr(&listed)
+            );
             for output in [checked, listed] {
                 let all = stdout(&output) + &stderr(&output);
                 assert!(
@@ -114,14 +124,16 @@ fn p18_nothing_else_that_a_document_names_is_fetched() {
     });
     let spec = SpecFile::new(&document.to_string());
     let upstream = Upstream::echo();
-    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
+    let mut session =
+        Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
     assert_eq!(session.tools().len(), 1);
     assert_eq!(session.call("send", &json!({"body": {}}))["isError"], false);
     run(&["check", "--spec", spec.path()]);
     assert!(other.received().is_empty(), "{:?}", other.received());
 }
 
-/// The tools of two operations with the schema of that name in a JSON body and in a form, and the bytes of their list.
+/// The tools of two operations with the schema of that name in a JSON body and in a form, and the
+/// bytes of their list.
 fn weighed(schemas: &Value, name: &str) -> (Vec<Value>, usize) {
     let body = |id: &str, media: &str| {
         let schema = json!({"$ref": format!("#/components/schemas/{name}")});
@@ -133,7 +145,13 @@ fn weighed(schemas: &Value, name: &str) -> (Vec<Value>, usize) {
             "components": {"schemas": schemas}})
         .to_string(),
     );
-    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", "http://127.0.0.1:9"]);
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        "http://127.0.0.1:9",
+    ]);
     let tools = session.tools();
     #[cfg(target_os = "linux")]
     assert!(memory(session.pid()) < 512);
@@ -172,7 +190,12 @@ fn p19_recursion_and_reference_bombs_are_decided_quickly() {
     }
     let chain = |fan: usize, depth: usize, wrap: &dyn Fn(Vec<Value>) -> Value| -> Value {
         let mut schemas: Map<String, Value> = (0..depth)
-            .map(|level| (format!("A{level}"), wrap(vec![to(&format!("A{}", level + 1)); fan])))
+            .map(|level| {
+                (
+                    format!("A{level}"),
+                    wrap(vec![to(&format!("A{}", level + 1)); fan]),
+                )
+            })
             .collect();
         schemas.insert(format!("A{depth}"), json!({"type": "string"}));
         schemas.into()
@@ -187,48 +210,97 @@ fn p19_recursion_and_reference_bombs_are_decided_quickly() {
     };
     let branches = |count: usize| vec![to("A0"); count];
     let many: Map<String, Value> = (0..1500)
-        .map(|number| (format!("p{number}"), json!({"type": "string", "description": "x".repeat(1000)})))
+        .map(|number| {
+            (
+                format!("p{number}"),
+                json!({"type": "string", "description": "x".repeat(1000)}),
+            )
+        })
         .collect();
     let into: Map<String, Value> = (0..1500)
-        .map(|number| (format!("q{number}"), to(&format!("Source/properties/p{number}"))))
+        .map(|number| {
+            (
+                format!("q{number}"),
+                to(&format!("Source/properties/p{number}")),
+            )
+        })
         .collect();
     let bombs: [(&str, Value); 8] = [
         (
             "300 branches into itself",
             json!({"A0": {"required": ["x"], "allOf": branches(300)}}),
         ),
-        ("12 alternatives of itself", json!({"A0": {"oneOf": branches(12)}})),
+        (
+            "12 alternatives of itself",
+            json!({"A0": {"oneOf": branches(12)}}),
+        ),
         (
             "1,500 references into one schema",
             json!({"Source": object(many.into()), "A0": object(into.into())}),
         ),
         ("2^30 members", chain(2, 30, &members)),
         ("10^9 members", chain(10, 9, &members)),
-        ("2^30 branches", chain(2, 30, &|inner| json!({"allOf": inner}))),
-        ("10^9 items", chain(10, 9, &|inner| json!({"type": "array", "prefixItems": inner}))),
+        (
+            "2^30 branches",
+            chain(2, 30, &|inner| json!({"allOf": inner})),
+        ),
+        (
+            "10^9 items",
+            chain(
+                10,
+                9,
+                &|inner| json!({"type": "array", "prefixItems": inner}),
+            ),
+        ),
         ("a chain of 5,000", chain(1, 5_000, &members)),
     ];
     for (what, schemas) in bombs {
         let started = Instant::now();
         let (tools, bytes) = weighed(&schemas, "A0");
-        assert!(tools.len() == 2 && bytes < 8 << 20, "{what}: {} tools, {bytes} bytes", tools.len());
-        assert!(started.elapsed() < within(20), "{what}: {:?}", started.elapsed());
+        assert!(
+            tools.len() == 2 && bytes < 8 << 20,
+            "{what}: {} tools, {bytes} bytes",
+            tools.len()
+        );
+        assert!(
+            started.elapsed() < within(20),
+            "{what}: {:?}",
+            started.elapsed()
+        );
     }
 }
 
 /// Files that are hostile or broken, and what each is.
 fn broken_files() -> Vec<(&'static str, Vec<u8>)> {
     let paths = "{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"T\",\"version\":\"1\"},\"paths\":{\"/a\":{\"get\":{\"operationId\":\"a\"}}}";
-    let deep = |open: &str, close: &str| format!("{paths},\"x-deep\":{}1{}}}", open.repeat(100_000), close.repeat(100_000));
+    let deep = |open: &str, close: &str| {
+        format!(
+            "{paths},\"x-deep\":{}1{}}}",
+            open.repeat(100_000),
+            close.repeat(100_000)
+        )
+    };
     let laughs: String = (1..12)
-        .map(|level| format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 10].join(",")))
+        .map(|level| {
+            format!(
+                "a{level}: &a{level} [{}]\n",
+                vec![format!("*a{}", level - 1); 10].join(",")
+            )
+        })
         .collect();
-    let yaml = "openapi: 3.1.0\ninfo: {title: T, version: '1'}\npaths: {/a: {get: {operationId: a}}}\n";
+    let yaml =
+        "openapi: 3.1.0\ninfo: {title: T, version: '1'}\npaths: {/a: {get: {operationId: a}}}\n";
     let utf16 = |big: bool| -> Vec<u8> {
         let mark = std::iter::once(0xfeff_u16);
         let units = mark.chain(format!("{paths}}}").encode_utf16().collect::<Vec<_>>());
         units
-            .flat_map(|unit| if big { unit.to_be_bytes() } else { unit.to_le_bytes() })
+            .flat_map(|unit| {
+                if big {
+                    unit.to_be_bytes()
+                } else {
+                    unit.to_le_bytes()
+                }
+            })
             .collect()
     };
     vec![
@@ -318,13 +390,26 @@ fn p20_broken_and_hostile_files_are_served_or_refused_with_a_message() {
         let output = run(&["tools", "--spec", &path.display().to_string()]);
         let text = stderr(&output);
         match output.status.code() {
-            Some(0) if what.contains("YAML flow") || what.contains("merged") => panic!("{what} is served"),
-            Some(0) => assert!(stdout(&output).contains("1 tool"), "{what}: {}", stdout(&output)),
-            Some(3) => assert!(text.starts_with("error: ") && text.len() < 2_000, "{what}: {text}"),
+            Some(0) if what.contains("YAML flow") || what.contains("merged") => {
+                panic!("{what} is served")
+            }
+            Some(0) => assert!(
+                stdout(&output).contains("1 tool"),
+                "{what}: {}",
+                stdout(&output)
+            ),
+            Some(3) => assert!(
+                text.starts_with("error: ") && text.len() < 2_000,
+                "{what}: {text}"
+            ),
             other => panic!("{what}: {other:?} {text}"),
         }
         assert!(!text.contains("panicked"), "{what}: {text}");
-        assert!(started.elapsed() < within(10), "{what}: {:?}", started.elapsed());
+        assert!(
+            started.elapsed() < within(10),
+            "{what}: {:?}",
+            started.elapsed()
+        );
     }
 }
 
@@ -343,9 +428,17 @@ fn p21_five_thousand_operations_are_loaded_quickly() {
     let schemas: Map<String, Value> = (0..100)
         .map(|number| {
             let members: Map<String, Value> = (0..20)
-                .map(|member| (format!("m{member}"), json!({"type": "string", "description": "A member"})))
+                .map(|member| {
+                    (
+                        format!("m{member}"),
+                        json!({"type": "string", "description": "A member"}),
+                    )
+                })
                 .collect();
-            (format!("S{number}"), json!({"type": "object", "properties": members}))
+            (
+                format!("S{number}"),
+                json!({"type": "object", "properties": members}),
+            )
         })
         .collect();
     let spec = SpecFile::new(
@@ -353,7 +446,13 @@ fn p21_five_thousand_operations_are_loaded_quickly() {
             .to_string(),
     );
     let started = Instant::now();
-    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", "http://127.0.0.1:9"]);
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        "http://127.0.0.1:9",
+    ]);
     assert_eq!(session.tools().len(), 5_000);
     assert!(started.elapsed() < within(30), "{:?}", started.elapsed());
     #[cfg(target_os = "linux")]
@@ -363,7 +462,9 @@ fn p21_five_thousand_operations_are_loaded_quickly() {
 /// Looking for each value among all before took minutes.
 #[test]
 fn p21_an_enumeration_of_a_hundred_thousand_values_is_read_quickly() {
-    let values: Vec<String> = (0..100_000).map(|number| format!("value {number}")).collect();
+    let values: Vec<String> = (0..100_000)
+        .map(|number| format!("value {number}"))
+        .collect();
     let schema = json!({"type": "string", "enum": values});
     let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "a", "parameters": [
         {"name": "choice", "in": "query", "schema": schema}]}}}));
@@ -385,25 +486,46 @@ fn p33_p34_text_of_a_document_is_cleaned_and_cut() {
     let mut session = Session::start(&["serve", "--spec", spec.path()]);
     let tools = session.tools();
     let text = serde_json::to_string(&tools).unwrap();
-    assert!(text.len() < 10_000 && text.contains("Nicetool here"), "{} bytes", text.len());
-    assert!(!text.contains(['\u{202e}', '\u{200b}', '\u{e0041}', '\u{7}']) && !text.contains("x-mcp-header"));
+    assert!(
+        text.len() < 10_000 && text.contains("Nicetool here"),
+        "{} bytes",
+        text.len()
+    );
+    assert!(
+        !text.contains(['\u{202e}', '\u{200b}', '\u{e0041}', '\u{7}'])
+            && !text.contains("x-mcp-header")
+    );
 }
 
 #[test]
 fn p34_a_few_long_texts_do_not_fill_the_list() {
     // A document may take 64 MiB.
-    let (longest, long) = ("An endless story. ".repeat((5 << 20) / 18), "x".repeat(1 << 20));
+    let (longest, long) = (
+        "An endless story. ".repeat((5 << 20) / 18),
+        "x".repeat(1 << 20),
+    );
     let parameter = json!([{"name": "p", "in": "query", "description": long, "schema": {"type": "string", "title": long}}]);
     let spec = SpecFile::with_paths(&json!({
         "/a": {"get": {"operationId": "a".repeat(100_000), "summary": long, "description": longest}},
         "/b": {"get": {"operationId": "b", "tags": [long, long], "parameters": parameter, "description": longest}},
     }));
-    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", "http://127.0.0.1:9"]);
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        "http://127.0.0.1:9",
+    ]);
     let tools = session.tools();
     assert!(tools.len() == 2 && serde_json::to_string(&tools).unwrap().len() < 1 << 20);
     for tool in &tools {
         let name = tool["name"].as_str().unwrap();
-        assert!((1..=128).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte)));
+        assert!(
+            (1..=128).contains(&name.len())
+                && name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte))
+        );
     }
 }
 
@@ -454,11 +576,17 @@ fn p37_no_pattern_takes_more_than_its_time_and_no_bad_one_costs_a_tool() {
         .collect();
     let upstream = Upstream::echo();
     let spec = SpecFile::with_paths(&paths.into());
-    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
+    let mut session =
+        Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
     assert_eq!(session.tools().len(), catastrophic.len() + invalid.len());
     for value in [format!("{}!", "a".repeat(50_000)), "x".repeat(50_000)] {
         let asked: Vec<u64> = (0..catastrophic.len())
-            .map(|number| session.post("tools/call", &json!({"name": format!("op_{number}"), "arguments": {"x": value}})))
+            .map(|number| {
+                session.post(
+                    "tools/call",
+                    &json!({"name": format!("op_{number}"), "arguments": {"x": value}}),
+                )
+            })
             .collect();
         let started = Instant::now();
         let neighbour = session.post(
@@ -468,7 +596,11 @@ fn p37_no_pattern_takes_more_than_its_time_and_no_bad_one_costs_a_tool() {
         for _ in 0..=asked.len() {
             let answer = session.receive();
             let limit = within(if answer["id"] == neighbour { 3 } else { 6 });
-            assert!(started.elapsed() < limit, "{answer}: {:?}", started.elapsed());
+            assert!(
+                started.elapsed() < limit,
+                "{answer}: {:?}",
+                started.elapsed()
+            );
         }
     }
     for number in catastrophic.len()..catastrophic.len() + invalid.len() {
@@ -507,7 +639,11 @@ fn p20_a_report_on_deeply_nested_lists_takes_linear_time() {
         ));
         let start = std::time::Instant::now();
         let output = run(&["check", "--spec", spec.path()]);
-        assert!(output.status.code().is_some(), "{place}: {}", stderr(&output));
+        assert!(
+            output.status.code().is_some(),
+            "{place}: {}",
+            stderr(&output)
+        );
         assert!(
             start.elapsed() < std::time::Duration::from_secs(10),
             "{place}: {:?}",

@@ -1,4 +1,5 @@
-//! docs/guides/large-apis.md on GitHub's document, and what search mode costs on it; without the corpus there is nothing to test.
+//! docs/guides/large-apis.md on GitHub's document, and what search mode costs on it; without the
+//! corpus there is nothing to test.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,16 +21,25 @@ const TASKS: [&[(&str, &str)]; 20] = [
         ("generate release notes", "repos_generate-release-notes"),
     ],
     &[
-        ("list workflow runs for a repository", "actions_list-workflow-runs-for-repo"),
+        (
+            "list workflow runs for a repository",
+            "actions_list-workflow-runs-for-repo",
+        ),
         ("re-run a workflow", "actions_re-run-workflow"),
     ],
     &[("add a repository collaborator", "repos_add-collaborator")],
     &[("remove an organization member", "orgs_remove-member")],
     &[("create a gist", "gists_create")],
-    &[("star a repository", "activity_star-repo-for-authenticated-user")],
+    &[(
+        "star a repository",
+        "activity_star-repo-for-authenticated-user",
+    )],
     &[("create a repository webhook", "repos_create-webhook")],
     &[("get the license for a repository", "licenses_get-for-repo")],
-    &[("list secret scanning alerts", "secret-scanning_list-alerts-for-repo")],
+    &[(
+        "list secret scanning alerts",
+        "secret-scanning_list-alerts-for-repo",
+    )],
     &[
         ("create a team", "teams_create"),
         ("list team members", "teams_list-members-in-org"),
@@ -63,7 +73,8 @@ struct Question {
 }
 
 fn cases<Q: serde::de::DeserializeOwned>(name: &str) -> Vec<Asked<Q>> {
-    let text = std::fs::read_to_string(project(&format!("tests/cases/search/{name}.yaml"))).unwrap();
+    let text =
+        std::fs::read_to_string(project(&format!("tests/cases/search/{name}.yaml"))).unwrap();
     serde_yaml::from_str(&text).unwrap()
 }
 
@@ -75,7 +86,9 @@ fn searching(document: &str) -> Option<Session> {
         return None;
     };
     let spec = format!("{corpus}/{document}");
-    Some(Session::start(&["serve", "--spec", &spec, "--tools", "search", "--mock"]))
+    Some(Session::start(&[
+        "serve", "--spec", &spec, "--tools", "search", "--mock",
+    ]))
 }
 
 fn github() -> Option<Session> {
@@ -84,13 +97,22 @@ fn github() -> Option<Session> {
 
 /// Method and path of the first hits.
 fn hits(session: &mut Session, question: &str, limit: usize) -> Vec<String> {
-    let found = session.call("search_operations", &json!({"queries": [question], "limit": limit}));
+    let found = session.call(
+        "search_operations",
+        &json!({"queries": [question], "limit": limit}),
+    );
     let hits = found["_meta"]["openapi-mcp/search"]["results"][0]["hits"]
         .as_array()
         .unwrap()
         .iter();
-    hits.map(|hit| format!("{} {}", hit["method"].as_str().unwrap(), hit["path"].as_str().unwrap()))
-        .collect()
+    hits.map(|hit| {
+        format!(
+            "{} {}",
+            hit["method"].as_str().unwrap(),
+            hit["path"].as_str().unwrap()
+        )
+    })
+    .collect()
 }
 
 /// Returns the approximate number of tokens of a value: four bytes each.
@@ -111,12 +133,18 @@ fn the_guide_to_large_apis_works_as_written() {
     let mut blocks = guide.split("```").skip(1).step_by(2).peekable();
     let mut calls = 0;
     while let Some(block) = blocks.next() {
-        let Some(call) = block.strip_prefix("json\n") else { continue };
+        let Some(call) = block.strip_prefix("json\n") else {
+            continue;
+        };
         let call: Value = serde_json::from_str(call).unwrap();
         let result = session.call(call["name"].as_str().unwrap(), &call["arguments"]);
         assert_ne!(result["isError"], true, "{call}: {result}");
         if let Some(shown) = blocks.peek().and_then(|next| next.strip_prefix("text\n")) {
-            assert!(text(&result).contains(shown.trim()), "{shown}\n{}", text(&result));
+            assert!(
+                text(&result).contains(shown.trim()),
+                "{shown}\n{}",
+                text(&result)
+            );
         }
         calls += 1;
     }
@@ -134,7 +162,11 @@ fn a_task_on_a_large_api_takes_a_few_thousand_tokens() {
         let names: Vec<&str> = task.iter().map(|(_, name)| *name).collect();
         let search = session.call("search_operations", &json!({"queries": questions}));
         let hits = search["_meta"]["openapi-mcp/search"].to_string();
-        found += usize::from(names.iter().all(|name| hits.contains(&format!("\"{name}\""))));
+        found += usize::from(
+            names
+                .iter()
+                .all(|name| hits.contains(&format!("\"{name}\""))),
+        );
         let answer = answer_tokens(&search);
         assert!(answer < 1500, "{questions:?} takes {answer} tokens");
         let described = session.call("describe_operations", &json!({"names": names}));
@@ -160,8 +192,12 @@ fn a_search_answer_stays_short_whatever_is_asked() {
         .flat_map(|task| task.iter())
         .map(|(question, _)| json!(question))
         .collect();
-    let one = asked.iter().map(|question| json!({"queries": [question], "limit": 25}));
-    let five = asked.chunks(5).map(|questions| json!({"queries": questions, "limit": 5}));
+    let one = asked
+        .iter()
+        .map(|question| json!({"queries": [question], "limit": 25}));
+    let five = asked
+        .chunks(5)
+        .map(|questions| json!({"queries": questions, "limit": 5}));
     let others = [
         json!({}),
         json!({"tag": "repos", "limit": 25}),
@@ -170,7 +206,11 @@ fn a_search_answer_stays_short_whatever_is_asked() {
     ];
     for arguments in one.chain(five).chain(others) {
         let answer = answer_tokens(&session.call("search_operations", &arguments));
-        assert!(answer <= 1500, "{answer} tokens: {:.200}", arguments.to_string());
+        assert!(
+            answer <= 1500,
+            "{answer} tokens: {:.200}",
+            arguments.to_string()
+        );
     }
 }
 
@@ -187,14 +227,25 @@ fn the_list_of_an_api_of_thousands_of_operations_stays_short() {
     let paths: serde_json::Map<String, Value> = (0..2_000)
         .map(|number| {
             let tag = number % 420;
-            let item = ["get", "post", "delete"].map(|method| (method.to_owned(), operation(tag, number, method)));
+            let item = ["get", "post", "delete"]
+                .map(|method| (method.to_owned(), operation(tag, number, method)));
             let path = format!("/organizationalUnits{tag}/administrativeAssignments{number}");
             (path, Value::Object(item.into_iter().collect()))
         })
         .collect();
     let spec = SpecFile::with_paths(&paths.into());
-    let mut session = Session::start(&["serve", "--spec", spec.path(), "--tools", "search", "--mock"]);
-    let (list, about) = (Value::from(session.tools()), session.handshake()["instructions"].clone());
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        spec.path(),
+        "--tools",
+        "search",
+        "--mock",
+    ]);
+    let (list, about) = (
+        Value::from(session.tools()),
+        session.handshake()["instructions"].clone(),
+    );
     assert!(
         tokens(&list) < 4000 && tokens(&about) <= 512,
         "{} {}",
@@ -208,16 +259,29 @@ fn the_list_of_an_api_of_thousands_of_operations_stays_short() {
         json!({"queries": ["administrative", "assignment", "organizational", "unit", hit], "limit": 5}),
     ] {
         let found = session.call("search_operations", &arguments);
-        assert!(answer_tokens(&found) <= 1500, "{} tokens: {arguments}", answer_tokens(&found));
-        assert!(arguments == json!({}) || found.to_string().contains(hit), "{found}");
+        assert!(
+            answer_tokens(&found) <= 1500,
+            "{} tokens: {arguments}",
+            answer_tokens(&found)
+        );
+        assert!(
+            arguments == json!({}) || found.to_string().contains(hit),
+            "{found}"
+        );
     }
 }
 
 #[test]
 fn questions_that_no_operation_answers_get_no_hit() {
     let (mut answered, mut count) = (Vec::new(), 0);
-    for Asked { document, questions } in cases::<String>("unanswerable") {
-        let Some(mut session) = searching(&document) else { return };
+    for Asked {
+        document,
+        questions,
+    } in cases::<String>("unanswerable")
+    {
+        let Some(mut session) = searching(&document) else {
+            return;
+        };
         for question in questions {
             count += 1;
             if let Some(hit) = hits(&mut session, &question, 1).first() {
@@ -233,8 +297,14 @@ fn questions_that_no_operation_answers_get_no_hit() {
 #[test]
 fn questions_find_their_operations() {
     let (mut single, mut sharing, mut steps) = (Vec::new(), Vec::new(), Vec::new());
-    for Asked { document, questions } in cases::<Question>("questions") {
-        let Some(mut session) = searching(&document) else { return };
+    for Asked {
+        document,
+        questions,
+    } in cases::<Question>("questions")
+    {
+        let Some(mut session) = searching(&document) else {
+            return;
+        };
         for Question {
             asks,
             shares_words,
@@ -260,10 +330,17 @@ fn questions_find_their_operations() {
         }
     }
     let percent = |found: &[(usize, usize)]| {
-        let (found, wanted) = found.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let (found, wanted) = found
+            .iter()
+            .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         100 * found / wanted
     };
     let [single, sharing, steps] = [&single, &sharing, &steps].map(|found| percent(found));
-    println!("among five hits: {single} %, of questions that share words {sharing} %; of several steps, among ten: {steps} %");
-    assert!(single >= 68 && sharing >= 95 && steps >= 80, "{single} {sharing} {steps}");
+    println!(
+        "among five hits: {single} %, of questions that share words {sharing} %; of several steps, among ten: {steps} %"
+    );
+    assert!(
+        single >= 68 && sharing >= 95 && steps >= 80,
+        "{single} {sharing} {steps}"
+    );
 }

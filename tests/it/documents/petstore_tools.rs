@@ -1,4 +1,5 @@
-//! The whole tool list of the petstore as digest lines, so that a change of what clients see can be read in a diff.
+//! The whole tool list of the petstore as digest lines, so that a change of what clients see can be
+//! read in a diff.
 
 use serde_json::Value;
 
@@ -19,26 +20,42 @@ fn every_tool_of_the_petstore_is_what_clients_accept() {
     for tool in session.tools() {
         let name = tool["name"].as_str().unwrap();
         assert!(
-            !name.is_empty() && name.len() <= 64 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)),
+            !name.is_empty()
+                && name.len() <= 64
+                && name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)),
             "{name}"
         );
-        assert!(!tool["title"].as_str().unwrap().is_empty() && !tool["description"].as_str().unwrap().is_empty());
+        assert!(
+            !tool["title"].as_str().unwrap().is_empty()
+                && !tool["description"].as_str().unwrap().is_empty()
+        );
         let schema = tool["inputSchema"].as_object().unwrap();
         assert_eq!(schema["type"], "object", "{name}");
         for combinator in ["oneOf", "anyOf", "allOf", "not", "if"] {
-            assert!(!schema.contains_key(combinator), "{name}: {combinator} at the root");
+            assert!(
+                !schema.contains_key(combinator),
+                "{name}: {combinator} at the root"
+            );
         }
         for (key, property) in schema["properties"].as_object().unwrap() {
             assert!(
-                key.len() <= 64 && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte)),
+                key.len() <= 64
+                    && key
+                        .bytes()
+                        .all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte)),
                 "{name}: {key}"
             );
             assert!(
-                property["description"].as_str().is_some_and(|text| !text.is_empty()),
+                property["description"]
+                    .as_str()
+                    .is_some_and(|text| !text.is_empty()),
                 "{name}: {key} has no description"
             );
         }
-        jsonschema::meta::validate(&tool["inputSchema"]).unwrap_or_else(|error| panic!("{name}: {error}"));
+        jsonschema::meta::validate(&tool["inputSchema"])
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }
 
@@ -49,14 +66,20 @@ fn digest(tool: &Value) -> String {
         Some(false) => "-".to_owned(),
         None => "?".to_owned(),
     };
-    let hints = hint("readOnlyHint", "r") + &hint("destructiveHint", "d") + &hint("idempotentHint", "i") + &hint("openWorldHint", "o");
+    let hints = hint("readOnlyHint", "r")
+        + &hint("destructiveHint", "d")
+        + &hint("idempotentHint", "i")
+        + &hint("openWorldHint", "o");
     let required: Vec<&str> = tool["inputSchema"]["required"]
         .as_array()
         .into_iter()
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    let arguments = tool["inputSchema"]["properties"].as_object().into_iter().flatten();
+    let arguments = tool["inputSchema"]["properties"]
+        .as_object()
+        .into_iter()
+        .flatten();
     let arguments: Vec<String> = arguments
         .map(|(key, _)| {
             if required.contains(&key.as_str()) {

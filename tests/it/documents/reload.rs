@@ -10,7 +10,10 @@ use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::support::{HttpServer, Session, SpecFile, TIMEOUT, Upstream, binary, command, initialize_parameters, reply, stderr, wait_until};
+use crate::support::{
+    HttpServer, Session, SpecFile, TIMEOUT, Upstream, binary, command, initialize_parameters,
+    reply, stderr, wait_until,
+};
 
 fn document(id: &str) -> String {
     json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "paths": {"/a": {"get": {"operationId": id}}}}).to_string()
@@ -18,13 +21,18 @@ fn document(id: &str) -> String {
 
 fn names(session: &mut Session) -> Vec<String> {
     let tools = session.tools().into_iter();
-    tools.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    tools
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// The next notification that the tools changed.
 fn told(session: &Session) {
     let message = session.receive();
-    assert_eq!(message["method"], "notifications/tools/list_changed", "{message}");
+    assert_eq!(
+        message["method"], "notifications/tools/list_changed",
+        "{message}"
+    );
 }
 
 #[test]
@@ -38,7 +46,16 @@ fn p36_an_edited_file_is_served_anew_and_a_broken_edit_changes_nothing() {
     );
     let path = directory.path().join("spec.json").display().to_string();
     let overlay = directory.path().join("overlay.yaml").display().to_string();
-    let mut session = Session::start(&["serve", "--spec", &path, "--overlay", &overlay, "--mock", "--reload", "0.1"]);
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        &path,
+        "--overlay",
+        &overlay,
+        "--mock",
+        "--reload",
+        "0.1",
+    ]);
     assert_eq!(names(&mut session), ["first"]);
 
     write("spec.json", &document("second"));
@@ -99,7 +116,10 @@ fn a_url_is_asked_for_another_version_only() {
         }
         reply(
             200,
-            &[&format!("ETag: {tag}"), "Last-Modified: Fri, 20 Nov 2026 10:00:00 GMT"],
+            &[
+                &format!("ETag: {tag}"),
+                "Last-Modified: Fri, 20 Nov 2026 10:00:00 GMT",
+            ],
             document.as_bytes(),
         )
     }));
@@ -119,7 +139,11 @@ fn a_url_is_asked_for_another_version_only() {
     for request in upstream.received().iter().skip(1) {
         assert_eq!(
             ["if-none-match", "if-modified-since", "x-key"].map(|name| request.header(name)),
-            [Some("\"v1\""), Some("Fri, 20 Nov 2026 10:00:00 GMT"), Some("s3cret")]
+            [
+                Some("\"v1\""),
+                Some("Fri, 20 Nov 2026 10:00:00 GMT"),
+                Some("s3cret")
+            ]
         );
     }
     *current.lock().unwrap() = ("\"v2\"", document("second"));
@@ -136,7 +160,9 @@ fn list_changed_is_announced_only_with_reload_and_where_a_client_can_be_notified
         let mut args = vec!["serve", "--spec", spec.path(), "--mock"];
         args.extend(flags);
         let mut session = Session::start(&args);
-        session.request("initialize", &initialize_parameters(&json!({})))["result"]["capabilities"]["tools"].clone()
+        session.request("initialize", &initialize_parameters(&json!({})))["result"]["capabilities"]
+            ["tools"]
+            .clone()
     };
     assert_ne!(over_stdio(&[])["listChanged"], true);
     assert_eq!(over_stdio(&["--reload", "60"])["listChanged"], true);
@@ -145,14 +171,18 @@ fn list_changed_is_announced_only_with_reload_and_where_a_client_can_be_notified
         args.extend(flags);
         let server = HttpServer::start(&args);
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_parameters(&json!({}))});
-        let answer: Value = serde_json::from_str(&server.post(&[], &request.to_string()).1).unwrap();
+        let answer: Value =
+            serde_json::from_str(&server.post(&[], &request.to_string()).1).unwrap();
         answer["result"]["capabilities"]["tools"].clone()
     };
     assert_ne!(capability(&[])["listChanged"], true);
     // Without a session no client can be notified.
     assert_ne!(capability(&["--reload", "60"])["listChanged"], true);
     for (args, expected) in [
-        (["serve", "--spec", spec.path(), "--reload", "100000"], "--reload must be"),
+        (
+            ["serve", "--spec", spec.path(), "--reload", "100000"],
+            "--reload must be",
+        ),
         (
             ["serve", "--spec", spec.path(), "--reload", "0.01"],
             "--reload must be 0 (never) or between",
@@ -171,7 +201,10 @@ fn list_changed_is_announced_only_with_reload_and_where_a_client_can_be_notified
 fn clients_without_a_handshake_listen_for_changes() {
     // The client of this test is built without a TLS provider of its own.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let mode = || ClientLifecycleMode::Discover {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
     };
@@ -187,18 +220,39 @@ fn clients_without_a_handshake_listen_for_changes() {
             let client = if transport == "stdio" {
                 let mut command = tokio::process::Command::new(binary());
                 command.arg("serve").args(flags);
-                serve_client_with_lifecycle(ClientConfig::default(), TokioChildProcess::new(command).unwrap(), mode()).await
+                serve_client_with_lifecycle(
+                    ClientConfig::default(),
+                    TokioChildProcess::new(command).unwrap(),
+                    mode(),
+                )
+                .await
             } else {
                 let url = server.insert(HttpServer::start(&flags)).url();
-                serve_client_with_lifecycle(ClientConfig::default(), StreamableHttpClientTransport::from_uri(url), mode()).await
+                serve_client_with_lifecycle(
+                    ClientConfig::default(),
+                    StreamableHttpClientTransport::from_uri(url),
+                    mode(),
+                )
+                .await
             };
             let client = client.unwrap();
             let mut subscription = client.listen(filter()).await.unwrap();
-            assert_eq!(subscription.acknowledged().tools_list_changed, Some(true), "{transport}");
+            assert_eq!(
+                subscription.acknowledged().tools_list_changed,
+                Some(true),
+                "{transport}"
+            );
             std::fs::write(&path, document("second")).unwrap();
-            let notification = tokio::time::timeout(TIMEOUT, subscription.next()).await.unwrap().unwrap();
+            let notification = tokio::time::timeout(TIMEOUT, subscription.next())
+                .await
+                .unwrap()
+                .unwrap();
             assert!(notification.is_some(), "{transport}");
-            assert_eq!(client.list_all_tools().await.unwrap()[0].name, "second", "{transport}");
+            assert_eq!(
+                client.list_all_tools().await.unwrap()[0].name,
+                "second",
+                "{transport}"
+            );
             drop(subscription);
             client.cancel().await.unwrap();
         }
@@ -218,18 +272,35 @@ impl ClientHandler for Listener {
 #[test]
 fn clients_with_a_session_over_http_are_told_and_list_anew() {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let spec = SpecFile::new(&document("first"));
-    let server = HttpServer::start(&["--spec", spec.path(), "--mock", "--reload", "0.1", "--confirm", "write"]);
+    let server = HttpServer::start(&[
+        "--spec",
+        spec.path(),
+        "--mock",
+        "--reload",
+        "0.1",
+        "--confirm",
+        "write",
+    ]);
     runtime.block_on(async {
         let listener = Listener::default();
         let transport = StreamableHttpClientTransport::from_uri(server.url());
-        let client = serve_client_with_lifecycle(listener.clone(), transport, ClientLifecycleMode::Initialize)
-            .await
-            .unwrap();
+        let client = serve_client_with_lifecycle(
+            listener.clone(),
+            transport,
+            ClientLifecycleMode::Initialize,
+        )
+        .await
+        .unwrap();
         assert_eq!(client.list_all_tools().await.unwrap()[0].name, "first");
         std::fs::write(spec.path(), document("second")).unwrap();
-        tokio::time::timeout(TIMEOUT, listener.0.notified()).await.unwrap();
+        tokio::time::timeout(TIMEOUT, listener.0.notified())
+            .await
+            .unwrap();
         assert_eq!(client.list_all_tools().await.unwrap()[0].name, "second");
         client.cancel().await.unwrap();
     });
@@ -241,7 +312,11 @@ fn a_call_in_flight_ends_where_it_began() {
     let meta_tool = Mutex::new(meta_tool);
     let slow = Upstream::start(Box::new(move |_| {
         let _ = meta_tool.lock().unwrap().recv();
-        reply(200, &["Content-Type: application/json"], b"{\"from\":\"the old one\"}")
+        reply(
+            200,
+            &["Content-Type: application/json"],
+            b"{\"from\":\"the old one\"}",
+        )
     }));
     let new = Upstream::echo();
     let served_by = |url: &str, id: &str| {
@@ -271,7 +346,8 @@ fn warnings_about_credentials_are_told_again_only_where_they_changed() {
     let asking = |id: &str, schemes: &[&str]| {
         let mut document: Value = serde_json::from_str(&document(id)).unwrap();
         for scheme in schemes {
-            document["components"]["securitySchemes"][scheme] = json!({"type": "http", "scheme": "bearer"});
+            document["components"]["securitySchemes"][scheme] =
+                json!({"type": "http", "scheme": "bearer"});
             document["paths"]["/a"]["get"]["security"] = json!([{*scheme: []}]);
         }
         document.to_string()
@@ -301,10 +377,15 @@ fn warnings_about_credentials_are_told_again_only_where_they_changed() {
     std::fs::write(spec.path(), asking("third", &["one", "two"])).unwrap();
     told(&session);
     session.logged("OPENAPI_MCP_AUTH_TWO");
-    assert_eq!(count(&session.end(), "NOT CHECKED"), 1, "what does not change is said once");
+    assert_eq!(
+        count(&session.end(), "NOT CHECKED"),
+        1,
+        "what does not change is said once"
+    );
 }
 
-/// A volume as Kubernetes makes one of a `ConfigMap`: the files are links into a folder that is replaced as a whole.
+/// A volume as Kubernetes makes one of a `ConfigMap`: the files are links into a folder that is
+/// replaced as a whole.
 #[cfg(unix)]
 #[test]
 fn a_file_behind_links_that_are_changed_at_once_is_served_anew() {
@@ -314,9 +395,14 @@ fn a_file_behind_links_that_are_changed_at_once_is_served_anew() {
     let volume = directory.path();
     let version = |name: &str, id: &str| {
         std::fs::create_dir(volume.join(name)).unwrap();
-        let document = document("first").replace("\"/a\"", "\"/b\":{\"$ref\":\"other.yaml\"},\"/a\"");
+        let document =
+            document("first").replace("\"/a\"", "\"/b\":{\"$ref\":\"other.yaml\"},\"/a\"");
         std::fs::write(volume.join(name).join("spec.json"), document).unwrap();
-        std::fs::write(volume.join(name).join("other.yaml"), format!("get: {{operationId: {id}}}\n")).unwrap();
+        std::fs::write(
+            volume.join(name).join("other.yaml"),
+            format!("get: {{operationId: {id}}}\n"),
+        )
+        .unwrap();
     };
     version("..v1", "other");
     symlink("..v1", volume.join("..data")).unwrap();
@@ -363,7 +449,11 @@ fn a_single_api_that_is_down_at_the_start_is_served_when_it_comes() {
     let now = Arc::clone(&is_up);
     let upstream = Upstream::start(Box::new(move |_| {
         if now.load(std::sync::atomic::Ordering::SeqCst) {
-            reply(200, &["Content-Type: application/json"], document("first").as_bytes())
+            reply(
+                200,
+                &["Content-Type: application/json"],
+                document("first").as_bytes(),
+            )
         } else {
             reply(503, &[], b"")
         }
@@ -371,7 +461,10 @@ fn a_single_api_that_is_down_at_the_start_is_served_when_it_comes() {
     let url = format!("{}/openapi.json", upstream.url);
     let mut session = Session::start(&["serve", "--reload", "0.2", "--spec", &url]);
     let line = session.logged("there are no tools yet");
-    assert!(line.contains("503") && line.contains("--reload tries again every 0.2 s"), "{line}");
+    assert!(
+        line.contains("503") && line.contains("--reload tries again every 0.2 s"),
+        "{line}"
+    );
     let refused = session.request("tools/list", &json!({}));
     let why = refused["error"]["message"].as_str().unwrap_or_default();
     assert!(why.contains("could not be fetched"), "{refused}");
@@ -383,6 +476,8 @@ fn a_single_api_that_is_down_at_the_start_is_served_when_it_comes() {
     is_up.store(false, std::sync::atomic::Ordering::SeqCst);
     let missing = command(&["serve", "--spec", &url]).output().unwrap();
     assert_eq!(missing.status.code(), Some(3), "{}", stderr(&missing));
-    let missing = command(&["serve", "--reload", "0.2", "--spec", "missing.yaml"]).output().unwrap();
+    let missing = command(&["serve", "--reload", "0.2", "--spec", "missing.yaml"])
+        .output()
+        .unwrap();
     assert_eq!(missing.status.code(), Some(3), "{}", stderr(&missing));
 }

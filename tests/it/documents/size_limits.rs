@@ -20,7 +20,13 @@ fn document_of(bytes: usize) -> String {
 
 /// Lists the tools of a document under the limit: the exit code, and everything that was written.
 fn list(spec: &str, max_bytes: usize) -> (Option<i32>, String) {
-    let output = run(&["tools", "--spec", spec, "--max-spec-bytes", &max_bytes.to_string()]);
+    let output = run(&[
+        "tools",
+        "--spec",
+        spec,
+        "--max-spec-bytes",
+        &max_bytes.to_string(),
+    ]);
     (output.status.code(), stdout(&output) + &stderr(&output))
 }
 
@@ -30,7 +36,8 @@ fn a_document_larger_than_the_limit_is_refused_with_the_name_of_the_setting() {
     assert_eq!(list(spec.path(), 3000).0, Some(0));
     let (code, said) = list(spec.path(), 2999);
     assert!(
-        code == Some(3) && said.contains("is larger than 2999 bytes; --max-spec-bytes sets another limit"),
+        code == Some(3)
+            && said.contains("is larger than 2999 bytes; --max-spec-bytes sets another limit"),
         "{code:?} {said}"
     );
 
@@ -41,7 +48,11 @@ fn a_document_larger_than_the_limit_is_refused_with_the_name_of_the_setting() {
         .spawn()
         .unwrap();
     // It may stop reading before the end.
-    let _ = child.stdin.take().unwrap().write_all(document_of(3000).as_bytes());
+    let _ = child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(document_of(3000).as_bytes());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     assert!(
@@ -63,13 +74,20 @@ fn the_limit_of_a_document_from_a_url_counts_after_decompression() {
     let packed: Vec<u8> = document.as_bytes().chunks(600_000).flat_map(pack).collect();
     assert!(packed.len() < 10_000);
     let upstream = Upstream::start(Box::new(move |_| {
-        reply(200, &["Content-Type: application/json", "Content-Encoding: gzip"], &packed)
+        reply(
+            200,
+            &["Content-Type: application/json", "Content-Encoding: gzip"],
+            &packed,
+        )
     }));
     let url = format!("{}/openapi.json", upstream.url);
     let (code, said) = list(&url, 1 << 20);
     assert!(code == Some(0) && said.contains("listed"), "{said}");
     let (code, said) = list(&url, (1 << 20) - 1);
-    assert!(code == Some(3) && said.contains("is larger than 1048575 bytes"), "{code:?} {said}");
+    assert!(
+        code == Some(3) && said.contains("is larger than 1048575 bytes"),
+        "{code:?} {said}"
+    );
 }
 
 #[test]
@@ -77,12 +95,24 @@ fn the_files_that_a_document_refers_to_may_together_take_twice_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     let paths: serde_json::Map<_, _> = (1..=4)
-        .map(|number| (format!("/p{number}"), json!({"$ref": format!("p{number}.json")})))
+        .map(|number| {
+            (
+                format!("/p{number}"),
+                json!({"$ref": format!("p{number}.json")}),
+            )
+        })
         .collect();
-    write("openapi.json", &json!({"openapi": "3.1.0", "paths": paths}).to_string());
+    write(
+        "openapi.json",
+        &json!({"openapi": "3.1.0", "paths": paths}).to_string(),
+    );
     let item = |number: usize, bytes: usize| {
-        let text = json!({"get": {"operationId": format!("op{number}"), "description": ""}}).to_string();
-        text.replace(r#":"""#, &format!(r#":"{}""#, "x".repeat(bytes - text.len())))
+        let text =
+            json!({"get": {"operationId": format!("op{number}"), "description": ""}}).to_string();
+        text.replace(
+            r#":"""#,
+            &format!(r#":"{}""#, "x".repeat(bytes - text.len())),
+        )
     };
     for (number, bytes) in [(1, 1001), (2, 900), (3, 900), (4, 201)] {
         write(&format!("p{number}.json"), &item(number, bytes));
@@ -102,7 +132,10 @@ fn the_files_that_a_document_refers_to_may_together_take_twice_the_limit() {
         "{said}"
     );
     let (code, said) = list(spec.to_str().unwrap(), 2000);
-    assert!(code == Some(0) && said.contains("op1") && said.contains("op4"), "{said}");
+    assert!(
+        code == Some(0) && said.contains("op1") && said.contains("op4"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -7,7 +7,10 @@ use std::process::Stdio;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{Received, Session, SpecFile, Upstream, command, project, reply, signal, stderr, stdout, text, wait_until};
+use crate::support::{
+    Received, Session, SpecFile, Upstream, command, project, reply, signal, stderr, stdout, text,
+    wait_until,
+};
 
 const PDF: [&str; 2] = [
     "Content-Type: application/pdf",
@@ -16,7 +19,8 @@ const PDF: [&str; 2] = [
 
 /// A document with operations whose replies are files.
 pub fn spec() -> SpecFile {
-    let name = json!([{"name": "name", "in": "path", "required": true, "schema": {"type": "string"}}]);
+    let name =
+        json!([{"name": "name", "in": "path", "required": true, "schema": {"type": "string"}}]);
     let csv = json!({"200": {"description": "rows", "content": {"text/csv": {}}}});
     let rows = json!({"200": {"description": "rows", "content": {"application/json": {"schema": {"type": "object"}}}}});
     SpecFile::with_paths(&json!({
@@ -50,12 +54,18 @@ pub fn files(folder: &str) -> Vec<PathBuf> {
 
 /// Bytes that are no text.
 pub fn bytes(length: usize) -> Vec<u8> {
-    (0..length).map(|at| ((at * 31) >> 3).to_le_bytes()[0] | 0x80).collect()
+    (0..length)
+        .map(|at| ((at * 31) >> 3).to_le_bytes()[0] | 0x80)
+        .collect()
 }
 
 fn sha256(bytes: &[u8]) -> String {
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, bytes);
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    digest
+        .as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 fn saved(result: &Value) -> &Value {
@@ -64,7 +74,10 @@ fn saved(result: &Value) -> &Value {
 }
 
 fn path_of(result: &Value) -> PathBuf {
-    saved(result)["path"].as_str().unwrap_or_else(|| panic!("{result}")).into()
+    saved(result)["path"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{result}"))
+        .into()
 }
 
 #[test]
@@ -115,17 +128,29 @@ fn what_fits_a_result_stays_in_it() {
         "/files/untyped" => reply(200, &[], "long text, ".repeat(20_000).as_bytes()),
         "/files/error" => reply(500, &["Content-Type: application/zip"], &bytes(200_000)),
         "/files/empty" => reply(200, &["Content-Type: application/zip"], b""),
-        _ => reply(200, &["Content-Type: text/csv"], "1,2\n".repeat(50_000).as_bytes()),
+        _ => reply(
+            200,
+            &["Content-Type: text/csv"],
+            "1,2\n".repeat(50_000).as_bytes(),
+        ),
     }));
     let ((_outside, root), spec) = (folder(), spec());
-    let mut session = Session::serving(&spec, &upstream, &["--save-files", &root, "--retries", "0"]);
-    for (name, kind) in [("image", "image"), ("sound", "audio"), ("small", "resource")] {
+    let mut session =
+        Session::serving(&spec, &upstream, &["--save-files", &root, "--retries", "0"]);
+    for (name, kind) in [
+        ("image", "image"),
+        ("sound", "audio"),
+        ("small", "resource"),
+    ] {
         let result = session.call("file", &json!({"name": name}));
         assert_eq!(result["content"][1]["type"], kind, "{result}");
     }
     for name in ["untyped", "table", "empty", "error"] {
         let result = session.call("file", &json!({"name": name}));
-        assert!(result["structuredContent"]["file"].is_null(), "{name}: {result}");
+        assert!(
+            result["structuredContent"]["file"].is_null(),
+            "{name}: {result}"
+        );
         assert_eq!(result["isError"], name == "error", "{name}: {result}");
     }
     assert_eq!(files(&root), Vec::<PathBuf>::new());
@@ -163,13 +188,17 @@ fn without_the_setting_the_result_names_it() {
         _ => reply(200, &["Content-Type: application/zip"], &bytes(200_000)),
     }));
     let spec = spec();
-    let (_folder, config) = config("overrides: [{match: {operation: rows}, response: {file: true}}]\n");
+    let (_folder, config) =
+        config("overrides: [{match: {operation: rows}, response: {file: true}}]\n");
     let mut session = Session::serving(&spec, &upstream, &["--config", &config]);
-    session.logged("there is no folder for files, so that these replies are left out: set --save-files DIR");
+    session.logged(
+        "there is no folder for files, so that these replies are left out: set --save-files DIR",
+    );
     let result = session.call("export", &json!({}));
     let said = text(&result);
     assert!(
-        said.contains("application/zip, 200000 bytes") && said.contains("--save-files DIR would deliver it as a file"),
+        said.contains("application/zip, 200000 bytes")
+            && said.contains("--save-files DIR would deliver it as a file"),
         "{said}"
     );
     let result = session.call("file", &json!({"name": "large"}));
@@ -181,7 +210,9 @@ fn without_the_setting_the_result_names_it() {
     let result = session.call("rows", &json!({}));
     let said = text(&result);
     assert!(
-        said.contains("text/csv, 4 bytes") && said.contains("--save-files DIR") && !said.contains("1,2"),
+        said.contains("text/csv, 4 bytes")
+            && said.contains("--save-files DIR")
+            && !said.contains("1,2"),
         "{said}"
     );
 }
@@ -191,25 +222,54 @@ fn a_rule_makes_every_success_a_file_and_text_stays_as_it_is() {
     let csv = b"\xef\xbb\xbfid,name\r\n1,caf\xe9\r\n".repeat(10_000);
     let sent = csv.clone();
     let upstream = Upstream::start(Box::new(move |request| match request.path() {
-        "/json" => reply(200, &["Content-Type: application/json"], b"{ \"a\" : 1.50 }"),
-        "/files/lines" => reply(200, &["Content-Type: application/x-ndjson"], &b"{\"a\":1}\n".repeat(3_000)),
-        "/files/none" => reply(404, &["Content-Type: application/json"], b"{\"why\":\"none\"}"),
+        "/json" => reply(
+            200,
+            &["Content-Type: application/json"],
+            b"{ \"a\" : 1.50 }",
+        ),
+        "/files/lines" => reply(
+            200,
+            &["Content-Type: application/x-ndjson"],
+            &b"{\"a\":1}\n".repeat(3_000),
+        ),
+        "/files/none" => reply(
+            404,
+            &["Content-Type: application/json"],
+            b"{\"why\":\"none\"}",
+        ),
         _ => reply(200, &["Content-Type: text/csv; charset=latin1"], &sent),
     }));
     let ((_outside, root), spec) = (folder(), spec());
     let (_folder, config) = config("overrides: [{match: {path: '/**'}, response: {file: true}}]\n");
-    let mut session = Session::serving(&spec, &upstream, &["--config", &config, "--save-files", &root]);
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--config", &config, "--save-files", &root],
+    );
     let result = session.call("rows", &json!({}));
     assert_eq!(saved(&result)["type"], "text/csv");
-    assert!(std::fs::read(path_of(&result)).unwrap() == csv, "no byte of it changes");
+    assert!(
+        std::fs::read(path_of(&result)).unwrap() == csv,
+        "no byte of it changes"
+    );
     assert!(path_of(&result).display().to_string().ends_with("-rows"));
     let result = session.call("json", &json!({}));
-    assert_eq!(std::fs::read(path_of(&result)).unwrap(), b"{ \"a\" : 1.50 }");
+    assert_eq!(
+        std::fs::read(path_of(&result)).unwrap(),
+        b"{ \"a\" : 1.50 }"
+    );
     let result = session.call("file", &json!({"name": "lines"}));
     assert_eq!(saved(&result)["bytes"], 24_000, "no record is left out");
     let result = session.call("file", &json!({"name": "none"}));
-    assert!(result["isError"] == true && text(&result).contains("none"), "{result}");
-    let output = session.tools().into_iter().find(|tool| tool["name"] == "json").unwrap();
+    assert!(
+        result["isError"] == true && text(&result).contains("none"),
+        "{result}"
+    );
+    let output = session
+        .tools()
+        .into_iter()
+        .find(|tool| tool["name"] == "json")
+        .unwrap();
     assert!(output["outputSchema"].is_null(), "{output}");
 }
 
@@ -218,8 +278,14 @@ fn a_rule_that_removes_parts_of_replies_never_reaches_a_file() {
     let upstream = Upstream::start(Box::new(|_| reply(200, &PDF, &bytes(200_000))));
     let ((_outside, root), spec) = (folder(), spec());
     for rule in ["{drop: [ssn]}", "{fields: [id]}", "{jq: .id}"] {
-        let (_folder, config) = config(&format!("overrides: [{{match: {{operation: export}}, response: {rule}}}]\n"));
-        let mut session = Session::serving(&spec, &upstream, &["--config", &config, "--save-files", &root]);
+        let (_folder, config) = config(&format!(
+            "overrides: [{{match: {{operation: export}}, response: {rule}}}]\n"
+        ));
+        let mut session = Session::serving(
+            &spec,
+            &upstream,
+            &["--config", &config, "--save-files", &root],
+        );
         let result = session.call("export", &json!({}));
         assert!(text(&result).contains("is withheld"), "{rule}: {result}");
         assert_eq!(files(&root), Vec::<PathBuf>::new(), "{rule}");
@@ -236,7 +302,8 @@ fn p41_secrets_are_taken_out_of_files() {
             r#"k\/e+y\"123-of-the-operator"#.into(),
             "k%2Fe%2By%22123-of-the-operator".into(),
         ];
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nConnection: close\r\n");
+        let _ =
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nConnection: close\r\n");
         let _ = write!(
             stream,
             "Content-Disposition: attachment; filename=\"k%2Fe%2By%22123-of-the-operator.csv\"\r\n\r\n"
@@ -253,7 +320,9 @@ fn p41_secrets_are_taken_out_of_files() {
         }
     });
     let ((_outside, root), spec) = (folder(), spec());
-    let (_folder, config) = config("header_env: [X-Api-Key=KEY]\noverrides: [{match: {operation: rows}, response: {file: true}}]\n");
+    let (_folder, config) = config(
+        "header_env: [X-Api-Key=KEY]\noverrides: [{match: {operation: rows}, response: {file: true}}]\n",
+    );
     let more = ["--config", config.as_str(), "--save-files", root.as_str()];
     let mut session = Session::serving_with(&spec, &upstream, &more, &[("KEY", secret)]);
     let result = session.call("rows", &json!({}));
@@ -261,15 +330,21 @@ fn p41_secrets_are_taken_out_of_files() {
     let saved = std::fs::read_to_string(&path).unwrap();
     assert_eq!(saved.matches("[redacted]").count(), 9);
     assert_eq!(saved.replace("[redacted]", "").len(), 9 * 60_000);
-    assert!(!path.display().to_string().contains("of-the-operator"), "{path:?}");
+    assert!(
+        !path.display().to_string().contains("of-the-operator"),
+        "{path:?}"
+    );
 }
 
 /// No decoding and no dropped character brings a secret into a name.
 #[test]
 fn p41_no_name_of_a_file_holds_a_secret() {
     let (first, second) = ("Zk3yS3cretTokenAbcdefZ", "p+a/ss wo\"rd=98765");
-    let wide =
-        |text: &str, before: &str, after: &str| -> String { text.bytes().map(|byte| format!("{before}%{byte:02X}{after}")).collect() };
+    let wide = |text: &str, before: &str, after: &str| -> String {
+        text.bytes()
+            .map(|byte| format!("{before}%{byte:02X}{after}"))
+            .collect()
+    };
     let names = [
         format!("filename=\"{first}.pdf\""),
         format!("filename*=UTF-8''{}.pdf", wide(first, "", "")),
@@ -285,18 +360,36 @@ fn p41_no_name_of_a_file_holds_a_secret() {
     ];
     let sent = names.clone();
     let upstream = Upstream::start(Box::new(move |request| {
-        let number: usize = request.path().rsplit('/').next().unwrap().parse().unwrap_or_default();
+        let number: usize = request
+            .path()
+            .rsplit('/')
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap_or_default();
         let disposition = format!("Content-Disposition: attachment; {}", sent[number]);
-        reply(200, &["Content-Type: application/pdf", &disposition], &bytes(100_000))
+        reply(
+            200,
+            &["Content-Type: application/pdf", &disposition],
+            &bytes(100_000),
+        )
     }));
     let ((_outside, root), spec) = (folder(), spec());
     let (_folder, config) = config("header_env: [X-Api-Key=FIRST, X-Other-Key=SECOND]\n");
     let more = ["--config", config.as_str(), "--save-files", root.as_str()];
-    let mut session = Session::serving_with(&spec, &upstream, &more, &[("FIRST", first), ("SECOND", second)]);
+    let mut session = Session::serving_with(
+        &spec,
+        &upstream,
+        &more,
+        &[("FIRST", first), ("SECOND", second)],
+    );
     for (number, name) in names.iter().enumerate() {
         let path = path_of(&session.call("file", &json!({"name": number.to_string()})));
         let path = path.display().to_string();
-        assert!(path.ends_with("-file") && Path::new(&path).exists(), "{name}: {path}");
+        assert!(
+            path.ends_with("-file") && Path::new(&path).exists(),
+            "{name}: {path}"
+        );
     }
 }
 
@@ -314,7 +407,10 @@ struct NameCase {
 /// No reply and no argument chooses a whole name.
 #[test]
 fn p51_hostile_names_stay_names_in_the_folder() {
-    let cases: Vec<NameCase> = serde_yaml::from_str(&std::fs::read_to_string(project("tests/cases/files/names.yaml")).unwrap()).unwrap();
+    let cases: Vec<NameCase> = serde_yaml::from_str(
+        &std::fs::read_to_string(project("tests/cases/files/names.yaml")).unwrap(),
+    )
+    .unwrap();
     for case in cases {
         let long = case
             .long
@@ -322,8 +418,16 @@ fn p51_hostile_names_stay_names_in_the_folder() {
         let disposition = case.disposition.clone().or(long);
         let upstream = Upstream::start(Box::new(move |_: &Received| {
             let mut head = vec!["Content-Type: application/zip".to_owned()];
-            head.extend(disposition.iter().map(|value| format!("Content-Disposition: {value}")));
-            reply(200, &head.iter().map(String::as_str).collect::<Vec<_>>(), &bytes(100_000))
+            head.extend(
+                disposition
+                    .iter()
+                    .map(|value| format!("Content-Disposition: {value}")),
+            );
+            reply(
+                200,
+                &head.iter().map(String::as_str).collect::<Vec<_>>(),
+                &bytes(100_000),
+            )
         }));
         let ((outside, root), spec) = (folder(), spec());
         let mut session = Session::serving(&spec, &upstream, &["--save-files", &root]);
@@ -331,13 +435,24 @@ fn p51_hostile_names_stay_names_in_the_folder() {
             Some(path) => session.call("file", &json!({"name": path})),
             None => session.call("export", &json!({})),
         };
-        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1, "{case:?}");
+        assert_eq!(
+            std::fs::read_dir(outside.path()).unwrap().count(),
+            1,
+            "{case:?}"
+        );
         if case.refused {
-            assert!(result["isError"] == true && files(&root).is_empty(), "{case:?}: {result}");
+            assert!(
+                result["isError"] == true && files(&root).is_empty(),
+                "{case:?}: {result}"
+            );
             continue;
         }
         let path = path_of(&result);
-        assert_eq!(path.parent().unwrap(), Path::new(&root).canonicalize().unwrap(), "{case:?}");
+        assert_eq!(
+            path.parent().unwrap(),
+            Path::new(&root).canonicalize().unwrap(),
+            "{case:?}"
+        );
         assert!(files(&root) == std::slice::from_ref(&path), "{case:?}");
         let name = path.file_name().unwrap().to_str().unwrap();
         let (_, rest) = name.split_once('-').unwrap();
@@ -358,7 +473,11 @@ fn p51_hostile_names_stay_names_in_the_folder() {
 #[test]
 fn nothing_is_left_of_a_reply_that_does_not_come_whole() {
     let upstream = Upstream::raw(|request, stream| {
-        let head = |length: &str| format!("HTTP/1.1 200 OK\r\nContent-Type: application/zip\r\nConnection: close\r\n{length}\r\n");
+        let head = |length: &str| {
+            format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/zip\r\nConnection: close\r\n{length}\r\n"
+            )
+        };
         let (head, pieces) = match request.path() {
             "/files/half" => (head("Content-Length: 300000\r\n"), 1),
             "/files/broken" => (head("Content-Encoding: gzip\r\n"), 1),
@@ -377,7 +496,14 @@ fn nothing_is_left_of_a_reply_that_does_not_come_whole() {
         }
     });
     let ((_outside, root), spec) = (folder(), spec());
-    let more = ["--save-files", &root, "--max-file-bytes", "2000000", "--retries", "0"];
+    let more = [
+        "--save-files",
+        &root,
+        "--max-file-bytes",
+        "2000000",
+        "--retries",
+        "0",
+    ];
     let mut session = Session::serving(&spec, &upstream, &more);
     for (name, why) in [
         ("half", "broke before the reply was complete"),
@@ -386,20 +512,28 @@ fn nothing_is_left_of_a_reply_that_does_not_come_whole() {
         ("long", "larger than 2000000 bytes"),
     ] {
         let result = session.call("file", &json!({"name": name}));
-        assert!(result["isError"] == true && text(&result).contains(why), "{name}: {result}");
+        assert!(
+            result["isError"] == true && text(&result).contains(why),
+            "{name}: {result}"
+        );
         assert_eq!(files(&root), Vec::<PathBuf>::new(), "{name}");
     }
     let more = ["--save-files", &root, "--timeout", "1"];
     let mut session = Session::serving(&spec, &upstream, &more);
     let result = session.call("file", &json!({"name": "slow"}));
-    assert!(text(&result).contains("did not answer within 1 s"), "{result}");
+    assert!(
+        text(&result).contains("did not answer within 1 s"),
+        "{result}"
+    );
     assert_eq!(files(&root), Vec::<PathBuf>::new());
 }
 
 /// An API whose file never ends.
 fn endless() -> Upstream {
     Upstream::raw(|_, stream| {
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: application/zip\r\nConnection: close\r\n\r\n");
+        let _ = stream.write_all(
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/zip\r\nConnection: close\r\n\r\n",
+        );
         while stream.write_all(&bytes(100_000)).is_ok() {
             std::thread::park_timeout(std::time::Duration::from_millis(1));
         }
@@ -420,12 +554,22 @@ fn nothing_is_left_of_a_command_that_is_interrupted() {
             &root,
             "export",
         ];
-        let call = command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        wait_until("no file is written", || Path::new(&root).exists() && !files(&root).is_empty());
+        let call = command(&args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wait_until("no file is written", || {
+            Path::new(&root).exists() && !files(&root).is_empty()
+        });
         signal(call.id(), name);
         let output = call.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-        assert!(stderr(&output).contains("interrupted"), "{}", stderr(&output));
+        assert!(
+            stderr(&output).contains("interrupted"),
+            "{}",
+            stderr(&output)
+        );
         assert_eq!(files(&root), Vec::<PathBuf>::new(), "{name}");
     }
 }
@@ -437,13 +581,15 @@ fn nothing_is_left_of_a_call_that_is_cancelled() {
     let mut session = Session::serving(&spec, &upstream, &["--save-files", &root]);
     let id = session.post("tools/call", &json!({"name": "export", "arguments": {}}));
     wait_until("no file is written", || {
-        files(&root).iter().any(|file| file.metadata().is_ok_and(|file| file.len() > 0))
+        files(&root)
+            .iter()
+            .any(|file| file.metadata().is_ok_and(|file| file.len() > 0))
     });
     let names = files(&root);
     assert!(
-        names
-            .iter()
-            .all(|name| name.extension().is_some_and(|extension| extension == "part")),
+        names.iter().all(|name| name
+            .extension()
+            .is_some_and(|extension| extension == "part")),
         "{names:?}"
     );
     session.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
@@ -455,12 +601,21 @@ fn nothing_is_left_of_a_call_that_is_cancelled() {
 fn nothing_is_left_on_a_full_disk() {
     let upstream = Upstream::start(Box::new(|_| reply(200, &PDF, &bytes(3 << 20))));
     let ((_outside, root), spec) = (folder(), spec());
-    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url, "--save-files", &root];
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--save-files",
+        &root,
+    ];
     let mut session = Session::start_with_file_limit(2_000, &args, &[]);
     let result = session.call("export", &json!({}));
     let said = text(&result);
     assert!(
-        result["isError"] == true && said.contains("could not be saved: it is larger than a file on this server may be"),
+        result["isError"] == true
+            && said.contains("could not be saved: it is larger than a file on this server may be"),
         "{said}"
     );
     assert!(!said.contains(&root), "{said}");
@@ -482,7 +637,14 @@ fn p12_a_file_takes_no_memory() {
         (0..LENGTH >> 20).all(|_| stream.write_all(&piece).is_ok());
     });
     let ((_outside, root), spec) = (folder(), spec());
-    let more = ["--save-files", &root, "--max-memory", "33554432", "--timeout", "300"];
+    let more = [
+        "--save-files",
+        &root,
+        "--max-memory",
+        "33554432",
+        "--timeout",
+        "300",
+    ];
     let mut session = Session::serving(&spec, &upstream, &more);
     let before = crate::support::memory(session.pid());
     let result = session.call("export", &json!({}));
@@ -518,18 +680,26 @@ fn a_reply_that_becomes_a_file_is_not_kept() {
     let upstream = Upstream::start(Box::new(|_| {
         reply(
             200,
-            &["Content-Type: application/zip", "Cache-Control: max-age=600"],
+            &[
+                "Content-Type: application/zip",
+                "Cache-Control: max-age=600",
+            ],
             &bytes(100_000),
         )
     }));
     let ((_outside, root), spec) = (folder(), spec());
-    let mut session = Session::serving(&spec, &upstream, &["--save-files", &root, "--cache", "10000000"]);
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--save-files", &root, "--cache", "10000000"],
+    );
     let paths = [(); 2].map(|()| path_of(&session.call("export", &json!({}))));
     assert_ne!(paths[0], paths[1]);
     assert_eq!(upstream.received().len(), 2);
 }
 
-/// A folder in which others could replace files is refused, and one that is replaced by a link later gets nothing.
+/// A folder in which others could replace files is refused, and one that is replaced by a link
+/// later gets nothing.
 #[cfg(target_os = "linux")]
 #[test]
 fn p51_files_go_to_the_folder_that_was_opened_and_to_no_other() {
@@ -547,7 +717,13 @@ fn p51_files_go_to_the_folder_that_was_opened_and_to_no_other() {
     assert_eq!(std::fs::read_dir(&moved).unwrap().count(), 1);
     for mode in [0o770, 0o707] {
         std::fs::set_permissions(&other, std::fs::Permissions::from_mode(mode)).unwrap();
-        let args = ["serve", "--spec", spec.path(), "--save-files", &other.display().to_string()];
+        let args = [
+            "serve",
+            "--spec",
+            spec.path(),
+            "--save-files",
+            &other.display().to_string(),
+        ];
         let output = crate::support::run(&args);
         let said = crate::support::stderr(&output);
         assert!(
@@ -564,49 +740,79 @@ fn a_call_of_the_command_line_saves_files_too() {
     let upstream = Upstream::start(Box::new(move |_| reply(200, &PDF, &sent)));
     let ((_outside, root), spec) = (folder(), spec());
     let call = |more: &[&str]| {
-        let args = [&["call", "--spec", spec.path(), "--base-url", &upstream.url, "export"], more].concat();
+        let args = [
+            &[
+                "call",
+                "--spec",
+                spec.path(),
+                "--base-url",
+                &upstream.url,
+                "export",
+            ],
+            more,
+        ]
+        .concat();
         let output = command(&args).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         stdout(&output)
     };
     let shown: Value = serde_json::from_str(&call(&["--save-files", &root])).unwrap();
-    let path = shown["file"]["path"].as_str().unwrap_or_else(|| panic!("{shown}"));
+    let path = shown["file"]["path"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{shown}"));
     assert!(std::fs::read(path).unwrap() == body);
     // The settings of a server over HTTP give no link here, because no server answers it.
     let store = folder();
     let settings = json!({"transport": "http", "file_store": store.1, "max_file_bytes": 5_000_000});
     let (_kept, config) = config(&settings.to_string());
     let said = call(&["--config", &config]);
-    assert!(said.contains("--save-files DIR would deliver it as a file"), "{said}");
+    assert!(
+        said.contains("--save-files DIR would deliver it as a file"),
+        "{said}"
+    );
     assert!(!Path::new(&store.1).exists());
 }
 
 #[test]
 fn the_result_of_an_operation_that_takes_long_becomes_a_file_and_its_status_does_not() {
-    let upstream = Upstream::start(Box::new(|request| match (request.line.starts_with("POST"), request.path()) {
-        (true, _) => reply(
-            202,
-            &["Location: /status", "Content-Type: application/json"],
-            b"{\"state\":\"accepted\"}",
-        ),
-        (_, "/status") => reply(303, &["Location: /result"], b""),
-        _ => reply(200, &["Content-Type: text/csv"], b"id,name\n1,Rex\n"),
+    let upstream = Upstream::start(Box::new(|request| {
+        match (request.line.starts_with("POST"), request.path()) {
+            (true, _) => reply(
+                202,
+                &["Location: /status", "Content-Type: application/json"],
+                b"{\"state\":\"accepted\"}",
+            ),
+            (_, "/status") => reply(303, &["Location: /result"], b""),
+            _ => reply(200, &["Content-Type: text/csv"], b"id,name\n1,Rex\n"),
+        }
     }));
-    let spec =
-        SpecFile::with_paths(&json!({"/exports": {"post": {"operationId": "create", "responses": {"202": {"description": "later"}}}}}));
+    let spec = SpecFile::with_paths(
+        &json!({"/exports": {"post": {"operationId": "create", "responses": {"202": {"description": "later"}}}}}),
+    );
     let (_outside, root) = folder();
-    let rules = json!({"overrides": [{"match": {"operation": "create"}, "response": {"file": true}}]});
+    let rules =
+        json!({"overrides": [{"match": {"operation": "create"}, "response": {"file": true}}]});
     let (_kept, config) = config(&rules.to_string());
-    let mut session = Session::serving(&spec, &upstream, &["--save-files", &root, "--config", &config]);
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--save-files", &root, "--config", &config],
+    );
     let result = session.call("create", &json!({}));
-    assert_eq!(std::fs::read(path_of(&result)).unwrap(), b"id,name\n1,Rex\n");
+    assert_eq!(
+        std::fs::read(path_of(&result)).unwrap(),
+        b"id,name\n1,Rex\n"
+    );
     assert_eq!(files(&root).len(), 1, "{result}");
 }
 
-/// A rule that makes replies files does not hide the status of an operation, and its JSON result is a file wherever it comes from.
+/// A rule that makes replies files does not hide the status of an operation, and its JSON result is
+/// a file wherever it comes from.
 #[test]
 fn an_operation_whose_results_are_files_is_awaited_after_any_first_reply() {
-    let json = |status: u16, body: &str| reply(status, &["Content-Type: application/json"], body.as_bytes());
+    let json = |status: u16, body: &str| {
+        reply(status, &["Content-Type: application/json"], body.as_bytes())
+    };
     let state = |state: &str| format!("{{\"properties\":{{\"provisioningState\":\"{state}\"}}}}");
     let upstream = Upstream::start(Box::new(move |request| {
         let is_read = request.line.starts_with("GET");
@@ -634,7 +840,11 @@ fn an_operation_whose_results_are_files_is_awaited_after_any_first_reply() {
         {"match": {"operation": "own"}, "response": {"file": true}},
     ]});
     let (_kept, config) = config(&rules.to_string());
-    let mut session = Session::serving(&spec, &upstream, &["--save-files", &root, "--config", &config]);
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--save-files", &root, "--config", &config],
+    );
     let result = session.call("create", &json!({}));
     assert_eq!(
         std::fs::read_to_string(path_of(&result)).unwrap(),
@@ -644,26 +854,43 @@ fn an_operation_whose_results_are_files_is_awaited_after_any_first_reply() {
     for (id, requests) in [("1", 2), ("done", 1)] {
         let before = upstream.received().len();
         let result = session.call("own", &json!({"id": id}));
-        assert_eq!(std::fs::read_to_string(path_of(&result)).unwrap(), state("Succeeded"), "{id}");
+        assert_eq!(
+            std::fs::read_to_string(path_of(&result)).unwrap(),
+            state("Succeeded"),
+            "{id}"
+        );
         assert_eq!(upstream.received().len() - before, requests, "{id}");
     }
     let result = session.call("own", &json!({"id": "large"}));
-    assert_eq!(saved(&result)["bytes"], (2 << 20) + "{\"rows\":\"\"}".len(), "{result}");
+    assert_eq!(
+        saved(&result)["bytes"],
+        (2 << 20) + "{\"rows\":\"\"}".len(),
+        "{result}"
+    );
     assert_eq!(files(&root).len(), 4);
 }
 
 #[test]
 fn a_tool_whose_replies_are_files_collects_no_pages() {
-    let spec = SpecFile::with_paths(&json!({"/rows": {"get": {"operationId": "rows", "parameters": [
-        {"name": "page", "in": "query", "schema": {"type": "integer"}}]}}}));
+    let spec = SpecFile::with_paths(
+        &json!({"/rows": {"get": {"operationId": "rows", "parameters": [
+        {"name": "page", "in": "query", "schema": {"type": "integer"}}]}}}),
+    );
     let tools = |rule: &str| {
         let (_kept, config) = config(&format!(
             "collect_pages: 5\noverrides: [{{match: {{operation: rows}}, response: {rule}}}]"
         ));
         stdout(
-            &command(&["tools", "--spec", spec.path(), "--config", &config, "--explain"])
-                .output()
-                .unwrap(),
+            &command(&[
+                "tools",
+                "--spec",
+                spec.path(),
+                "--config",
+                &config,
+                "--explain",
+            ])
+            .output()
+            .unwrap(),
         )
     };
     assert!(tools("{max_items: 5}").contains("collect_pages"));

@@ -1,4 +1,5 @@
-//! Replies that become files in the folder of `--file-store`, and the links to them; through the binary, over HTTP.
+//! Replies that become files in the folder of `--file-store`, and the links to them; through the
+//! binary, over HTTP.
 
 use std::io::{Read as _, Write as _};
 
@@ -6,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::saved::{bytes, files, folder, spec};
 use crate::support::http_server::{answer_header, http_request};
-use crate::support::{HttpServer, SpecFile, Upstream, call_message, reply, run, stderr, text, wait_until};
+use crate::support::{
+    HttpServer, SpecFile, Upstream, call_message, reply, run, stderr, text, wait_until,
+};
 
 const ZIP: [&str; 2] = [
     "Content-Type: application/zip",
@@ -21,7 +24,8 @@ fn export(server: &HttpServer, version: &str, headers: &[&str]) -> Value {
     let version = format!("MCP-Protocol-Version: {version}");
     let headers = [&[version.as_str()], headers].concat();
     let (status, answer) = server.post(&headers, &call_message("export", "{}"));
-    let answer: Value = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{status}: {answer}"));
+    let answer: Value =
+        serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{status}: {answer}"));
     answer["result"].clone()
 }
 
@@ -43,10 +47,17 @@ fn fetch(server: &HttpServer, method: &str, path: &str, headers: &[&str]) -> (St
     } else {
         format!("Host: {}\r\n", server.address)
     };
-    write!(stream, "{method} {path} HTTP/1.1\r\n{host}{more}Connection: close\r\n\r\n").unwrap();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\n{host}{more}Connection: close\r\n\r\n"
+    )
+    .unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    let end = answer
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .unwrap();
     let body = answer.split_off(end + 4);
     (String::from_utf8(answer).unwrap(), body)
 }
@@ -65,15 +76,35 @@ fn a_reply_that_does_not_fit_a_result_becomes_a_link_that_works_more_than_once()
         "TOKEN",
     ];
     let server = HttpServer::start_with(&args, &[("TOKEN", "t0ken-of-a-client")]);
-    let result = export(&server, "2025-11-25", &["Authorization: Bearer t0ken-of-a-client"]);
+    let result = export(
+        &server,
+        "2025-11-25",
+        &["Authorization: Bearer t0ken-of-a-client"],
+    );
     let file = &result["structuredContent"]["file"];
     let (url, path) = link(&result);
-    assert!(url.starts_with(&format!("http://{}/files/", server.address)), "{url}");
-    assert_eq!(
-        (&file["type"], &file["bytes"], &file["name"], &file["expires_in_seconds"]),
-        (&json!("application/zip"), &json!(3 << 20), &json!("atable.zip"), &json!(600))
+    assert!(
+        url.starts_with(&format!("http://{}/files/", server.address)),
+        "{url}"
     );
-    assert!(text(&result).contains(&url), "both forms have the URL: {result}");
+    assert_eq!(
+        (
+            &file["type"],
+            &file["bytes"],
+            &file["name"],
+            &file["expires_in_seconds"]
+        ),
+        (
+            &json!("application/zip"),
+            &json!(3 << 20),
+            &json!("atable.zip"),
+            &json!(600)
+        )
+    );
+    assert!(
+        text(&result).contains(&url),
+        "both forms have the URL: {result}"
+    );
     let block = json!({"type": "resource_link", "uri": url, "name": "atable.zip", "mimeType": "application/zip", "size": 3 << 20});
     assert_eq!(result["content"][1], block);
     for _ in 0..2 {
@@ -82,7 +113,10 @@ fn a_reply_that_does_not_fit_a_result_becomes_a_link_that_works_more_than_once()
         assert!(body == bytes(3 << 20));
     }
     let (head, body) = fetch(&server, "HEAD", &path, &[]);
-    assert!(head.starts_with("HTTP/1.1 200") && body.is_empty(), "{head}");
+    assert!(
+        head.starts_with("HTTP/1.1 200") && body.is_empty(),
+        "{head}"
+    );
     for (name, value) in [
         ("content-type", "application/octet-stream"),
         ("content-length", "3145728"),
@@ -96,8 +130,16 @@ fn a_reply_that_does_not_fit_a_result_becomes_a_link_that_works_more_than_once()
         assert_eq!(answer_header(&head, name), Some(value), "{head}");
     }
     assert_eq!(files(&root).len(), 1);
-    let name = files(&root)[0].file_name().unwrap().to_str().unwrap().to_owned();
-    assert!(name.len() == 32 && name.bytes().all(|digit| digit.is_ascii_hexdigit()), "{name}");
+    let name = files(&root)[0]
+        .file_name()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        name.len() == 32 && name.bytes().all(|digit| digit.is_ascii_hexdigit()),
+        "{name}"
+    );
     let token = path.rsplit('/').next().unwrap();
     let logs = server.logs();
     assert!(!logs.contains(token) && !logs.contains(&name), "{logs}");
@@ -106,17 +148,32 @@ fn a_reply_that_does_not_fit_a_result_becomes_a_link_that_works_more_than_once()
 #[test]
 fn clients_of_older_versions_get_the_url_as_text_alone() {
     let (upstream, spec, (_outside, root)) = (upstream(100_000), spec(), folder());
-    let server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url, "--file-store", &root]);
+    let server = HttpServer::start(&[
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--file-store",
+        &root,
+    ]);
     for (version, blocks) in [("2025-03-26", 1), ("2025-06-18", 2), ("2025-11-25", 2)] {
         let result = export(&server, version, &[]);
-        assert_eq!(result["content"].as_array().unwrap().len(), blocks, "{version}: {result}");
+        assert_eq!(
+            result["content"].as_array().unwrap().len(),
+            blocks,
+            "{version}: {result}"
+        );
         let (url, path) = link(&result);
         assert!(text(&result).contains(&url));
-        assert!(fetch(&server, "GET", &path, &[]).1 == bytes(100_000), "{version}");
+        assert!(
+            fetch(&server, "GET", &path, &[]).1 == bytes(100_000),
+            "{version}"
+        );
     }
 }
 
-/// An HTML page with a script is a download and nothing else, and no page of another origin can read it.
+/// An HTML page with a script is a download and nothing else, and no page of another origin can
+/// read it.
 #[test]
 fn p26_a_file_is_never_shown_as_a_page_of_this_server() {
     let page = format!("<script>fetch('/mcp')</script>{}", " ".repeat(100_000));
@@ -130,7 +187,11 @@ fn p26_a_file_is_never_shown_as_a_page_of_this_server() {
     }));
     let (spec, (outside, root)) = (spec(), folder());
     let config = outside.path().join("c.yaml");
-    std::fs::write(&config, "overrides: [{match: {operation: export}, response: {file: true}}]\n").unwrap();
+    std::fs::write(
+        &config,
+        "overrides: [{match: {operation: export}, response: {file: true}}]\n",
+    )
+    .unwrap();
     let config = config.display().to_string();
     let args = [
         "--spec",
@@ -142,15 +203,22 @@ fn p26_a_file_is_never_shown_as_a_page_of_this_server() {
         "--config",
         &config,
     ];
-    let server = HttpServer::start(&[&args[..], &["--allow-origin", "https://app.example"]].concat());
+    let server =
+        HttpServer::start(&[&args[..], &["--allow-origin", "https://app.example"]].concat());
     let result = export(&server, "2025-11-25", &[]);
     assert_eq!(result["structuredContent"]["file"]["type"], "text/html");
     let (_, path) = link(&result);
     for origin in [&[][..], &["Origin: https://app.example"]] {
         let (head, _) = fetch(&server, "GET", &path, origin);
         assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-        assert_eq!(answer_header(&head, "content-type"), Some("application/octet-stream"));
-        assert_eq!(answer_header(&head, "content-disposition"), Some("attachment; filename=a.html"));
+        assert_eq!(
+            answer_header(&head, "content-type"),
+            Some("application/octet-stream")
+        );
+        assert_eq!(
+            answer_header(&head, "content-disposition"),
+            Some("attachment; filename=a.html")
+        );
         for absent in ["access-control-allow-origin", "set-cookie", "location"] {
             assert_eq!(answer_header(&head, absent), None, "{head}");
         }
@@ -170,7 +238,8 @@ fn p26_a_file_is_never_shown_as_a_page_of_this_server() {
 
 #[test]
 fn p28_forged_foreign_and_unknown_links_get_one_answer() {
-    let (upstream, spec, (_outside, root), (_other_outside, other_root)) = (upstream(100_000), spec(), folder(), folder());
+    let (upstream, spec, (_outside, root), (_other_outside, other_root)) =
+        (upstream(100_000), spec(), folder(), folder());
     let start = |root: &str, key: &str| {
         let args = [
             "--spec",
@@ -185,7 +254,11 @@ fn p28_forged_foreign_and_unknown_links_get_one_answer() {
         HttpServer::start_with(&args, &[("KEY", key)])
     };
     let (key, other_key) = ("ab".repeat(32), "cd".repeat(32));
-    let (server, replica, foreign) = (start(&root, &key), start(&root, &key), start(&other_root, &other_key));
+    let (server, replica, foreign) = (
+        start(&root, &key),
+        start(&root, &key),
+        start(&other_root, &other_key),
+    );
     let (_, path) = link(&export(&server, "2025-11-25", &[]));
     let (_, foreign_path) = link(&export(&foreign, "2025-11-25", &[]));
     assert!(
@@ -199,7 +272,12 @@ fn p28_forged_foreign_and_unknown_links_get_one_answer() {
         first.get(1..).unwrap()
     );
     let (_, expected) = fetch(&server, "GET", "/files/x", &[]);
-    let name = files(&root)[0].file_name().unwrap().to_str().unwrap().to_owned();
+    let name = files(&root)[0]
+        .file_name()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned();
     let long = "A".repeat(5_000);
     for wrong in [
         begin,
@@ -212,7 +290,13 @@ fn p28_forged_foreign_and_unknown_links_get_one_answer() {
         for method in ["GET", "HEAD"] {
             let (head, body) = fetch(&server, method, wrong, &[]);
             assert!(head.starts_with("HTTP/1.1 404"), "{wrong}: {head}");
-            assert!(body == if method == "GET" { expected.clone() } else { Vec::new() });
+            assert!(
+                body == if method == "GET" {
+                    expected.clone()
+                } else {
+                    Vec::new()
+                }
+            );
             assert_eq!(answer_header(&head, "cache-control"), Some("no-store"));
         }
     }
@@ -236,7 +320,10 @@ fn p45_a_client_holds_at_most_half_of_the_bytes_that_others_leave_free() {
     let more = ["--auth-token-env", "ONE,OTHER", "--retries", "0"];
     let server = HttpServer::start_with(
         &[&args[..], &more].concat(),
-        &[("ONE", "t0ken-of-client-one"), ("OTHER", "t0ken-of-client-other")],
+        &[
+            ("ONE", "t0ken-of-client-one"),
+            ("OTHER", "t0ken-of-client-other"),
+        ],
     );
     let (one, other) = (
         "Authorization: Bearer t0ken-of-client-one",
@@ -320,13 +407,28 @@ fn nothing_is_left_in_the_store_of_a_reply_that_breaks_off_or_is_cancelled() {
         let _ = stream.read(&mut [0]);
     });
     let (spec, (_outside, root)) = (spec(), folder());
-    let server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url, "--file-store", &root]);
+    let server = HttpServer::start(&[
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--file-store",
+        &root,
+    ]);
     let result = export(&server, "2025-11-25", &[]);
-    assert!(text(&result).contains("broke before the reply was complete"), "{result}");
+    assert!(
+        text(&result).contains("broke before the reply was complete"),
+        "{result}"
+    );
     assert_eq!(files(&root).len(), 0);
     let mut stream = server.connect();
     let file = call_message("file", "{\"name\":\"a.zip\"}");
-    let request = http_request(&server.address, "POST", &["MCP-Protocol-Version: 2025-11-25"], &file);
+    let request = http_request(
+        &server.address,
+        "POST",
+        &["MCP-Protocol-Version: 2025-11-25"],
+        &file,
+    );
     stream.write_all(request.as_bytes()).unwrap();
     wait_until("no file is written", || files(&root).len() == 1);
     drop(stream);
@@ -339,7 +441,11 @@ fn leftovers_go_at_the_start_and_nothing_of_another_name() {
     std::fs::create_dir(&root).unwrap();
     let old = std::time::SystemTime::now() - std::time::Duration::from_mins(21);
     let (left, fresh, other) = ("0".repeat(32), "1".repeat(32), "notes.txt");
-    for (name, changed) in [(left.as_str(), Some(old)), (&fresh, None), (other, Some(old))] {
+    for (name, changed) in [
+        (left.as_str(), Some(old)),
+        (&fresh, None),
+        (other, Some(old)),
+    ] {
         let file = std::fs::File::create(std::path::Path::new(&root).join(name)).unwrap();
         if let Some(changed) = changed {
             file.set_modified(changed).unwrap();
@@ -347,7 +453,14 @@ fn leftovers_go_at_the_start_and_nothing_of_another_name() {
     }
     #[cfg(unix)]
     std::fs::set_permissions(&root, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-    let _server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url, "--file-store", &root]);
+    let _server = HttpServer::start(&[
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--file-store",
+        &root,
+    ]);
     wait_until("the leftover stays", || files(&root).len() == 2);
     assert!(files(&root).iter().all(|file| !file.ends_with(&left)));
 }
@@ -356,9 +469,19 @@ fn leftovers_go_at_the_start_and_nothing_of_another_name() {
 #[test]
 fn p54_a_store_needs_clients_that_authenticate_and_a_url() {
     let (spec, (outside, root)) = (spec(), folder());
-    let args = ["serve", "--spec", spec.path(), "--base-url", "http://127.0.0.1:9", "--file-store"];
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        "http://127.0.0.1:9",
+        "--file-store",
+    ];
     for (more, words) in [
-        (&["--transport", "stdio"][..], &["--file-store needs --transport http"][..]),
+        (
+            &["--transport", "stdio"][..],
+            &["--file-store needs --transport http"][..],
+        ),
         (&[], &["--file-store needs --transport http"]),
         (
             &[
@@ -398,10 +521,19 @@ fn p54_a_store_needs_clients_that_authenticate_and_a_url() {
     {
         let open = outside.path().join("open");
         std::fs::create_dir(&open).unwrap();
-        std::fs::set_permissions(&open, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        std::fs::set_permissions(&open, std::os::unix::fs::PermissionsExt::from_mode(0o777))
+            .unwrap();
         let open = open.display().to_string();
-        let output = run(&[&args[..], &[&open, "--transport", "http", "--bind", "127.0.0.1:0"]].concat());
-        assert!(stderr(&output).contains("can be written by other users"), "{}", stderr(&output));
+        let output = run(&[
+            &args[..],
+            &[&open, "--transport", "http", "--bind", "127.0.0.1:0"],
+        ]
+        .concat());
+        assert!(
+            stderr(&output).contains("can be written by other users"),
+            "{}",
+            stderr(&output)
+        );
     }
     drop(outside);
 }
@@ -409,24 +541,53 @@ fn p54_a_store_needs_clients_that_authenticate_and_a_url() {
 #[test]
 fn the_start_says_what_links_need_with_several_replicas() {
     let (spec, (_outside, root)) = (spec(), folder());
-    let args = ["--spec", spec.path(), "--base-url", "http://127.0.0.1:9", "--file-store", &root];
-    let more = ["--shared-state", "redis://127.0.0.1:9", "--state-key-env", "KEY"];
+    let args = [
+        "--spec",
+        spec.path(),
+        "--base-url",
+        "http://127.0.0.1:9",
+        "--file-store",
+        &root,
+    ];
+    let more = [
+        "--shared-state",
+        "redis://127.0.0.1:9",
+        "--state-key-env",
+        "KEY",
+    ];
     let server = HttpServer::start_with(&[&args[..], &more].concat(), &[("KEY", &"ab".repeat(32))]);
-    server.logged("route each client to one of them, or give all of them one folder and one state key");
+    server.logged(
+        "route each client to one of them, or give all of them one folder and one state key",
+    );
 }
 
 #[test]
 fn links_begin_with_the_public_url() {
     let (upstream, spec, (_outside, root)) = (upstream(100_000), spec(), folder());
-    let args = ["--spec", spec.path(), "--base-url", &upstream.url, "--file-store", &root];
+    let args = [
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--file-store",
+        &root,
+    ];
     for (public, begin) in [
         ("https://mcp.example", "https://mcp.example/files/"),
-        ("https://mcp.example/tools/mcp", "https://mcp.example/tools/files/"),
+        (
+            "https://mcp.example/tools/mcp",
+            "https://mcp.example/tools/files/",
+        ),
     ] {
         let server = HttpServer::start(&[&args[..], &["--public-url", public]].concat());
         let (url, _) = link(&export(&server, "2025-11-25", &[]));
         let token = url.strip_prefix(begin).unwrap_or_else(|| panic!("{url}"));
-        let (head, body) = fetch(&server, "GET", &format!("/files/{token}"), &["Host: mcp.example"]);
+        let (head, body) = fetch(
+            &server,
+            "GET",
+            &format!("/files/{token}"),
+            &["Host: mcp.example"],
+        );
         assert!(body == bytes(100_000), "{head}");
     }
 }

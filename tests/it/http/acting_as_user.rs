@@ -12,7 +12,10 @@ use url::form_urlencoded;
 use super::auth_oauth::{Issuer, Signer, now, wait_for_keys};
 use crate::support::http_server::{answer_header, scrape};
 use crate::support::upstream::Received;
-use crate::support::{HttpServer, Redis, SpecFile, Upstream, call_message as call, command, reply, run, stderr, wait_until};
+use crate::support::{
+    HttpServer, Redis, SpecFile, Upstream, call_message as call, command, reply, run, stderr,
+    wait_until,
+};
 
 const JSON: [&str; 1] = ["Content-Type: application/json"];
 
@@ -33,20 +36,28 @@ fn claims(token: &str) -> Value {
 
 fn user_of(request: &Received) -> String {
     let token = [field(request, "subject_token"), field(request, "assertion")].concat();
-    claims(&token)["sub"].as_str().unwrap_or_default().to_owned()
+    claims(&token)["sub"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Returns the answer of the token endpoint, as status and body.
 type Grants = dyn Fn(&Received) -> (u16, Value) + Send + Sync;
 
 fn grant_all(request: &Received) -> (u16, Value) {
-    let token = format!("for-{}-with-{}", user_of(request), field(request, "scope").replace(' ', "-"));
+    let token = format!(
+        "for-{}-with-{}",
+        user_of(request),
+        field(request, "scope").replace(' ', "-")
+    );
     let reply = json!({"access_token": token, "token_type": "bearer", "expires_in": 300, "refresh_token": "never-kept",
         "issued_token_type": "urn:ietf:params:oauth:token-type:access_token"});
     (200, reply)
 }
 
-/// An API and a token endpoint: `/me` says which token it got, and refuses tokens that begin with `old`.
+/// An API and a token endpoint: `/me` says which token it got, and refuses tokens that begin with
+/// `old`.
 fn authority(grants: Box<Grants>) -> Upstream {
     Upstream::start(Box::new(move |request| {
         if request.path() == "/token" {
@@ -101,8 +112,12 @@ impl Setup {
         std::fs::write(path("secret"), "gateway-s3cret").unwrap();
         std::fs::write(path("key"), "key-of-the-operator").unwrap();
         std::fs::write(path("clients"), "a-static-token-of-a-script").unwrap();
-        let mut settings = json!({"token_url": format!("{}/token", authority.url), "client_id": "gateway"});
-        settings.as_object_mut().unwrap().extend(scheme.as_object().unwrap().clone());
+        let mut settings =
+            json!({"token_url": format!("{}/token", authority.url), "client_id": "gateway"});
+        settings
+            .as_object_mut()
+            .unwrap()
+            .extend(scheme.as_object().unwrap().clone());
         if settings.get("client_key").is_none() {
             settings["client_secret"] = json!({"file": path("secret")});
         }
@@ -110,7 +125,13 @@ impl Setup {
         let config = json!({"spec": spec.path(), "base_url": authority.url, "oauth_issuer": issuer.name(), "oauth_audience": ["gateway"],
             "auth_token_file": [path("clients")], "auth": {"accounts": settings, "key": {"file": path("key")}}});
         std::fs::write(path("config.yaml"), config.to_string()).unwrap();
-        let server = HttpServer::start(&[&["--config", &path("config.yaml"), "--log-level", "trace"], more].concat());
+        let server = HttpServer::start(
+            &[
+                &["--config", &path("config.yaml"), "--log-level", "trace"],
+                more,
+            ]
+            .concat(),
+        );
         wait_for_keys(&issuer);
         Self {
             server,
@@ -124,8 +145,12 @@ impl Setup {
 
     fn token(&self, more: &Value) -> String {
         let mut claims = json!({"iss": self.issuer.name(), "aud": "gateway", "exp": now() + 300, "sub": "alice", "client_id": "an-app"});
-        claims.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        self.key.token(&json!({"alg": "RS256", "kid": "k"}), &claims)
+        claims
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        self.key
+            .token(&json!({"alg": "RS256", "kid": "k"}), &claims)
     }
 
     fn user(&self, name: &str) -> String {
@@ -135,7 +160,8 @@ impl Setup {
     /// The status of a call, and the whole answer.
     fn call(&self, token: &str, tool: &str) -> (u16, String) {
         let authorization = format!("Authorization: Bearer {token}");
-        self.server.send("POST", &[&authorization], &call(tool, "{}"))
+        self.server
+            .send("POST", &[&authorization], &call(tool, "{}"))
     }
 
     /// The result of a call that HTTP answers with 200.
@@ -148,7 +174,9 @@ impl Setup {
 
     fn asked(&self) -> Vec<Received> {
         let all = self.authority.received();
-        all.into_iter().filter(|request| request.path() == "/token").collect()
+        all.into_iter()
+            .filter(|request| request.path() == "/token")
+            .collect()
     }
 
     fn sent(&self) -> usize {
@@ -170,22 +198,36 @@ fn p31_a_users_token_is_exchanged_to_the_letter_and_each_user_gets_their_own() {
     let asked = setup.asked();
     assert_eq!(asked.len(), 2, "one exchange for each user");
     let expected = [
-        ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
+        (
+            "grant_type",
+            "urn:ietf:params:oauth:grant-type:token-exchange",
+        ),
         ("subject_token", &alice),
-        ("subject_token_type", "urn:ietf:params:oauth:token-type:access_token"),
+        (
+            "subject_token_type",
+            "urn:ietf:params:oauth:token-type:access_token",
+        ),
         ("audience", "https://api.example"),
         ("audience", "second"),
         ("resource", "https://api.example/r"),
         ("scope", "a b"),
     ];
-    assert_eq!(form(&asked[0]), expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    assert_eq!(
+        form(&asked[0]),
+        expected.map(|(name, value)| (name.to_owned(), value.to_owned()))
+    );
     let basic = format!("Basic {}", BASE64_STANDARD.encode("gateway:gateway-s3cret"));
     assert_eq!(asked[0].header("authorization"), Some(basic.as_str()));
     assert_eq!(setup.sent(), 2, "the cache keeps a reply for each user");
     let api = setup.authority.received();
-    let tokens: Vec<_> = api.iter().filter_map(|request| request.header("authorization")).collect();
+    let tokens: Vec<_> = api
+        .iter()
+        .filter_map(|request| request.header("authorization"))
+        .collect();
     assert!(
-        !tokens.iter().any(|sent| sent.contains(&alice) || sent.contains(&bob)),
+        !tokens
+            .iter()
+            .any(|sent| sent.contains(&alice) || sent.contains(&bob)),
         "{tokens:?}"
     );
     let log = setup.server.logged("called");
@@ -218,7 +260,10 @@ fn p31_what_is_not_a_user_is_refused_and_nothing_is_sent() {
         for tool in ["me", "free"] {
             let result = setup.result(&token, tool);
             assert_eq!(result["isError"], true, "{result}");
-            assert!(result.to_string().contains("is called as the user"), "{result}");
+            assert!(
+                result.to_string().contains("is called as the user"),
+                "{result}"
+            );
         }
     }
     let (status, answer) = setup.call(&setup.token(&json!({"exp": 9.3e18})), "me");
@@ -237,14 +282,20 @@ fn p56_no_alternative_of_the_operators_takes_the_place_of_a_user() {
         Box::new(grants),
         &["--allow-missing-credentials"],
     );
-    assert_eq!(setup.result(&setup.user("bob"), "either")["structuredContent"]["user"], "bob");
+    assert_eq!(
+        setup.result(&setup.user("bob"), "either")["structuredContent"]["user"],
+        "bob"
+    );
     for token in [setup.user("alice"), "a-static-token-of-a-script".to_owned()] {
         let result = setup.result(&token, "either");
         assert_eq!(result["isError"], true, "{result}");
     }
     assert_eq!(setup.sent(), 1);
     let sent = setup.authority.received();
-    assert!(sent.iter().all(|request| request.header("x-key").is_none()), "{sent:?}");
+    assert!(
+        sent.iter().all(|request| request.header("x-key").is_none()),
+        "{sent:?}"
+    );
 }
 
 #[test]
@@ -252,35 +303,54 @@ fn p56_an_operation_of_another_server_is_not_called_as_nobody_in_place_of_the_us
     let files = tempfile::tempdir().unwrap();
     let path = |name: &str| files.path().join(name).display().to_string();
     let scheme = json!({"type": "http", "scheme": "bearer"});
-    let operation =
-        |id: &str, url: &str| json!({"get": {"operationId": id, "servers": [{"url": url}], "security": [{"accounts": []}, {}]}});
+    let operation = |id: &str, url: &str| json!({"get": {"operationId": id, "servers": [{"url": url}], "security": [{"accounts": []}, {}]}});
     let document = json!({"openapi": "3.0.3", "info": {"title": "T", "version": "1"}, "servers": [{"url": "https://api.example"}],
         "components": {"securitySchemes": {"accounts": scheme}},
         "paths": {"/here": operation("here", "https://api.example"), "/away": operation("away", "https://other.example")}});
     std::fs::write(path("spec.json"), document.to_string()).unwrap();
     let config = json!({"spec": path("spec.json"), "auth": {"accounts": {"grant": "token-exchange", "token_url": "https://login.example/t", "client_id": "gateway"}}});
     std::fs::write(path("config.yaml"), config.to_string()).unwrap();
-    let output = run(&["call", "--config", &path("config.yaml"), "--dry-run", "away"]);
-    assert!(stderr(&output).contains("this would not be sent"), "{output:?}");
-    let output = run(&["call", "--config", &path("config.yaml"), "--dry-run", "here"]);
+    let output = run(&[
+        "call",
+        "--config",
+        &path("config.yaml"),
+        "--dry-run",
+        "away",
+    ]);
+    assert!(
+        stderr(&output).contains("this would not be sent"),
+        "{output:?}"
+    );
+    let output = run(&[
+        "call",
+        "--config",
+        &path("config.yaml"),
+        "--dry-run",
+        "here",
+    ]);
     assert!(!stderr(&output).contains("another server"), "{output:?}");
 }
 
 #[test]
 fn an_operation_gets_a_token_of_its_own_scopes() {
-    let scheme = json!({"grant": "token-exchange", "operation_scopes": true, "subject_token_type": "jwt"});
+    let scheme =
+        json!({"grant": "token-exchange", "operation_scopes": true, "subject_token_type": "jwt"});
     let setup = Setup::start(&scheme, Box::new(grant_all), &[]);
     let alice = setup.user("alice");
     for tool in ["me", "all", "free", "me"] {
         assert_eq!(setup.result(&alice, tool)["isError"], false);
     }
     let asked = setup.asked();
-    let scopes: Vec<String> = asked.iter().map(|request| field(request, "scope")).collect();
+    let scopes: Vec<String> = asked
+        .iter()
+        .map(|request| field(request, "scope"))
+        .collect();
     assert_eq!(scopes, ["read", "read write", ""]);
     assert!(
         asked
             .iter()
-            .all(|request| field(request, "subject_token_type") == "urn:ietf:params:oauth:token-type:jwt")
+            .all(|request| field(request, "subject_token_type")
+                == "urn:ietf:params:oauth:token-type:jwt")
     );
 }
 
@@ -292,12 +362,19 @@ fn on_behalf_of_asks_as_entra_wants_it_with_a_key_and_a_certificate() {
     std::fs::write(path("key.pem"), made.signing_key.serialize_pem()).unwrap();
     std::fs::write(path("certificate.pem"), made.cert.pem()).unwrap();
     #[cfg(unix)]
-    std::fs::set_permissions(path("key.pem"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    std::fs::set_permissions(
+        path("key.pem"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o600),
+    )
+    .unwrap();
     let scheme = json!({"grant": "on-behalf-of", "scopes": "api://x/.default", "client_key": {"file": path("key.pem")},
         "client_key_id": "key-1", "client_certificate": path("certificate.pem")});
     let setup = Setup::start(&scheme, Box::new(grant_all), &[]);
     let alice = setup.user("alice");
-    assert_eq!(setup.result(&alice, "me")["structuredContent"]["user"], "alice");
+    assert_eq!(
+        setup.result(&alice, "me")["structuredContent"]["user"],
+        "alice"
+    );
     let asked = setup.asked().remove(0);
     assert_eq!(asked.header("authorization"), None);
     let fields: BTreeMap<String, String> = form(&asked).into_iter().collect();
@@ -307,20 +384,41 @@ fn on_behalf_of_asks_as_entra_wants_it_with_a_key_and_a_certificate() {
         ("requested_token_use", "on_behalf_of"),
         ("scope", "api://x/.default"),
         ("client_id", "gateway"),
-        ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
+        (
+            "client_assertion_type",
+            "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+        ),
     ] {
         assert_eq!(fields[name], expected, "{name}");
     }
     assert_eq!(fields.len(), 7, "{fields:?}");
     let assertion = &fields["client_assertion"];
-    let header: Value = serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(assertion.split('.').next().unwrap()).unwrap()).unwrap();
+    let header: Value = serde_json::from_slice(
+        &BASE64_URL_SAFE_NO_PAD
+            .decode(assertion.split('.').next().unwrap())
+            .unwrap(),
+    )
+    .unwrap();
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, made.cert.der());
-    assert_eq!(header["x5t#S256"], BASE64_URL_SAFE_NO_PAD.encode(digest), "{header}");
-    assert_eq!((&header["alg"], &header["kid"]), (&json!("ES256"), &json!("key-1")));
+    assert_eq!(
+        header["x5t#S256"],
+        BASE64_URL_SAFE_NO_PAD.encode(digest),
+        "{header}"
+    );
+    assert_eq!(
+        (&header["alg"], &header["kid"]),
+        (&json!("ES256"), &json!("key-1"))
+    );
     let claims = claims(assertion);
-    assert_eq!((&claims["iss"], &claims["sub"]), (&json!("gateway"), &json!("gateway")));
+    assert_eq!(
+        (&claims["iss"], &claims["sub"]),
+        (&json!("gateway"), &json!("gateway"))
+    );
     assert_eq!(claims["aud"], format!("{}/token", setup.authority.url));
-    assert_eq!(claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap(), 60);
+    assert_eq!(
+        claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap(),
+        60
+    );
     let key = jsonwebtoken::DecodingKey::from_ec_der(made.signing_key.public_key_raw());
     let mut validation = jsonwebtoken::Validation::new(jsonwebtoken::Algorithm::ES256);
     validation.set_audience(&[format!("{}/token", setup.authority.url)]);
@@ -339,8 +437,16 @@ fn a_user_who_can_mend_it_is_asked_to_sign_in_once_and_then_told_why() {
     };
     let wanted = r#"{"access_token":{"acrs":{"essential":true,"value":"c1"}}}"#;
     for (code, given, expected) in [
-        ("invalid_grant", None, Some("error=\"invalid_token\"".to_owned())),
-        ("login_required", None, Some("error=\"invalid_token\"".to_owned())),
+        (
+            "invalid_grant",
+            None,
+            Some("error=\"invalid_token\"".to_owned()),
+        ),
+        (
+            "login_required",
+            None,
+            Some("error=\"invalid_token\"".to_owned()),
+        ),
         (
             "interaction_required",
             Some(wanted),
@@ -352,15 +458,23 @@ fn a_user_who_can_mend_it_is_asked_to_sign_in_once_and_then_told_why() {
         ("consent_required", None, None),
         ("invalid_request", None, None),
     ] {
-        let setup = Setup::start(&json!({"grant": "token-exchange"}), refuse(code, given), &[]);
+        let setup = Setup::start(
+            &json!({"grant": "token-exchange"}),
+            refuse(code, given),
+            &[],
+        );
         let (alice, again) = (setup.user("alice"), setup.token(&json!({"jti": "2"})));
         if let Some(expected) = expected {
             let (status, answer) = setup.call(&alice, "me");
             assert_eq!(status, 401, "{code}: {answer}");
-            let metadata = format!("http://{}/.well-known/oauth-protected-resource/mcp", setup.server.address);
+            let metadata = format!(
+                "http://{}/.well-known/oauth-protected-resource/mcp",
+                setup.server.address
+            );
             let challenge = answer_header(&answer, "www-authenticate").unwrap();
             assert!(
-                challenge.contains(&expected.replace("SERVER", &metadata)) && challenge.contains(&metadata),
+                challenge.contains(&expected.replace("SERVER", &metadata))
+                    && challenge.contains(&metadata),
                 "{code}: {challenge}"
             );
         }
@@ -368,7 +482,10 @@ fn a_user_who_can_mend_it_is_asked_to_sign_in_once_and_then_told_why() {
         let result = setup.result(&again, "me");
         assert_eq!(result["isError"], true, "{code}");
         let said = result["content"][0]["text"].as_str().unwrap();
-        assert!(said.contains("sign in") && said.contains("nothing was sent"), "{code}: {said}");
+        assert!(
+            said.contains("sign in") && said.contains("nothing was sent"),
+            "{code}: {said}"
+        );
         assert!(!said.contains(&again), "{said}");
         // A refusal is kept for a moment.
         let asked = setup.asked().len();
@@ -383,21 +500,42 @@ fn a_user_who_can_mend_it_is_asked_to_sign_in_once_and_then_told_why() {
 fn what_the_operator_must_mend_is_a_result_and_a_line_of_the_log() {
     let setup = Setup::start(
         &json!({"grant": "token-exchange"}),
-        Box::new(|_| (401, json!({"error": "invalid_client", "error_description": "unknown gateway"}))),
+        Box::new(|_| {
+            (
+                401,
+                json!({"error": "invalid_client", "error_description": "unknown gateway"}),
+            )
+        }),
         &[],
     );
     let alice = setup.user("alice");
     let result = setup.result(&alice, "me");
     let said = result["content"][0]["text"].as_str().unwrap();
-    assert!(said.contains("invalid_client") && !said.contains("sign in"), "{said}");
+    assert!(
+        said.contains("invalid_client") && !said.contains("sign in"),
+        "{said}"
+    );
     setup.server.logged("unknown gateway");
-    assert_eq!(setup.asked().len(), 2, "the second form of the secret is tried");
+    assert_eq!(
+        setup.asked().len(),
+        2,
+        "the second form of the secret is tried"
+    );
     assert_eq!(setup.asked()[1].header("authorization"), None);
     setup.result(&alice, "me");
-    assert_eq!(setup.asked().len(), 4, "a failure of the endpoint is not kept");
+    assert_eq!(
+        setup.asked().len(),
+        4,
+        "a failure of the endpoint is not kept"
+    );
 
-    // A dead endpoint is left alone after five failures in a row, and other calls do not wait for it.
-    let setup = Setup::start(&json!({"grant": "token-exchange"}), Box::new(|_| (503, json!({}))), &[]);
+    // A dead endpoint is left alone after five failures in a row, and other calls do not wait for
+    // it.
+    let setup = Setup::start(
+        &json!({"grant": "token-exchange"}),
+        Box::new(|_| (503, json!({}))),
+        &[],
+    );
     let alice = setup.user("alice");
     for _ in 0..8 {
         assert_eq!(setup.result(&alice, "me")["isError"], true);
@@ -420,7 +558,10 @@ fn a_token_that_the_api_refuses_is_exchanged_anew_once() {
     let setup = Setup::start(&json!({"grant": "token-exchange"}), Box::new(grants), &[]);
     let alice = setup.user("alice");
     for _ in 0..3 {
-        assert_eq!(setup.result(&alice, "me")["structuredContent"]["user"], "alice");
+        assert_eq!(
+            setup.result(&alice, "me")["structuredContent"]["user"],
+            "alice"
+        );
     }
     assert_eq!((setup.asked().len(), setup.sent()), (2, 4));
 }
@@ -428,14 +569,21 @@ fn a_token_that_the_api_refuses_is_exchanged_anew_once() {
 #[test]
 fn tokens_that_are_not_those_of_the_api_are_not_used() {
     for (reply, said) in [
-        (json!({"access_token": "t", "token_type": "N_A"}), "another type than Bearer"),
+        (
+            json!({"access_token": "t", "token_type": "N_A"}),
+            "another type than Bearer",
+        ),
         (
             json!({"access_token": "t", "token_type": "Bearer", "issued_token_type": "urn:ietf:params:oauth:token-type:refresh_token"}),
             "not an access token",
         ),
         (json!({"token_type": "Bearer"}), "no `access_token`"),
     ] {
-        let setup = Setup::start(&json!({"grant": "token-exchange"}), Box::new(move |_| (200, reply.clone())), &[]);
+        let setup = Setup::start(
+            &json!({"grant": "token-exchange"}),
+            Box::new(move |_| (200, reply.clone())),
+            &[],
+        );
         let result = setup.result(&setup.user("alice"), "me");
         assert!(result.to_string().contains(said), "{result}");
         assert_eq!(setup.sent(), 0);
@@ -447,7 +595,11 @@ fn an_exchange_is_seen_in_the_audit_log_and_in_metrics() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("audit.jsonl").display().to_string();
     let more = ["--audit-log", &log, "--metrics-bind", "127.0.0.1:0"];
-    let setup = Setup::start(&json!({"grant": "token-exchange", "scopes": "a"}), Box::new(grant_all), &more);
+    let setup = Setup::start(
+        &json!({"grant": "token-exchange", "scopes": "a"}),
+        Box::new(grant_all),
+        &more,
+    );
     let alice = setup.user("alice");
     setup.result(&alice, "me");
     setup.result(&alice, "me");
@@ -468,7 +620,8 @@ fn an_exchange_is_seen_in_the_audit_log_and_in_metrics() {
     }
 }
 
-/// A failure for one user does not affect others, and no reply reaches another one, be it kept or not.
+/// A failure for one user does not affect others, and no reply reaches another one, be it kept or
+/// not.
 #[test]
 fn p31_calls_of_many_users_to_several_apis_are_never_crossed() {
     assert_never_crossed(None);
@@ -508,7 +661,8 @@ fn assert_never_crossed(redis: Option<&Redis>) {
         let api = authority(Box::new(move |request| grants(request)));
         let scheme = json!({"grant": "token-exchange", "token_url": format!("{}/token", api.url), "client_id": "gateway",
             "client_secret": {"file": "secret"}, "operation_scopes": true});
-        let settings = json!({"spec": spec.path(), "base_url": api.url, "auth": {"accounts": scheme}});
+        let settings =
+            json!({"spec": spec.path(), "base_url": api.url, "auth": {"accounts": scheme}});
         apis.insert(format!("a{number}"), settings);
         upstreams.push(api);
     }
@@ -529,7 +683,9 @@ fn assert_never_crossed(redis: Option<&Redis>) {
         key.token(&json!({"alg": "RS256", "kid": "k"}), &claims)
     };
     // Two tokens of each user, one of which has fewer scopes.
-    let tokens: Vec<[String; 2]> = (0..USERS).map(|user| [token(user, "read"), token(user, "read write")]).collect();
+    let tokens: Vec<[String; 2]> = (0..USERS)
+        .map(|user| [token(user, "read"), token(user, "read write")])
+        .collect();
     let failed = Mutex::new(0);
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
@@ -538,13 +694,24 @@ fn assert_never_crossed(redis: Option<&Redis>) {
                 for number in 0..CALLS {
                     let step = thread * 7919 + number * 104_729;
                     let user = step % USERS;
-                    let tool = format!("a{}_{}", step / USERS % 5, if number % 2 == 0 { "me" } else { "all" });
-                    let authorization = format!("Authorization: Bearer {}", tokens[user][step / 3 % 2]);
-                    let (status, answer) = server.send("POST", &[&authorization], &call(&tool, "{}"));
+                    let tool = format!(
+                        "a{}_{}",
+                        step / USERS % 5,
+                        if number % 2 == 0 { "me" } else { "all" }
+                    );
+                    let authorization =
+                        format!("Authorization: Bearer {}", tokens[user][step / 3 % 2]);
+                    let (status, answer) =
+                        server.send("POST", &[&authorization], &call(&tool, "{}"));
                     assert_eq!(status, 200, "{answer}");
-                    let result: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+                    let result: Value =
+                        serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
                     if result["result"]["isError"] == false {
-                        assert_eq!(result["result"]["structuredContent"]["user"], format!("user{user}"), "{answer}");
+                        assert_eq!(
+                            result["result"]["structuredContent"]["user"],
+                            format!("user{user}"),
+                            "{answer}"
+                        );
                     } else {
                         assert!(answer.contains("token endpoint"), "{answer}");
                         *failed.lock().unwrap() += 1;
@@ -556,7 +723,11 @@ fn assert_never_crossed(redis: Option<&Redis>) {
     let failed = *failed.lock().unwrap();
     assert!(failed < THREADS * CALLS / 4, "{failed} calls failed");
     for api in &upstreams {
-        for request in api.received().iter().filter(|request| request.path() == "/token") {
+        for request in api
+            .received()
+            .iter()
+            .filter(|request| request.path() == "/token")
+        {
             assert!(field(request, "scope").starts_with("read"), "{request:?}");
         }
     }
@@ -582,8 +753,14 @@ fn commands_say_what_is_called_as_the_user_and_one_call_can_be_made_as_one() {
     );
     let checked = run(&["check", "--config", &config]);
     let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
-    assert!(checked.contains("`accounts`, of 1 tool asks for the scopes `read`"), "{checked}");
-    assert!(checked.contains("`accounts`, of 1 tool asks for no scopes"), "{checked}");
+    assert!(
+        checked.contains("`accounts`, of 1 tool asks for the scopes `read`"),
+        "{checked}"
+    );
+    assert!(
+        checked.contains("`accounts`, of 1 tool asks for no scopes"),
+        "{checked}"
+    );
     assert!(
         checked
             .contains("operations that allow `accounts` are called as the user and in no other way: the credential for `key` is not sent"),
@@ -591,23 +768,35 @@ fn commands_say_what_is_called_as_the_user_and_one_call_can_be_made_as_one() {
     );
 
     let called = |token: &str| {
-        let mut command = command(&["call", "--config", &config, "--as-token-env", "MY_TOKEN", "me"]);
+        let mut command = command(&[
+            "call",
+            "--config",
+            &config,
+            "--as-token-env",
+            "MY_TOKEN",
+            "me",
+        ]);
         command.env("MY_TOKEN", token).output().unwrap()
     };
     let output = called(&setup.user("alice"));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("\"alice\""), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("\"alice\""),
+        "{output:?}"
+    );
     let stranger = Signer::rsa().token(
         &json!({"alg": "RS256", "kid": "k"}),
         &json!({"iss": setup.issuer.name(), "aud": "gateway", "exp": now() + 300, "sub": "alice"}),
     );
     let output = called(&stranger);
     assert!(
-        !output.status.success() && stderr(&output).contains("--as-token-env: the signature of the token is wrong"),
+        !output.status.success()
+            && stderr(&output).contains("--as-token-env: the signature of the token is wrong"),
         "{output:?}"
     );
     let without = run(&["call", "--config", &config, "me"]);
     assert!(
-        !without.status.success() && String::from_utf8_lossy(&without.stdout).contains("is called as the user"),
+        !without.status.success()
+            && String::from_utf8_lossy(&without.stdout).contains("is called as the user"),
         "{without:?}"
     );
 }
@@ -632,11 +821,20 @@ fn p41_the_log_shows_no_part_of_what_an_endpoint_was_sent() {
     let grants = |request: &Received| {
         let (token, basic) = (
             field(request, "subject_token"),
-            request.header("authorization").unwrap_or_default().to_owned(),
+            request
+                .header("authorization")
+                .unwrap_or_default()
+                .to_owned(),
         );
         let (_, signature) = token.rsplit_once('.').unwrap();
-        let echo = format!("bad: {basic}, {}, {signature}", token.get(..token.len() - 6).unwrap());
-        (400, json!({"error": "invalid_scope", "error_description": echo}))
+        let echo = format!(
+            "bad: {basic}, {}, {signature}",
+            token.get(..token.len() - 6).unwrap()
+        );
+        (
+            400,
+            json!({"error": "invalid_scope", "error_description": echo}),
+        )
     };
     let setup = Setup::start(&json!({"grant": "token-exchange"}), Box::new(grants), &[]);
     let alice = setup.user("alice");
@@ -644,7 +842,10 @@ fn p41_the_log_shows_no_part_of_what_an_endpoint_was_sent() {
         setup.result(&alice, "me");
     }
     let log = setup.server.logged("error_description: bad");
-    for part in alice.split('.').chain([BASE64_STANDARD.encode("gateway:gateway-s3cret").as_str()]) {
+    for part in alice
+        .split('.')
+        .chain([BASE64_STANDARD.encode("gateway:gateway-s3cret").as_str()])
+    {
         assert!(!log.contains(part.get(..20).unwrap()), "{part}: {log}");
     }
     assert_eq!(log.matches("error_description").count(), 1, "{log}");
@@ -662,20 +863,34 @@ fn two_users_of_an_operation_that_refuses_all_tokens_cost_one_exchange_more_each
     let tokens = [setup.user("alice"), setup.user("bob")];
     for token in tokens.iter().cycle().take(12) {
         let result = setup.result(token, "me");
-        assert!(result["isError"] == true && result.to_string().contains("401"), "{result}");
+        assert!(
+            result["isError"] == true && result.to_string().contains("401"),
+            "{result}"
+        );
     }
     assert_eq!(setup.asked().len(), 4);
 }
 
 #[test]
 fn a_token_that_has_ended_leaves_the_one_challenge_for_what_a_user_must_do() {
-    let refuse = |_: &Received| (400, json!({"error": "interaction_required", "claims": "{}"}));
+    let refuse = |_: &Received| {
+        (
+            400,
+            json!({"error": "interaction_required", "claims": "{}"}),
+        )
+    };
     let setup = Setup::start(&json!({"grant": "token-exchange"}), Box::new(refuse), &[]);
     for _ in 0..2 {
         let (status, answer) = setup.call(&setup.token(&json!({"exp": now() - 5})), "me");
-        assert!(status == 401 && answer.contains("the token has expired"), "{answer}");
+        assert!(
+            status == 401 && answer.contains("the token has expired"),
+            "{answer}"
+        );
     }
     let (status, answer) = setup.call(&setup.user("alice"), "me");
-    assert!(status == 401 && answer.contains("insufficient_claims"), "{answer}");
+    assert!(
+        status == 401 && answer.contains("insufficient_claims"),
+        "{answer}"
+    );
     assert_eq!(setup.call(&setup.token(&json!({"jti": "3"})), "me").0, 200);
 }

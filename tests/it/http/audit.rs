@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::{CALL, HttpServer, Session, SpecFile, TIMEOUT, Upstream, call_message, petstore, reply, signal, wait_until};
+use crate::support::{
+    CALL, HttpServer, Session, SpecFile, TIMEOUT, Upstream, call_message, petstore, reply, signal,
+    wait_until,
+};
 
 /// An audit log in a folder of its own.
 pub struct Log {
@@ -17,7 +20,10 @@ impl Log {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.jsonl");
-        Self { _folder: folder, path }
+        Self {
+            _folder: folder,
+            path,
+        }
     }
 
     pub fn name(&self) -> &str {
@@ -45,7 +51,9 @@ pub fn lines(path: &Path) -> Vec<Value> {
 pub fn outcomes(lines: &[Value]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for line in lines {
-        *counts.entry(line["outcome"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
+        *counts
+            .entry(line["outcome"].as_str().unwrap_or_default().to_owned())
+            .or_default() += 1;
     }
     counts
 }
@@ -67,8 +75,16 @@ fn upstream() -> Upstream {
             let (_never, wait) = std::sync::mpsc::channel::<()>();
             let _ = wait.recv_timeout(TIMEOUT);
         }
-        let status = if request.line.contains("/broken") { 500 } else { 200 };
-        reply(status, &["Content-Type: application/json"], br#"{"secret":"the-reply-itself"}"#)
+        let status = if request.line.contains("/broken") {
+            500
+        } else {
+            200
+        };
+        reply(
+            status,
+            &["Content-Type: application/json"],
+            br#"{"secret":"the-reply-itself"}"#,
+        )
     }))
 }
 
@@ -91,7 +107,12 @@ fn each_call_gives_one_line_without_values() {
         &[("AUDIT_KEY", "a-key-that-nobody-guesses")],
     );
     let trace = "Traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    let call = |tool: &str, arguments: &str| server.post(&["MCP-Protocol-Version: 2025-11-25", trace], &call_message(tool, arguments));
+    let call = |tool: &str, arguments: &str| {
+        server.post(
+            &["MCP-Protocol-Version: 2025-11-25", trace],
+            &call_message(tool, arguments),
+        )
+    };
     call("getThing", r#"{"id": 7654321}"#);
     call("getThing", r#"{"id":7654321}"#);
     call("getThing", r#"{"id":7654322}"#);
@@ -108,7 +129,10 @@ fn each_call_gives_one_line_without_values() {
         ("timeout", 1),
         ("unknown_tool", 1),
     ];
-    assert_eq!(outcomes(&lines), counts.map(|(name, count)| (name.to_owned(), count)).into());
+    assert_eq!(
+        outcomes(&lines),
+        counts.map(|(name, count)| (name.to_owned(), count)).into()
+    );
     let first = &lines[0];
     for (member, expected) in [
         ("event", json!("call")),
@@ -126,19 +150,38 @@ fn each_call_gives_one_line_without_values() {
         assert_eq!(first[member], expected, "{member}: {first}");
     }
     let time = first["time"].as_str().unwrap();
-    assert!(time.len() == 24 && time.ends_with('Z') && time.as_bytes()[10] == b'T', "{time}");
+    assert!(
+        time.len() == 24 && time.ends_with('Z') && time.as_bytes()[10] == b'T',
+        "{time}"
+    );
     assert_eq!(lines[0]["arguments_hash"], lines[1]["arguments_hash"]);
     assert_ne!(lines[1]["arguments_hash"], lines[2]["arguments_hash"]);
-    assert_eq!(lines[4]["effect"], "destructive", "no word says that it only adds");
-    assert!(lines.iter().all(|line| line["id"].as_str().unwrap().len() == 32));
+    assert_eq!(
+        lines[4]["effect"], "destructive",
+        "no word says that it only adds"
+    );
+    assert!(
+        lines
+            .iter()
+            .all(|line| line["id"].as_str().unwrap().len() == 32)
+    );
     let text = std::fs::read_to_string(&log.path).unwrap();
-    for value in ["7654321", "seven", "the-reply-itself", "no_such_tool", "a-key-that"] {
+    for value in [
+        "7654321",
+        "seven",
+        "the-reply-itself",
+        "no_such_tool",
+        "a-key-that",
+    ] {
         assert!(!text.contains(value), "{value}: {text}");
     }
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        assert_eq!(std::fs::metadata(&log.path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            std::fs::metadata(&log.path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
     }
 }
 
@@ -146,7 +189,14 @@ fn each_call_gives_one_line_without_values() {
 fn a_random_key_makes_hashes_that_compare_with_nobodys() {
     let hash = || {
         let log = Log::new();
-        let mut session = Session::start(&["serve", "--spec", &petstore(), "--mock", "--audit-log", log.name()]);
+        let mut session = Session::start(&[
+            "serve",
+            "--spec",
+            &petstore(),
+            "--mock",
+            "--audit-log",
+            log.name(),
+        ]);
         session.call("get_pet", &json!({"petId": 7}));
         let line = log.wait_for(1).remove(0);
         assert_eq!(line["claimed"], "test 1", "{line}");
@@ -175,7 +225,10 @@ fn every_call_under_load_is_counted_once_and_those_that_never_ended_are_cut_off(
         for _ in 0..8 {
             scope.spawn(|| {
                 for _ in 0..25 {
-                    server.post(&["MCP-Protocol-Version: 2025-11-25"], &call_message("getThing", r#"{"id":1}"#));
+                    server.post(
+                        &["MCP-Protocol-Version: 2025-11-25"],
+                        &call_message("getThing", r#"{"id":1}"#),
+                    );
                 }
             });
         }
@@ -183,7 +236,11 @@ fn every_call_under_load_is_counted_once_and_those_that_never_ended_are_cut_off(
     let lines = log.wait_for(200);
     let counts = outcomes(&lines);
     assert_eq!(lines.len(), 200, "{counts:?}");
-    assert_eq!(counts.get("ok").unwrap_or(&0) + counts.get("busy").unwrap_or(&0), 200, "{counts:?}");
+    assert_eq!(
+        counts.get("ok").unwrap_or(&0) + counts.get("busy").unwrap_or(&0),
+        200,
+        "{counts:?}"
+    );
 
     let mut stream = server.connect();
     let request = crate::support::http_server::http_request(
@@ -194,7 +251,10 @@ fn every_call_under_load_is_counted_once_and_those_that_never_ended_are_cut_off(
     );
     std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
     wait_until("the API is asked", || {
-        upstream.received().iter().any(|request| request.line.contains("/slow"))
+        upstream
+            .received()
+            .iter()
+            .any(|request| request.line.contains("/slow"))
     });
     signal(server.pid(), "TERM");
     server.logged("stopping");
@@ -235,16 +295,26 @@ fn a_question_and_its_answer_are_two_lines() {
     let able = json!({"elicitation": {"form": {}}});
     let asked = server.call_stateless("delete_pet", json!({"arguments": {"petId": 7}}), &able);
     let state = asked["result"]["requestState"].clone();
-    let name = asked["result"]["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
+    let name = asked["result"]["inputRequests"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .next()
+        .unwrap()
+        .clone();
     for action in ["accept", "decline"] {
-        let parameters =
-            json!({"arguments": {"petId": 7}, "requestState": state, "inputResponses": {&name: {"action": action, "content": {}}}});
+        let parameters = json!({"arguments": {"petId": 7}, "requestState": state, "inputResponses": {&name: {"action": action, "content": {}}}});
         server.call_stateless("delete_pet", parameters, &able);
     }
     let lines = log.wait_for(3);
     let seen: Vec<_> = lines
         .iter()
-        .map(|line| (line["outcome"].as_str().unwrap(), line["confirmed"].as_bool().unwrap()))
+        .map(|line| {
+            (
+                line["outcome"].as_str().unwrap(),
+                line["confirmed"].as_bool().unwrap(),
+            )
+        })
         .collect();
     // The second answer to one question counts for nothing: the person is asked again.
     assert_eq!(seen, [("asked", false), ("ok", true), ("asked", false)]);
@@ -279,7 +349,10 @@ fn strangers_do_not_fill_the_disk_and_tokens_are_named_by_hashes() {
         (&json!("refused"), &json!("no_token"), &json!(1))
     );
     let client = lines[1]["client"].as_str().unwrap();
-    assert!(client.starts_with("token:") && !client.contains("sixteen"), "{client}");
+    assert!(
+        client.starts_with("token:") && !client.contains("sixteen"),
+        "{client}"
+    );
     // None is left out of the count in the end.
     signal(server.pid(), "TERM");
     server.wait();
@@ -305,7 +378,9 @@ fn the_log_follows_a_rename_by_itself_and_at_sighup() {
     server.post(&[], CALL);
     assert_eq!(log.wait_for(1).len(), 1);
     std::fs::rename(&log.path, log.path.with_extension("2")).unwrap();
-    wait_until("the file is there again without a signal", || log.path.exists());
+    wait_until("the file is there again without a signal", || {
+        log.path.exists()
+    });
     server.post(&[], CALL);
     assert_eq!(log.wait_for(1).len(), 1);
     assert_eq!(lines(&moved).len(), 1);
@@ -339,7 +414,14 @@ fn a_full_disk_costs_lines_and_stops_calls_only_where_they_are_required() {
     // /dev/full is not a plain file; a limit on the size of files gives the same error.
     let log = Log::new();
     let limited = |more: &[&str]| {
-        let server = HttpServer::start_with_file_limit(1, &[&["--spec", &petstore(), "--mock", "--audit-log", log.name()], more].concat());
+        let server = HttpServer::start_with_file_limit(
+            1,
+            &[
+                &["--spec", &petstore(), "--mock", "--audit-log", log.name()],
+                more,
+            ]
+            .concat(),
+        );
         for _ in 0..30 {
             let (_, answer) = server.post(&[], CALL);
             assert!(answer.contains("\"result\""), "{answer}");
@@ -353,7 +435,10 @@ fn a_full_disk_costs_lines_and_stops_calls_only_where_they_are_required() {
     drop(server);
     let server = limited(&["--audit-log-required"]);
     let (_, answer) = server.post(&[], CALL);
-    assert!(answer.contains("\"isError\":true") && answer.contains("audit log"), "{answer}");
+    assert!(
+        answer.contains("\"isError\":true") && answer.contains("audit log"),
+        "{answer}"
+    );
 }
 
 #[test]
@@ -385,17 +470,36 @@ fn what_cannot_be_a_log_ends_the_start() {
     let missing = folder.path().join("no/such/folder/log");
     let both = folder.path().join("both").display().to_string();
     for (args, expected) in [
-        (&["--audit-log", "-"][..], "over stdio, standard output belongs to the protocol"),
-        (&["--audit-log", missing.to_str().unwrap()], "cannot be opened"),
-        (&["--audit-log", folder.path().to_str().unwrap()], "--audit-log"),
-        (&["--audit-log", &both, "--token-store", &both], "name one file"),
-        (&["--audit-log-required"], "--audit-log-required needs --audit-log"),
+        (
+            &["--audit-log", "-"][..],
+            "over stdio, standard output belongs to the protocol",
+        ),
+        (
+            &["--audit-log", missing.to_str().unwrap()],
+            "cannot be opened",
+        ),
+        (
+            &["--audit-log", folder.path().to_str().unwrap()],
+            "--audit-log",
+        ),
+        (
+            &["--audit-log", &both, "--token-store", &both],
+            "name one file",
+        ),
+        (
+            &["--audit-log-required"],
+            "--audit-log-required needs --audit-log",
+        ),
         (&["--audit-key-env", "NOT_SET_ANYWHERE"], "NOT_SET_ANYWHERE"),
     ] {
-        let output = crate::support::command(&[&["serve", "--spec", &petstore(), "--mock"], args].concat())
-            .output()
-            .unwrap();
+        let output =
+            crate::support::command(&[&["serve", "--spec", &petstore(), "--mock"], args].concat())
+                .output()
+                .unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(2) && said.contains(expected), "{said}");
+        assert!(
+            output.status.code() == Some(2) && said.contains(expected),
+            "{said}"
+        );
     }
 }

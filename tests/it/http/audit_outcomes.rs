@@ -1,4 +1,5 @@
-//! Outcomes of calls in the audit log, of which none is lost under load: while the file is renamed, and if two servers share it.
+//! Outcomes of calls in the audit log, of which none is lost under load: while the file is renamed,
+//! and if two servers share it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -12,11 +13,15 @@ use super::auth_oauth::{Issuer, Signer, wait_for_keys};
 use crate::documents::from_a_url::slow_document;
 use crate::support::http_server::{http_request, scrape};
 use crate::support::{
-    HttpServer, RawSession, Session, SpecFile, Upstream, call_message, listener, petstore, reply, signal, stateless_meta, wait_until,
+    HttpServer, RawSession, Session, SpecFile, Upstream, call_message, listener, petstore, reply,
+    signal, stateless_meta, wait_until,
 };
 
 fn call(server: &HttpServer, tool: &str) {
-    server.post(&["MCP-Protocol-Version: 2025-11-25"], &call_message(tool, "{}"));
+    server.post(
+        &["MCP-Protocol-Version: 2025-11-25"],
+        &call_message(tool, "{}"),
+    );
 }
 
 fn outcomes_of(spec: &SpecFile, base_url: &str, more: &[&str], tools: &[&str]) -> Vec<String> {
@@ -35,7 +40,9 @@ fn outcomes_of(spec: &SpecFile, base_url: &str, more: &[&str], tools: &[&str]) -
     tools.iter().for_each(|tool| call(&server, tool));
     let lines = log.wait_for(tools.len());
     assert_eq!(lines.len(), tools.len(), "{lines:?}");
-    let names = lines.iter().map(|line| line["outcome"].as_str().unwrap().to_owned());
+    let names = lines
+        .iter()
+        .map(|line| line["outcome"].as_str().unwrap().to_owned());
     names.collect()
 }
 
@@ -47,7 +54,8 @@ fn what_ends_a_call_is_named() {
     }));
     let locked = std::fs::read_to_string(spec.path()).unwrap();
     let mut document: Value = serde_json::from_str(&locked).unwrap();
-    document["components"] = json!({"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}});
+    document["components"] =
+        json!({"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}});
     let spec = SpecFile::new(&document.to_string());
     let (taken, refusing) = listener();
     drop(taken);
@@ -55,13 +63,30 @@ fn what_ends_a_call_is_named() {
         use std::io::Write as _;
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nbroken off");
     });
-    let good = Upstream::start(Box::new(|_| reply(200, &["Content-Type: application/json"], b"{\"ok\":true}")));
+    let good = Upstream::start(Box::new(|_| {
+        reply(200, &["Content-Type: application/json"], b"{\"ok\":true}")
+    }));
     let once = ["--breaker-failures", "1", "--breaker-pause", "600"];
     for (base_url, more, tools, expected) in [
-        (&refusing, &once[..], &["a", "a"][..], &["unreachable", "circuit_open"][..]),
+        (
+            &refusing,
+            &once[..],
+            &["a", "a"][..],
+            &["unreachable", "circuit_open"][..],
+        ),
         (&broken.url, &[], &["a"], &["broken_reply"]),
-        (&good.url, &[], &["locked", "a"], &["credential_missing", "ok"]),
-        (&good.url, &["--max-response-bytes", "5"], &["a"], &["too_large"]),
+        (
+            &good.url,
+            &[],
+            &["locked", "a"],
+            &["credential_missing", "ok"],
+        ),
+        (
+            &good.url,
+            &["--max-response-bytes", "5"],
+            &["a"],
+            &["too_large"],
+        ),
         (
             &good.url,
             &["--rate-limit", "0.001", "--timeout", "1"],
@@ -69,7 +94,11 @@ fn what_ends_a_call_is_named() {
             &["ok", "rate_limited"],
         ),
     ] {
-        assert_eq!(outcomes_of(&spec, base_url, more, tools), expected, "{more:?}");
+        assert_eq!(
+            outcomes_of(&spec, base_url, more, tools),
+            expected,
+            "{more:?}"
+        );
     }
 }
 
@@ -85,18 +114,32 @@ fn a_call_that_is_refused_because_of_its_headers_or_its_metadata_has_a_line() {
     let version = "MCP-Protocol-Version: 2026-07-28";
     for (headers, message) in [
         (&["MCP-Protocol-Version: 1999-01-01"][..], &legacy),
-        (&[version, "Mcp-Method: tools/call", "Mcp-Name: delete_pet"], &modern),
+        (
+            &[version, "Mcp-Method: tools/call", "Mcp-Name: delete_pet"],
+            &modern,
+        ),
         (&[version, "Mcp-Name: get_pet"], &modern),
-        (&[version, "Mcp-Method: tools/list", "Mcp-Name: get_pet"], &modern),
-        (&[version, "Mcp-Method: tools/call", "Mcp-Name: get_pet"], &legacy),
+        (
+            &[version, "Mcp-Method: tools/list", "Mcp-Name: get_pet"],
+            &modern,
+        ),
+        (
+            &[version, "Mcp-Method: tools/call", "Mcp-Name: get_pet"],
+            &legacy,
+        ),
     ] {
         let (status, _) = server.send("POST", headers, message);
         assert!((400..500).contains(&status), "{headers:?}: {status}");
     }
     let lines = log.wait_for(5);
-    assert_eq!(outcomes(&lines), BTreeMap::from([("invalid_message".to_owned(), 5)]));
+    assert_eq!(
+        outcomes(&lines),
+        BTreeMap::from([("invalid_message".to_owned(), 5)])
+    );
     assert!(
-        lines.iter().all(|line| line["tool"].is_null() && line["client"].is_string()),
+        lines
+            .iter()
+            .all(|line| line["tool"].is_null() && line["client"].is_string()),
         "{lines:?}"
     );
 }
@@ -135,10 +178,22 @@ fn a_call_whose_message_cannot_be_read_has_a_line() {
         server.post(&headers, &call_message("list_pets", "{}"));
         let lines = log.wait_for(calls.len() + 1);
         let expected = [("invalid_message", calls.len()), ("ok", 1)];
-        assert_eq!(outcomes(&lines), expected.map(|(name, count)| (name.to_owned(), count)).into());
+        assert_eq!(
+            outcomes(&lines),
+            expected
+                .map(|(name, count)| (name.to_owned(), count))
+                .into()
+        );
     }
     let log = Log::new();
-    let mut session = Session::start(&["serve", "--spec", &petstore(), "--mock", "--audit-log", log.name()]);
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--audit-log",
+        log.name(),
+    ]);
     for message in calls.iter().chain(&others) {
         session.send_text(message);
         assert!(session.receive()["error"].is_object(), "{message}");
@@ -146,27 +201,47 @@ fn a_call_whose_message_cannot_be_read_has_a_line() {
     session.call("list_pets", &json!({}));
     let lines = log.wait_for(calls.len() + 1);
     let expected = [("invalid_message", calls.len()), ("ok", 1)];
-    assert_eq!(outcomes(&lines), expected.map(|(name, count)| (name.to_owned(), count)).into());
+    assert_eq!(
+        outcomes(&lines),
+        expected
+            .map(|(name, count)| (name.to_owned(), count))
+            .into()
+    );
 }
 
 #[test]
 fn a_call_that_is_refused_over_stdio_because_of_its_metadata_or_its_time_has_a_line() {
     let of = |version: &str| json!({"io.modelcontextprotocol/protocolVersion": version});
     let call = |meta: &Value| {
-        let mut message: Value = serde_json::from_str(&call_message("get_pet", r#"{"petId":7}"#)).unwrap();
+        let mut message: Value =
+            serde_json::from_str(&call_message("get_pet", r#"{"petId":7}"#)).unwrap();
         message["params"]["_meta"] = meta.clone();
         message.to_string()
     };
     let plain = call_message("get_pet", r#"{"petId":7}"#);
     let list = json!({"jsonrpc": "2.0", "id": 9, "method": "tools/list", "params": {"_meta": stateless_meta(&json!({}))}}).to_string();
-    let (unknown, incomplete, whole) = (call(&of("2099-01-01")), call(&of("2026-07-28")), call(&stateless_meta(&json!({}))));
-    let marked = format!("\u{feff}{}", plain.replace("\"name\"", "\"name\":\"a\",\"name\""));
+    let (unknown, incomplete, whole) = (
+        call(&of("2099-01-01")),
+        call(&of("2026-07-28")),
+        call(&stateless_meta(&json!({}))),
+    );
+    let marked = format!(
+        "\u{feff}{}",
+        plain.replace("\"name\"", "\"name\":\"a\",\"name\"")
+    );
     for (is_begun, messages, expected) in [
         (true, [&unknown, &incomplete, &marked, &plain], [3, 1]),
         (false, [&list, &plain, &incomplete, &whole], [2, 1]),
     ] {
         let log = Log::new();
-        let mut session = RawSession::start(&["serve", "--spec", &petstore(), "--mock", "--audit-log", log.name()]);
+        let mut session = RawSession::start(&[
+            "serve",
+            "--spec",
+            &petstore(),
+            "--mock",
+            "--audit-log",
+            log.name(),
+        ]);
         if is_begun {
             session.initialize();
         }
@@ -175,8 +250,15 @@ fn a_call_that_is_refused_over_stdio_because_of_its_metadata_or_its_time_has_a_l
             session.receive();
         }
         let lines = log.wait_for(expected.iter().sum());
-        let expected = ["invalid_message", "ok"].map(str::to_owned).into_iter().zip(expected);
-        assert_eq!(outcomes(&lines), expected.collect(), "{is_begun}: {lines:?}");
+        let expected = ["invalid_message", "ok"]
+            .map(str::to_owned)
+            .into_iter()
+            .zip(expected);
+        assert_eq!(
+            outcomes(&lines),
+            expected.collect(),
+            "{is_begun}: {lines:?}"
+        );
     }
 }
 
@@ -199,7 +281,10 @@ fn a_client_that_leaves_while_its_scope_waits_for_the_document_has_cancelled_its
         "read",
     ]);
     wait_for_keys(&issuer);
-    let token = signer.token(&json!({"alg": "RS256", "kid": "one"}), &issuer.reading_claims());
+    let token = signer.token(
+        &json!({"alg": "RS256", "kid": "one"}),
+        &issuer.reading_claims(),
+    );
     let bearer = format!("Authorization: Bearer {token}");
     let headers = [bearer.as_str(), "MCP-Protocol-Version: 2025-11-25"];
     let mut client = server.connect();
@@ -212,7 +297,12 @@ fn a_client_that_leaves_while_its_scope_waits_for_the_document_has_cancelled_its
     drop(client);
     let line = log.wait_for(1).remove(0);
     assert_eq!(line["outcome"], "cancelled", "{line}");
-    assert!(line["client"].as_str().is_some_and(|client| client.contains("bob")), "{line}");
+    assert!(
+        line["client"]
+            .as_str()
+            .is_some_and(|client| client.contains("bob")),
+        "{line}"
+    );
 }
 
 #[test]
@@ -236,7 +326,14 @@ fn no_line_is_lost_while_the_file_is_renamed_under_load() {
                 scope.spawn(|| {
                     for number in 0..CALLS {
                         // An unknown tool is refused, and has its line as well.
-                        call(&server, if number % 5 == 0 { "no_such_tool" } else { "list_pets" });
+                        call(
+                            &server,
+                            if number % 5 == 0 {
+                                "no_such_tool"
+                            } else {
+                                "list_pets"
+                            },
+                        );
                     }
                 })
             })
@@ -250,14 +347,37 @@ fn no_line_is_lost_while_the_file_is_renamed_under_load() {
             }
         }
     });
-    assert!(files.len() > 2, "it was renamed under load: {}", files.len());
-    let all = || files.iter().flat_map(|file| lines(file)).collect::<Vec<Value>>();
+    assert!(
+        files.len() > 2,
+        "it was renamed under load: {}",
+        files.len()
+    );
+    let all = || {
+        files
+            .iter()
+            .flat_map(|file| lines(file))
+            .collect::<Vec<Value>>()
+    };
     wait_until("all lines are written", || all().len() >= CLIENTS * CALLS);
     let all = all();
-    let identifiers: BTreeSet<&str> = all.iter().map(|line| line["id"].as_str().unwrap()).collect();
-    assert_eq!((all.len(), identifiers.len()), (CLIENTS * CALLS, CLIENTS * CALLS));
-    let expected = [("ok", CLIENTS * CALLS * 4 / 5), ("unknown_tool", CLIENTS * CALLS / 5)];
-    assert_eq!(outcomes(&all), expected.map(|(name, count)| (name.to_owned(), count)).into());
+    let identifiers: BTreeSet<&str> = all
+        .iter()
+        .map(|line| line["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        (all.len(), identifiers.len()),
+        (CLIENTS * CALLS, CLIENTS * CALLS)
+    );
+    let expected = [
+        ("ok", CLIENTS * CALLS * 4 / 5),
+        ("unknown_tool", CLIENTS * CALLS / 5),
+    ];
+    assert_eq!(
+        outcomes(&all),
+        expected
+            .map(|(name, count)| (name.to_owned(), count))
+            .into()
+    );
     let logs = server.logged("metrics at http://");
     let (_, address) = logs.split_once("metrics at http://").unwrap();
     let page = scrape(address.split('/').next().unwrap());
@@ -276,31 +396,58 @@ fn two_servers_may_write_to_one_file() {
         }
     });
     let lines = log.wait_for(2 * CALLS);
-    let keys: BTreeSet<&str> = lines.iter().map(|line| line["key_id"].as_str().unwrap()).collect();
-    assert_eq!((lines.len(), keys.len()), (2 * CALLS, 2), "each has a key of its own");
+    let keys: BTreeSet<&str> = lines
+        .iter()
+        .map(|line| line["key_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        (lines.len(), keys.len()),
+        (2 * CALLS, 2),
+        "each has a key of its own"
+    );
 }
 
 #[test]
 fn a_wrong_call_of_a_tool_that_stands_for_operations_is_none_of_the_api() {
     let log = Log::new();
-    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--tools", "search", "--audit-log", log.name()]);
+    let server = HttpServer::start(&[
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--tools",
+        "search",
+        "--audit-log",
+        log.name(),
+    ]);
     for (tool, arguments) in [
         ("search_operations", r#"{"zzz":1}"#),
         ("describe_operations", r#"{"zzz":1}"#),
         ("call_read", r#"{"operation":"no_such_operation"}"#),
         ("call_read", "{}"),
     ] {
-        server.post(&["MCP-Protocol-Version: 2025-11-25"], &call_message(tool, arguments));
+        server.post(
+            &["MCP-Protocol-Version: 2025-11-25"],
+            &call_message(tool, arguments),
+        );
     }
     let lines = log.wait_for(4);
     let seen: Vec<(&str, &str)> = lines
         .iter()
         .map(|line| {
             let tool = line["tool"].as_str().or(line["meta_tool"].as_str());
-            (tool.unwrap_or_default(), line["outcome"].as_str().unwrap_or_default())
+            (
+                tool.unwrap_or_default(),
+                line["outcome"].as_str().unwrap_or_default(),
+            )
         })
         .collect();
-    let expected = ["search_operations", "describe_operations", "call_read", "call_read"].map(|tool| (tool, "invalid_arguments"));
+    let expected = [
+        "search_operations",
+        "describe_operations",
+        "call_read",
+        "call_read",
+    ]
+    .map(|tool| (tool, "invalid_arguments"));
     assert_eq!(seen, expected);
 }
 
@@ -310,8 +457,16 @@ fn what_a_person_answers_is_named() {
     let server = asking_server(&log);
     let able = json!({"elicitation": {"form": {}}});
     for action in ["decline", "cancel"] {
-        let asked = server.call_stateless("delete_pet", json!({"arguments": {"petId": 7}}), &able)["result"].clone();
-        let question = asked["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
+        let asked = server.call_stateless("delete_pet", json!({"arguments": {"petId": 7}}), &able)
+            ["result"]
+            .clone();
+        let question = asked["inputRequests"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .next()
+            .unwrap()
+            .clone();
         let answered = json!({
             "arguments": {"petId": 7},
             "requestState": asked["requestState"],
@@ -322,8 +477,14 @@ fn what_a_person_answers_is_named() {
     // A client that cannot ask its user.
     server.call_stateless("delete_pet", json!({"arguments": {"petId": 7}}), &json!({}));
     let lines = log.wait_for(5);
-    let named: Vec<&str> = lines.iter().map(|line| line["outcome"].as_str().unwrap()).collect();
-    assert_eq!(named, ["asked", "declined", "asked", "unanswered", "unanswered"]);
+    let named: Vec<&str> = lines
+        .iter()
+        .map(|line| line["outcome"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        named,
+        ["asked", "declined", "asked", "unanswered", "unanswered"]
+    );
     assert!(
         lines
             .iter()

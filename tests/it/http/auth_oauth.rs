@@ -1,18 +1,24 @@
-//! HTTP clients with access tokens of an OAuth issuer, which the tests run themselves: which tokens are accepted, and the answers
-//! to the others.
+//! HTTP clients with access tokens of an OAuth issuer, which the tests run themselves: which tokens
+//! are accepted, and the answers to the others.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::KeySize;
-use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair};
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256,
+    RsaKeyPair,
+};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use crate::support::http_server::answer_header;
-use crate::support::{HttpServer, LIST, SpecFile, Upstream, call_message as call, petstore, reply, run, stderr, wait_until, within};
+use crate::support::{
+    HttpServer, LIST, SpecFile, Upstream, call_message as call, petstore, reply, run, stderr,
+    wait_until, within,
+};
 
 pub enum Signer {
     Rsa(RsaKeyPair),
@@ -40,7 +46,9 @@ impl Signer {
                 let point = pair.public_key().as_ref();
                 json!({"kty": "EC", "crv": "P-256", "alg": "ES256", "kid": id, "x": encode(&point[1..33]), "y": encode(&point[33..])})
             }
-            Self::Ed(pair) => json!({"kty": "OKP", "crv": "Ed25519", "kid": id, "x": encode(pair.public_key().as_ref())}),
+            Self::Ed(pair) => {
+                json!({"kty": "OKP", "crv": "Ed25519", "kid": id, "x": encode(pair.public_key().as_ref())})
+            }
         }
     }
 
@@ -49,15 +57,29 @@ impl Signer {
     }
 
     fn token_of_text(&self, header: &Value, claims: &str) -> String {
-        let message = format!("{}.{}", encode(header.to_string().as_bytes()), encode(claims.as_bytes()));
+        let message = format!(
+            "{}.{}",
+            encode(header.to_string().as_bytes()),
+            encode(claims.as_bytes())
+        );
         let random = SystemRandom::new();
         let signature = match self {
             Self::Rsa(pair) => {
                 let mut signature = vec![0; pair.public_modulus_len()];
-                pair.sign(&RSA_PKCS1_SHA256, &random, message.as_bytes(), &mut signature).unwrap();
+                pair.sign(
+                    &RSA_PKCS1_SHA256,
+                    &random,
+                    message.as_bytes(),
+                    &mut signature,
+                )
+                .unwrap();
                 signature
             }
-            Self::Ec(pair) => pair.sign(&random, message.as_bytes()).unwrap().as_ref().to_vec(),
+            Self::Ec(pair) => pair
+                .sign(&random, message.as_bytes())
+                .unwrap()
+                .as_ref()
+                .to_vec(),
             Self::Ed(pair) => pair.sign(message.as_bytes()).as_ref().to_vec(),
         };
         format!("{message}.{}", encode(&signature))
@@ -69,11 +91,18 @@ fn encode(bytes: &[u8]) -> String {
 }
 
 pub fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_secs()
 }
 
 fn now_and(seconds: f64) -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64() + seconds
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_secs_f64()
+        + seconds
 }
 
 /// An issuer at `/tenant` of a port of its own.
@@ -95,7 +124,11 @@ impl Issuer {
                 "/keys" => json!({"keys": *served.lock().unwrap()}),
                 _ => return reply(404, &["Content-Type: text/html"], b"<h1>no</h1>"),
             };
-            reply(200, &["Content-Type: application/json"], body.to_string().as_bytes())
+            reply(
+                200,
+                &["Content-Type: application/json"],
+                body.to_string().as_bytes(),
+            )
         }));
         Self { server, keys }
     }
@@ -106,7 +139,10 @@ impl Issuer {
 
     fn asked_for_keys(&self) -> usize {
         let received = self.server.received();
-        received.iter().filter(|request| request.line.starts_with("GET /keys ")).count()
+        received
+            .iter()
+            .filter(|request| request.line.starts_with("GET /keys "))
+            .count()
     }
 
     fn claims(&self, server: &HttpServer) -> Value {
@@ -122,7 +158,11 @@ impl Issuer {
 /// The status of a message with this token, and the whole answer.
 fn post(server: &HttpServer, token: &str, body: &str) -> (u16, String) {
     let authorization = format!("Authorization: Bearer {token}");
-    let headers: &[&str] = if token.is_empty() { &[] } else { &[&authorization] };
+    let headers: &[&str] = if token.is_empty() {
+        &[]
+    } else {
+        &[&authorization]
+    };
     server.send("POST", headers, body)
 }
 
@@ -136,7 +176,10 @@ pub fn wait_for_keys(issuer: &Issuer) {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "two tables: good tokens and bad ones")]
+#[expect(
+    clippy::too_many_lines,
+    reason = "two tables: good tokens and bad ones"
+)]
 fn p55_p56_only_a_valid_token_of_the_issuer_for_this_server_is_accepted() {
     let (rsa, ec, stranger) = (Signer::rsa(), Signer::ec(), Signer::rsa());
     let ed = Signer::Ed(Ed25519KeyPair::generate().unwrap());
@@ -164,27 +207,49 @@ fn p55_p56_only_a_valid_token_of_the_issuer_for_this_server_is_accepted() {
         for (name, value) in changes.as_object().unwrap() {
             claims[name] = value.clone();
         }
-        claims.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        claims
+            .as_object_mut()
+            .unwrap()
+            .retain(|_, value| !value.is_null());
         claims
     };
-    let rs = |claims: &Value| rsa.token(&json!({"alg": "RS256", "typ": "at+jwt", "kid": "r"}), claims);
+    let rs = |claims: &Value| {
+        rsa.token(
+            &json!({"alg": "RS256", "typ": "at+jwt", "kid": "r"}),
+            claims,
+        )
+    };
     for (what, token) in [
         ("RS256", rs(&claims)),
-        ("ES256", ec.token(&json!({"alg": "ES256", "typ": "JWT", "kid": "e"}), &claims)),
-        ("EdDSA", ed.token(&json!({"alg": "EdDSA", "kid": "d"}), &claims)),
+        (
+            "ES256",
+            ec.token(&json!({"alg": "ES256", "typ": "JWT", "kid": "e"}), &claims),
+        ),
+        (
+            "EdDSA",
+            ed.token(&json!({"alg": "EdDSA", "kid": "d"}), &claims),
+        ),
         ("no kid", rsa.token(&json!({"alg": "RS256"}), &claims)),
         (
             "several audiences",
-            rs(&with(json!({"aud": ["https://other.example", server.url()]}))),
+            rs(&with(
+                json!({"aud": ["https://other.example", server.url()]}),
+            )),
         ),
-        ("a slash more", rs(&with(json!({"aud": format!("{}/", server.url())})))),
+        (
+            "a slash more",
+            rs(&with(json!({"aud": format!("{}/", server.url())}))),
+        ),
         ("scp", rs(&with(json!({"scope": null, "scp": ["mcp"]})))),
         ("no nbf", rs(&with(json!({"nbf": null})))),
         (
             "times with fractions",
             rs(&with(json!({"exp": now_and(300.25), "nbf": now_and(-0.5)}))),
         ),
-        ("clocks that differ", rs(&with(json!({"nbf": now() + 5, "exp": now() - 5})))),
+        (
+            "clocks that differ",
+            rs(&with(json!({"nbf": now() + 5, "exp": now() - 5}))),
+        ),
     ] {
         let (status, answer) = post(&server, &token, LIST);
         assert_eq!(status, 200, "{what}: {answer}");
@@ -194,7 +259,10 @@ fn p55_p56_only_a_valid_token_of_the_issuer_for_this_server_is_accepted() {
     let none = encode(json!({"alg": "none"}).to_string().as_bytes());
     // The classic: the public key as the secret of an HMAC.
     let public = rsa.jwk("r")["n"].as_str().unwrap().to_owned();
-    let hs = format!("{}.{body}", encode(json!({"alg": "HS256", "kid": "r"}).to_string().as_bytes()));
+    let hs = format!(
+        "{}.{body}",
+        encode(json!({"alg": "HS256", "kid": "r"}).to_string().as_bytes())
+    );
     let mac = aws_lc_rs::hmac::sign(
         &aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, public.as_bytes()),
         hs.as_bytes(),
@@ -206,20 +274,35 @@ fn p55_p56_only_a_valid_token_of_the_issuer_for_this_server_is_accepted() {
         ("four parts", format!("{good}.x")),
         ("no signature", format!("{head}.{body}.")),
         ("alg none", format!("{none}.{body}.")),
-        ("alg none with a signature", format!("{none}.{body}.{signature}")),
-        ("HS256 with the public key", format!("{hs}.{}", encode(mac.as_ref()))),
+        (
+            "alg none with a signature",
+            format!("{none}.{body}.{signature}"),
+        ),
+        (
+            "HS256 with the public key",
+            format!("{hs}.{}", encode(mac.as_ref())),
+        ),
         ("HS256 with a symmetric key of the set", {
             let header = json!({"alg": "HS256", "kid": "secret"});
             let message = format!("{}.{body}", encode(header.to_string().as_bytes()));
-            let key = aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, b"a symmetric key that is not ours to use");
-            format!("{message}.{}", encode(aws_lc_rs::hmac::sign(&key, message.as_bytes()).as_ref()))
+            let key = aws_lc_rs::hmac::Key::new(
+                aws_lc_rs::hmac::HMAC_SHA256,
+                b"a symmetric key that is not ours to use",
+            );
+            format!(
+                "{message}.{}",
+                encode(aws_lc_rs::hmac::sign(&key, message.as_bytes()).as_ref())
+            )
         }),
         ("altered claims", format!("{head}.{altered}.{signature}")),
         (
             "another key under the same name",
             stranger.token(&json!({"alg": "RS256", "kid": "r"}), &claims),
         ),
-        ("another key, unnamed", stranger.token(&json!({"alg": "RS256"}), &claims)),
+        (
+            "another key, unnamed",
+            stranger.token(&json!({"alg": "RS256"}), &claims),
+        ),
         (
             "the algorithm of another key",
             rsa.token(&json!({"alg": "ES256", "kid": "e"}), &claims),
@@ -230,66 +313,107 @@ fn p55_p56_only_a_valid_token_of_the_issuer_for_this_server_is_accepted() {
         }),
         (
             "what must be understood",
-            rsa.token(&json!({"alg": "RS256", "kid": "r", "crit": ["exp"]}), &claims),
+            rsa.token(
+                &json!({"alg": "RS256", "kid": "r", "crit": ["exp"]}),
+                &claims,
+            ),
         ),
         (
             "another kind of token",
-            rsa.token(&json!({"alg": "RS256", "kid": "r", "typ": "logout+jwt"}), &claims),
+            rsa.token(
+                &json!({"alg": "RS256", "kid": "r", "typ": "logout+jwt"}),
+                &claims,
+            ),
         ),
         ("a claim that is there twice", {
             let text = claims.to_string().replacen('{', r#"{"sub":"root","#, 1);
             rsa.token_of_text(&json!({"alg": "RS256", "kid": "r"}), &text)
         }),
         ("a member of a claim that is there twice", {
-            let text = claims
-                .to_string()
-                .replacen('{', r#"{"realm_access":{"roles":["reader"],"roles":["admin"]},"#, 1);
+            let text = claims.to_string().replacen(
+                '{',
+                r#"{"realm_access":{"roles":["reader"],"roles":["admin"]},"#,
+                1,
+            );
             rsa.token_of_text(&json!({"alg": "RS256", "kid": "r"}), &text)
         }),
         ("a member that is there twice in a list", {
-            let text = claims
-                .to_string()
-                .replacen('{', r#"{"grants":[1,[{"of":{"a":1,"b":2,"a":1}}]],"#, 1);
+            let text = claims.to_string().replacen(
+                '{',
+                r#"{"grants":[1,[{"of":{"a":1,"b":2,"a":1}}]],"#,
+                1,
+            );
             rsa.token_of_text(&json!({"alg": "RS256", "kid": "r"}), &text)
         }),
         ("a claim that is nested too deeply", {
             let deep = [r#"{"deep":"#, &"[".repeat(3000), &"]".repeat(3000), ","].concat();
-            rsa.token_of_text(&json!({"alg": "RS256", "kid": "r"}), &claims.to_string().replacen('{', &deep, 1))
+            rsa.token_of_text(
+                &json!({"alg": "RS256", "kid": "r"}),
+                &claims.to_string().replacen('{', &deep, 1),
+            )
         }),
         ("the end twice", {
             let text = claims.to_string().replacen('{', r#"{"exp":1,"#, 1);
             rsa.token_of_text(&json!({"alg": "RS256", "kid": "r"}), &text)
         }),
-        ("expired, with a fraction", rs(&with(json!({"exp": now_and(-60.5)})))),
+        (
+            "expired, with a fraction",
+            rs(&with(json!({"exp": now_and(-60.5)}))),
+        ),
         ("expired", rs(&with(json!({"exp": now() - 60})))),
         ("never expires", rs(&with(json!({"exp": null})))),
-        ("an end that no clock reaches", rs(&with(json!({"exp": 9.3e18})))),
+        (
+            "an end that no clock reaches",
+            rs(&with(json!({"exp": 9.3e18}))),
+        ),
         ("expiry as a text", rs(&with(json!({"exp": "2999-01-01"})))),
         ("not yet", rs(&with(json!({"nbf": now() + 120})))),
-        ("another issuer", rs(&with(json!({"iss": format!("{}/", issuer.name())})))),
+        (
+            "another issuer",
+            rs(&with(json!({"iss": format!("{}/", issuer.name())}))),
+        ),
         (
             "several issuers",
-            rs(&with(json!({"iss": [issuer.name(), "https://other.example"]}))),
+            rs(&with(
+                json!({"iss": [issuer.name(), "https://other.example"]}),
+            )),
         ),
         ("no issuer", rs(&with(json!({"iss": null})))),
-        ("another audience", rs(&with(json!({"aud": "https://other.example/mcp"})))),
+        (
+            "another audience",
+            rs(&with(json!({"aud": "https://other.example/mcp"}))),
+        ),
         ("no audience", rs(&with(json!({"aud": null})))),
         (
             "the audience of a prefix",
-            rs(&with(json!({"aud": server.url().strip_suffix("/mcp").unwrap()}))),
+            rs(&with(
+                json!({"aud": server.url().strip_suffix("/mcp").unwrap()}),
+            )),
         ),
-        ("endless", format!("{head}.{}.{signature}", "A".repeat(20_000))),
+        (
+            "endless",
+            format!("{head}.{}.{signature}", "A".repeat(20_000)),
+        ),
     ] {
         let (status, answer) = post(&server, &token, LIST);
         assert_eq!(status, 401, "{what}: {answer}");
-        assert!(challenge(&answer).contains(r#"error="invalid_token""#), "{what}: {answer}");
+        assert!(
+            challenge(&answer).contains(r#"error="invalid_token""#),
+            "{what}: {answer}"
+        );
     }
-    assert!(upstream.received().is_empty(), "a key is fetched from nowhere but the issuer");
+    assert!(
+        upstream.received().is_empty(),
+        "a key is fetched from nowhere but the issuer"
+    );
     let (status, _) = post(&server, &good, &call("list_pets", "{}"));
     assert_eq!(status, 200);
     assert!(upstream.take_one().header("authorization").is_none());
     let logs = server.end();
-    assert!(!logs.contains(signature) && !logs.contains(body), "a token is in the log");
+    assert!(
+        !logs.contains(signature) && !logs.contains(body),
+        "a token is in the log"
+    );
 }
 
 #[test]
@@ -313,11 +437,13 @@ fn p55_clients_are_told_where_to_get_a_token_and_which_scopes() {
     ];
     let server = HttpServer::start(&args);
     wait_for_keys(&issuer);
-    let metadata = r#"resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/pets/mcp""#;
+    let metadata =
+        r#"resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/pets/mcp""#;
     let (status, answer) = post(&server, "", LIST);
     assert_eq!(status, 401);
     assert!(
-        challenge(&answer).contains(metadata) && challenge(&answer).contains(r#"scope="mcp pets:read""#),
+        challenge(&answer).contains(metadata)
+            && challenge(&answer).contains(r#"scope="mcp pets:read""#),
         "{answer}"
     );
     assert!(!challenge(&answer).contains("error="), "{answer}");
@@ -329,10 +455,17 @@ fn p55_clients_are_told_where_to_get_a_token_and_which_scopes() {
         ("/.well-known/openid-configuration", false),
     ] {
         // Under the public name, which needs no --allow-host, and without a token.
-        let answer = server.raw(&format!("GET {path} HTTP/1.1\r\nHost: mcp.example\r\nConnection: close\r\n\r\n"));
-        assert_eq!(answer.starts_with("HTTP/1.1 200 "), found, "{path}: {answer}");
+        let answer = server.raw(&format!(
+            "GET {path} HTTP/1.1\r\nHost: mcp.example\r\nConnection: close\r\n\r\n"
+        ));
+        assert_eq!(
+            answer.starts_with("HTTP/1.1 200 "),
+            found,
+            "{path}: {answer}"
+        );
         if found {
-            let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+            let body: Value =
+                serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
             let expected = json!({"resource": "https://mcp.example/pets/mcp", "authorization_servers": [issuer.name()],
                 "bearer_methods_supported": ["header"], "scopes_supported": ["mcp", "pets:read", "pets:write"]});
             assert_eq!(body, expected);
@@ -344,8 +477,7 @@ fn p55_clients_are_told_where_to_get_a_token_and_which_scopes() {
     };
     let read = call("list_pets", "{}");
     let write = call("delete_pet", r#"{"petId":7}"#);
-    let twice =
-        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_pets","name":"delete_pet","arguments":{"petId":7}}}"#;
+    let twice = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_pets","name":"delete_pet","arguments":{"petId":7}}}"#;
     let escaped = r#"{"jsonrpc":"2.0","id":1,"method":"tools\u002fcall","params":{"n\u0061me":"delete\u005fpet","arguments":{"petId":7}}}"#;
     for (scope, body, expected, needed) in [
         ("other", LIST, 403, "mcp"),
@@ -364,8 +496,14 @@ fn p55_clients_are_told_where_to_get_a_token_and_which_scopes() {
         assert_eq!(status, expected, "{scope}: {body}: {answer}");
         if expected == 403 {
             let told = challenge(&answer);
-            assert!(told.contains(r#"error="insufficient_scope""#) && told.contains(metadata), "{told}");
-            assert!(told.contains(&format!(r#"scope="{needed}""#)), "{scope}: {told}");
+            assert!(
+                told.contains(r#"error="insufficient_scope""#) && told.contains(metadata),
+                "{told}"
+            );
+            assert!(
+                told.contains(&format!(r#"scope="{needed}""#)),
+                "{scope}: {told}"
+            );
         }
     }
 }
@@ -392,7 +530,10 @@ fn p55_p59_the_scope_for_reading_does_not_reach_a_get_whose_name_says_that_it_ac
         "write",
     ]);
     wait_for_keys(&issuer);
-    let token = rsa.token(&json!({"alg": "RS256", "kid": "r"}), &issuer.reading_claims());
+    let token = rsa.token(
+        &json!({"alg": "RS256", "kid": "r"}),
+        &issuer.reading_claims(),
+    );
     assert_eq!(post(&server, &token, &call("listOrders", "{}")).0, 200);
     let (status, answer) = post(&server, &token, &call("cancelOrders", "{}"));
     assert_eq!(status, 403, "{answer}");
@@ -403,7 +544,13 @@ fn p55_p59_the_scope_for_reading_does_not_reach_a_get_whose_name_says_that_it_ac
 fn p55_keys_are_kept_and_asked_for_again_when_a_token_names_a_new_one() {
     let (old, new) = (Signer::rsa(), Signer::ec());
     let issuer = Issuer::start(vec![old.jwk("old")]);
-    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--oauth-issuer", &issuer.name()]);
+    let server = HttpServer::start(&[
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--oauth-issuer",
+        &issuer.name(),
+    ]);
     wait_for_keys(&issuer);
     let claims = issuer.claims(&server);
     let by_old = old.token(&json!({"alg": "RS256", "kid": "old"}), &claims);
@@ -415,13 +562,18 @@ fn p55_keys_are_kept_and_asked_for_again_when_a_token_names_a_new_one() {
     *issuer.keys.lock().unwrap() = vec![new.jwk("new")];
     // Many at once: one asks, and all get the answer.
     std::thread::scope(|scope| {
-        let tasks: Vec<_> = (0..16).map(|_| scope.spawn(|| post(&server, &by_new, LIST).0)).collect();
+        let tasks: Vec<_> = (0..16)
+            .map(|_| scope.spawn(|| post(&server, &by_new, LIST).0))
+            .collect();
         assert!(tasks.into_iter().all(|task| task.join().unwrap() == 200));
     });
     assert_eq!(issuer.asked_for_keys(), 2);
     let started = Instant::now();
     for number in 0..50 {
-        let made_up = old.token(&json!({"alg": "RS256", "kid": format!("made up {number}")}), &claims);
+        let made_up = old.token(
+            &json!({"alg": "RS256", "kid": format!("made up {number}")}),
+            &claims,
+        );
         let status = post(&server, &made_up, LIST).0;
         assert!(matches!(status, 401 | 503), "{status}");
     }
@@ -430,7 +582,8 @@ fn p55_keys_are_kept_and_asked_for_again_when_a_token_names_a_new_one() {
         issuer.asked_for_keys() <= most,
         "made-up names make nobody ask more often than every 5 s"
     );
-    // Invented keys do not hide the next rotation for long, and meanwhile no good token is called invalid.
+    // Invented keys do not hide the next rotation for long, and meanwhile no good token is called
+    // invalid.
     *issuer.keys.lock().unwrap() = vec![old.jwk("old")];
     wait_until("the rotation is never noticed", || {
         let status = post(&server, &by_old, LIST).0;
@@ -438,7 +591,9 @@ fn p55_keys_are_kept_and_asked_for_again_when_a_token_names_a_new_one() {
         status == 200
     });
     assert!(started.elapsed() < within(10), "{:?}", started.elapsed());
-    wait_until("the withdrawn key is never refused", || post(&server, &by_new, LIST).0 == 401);
+    wait_until("the withdrawn key is never refused", || {
+        post(&server, &by_new, LIST).0 == 401
+    });
 }
 
 #[test]
@@ -464,8 +619,16 @@ fn p45_tokens_that_name_nobody_are_limited_one_by_one() {
     };
     let (first, second) = (nameless("1"), nameless("2"));
     assert_eq!(post(&server, &first, LIST).0, 200);
-    assert_eq!(post(&server, &first, LIST).0, 429, "the client has used its share");
-    assert_eq!(post(&server, &second, LIST).0, 200, "another token is another client");
+    assert_eq!(
+        post(&server, &first, LIST).0,
+        429,
+        "the client has used its share"
+    );
+    assert_eq!(
+        post(&server, &second, LIST).0,
+        200,
+        "another token is another client"
+    );
 }
 
 #[test]
@@ -492,19 +655,31 @@ fn p45_a_token_of_an_application_does_not_count_as_the_user_of_the_same_name() {
         claims.as_object_mut().unwrap().remove("sub");
         claims[claim] = json!("alice");
         let token = signer.token(&json!({"alg": "RS256", "kid": "one"}), &claims);
-        assert_eq!(post(&server, &token, &list).0, 200, "{claim}: another client");
-        assert_eq!(post(&server, &token, &list).0, 429, "{claim}: the same client");
+        assert_eq!(
+            post(&server, &token, &list).0,
+            200,
+            "{claim}: another client"
+        );
+        assert_eq!(
+            post(&server, &token, &list).0,
+            429,
+            "{claim}: the same client"
+        );
     }
     let names = || {
         let lines = std::fs::read_to_string(&log).unwrap();
-        let names = lines
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["client"].as_str().map(str::to_owned));
+        let names = lines.lines().filter_map(|line| {
+            serde_json::from_str::<Value>(line).ok()?["client"]
+                .as_str()
+                .map(str::to_owned)
+        });
         names.collect::<std::collections::BTreeSet<String>>()
     };
     let of = |prefix: &str| format!("{prefix}{} alice", issuer.name());
     let expected = [of(""), of("client_id:"), of("azp:")].into_iter().collect();
-    wait_until("each has a name of its own in the audit log", || names() == expected);
+    wait_until("each has a name of its own in the audit log", || {
+        names() == expected
+    });
 }
 
 #[test]
@@ -515,12 +690,28 @@ fn p55_an_issuer_that_is_not_ready_is_asked_again_and_the_reason_is_logged() {
         let body = br#"{"issuer":"https://other.example","jwks_uri":"https://other.example/keys"}"#;
         reply(200, &["Content-Type: application/json"], body)
     }));
-    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--oauth-issuer", &wrong.url]);
-    let token = rsa.token(&json!({"alg": "RS256", "kid": "r"}), &json!({"exp": now() + 60}));
+    let server = HttpServer::start(&[
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--oauth-issuer",
+        &wrong.url,
+    ]);
+    let token = rsa.token(
+        &json!({"alg": "RS256", "kid": "r"}),
+        &json!({"exp": now() + 60}),
+    );
     let (status, answer) = post(&server, &token, LIST);
-    assert!(status == 503 && answer.to_ascii_lowercase().contains("retry-after: 5"), "{answer}");
+    assert!(
+        status == 503 && answer.to_ascii_lowercase().contains("retry-after: 5"),
+        "{answer}"
+    );
     server.logged("must be the same to the letter");
-    assert_eq!(post(&server, "", LIST).0, 401, "who has no token is told so all the same");
+    assert_eq!(
+        post(&server, "", LIST).0,
+        401,
+        "who has no token is told so all the same"
+    );
     // One that stutters at start.
     let jwk = json!({"keys": [rsa.jwk("r")]}).to_string();
     let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
@@ -545,7 +736,9 @@ fn p55_an_issuer_that_is_not_ready_is_asked_again_and_the_reason_is_logged() {
     let server = HttpServer::start(&args);
     let claims = json!({"iss": "https://login.example/t", "aud": "api://pets", "exp": now() + 300});
     let token = rsa.token(&json!({"alg": "RS256", "kid": "r"}), &claims);
-    wait_until("the token is never good", || post(&server, &token, LIST).0 == 200);
+    wait_until("the token is never good", || {
+        post(&server, &token, LIST).0 == 200
+    });
 }
 
 #[test]
@@ -568,7 +761,13 @@ fn p55_settings_of_an_issuer_that_cannot_be_safe_are_all_told_at_start() {
         "--oauth-jwks-url",
         "ftp://x",
     ]);
-    for expected in ["must be an https URL", "`a b`", "--public-url", "--oauth-jwks-url", "--allow-host"] {
+    for expected in [
+        "must be an https URL",
+        "`a b`",
+        "--public-url",
+        "--oauth-jwks-url",
+        "--allow-host",
+    ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     let text = told(&[
@@ -578,10 +777,19 @@ fn p55_settings_of_an_issuer_that_cannot_be_safe_are_all_told_at_start() {
         "https://me:s3cret@login.example/keys",
     ]);
     assert!(
-        text.contains("--oauth-issuer") && text.contains("--oauth-jwks-url") && !text.contains("s3cret"),
+        text.contains("--oauth-issuer")
+            && text.contains("--oauth-jwks-url")
+            && !text.contains("s3cret"),
         "{text}"
     );
-    let text = told(&["--oauth-scope", "a", "--oauth-audience", "b", "--public-url", "mcp.example"]);
+    let text = told(&[
+        "--oauth-scope",
+        "a",
+        "--oauth-audience",
+        "b",
+        "--public-url",
+        "mcp.example",
+    ]);
     for expected in [
         "--oauth-scope needs --oauth-issuer",
         "--oauth-audience needs",
@@ -630,7 +838,10 @@ fn a_claim_of_a_verified_token_is_sent_where_a_rule_says_so() {
         (json!(7), r#"{"limit":9}"#),
     ] {
         let (status, answer) = post(&server, &token(rows.clone()), &call("list_pets", arguments));
-        assert!(status == 200 && answer.contains(r#""isError":true"#), "{rows}: {answer}");
+        assert!(
+            status == 200 && answer.contains(r#""isError":true"#),
+            "{rows}: {answer}"
+        );
         assert!(upstream.received().is_empty(), "{rows} {arguments}");
     }
     // Without an issuer no token is verified.

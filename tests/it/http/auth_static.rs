@@ -4,7 +4,9 @@ use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
 use crate::support::http_server::http_request;
-use crate::support::{CALL, HttpServer, LIST, TIMEOUT, Upstream, command, petstore, run, stderr, wait_until};
+use crate::support::{
+    CALL, HttpServer, LIST, TIMEOUT, Upstream, command, petstore, run, stderr, wait_until,
+};
 
 const TOKEN: &str = "a-token-of-one-client-4711";
 const OTHER: &str = "another-token-of-a-client";
@@ -55,15 +57,24 @@ fn p31_p54_p56_a_client_without_the_right_token_is_refused() {
         (&[upper.as_str()], 401, "invalid_token"),
         (&[longer.as_str()], 401, "invalid_token"),
         (&[shorter.as_str()], 401, "invalid_token"),
-        (&[&authorization(TOKEN), &authorization(TOKEN)], 400, "invalid_request"),
+        (
+            &[&authorization(TOKEN), &authorization(TOKEN)],
+            400,
+            "invalid_request",
+        ),
     ] {
         let (got, answer) = ask(&server, lines);
         assert_eq!(got, status, "{lines:?}: {answer}");
-        let challenge = answer
-            .lines()
-            .find(|line| line.to_ascii_lowercase().starts_with("www-authenticate: bearer "));
+        let challenge = answer.lines().find(|line| {
+            line.to_ascii_lowercase()
+                .starts_with("www-authenticate: bearer ")
+        });
         let challenge = challenge.unwrap_or_else(|| panic!("{lines:?}: {answer}"));
-        assert_eq!(challenge.contains("error="), !told.is_empty(), "{lines:?}: {challenge}");
+        assert_eq!(
+            challenge.contains("error="),
+            !told.is_empty(),
+            "{lines:?}: {challenge}"
+        );
         assert!(challenge.contains(told), "{lines:?}: {challenge}");
     }
     // Nor is a body read before the token is seen.
@@ -73,11 +84,17 @@ fn p31_p54_p56_a_client_without_the_right_token_is_refused() {
     ));
     assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
     assert!(upstream.received().is_empty());
-    let (status, _) = server.post(&[&authorization(TOKEN), "Cookie: a=b", "X-Api-Key: k"], CALL);
+    let (status, _) = server.post(
+        &[&authorization(TOKEN), "Cookie: a=b", "X-Api-Key: k"],
+        CALL,
+    );
     assert!(status.contains(" 200 "), "{status}");
     let received = format!("{:?}", upstream.take_one());
     for private in [TOKEN, "a=b", "x-api-key", "authorization", "cookie"] {
-        assert!(!received.contains(private), "{private} went upstream: {received}");
+        assert!(
+            !received.contains(private),
+            "{private} went upstream: {received}"
+        );
     }
     let logs = server.end();
     assert!(!logs.contains(TOKEN) && !logs.contains(OTHER), "{logs}");
@@ -111,9 +128,19 @@ fn p54_a_health_check_and_a_preflight_need_no_token() {
     let (status, refused) = ask(&server, &["Origin: https://app.example"]);
     let lower = refused.to_ascii_lowercase();
     assert_eq!(status, 401);
-    assert!(lower.contains("access-control-expose-headers: www-authenticate"), "{refused}");
+    assert!(
+        lower.contains("access-control-expose-headers: www-authenticate"),
+        "{refused}"
+    );
     // A foreign page learns nothing of tokens.
-    assert_eq!(ask(&server, &["Origin: https://evil.example", &authorization(TOKEN)]).0, 403);
+    assert_eq!(
+        ask(
+            &server,
+            &["Origin: https://evil.example", &authorization(TOKEN)]
+        )
+        .0,
+        403
+    );
 }
 
 #[test]
@@ -121,7 +148,13 @@ fn p54_tokens_of_a_file_are_rotated_without_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("tokens");
     std::fs::write(&path, format!("# the first\n{TOKEN}\n")).unwrap();
-    let mut server = HttpServer::start(&["--spec", &petstore(), "--mock", "--auth-token-file", path.to_str().unwrap()]);
+    let mut server = HttpServer::start(&[
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--auth-token-file",
+        path.to_str().unwrap(),
+    ]);
     let status = |server: &HttpServer, token: &str| ask(server, &[&authorization(token)]).0;
     assert_eq!((status(&server, TOKEN), status(&server, OTHER)), (200, 401));
     std::fs::write(&path, format!("{OTHER}\n")).unwrap();
@@ -162,7 +195,11 @@ fn all_unusable_tokens_are_reported_at_start() {
         "--max-connections",
         "0",
     ];
-    let output = command(&args).env("EMPTY", "").env("SHORT", "s3cret").output().unwrap();
+    let output = command(&args)
+        .env("EMPTY", "")
+        .env("SHORT", "s3cret")
+        .output()
+        .unwrap();
     let value = run(&[
         "serve",
         "--spec",
@@ -190,7 +227,10 @@ fn all_unusable_tokens_are_reported_at_start() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
-    assert!(!text.contains("s3cret") && !text.contains("hunter2"), "{text}");
+    assert!(
+        !text.contains("s3cret") && !text.contains("hunter2"),
+        "{text}"
+    );
     // Over stdio no client could send one.
     let args = [
         "serve",
@@ -205,7 +245,8 @@ fn all_unusable_tokens_are_reported_at_start() {
     let output = run(&args);
     let text = stderr(&output);
     assert!(
-        text.contains("--auth-token-env needs --transport http") && text.contains("--client-rate-limit needs"),
+        text.contains("--auth-token-env needs --transport http")
+            && text.contains("--client-rate-limit needs"),
         "{text}"
     );
 }
@@ -239,14 +280,30 @@ fn p54_a_bind_beyond_loopback_needs_tokens_or_an_explicit_permission() {
     )
     .unwrap();
     // Neither the address nor the transport is a flag here, so that those of the file count.
-    let args = ["serve", "--config", config.to_str().unwrap(), "--spec", &spec, "--mock"];
-    let mut child = command(&[&args[..], &["--allow-host", "mcp.example", "--auth-token-env", "ONE"]].concat())
-        .env("ONE", TOKEN)
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+    let args = [
+        "serve",
+        "--config",
+        config.to_str().unwrap(),
+        "--spec",
+        &spec,
+        "--mock",
+    ];
+    let mut child = command(
+        &[
+            &args[..],
+            &["--allow-host", "mcp.example", "--auth-token-env", "ONE"],
+        ]
+        .concat(),
+    )
+    .env("ONE", TOKEN)
+    .stderr(std::process::Stdio::piped())
+    .spawn()
+    .unwrap();
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
-    let listening = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("listening on http://0.0.0.0:")));
+    let listening = lines.find(|line| {
+        line.as_ref()
+            .is_ok_and(|line| line.contains("listening on http://0.0.0.0:"))
+    });
     let _ = child.kill();
     let _ = child.wait();
     assert!(listening.is_some());
@@ -265,15 +322,26 @@ fn p58_each_client_has_its_own_rate_and_is_told_when_to_come_back() {
     ];
     let server = HttpServer::start_with(&args, &[("ONE", TOKEN), ("TWO", OTHER)]);
     let started = Instant::now();
-    let answers: Vec<(u16, String)> = (0..20).map(|_| ask(&server, &[&authorization(TOKEN)])).collect();
+    let answers: Vec<(u16, String)> = (0..20)
+        .map(|_| ask(&server, &[&authorization(TOKEN)]))
+        .collect();
     let served = answers.iter().filter(|(status, _)| *status == 200).count();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a few"
+    )]
     let most = 3 + (started.elapsed().as_secs_f64() * 3.0).ceil() as usize;
     assert!((3..=most).contains(&served), "{served} of 20");
     for (status, answer) in &answers {
         assert!([200, 429].contains(status), "{answer}");
         if *status == 429 {
-            assert!(answer.to_ascii_lowercase().contains("\r\nretry-after: 1\r\n"), "{answer}");
+            assert!(
+                answer
+                    .to_ascii_lowercase()
+                    .contains("\r\nretry-after: 1\r\n"),
+                "{answer}"
+            );
         }
     }
     assert_eq!(ask(&server, &[&authorization(OTHER)]).0, 200);
@@ -294,8 +362,13 @@ fn p58_connections_beyond_the_limit_wait_for_a_free_place() {
     }
     let mut waiting = server.connect();
     waiting.write_all(request.as_bytes()).unwrap();
-    waiting.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-    assert!(waiting.read(&mut [0; 16]).is_err(), "a third connection is served beside two");
+    waiting
+        .set_read_timeout(Some(Duration::from_millis(300)))
+        .unwrap();
+    assert!(
+        waiting.read(&mut [0; 16]).is_err(),
+        "a third connection is served beside two"
+    );
     drop(held);
     waiting.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut answer = String::new();
@@ -307,5 +380,7 @@ fn p58_connections_beyond_the_limit_wait_for_a_free_place() {
 fn p58_without_tokens_the_rate_counts_by_address() {
     let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--client-rate-limit", "2"]);
     assert_eq!([ask(&server, &[]).0, ask(&server, &[]).0], [200, 200]);
-    wait_until("no request is refused for its rate", || ask(&server, &[]).0 == 429);
+    wait_until("no request is refused for its rate", || {
+        ask(&server, &[]).0 == 429
+    });
 }

@@ -8,7 +8,10 @@ use super::access::{OPERATIONS, Office, document, rules};
 use super::audit::Log;
 use crate::several::{Setup, post_to};
 use crate::support::http_server::answer_header;
-use crate::support::{HttpServer, LIST, SpecFile, Upstream, command, initialize_parameters, reply, stderr, text, wait_until};
+use crate::support::{
+    HttpServer, LIST, SpecFile, Upstream, command, initialize_parameters, reply, stderr, text,
+    wait_until,
+};
 
 const VARIABLES: [(&str, &str); 6] = [
     ("PLAIN", "a-plain-token-without-name"),
@@ -39,7 +42,10 @@ fn serve(document: &Value, keys: &Value, args: &[&str]) -> Office {
     let setup = Setup::new();
     setup.write("office.json", &document.to_string());
     let mut config = json!({"spec": "office.json", "mock": true});
-    config.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+    config
+        .as_object_mut()
+        .unwrap()
+        .extend(keys.as_object().unwrap().clone());
     let config = setup.config(&config);
     let server = HttpServer::start_with(&[&["--config", &config][..], args].concat(), &VARIABLES);
     server.logged("tool");
@@ -50,7 +56,11 @@ fn serve(document: &Value, keys: &Value, args: &[&str]) -> Office {
 fn p84_a_token_has_its_own_share_of_the_tools() {
     let log = Log::new();
     let args = ["--auth-token-env", "PLAIN", "--audit-log", log.name()];
-    let office = serve(&document(|_| true), &json!({"auth_tokens": tokens()}), &args);
+    let office = serve(
+        &document(|_| true),
+        &json!({"auth_tokens": tokens()}),
+        &args,
+    );
     let all = OPERATIONS.map(|[name, ..]| name);
     for (name, may) in [
         ("PLAIN", &all[..]),
@@ -58,7 +68,10 @@ fn p84_a_token_has_its_own_share_of_the_tools() {
         ("OPS", &all),
         ("READER", &["list_users", "list_vaults", "read_audit"]),
         ("USERS", &["list_users", "create_user"]),
-        ("SCOPED", &["delete_user", "list_vaults", "rotate_vault", "read_audit"]),
+        (
+            "SCOPED",
+            &["delete_user", "list_vaults", "rotate_vault", "read_audit"],
+        ),
     ] {
         let token = authorization(name);
         assert_eq!(office.listed(&token), may, "{name}");
@@ -70,13 +83,24 @@ fn p84_a_token_has_its_own_share_of_the_tools() {
             };
             let answer = office.call(&token, tool, &arguments).2;
             let unknown = format!("Unknown tool: {tool}");
-            let is_unknown = answer["error"]["message"].as_str().is_some_and(|told| told.starts_with(&unknown));
+            let is_unknown = answer["error"]["message"]
+                .as_str()
+                .is_some_and(|told| told.starts_with(&unknown));
             assert_eq!(!is_unknown, may.contains(&tool), "{name} {tool}: {answer}");
         }
     }
     let lines = log.wait_for(36);
-    let clients: std::collections::BTreeSet<&str> = lines.iter().map(|line| line["client"].as_str().unwrap()).collect();
-    for name in ["token:all", "token:ops", "token:reader", "token:scoped", "token:users"] {
+    let clients: std::collections::BTreeSet<&str> = lines
+        .iter()
+        .map(|line| line["client"].as_str().unwrap())
+        .collect();
+    for name in [
+        "token:all",
+        "token:ops",
+        "token:reader",
+        "token:scoped",
+        "token:users",
+    ] {
         assert!(clients.contains(name), "{clients:?}");
     }
     assert_eq!(clients.len(), 6, "{clients:?}");
@@ -86,12 +110,24 @@ fn p84_a_token_has_its_own_share_of_the_tools() {
 fn p84_claims_and_scopes_of_a_token_count_for_access() {
     let keys = json!({"auth_tokens": tokens(), "access": rules()});
     let office = serve(&document(|_| true), &keys, &["--auth-token-env", "PLAIN"]);
-    let searching = serve(&document(|_| true), &keys, &["--auth-token-env", "PLAIN", "--tools", "search"]);
+    let searching = serve(
+        &document(|_| true),
+        &keys,
+        &["--auth-token-env", "PLAIN", "--tools", "search"],
+    );
     for (name, may, lacks) in [
-        ("PLAIN", &["list_users", "create_user"][..], &["read_audit"][..]),
+        (
+            "PLAIN",
+            &["list_users", "create_user"][..],
+            &["read_audit"][..],
+        ),
         ("ALL", &["list_users", "create_user"], &["read_audit"]),
         ("READER", &["list_users"], &["read_audit"]),
-        ("OPS", &["list_users", "create_user", "list_vaults"], &["read_audit"]),
+        (
+            "OPS",
+            &["list_users", "create_user", "list_vaults"],
+            &["read_audit"],
+        ),
         ("USERS", &["list_users", "create_user"], &[]),
         ("SCOPED", &["read_audit"], &[]),
     ] {
@@ -113,11 +149,14 @@ fn p84_claims_and_scopes_of_a_token_count_for_access() {
             if status == 403 {
                 let challenge = answer_header(&head, "www-authenticate").unwrap();
                 assert!(
-                    challenge.contains(r#"error="insufficient_scope""#) && challenge.contains(r#"scope="audit""#),
+                    challenge.contains(r#"error="insufficient_scope""#)
+                        && challenge.contains(r#"scope="audit""#),
                     "{challenge}"
                 );
             }
-            let described = searching.call(&token, "describe_operations", &json!({"names": [tool]})).2;
+            let described = searching
+                .call(&token, "describe_operations", &json!({"names": [tool]}))
+                .2;
             assert_eq!(
                 described["result"]["isError"] == json!(false),
                 may.contains(&tool),
@@ -126,8 +165,13 @@ fn p84_claims_and_scopes_of_a_token_count_for_access() {
         }
         let found = searching.call(&token, "search_operations", &json!({})).2;
         let counted = format!("{} operation", may.len());
-        assert!(text(&found["result"]).starts_with(&counted), "{name}: {found}");
-        let told = searching.ask(&token, "initialize", &initialize_parameters(&json!({}))).2;
+        assert!(
+            text(&found["result"]).starts_with(&counted),
+            "{name}: {found}"
+        );
+        let told = searching
+            .ask(&token, "initialize", &initialize_parameters(&json!({})))
+            .2;
         assert!(!told.to_string().contains("vault"), "{told}");
     }
 }
@@ -142,18 +186,38 @@ fn p84_a_file_is_read_again_and_the_limit_counts_by_name() {
         {"name": "one", "file": file}, {"name": "two", "env": "ALL"}]}),
     );
     let mut server = HttpServer::start_with(&["--config", &config], &VARIABLES);
-    let ask = |token: &str| server.send("POST", &[&format!("Authorization: Bearer {token}")], LIST).0;
-    assert_eq!((ask("the-first-token-of-a-file"), ask("the-token-that-may-do-all")), (200, 200));
+    let ask = |token: &str| {
+        server
+            .send("POST", &[&format!("Authorization: Bearer {token}")], LIST)
+            .0
+    };
+    assert_eq!(
+        (
+            ask("the-first-token-of-a-file"),
+            ask("the-token-that-may-do-all")
+        ),
+        (200, 200)
+    );
     assert_eq!(ask("the-first-token-of-a-file"), 429);
     setup.write("one.token", "the-token-that-may-do-all");
     server.logged("its token is that of another client");
-    setup.write("one.token", "the-first-token-of-a-file\nanother-token-of-the-file");
+    setup.write(
+        "one.token",
+        "the-first-token-of-a-file\nanother-token-of-the-file",
+    );
     server.logged("holds 2 tokens, and a name stands for one");
     setup.write("one.token", "another-token-of-the-file");
     server.logged("the tokens of clients were read again");
-    assert_eq!(ask("another-token-of-the-file"), 429, "it is the same client");
+    assert_eq!(
+        ask("another-token-of-the-file"),
+        429,
+        "it is the same client"
+    );
     let logs = server.end();
-    assert!(!logs.contains("token-of-the-file") && !logs.contains("the-first"), "{logs}");
+    assert!(
+        !logs.contains("token-of-the-file") && !logs.contains("the-first"),
+        "{logs}"
+    );
 }
 
 #[test]
@@ -166,9 +230,13 @@ fn p84_a_change_that_would_free_a_tool_is_not_served() {
     let mut renamed = document(|_| true);
     renamed["paths"]["/users/{id}"]["delete"]["operationId"] = "remove_user".into();
     office.write(&renamed);
-    let told = office.server.logged("cannot be served; the tools stay as they were");
+    let told = office
+        .server
+        .logged("cannot be served; the tools stay as they were");
     assert!(
-        told.contains("`tool_exclude` of the token `desk`: `delete_user` matches no tool of any API"),
+        told.contains(
+            "`tool_exclude` of the token `desk`: `delete_user` matches no tool of any API"
+        ),
         "{told}"
     );
     assert_eq!(office.listed(&token), before);
@@ -199,13 +267,21 @@ fn p84_a_document_that_comes_late_is_not_served_if_a_pattern_matches_nothing() {
         *text.lock().unwrap() = Some(renamed.to_string());
         let told = server.logged("the document still cannot be served: `tool_exclude`");
         assert!(
-            told.contains("`tool_exclude` of the token `desk`: `delete_user` matches no tool of any API"),
+            told.contains(
+                "`tool_exclude` of the token `desk`: `delete_user` matches no tool of any API"
+            ),
             "{told}"
         );
-        let list = || post_to(&server, path, &[&authorization("USERS")], LIST).2.to_string();
+        let list = || {
+            post_to(&server, path, &[&authorization("USERS")], LIST)
+                .2
+                .to_string()
+        };
         assert!(!list().contains("remove_user"), "{}", list());
         *text.lock().unwrap() = Some(document(|_| true).to_string());
-        wait_until("the document was not served", || list().contains("list_users"));
+        wait_until("the document was not served", || {
+            list().contains("list_users")
+        });
         assert!(!list().contains("delete_user"), "{}", list());
     }
 }
@@ -216,10 +292,19 @@ fn all_wrong_tokens_are_reported_at_start() {
     setup.write("office.json", &document(|_| true).to_string());
     let two = setup.write("two", "the-first-token-of-two\nthe-second-token-of-two");
     let start = |tokens: &Value, args: &[&str]| {
-        let config = setup.config(&json!({"spec": "office.json", "mock": true, "auth_tokens": tokens}));
+        let config =
+            setup.config(&json!({"spec": "office.json", "mock": true, "auth_tokens": tokens}));
         let http = ["--transport", "http", "--bind", "127.0.0.1:0"];
-        let args = [&["serve", "--config", &config][..], if args.is_empty() { &http } else { args }].concat();
-        let output = command(&args).envs(VARIABLES).env("SHORT", "hunter2").output().unwrap();
+        let args = [
+            &["serve", "--config", &config][..],
+            if args.is_empty() { &http } else { args },
+        ]
+        .concat();
+        let output = command(&args)
+            .envs(VARIABLES)
+            .env("SHORT", "hunter2")
+            .output()
+            .unwrap();
         (output.status.code(), stderr(&output))
     };
     for (tokens, args, words) in [
@@ -277,7 +362,14 @@ fn all_wrong_tokens_are_reported_at_start() {
         ),
         (
             json!([{"name": "a", "env": "PLAIN"}]),
-            &["--transport", "http", "--bind", "127.0.0.1:0", "--auth-token-env", "PLAIN"],
+            &[
+                "--transport",
+                "http",
+                "--bind",
+                "127.0.0.1:0",
+                "--auth-token-env",
+                "PLAIN",
+            ],
             &["`auth_tokens[0]`: its token is there twice"],
         ),
         (
@@ -302,8 +394,12 @@ fn all_wrong_tokens_are_reported_at_start() {
         );
     }
     // Of several APIs, it belongs to none.
-    let config = SpecFile::new(&json!({"apis": {"office": {"spec": "office.json", "auth_tokens": []}}}).to_string());
-    let output = command(&["serve", "--config", config.path()]).output().unwrap();
+    let config = SpecFile::new(
+        &json!({"apis": {"office": {"spec": "office.json", "auth_tokens": []}}}).to_string(),
+    );
+    let output = command(&["serve", "--config", config.path()])
+        .output()
+        .unwrap();
     assert!(
         stderr(&output).contains("`auth_tokens` concerns the whole process"),
         "{}",

@@ -7,7 +7,9 @@ use std::sync::mpsc::channel;
 use serde_json::json;
 
 use crate::support::http_server::answer_header;
-use crate::support::{HttpServer, SpecFile, TIMEOUT, Upstream, call_message, petstore, reply, signal, wait_until};
+use crate::support::{
+    HttpServer, SpecFile, TIMEOUT, Upstream, call_message, petstore, reply, signal, wait_until,
+};
 
 fn status(answer: &str) -> &str {
     answer.split(' ').nth(1).unwrap_or_default()
@@ -25,15 +27,26 @@ fn a_server_lives_from_listening_on_and_is_ready_when_its_document_is_there() {
             br#"{"openapi":"3.1.0","paths":{"/a":{"get":{"operationId":"a"}}}}"#,
         )
     }));
-    let server = HttpServer::start(&["--spec", &format!("{}/openapi.json", documents.url), "--base-url", &documents.url]);
+    let server = HttpServer::start(&[
+        "--spec",
+        &format!("{}/openapi.json", documents.url),
+        "--base-url",
+        &documents.url,
+    ]);
     let alive = server.get("/healthz");
-    assert!(alive.starts_with("HTTP/1.1 200") && alive.ends_with("\r\n\r\nok\n"), "{alive}");
+    assert!(
+        alive.starts_with("HTTP/1.1 200") && alive.ends_with("\r\n\r\nok\n"),
+        "{alive}"
+    );
     let loading = server.get("/readyz");
     assert!(
         loading.starts_with("HTTP/1.1 503") && loading.ends_with("{\"status\":\"loading\"}\n"),
         "{loading}"
     );
-    assert_eq!(answer_header(&loading, "content-type"), Some("application/json"));
+    assert_eq!(
+        answer_header(&loading, "content-type"),
+        Some("application/json")
+    );
     assert_eq!(answer_header(&loading, "cache-control"), Some("no-store"));
     release.send(()).unwrap();
     wait_until("the document is served", || {
@@ -69,7 +82,8 @@ fn a_server_without_the_keys_of_its_issuer_is_not_ready_unless_it_has_other_toke
     assert_eq!(status(&server.get("/readyz")), "200");
 }
 
-/// Returns true if a connection of HTTP/2 gets GOAWAY (frame type 7, RFC 9113 section 6.8) around the answer to its request.
+/// Returns true if a connection of HTTP/2 gets GOAWAY (frame type 7, RFC 9113 section 6.8) around
+/// the answer to its request.
 #[cfg(unix)]
 fn is_told_by_goaway(server: &HttpServer) -> bool {
     let frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| -> Vec<u8> {
@@ -78,7 +92,13 @@ fn is_told_by_goaway(server: &HttpServer) -> bool {
     };
     let field = |name: &str, value: &str| {
         let length = |text: &str| u8::try_from(text.len()).unwrap();
-        [&[0, length(name)], name.as_bytes(), &[length(value)], value.as_bytes()].concat()
+        [
+            &[0, length(name)],
+            name.as_bytes(),
+            &[length(value)],
+            value.as_bytes(),
+        ]
+        .concat()
     };
     let fields = [
         (":method", "GET"),
@@ -86,10 +106,17 @@ fn is_told_by_goaway(server: &HttpServer) -> bool {
         (":path", "/healthz"),
         (":authority", "localhost"),
     ];
-    let headers: Vec<u8> = fields.iter().flat_map(|(name, value)| field(name, value)).collect();
+    let headers: Vec<u8> = fields
+        .iter()
+        .flat_map(|(name, value)| field(name, value))
+        .collect();
     let mut stream = server.connect();
-    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
-    stream.write_all(&[frame(4, 0, 0, &[]), frame(1, 5, 1, &headers)].concat()).unwrap();
+    stream
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        .unwrap();
+    stream
+        .write_all(&[frame(4, 0, 0, &[]), frame(1, 5, 1, &headers)].concat())
+        .unwrap();
     let mut head = [0; 9];
     while stream.read_exact(&mut head).is_ok() {
         let [_, a, b, kind, ..] = head;
@@ -107,7 +134,14 @@ fn is_told_by_goaway(server: &HttpServer) -> bool {
 fn p38_a_draining_server_says_so_and_still_answers_until_its_delay_is_over() {
     let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "a"}}}));
     let upstream = Upstream::echo();
-    let mut server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url, "--drain-delay", "600"]);
+    let mut server = HttpServer::start(&[
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--drain-delay",
+        "600",
+    ]);
     signal(server.pid(), "TERM");
     server.logged("draining");
     let draining = server.get("/readyz");
@@ -116,16 +150,29 @@ fn p38_a_draining_server_says_so_and_still_answers_until_its_delay_is_over() {
         "{draining}"
     );
     assert_eq!(status(&server.get("/healthz")), "200");
-    let (status, answer) = server.send("POST", &["MCP-Protocol-Version: 2025-11-25"], &call_message("a", "{}"));
+    let (status, answer) = server.send(
+        "POST",
+        &["MCP-Protocol-Version: 2025-11-25"],
+        &call_message("a", "{}"),
+    );
     assert!(status == 200 && answer.contains("\"ok\":true"), "{answer}");
 
     // A connection that would stay open ends with its next answer.
     let mut stream = server.connect();
-    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    stream
+        .write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
-    assert_eq!(answer_header(&answer, "connection"), Some("close"), "{answer}");
-    assert!(is_told_by_goaway(&server), "a connection of HTTP/2 is not told to connect anew");
+    assert_eq!(
+        answer_header(&answer, "connection"),
+        Some("close"),
+        "{answer}"
+    );
+    assert!(
+        is_told_by_goaway(&server),
+        "a connection of HTTP/2 is not told to connect anew"
+    );
 
     // A second signal does not wait for the delay.
     signal(server.pid(), "TERM");
@@ -135,7 +182,8 @@ fn p38_a_draining_server_says_so_and_still_answers_until_its_delay_is_over() {
 #[cfg(unix)]
 #[test]
 fn the_delay_ends_by_itself_and_an_interrupt_has_none() {
-    let started = |delay| HttpServer::start(&["--spec", &petstore(), "--mock", "--drain-delay", delay]);
+    let started =
+        |delay| HttpServer::start(&["--spec", &petstore(), "--mock", "--drain-delay", delay]);
     let mut server = started("0.3");
     signal(server.pid(), "TERM");
     assert_eq!(server.wait(), Some(0), "{}", server.logs());

@@ -16,14 +16,22 @@ fn server() -> HttpServer {
 }
 
 fn status(server: &HttpServer, headers: &[&str]) -> String {
-    let headers: Vec<&str> = STATELESS.iter().copied().chain(headers.iter().copied()).collect();
+    let headers: Vec<&str> = STATELESS
+        .iter()
+        .copied()
+        .chain(headers.iter().copied())
+        .collect();
     server.post(&headers, &list()).0
 }
 
 #[test]
 fn p26_foreign_origins_are_refused() {
     let server = server();
-    assert!(status(&server, &[]).contains(" 200 "), "{}", status(&server, &[]));
+    assert!(
+        status(&server, &[]).contains(" 200 "),
+        "{}",
+        status(&server, &[])
+    );
     let foreign = [
         "http://evil.example",
         "https://evil.example",
@@ -67,9 +75,18 @@ fn p26_foreign_origins_are_refused() {
         "http://127.0.0.1:5173",
         "http://[::1]:8080",
     ] {
-        assert!(status(&server, &[&format!("Origin: {origin}")]).contains(" 200 "), "{origin}");
+        assert!(
+            status(&server, &[&format!("Origin: {origin}")]).contains(" 200 "),
+            "{origin}"
+        );
     }
-    assert!(status(&server, &["Origin: http://localhost", "Origin: http://localhost"]).contains(" 403 "));
+    assert!(
+        status(
+            &server,
+            &["Origin: http://localhost", "Origin: http://localhost"]
+        )
+        .contains(" 403 ")
+    );
 }
 
 #[test]
@@ -103,10 +120,23 @@ fn p27_foreign_and_malformed_hosts_are_refused_and_no_page_gets_a_permission() {
     assert!(foreign.len() >= 15);
     for host in foreign {
         let answer = status(&server, &[&format!("Host: {host}")]);
-        assert!(answer.contains(" 403 ") || answer.contains(" 400 "), "{host:?}: {answer}");
+        assert!(
+            answer.contains(" 403 ") || answer.contains(" 400 "),
+            "{host:?}: {answer}"
+        );
     }
-    for host in ["localhost", "LOCALHOST:8080", "127.0.0.1", "127.0.0.1:80", "[::1]", "[::1]:8080"] {
-        assert!(status(&server, &[&format!("Host: {host}")]).contains(" 200 "), "{host}");
+    for host in [
+        "localhost",
+        "LOCALHOST:8080",
+        "127.0.0.1",
+        "127.0.0.1:80",
+        "[::1]",
+        "[::1]:8080",
+    ] {
+        assert!(
+            status(&server, &[&format!("Host: {host}")]).contains(" 200 "),
+            "{host}"
+        );
     }
     let two = server.raw("POST /mcp HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     assert!(two.contains(" 400 ") || two.contains(" 403 "), "{two}");
@@ -116,14 +146,18 @@ fn p27_foreign_and_malformed_hosts_are_refused_and_no_page_gets_a_permission() {
         let answer = server.raw(&format!(
             "{method} /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost:3000\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         ));
-        assert!(!answer.to_ascii_lowercase().contains("access-control-allow"), "{answer}");
+        assert!(
+            !answer.to_ascii_lowercase().contains("access-control-allow"),
+            "{answer}"
+        );
     }
 }
 
 #[test]
 fn p28_no_form_of_a_page_can_call_and_nothing_else_answers() {
     let server = server();
-    // What a page can send without asking first (Fetch Standard, "CORS-safelisted request-header"), and what looks like JSON.
+    // What a page can send without asking first (Fetch Standard, "CORS-safelisted request-header"),
+    // and what looks like JSON.
     for kind in [
         "text/plain",
         "text/plain;application/json",
@@ -138,7 +172,11 @@ fn p28_no_form_of_a_page_can_call_and_nothing_else_answers() {
         let answer = status(&server, &[&format!("Content-Type: {kind}")]);
         assert!(answer.contains(" 415 "), "{kind:?}: {answer}");
     }
-    for kind in ["application/json", "application/json; charset=utf-8", "Application/JSON"] {
+    for kind in [
+        "application/json",
+        "application/json; charset=utf-8",
+        "Application/JSON",
+    ] {
         let answer = status(&server, &[&format!("Content-Type: {kind}")]);
         assert!(answer.contains(" 200 "), "{kind:?}: {answer}");
     }
@@ -157,7 +195,10 @@ fn p28_no_form_of_a_page_can_call_and_nothing_else_answers() {
         "/x/../mcp",
     ] {
         let answer = server.raw(&format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}"));
-        assert!(answer.contains(" 404 ") || answer.contains(" 400 "), "{path}: {answer}");
+        assert!(
+            answer.contains(" 404 ") || answer.contains(" 400 "),
+            "{path}: {answer}"
+        );
     }
 }
 
@@ -168,7 +209,10 @@ fn p28_it_listens_where_it_is_told_to_and_nowhere_else() {
     let port: u16 = server.address.rsplit(':').next().unwrap().parse().unwrap();
     // Every address of 127.0.0.0/8 is this machine, and only one was named.
     for other in ["127.0.0.2", "127.1.2.3"] {
-        assert!(std::net::TcpStream::connect((other, port)).is_err(), "{other}");
+        assert!(
+            std::net::TcpStream::connect((other, port)).is_err(),
+            "{other}"
+        );
     }
     assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
 }
@@ -177,7 +221,10 @@ fn p28_it_listens_where_it_is_told_to_and_nowhere_else() {
 fn p53_http_binds_a_loopback_address_by_default() {
     let help = stdout(&run(&["serve", "--help"]));
     let words: Vec<&str> = help.split_whitespace().collect();
-    assert!(words.join(" ").contains("[default: 127.0.0.1:8080]"), "{help}");
+    assert!(
+        words.join(" ").contains("[default: 127.0.0.1:8080]"),
+        "{help}"
+    );
 }
 
 #[test]
@@ -191,9 +238,16 @@ fn p26_p27_allowed_hosts_and_origins_are_accepted() {
         "--allow-origin",
         "https://app.example",
     ]);
-    assert!(status(&server, &["Host: mcp.example:8080", "Origin: https://app.example"]).contains(" 200 "));
+    assert!(
+        status(
+            &server,
+            &["Host: mcp.example:8080", "Origin: https://app.example"]
+        )
+        .contains(" 200 ")
+    );
     assert!(status(&server, &["Host: other.example"]).contains(" 403 "));
-    // A page that was allowed by name asks first, and may read the answer; any other gets no permission.
+    // A page that was allowed by name asks first, and may read the answer; any other gets no
+    // permission.
     let asked = |origin: &str| {
         server.raw(&format!("OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: {origin}\r\nAccess-Control-Request-Method: POST\r\nConnection: close\r\n\r\n"))
     };
@@ -219,20 +273,39 @@ fn malformed_requests_get_the_answers_of_json_rpc() {
         ("", -32700, Value::Null),
         ("[]", -32600, Value::Null),
         ("7", -32600, Value::Null),
-        (r#"{"jsonrpc":"2.0","id":null,"method":"tools/list"}"#, -32600, Value::Null),
-        (r#"{"jsonrpc":"2.0","id":{},"method":"tools/list"}"#, -32600, Value::Null),
-        (r#"{"jsonrpc":"1.0","id":5,"method":"tools/list"}"#, -32600, json!(5)),
+        (
+            r#"{"jsonrpc":"2.0","id":null,"method":"tools/list"}"#,
+            -32600,
+            Value::Null,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":{},"method":"tools/list"}"#,
+            -32600,
+            Value::Null,
+        ),
+        (
+            r#"{"jsonrpc":"1.0","id":5,"method":"tools/list"}"#,
+            -32600,
+            json!(5),
+        ),
         (deep.as_str(), -32600, json!("d")),
     ] {
         let (line, answer) = server.post(&STATELESS, body);
         assert!(line.contains(" 400 "), "{body:?}: {line}");
         let answer: Value = serde_json::from_str(&answer).unwrap();
-        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{body}: {answer}");
+        assert_eq!(
+            (&answer["error"]["code"], &answer["id"]),
+            (&json!(code), &id),
+            "{body}: {answer}"
+        );
     }
     let (line, _) = server.post(&["Content-Type: application/jsonx"], &list());
     assert!(line.contains(" 415 "), "{line}");
     let (line, _) = server.post(&["Content-Type: text/plain"], &list());
-    assert!(line.contains(" 415 "), "a web form must not be able to call: {line}");
+    assert!(
+        line.contains(" 415 "),
+        "a web form must not be able to call: {line}"
+    );
     let (line, _) = server.post(&["Expect: nothing"], &"x".repeat(5 << 20));
     assert!(line.contains(" 413 ") || line.is_empty(), "{line}");
     assert!(
@@ -263,7 +336,8 @@ fn malformed_calls_are_invalid_parameters() {
         json!({"name": "get_pet", "arguments": []}),
         json!({"name": "no_such_tool"}),
     ] {
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+            .to_string();
         let (_, answer) = server.post(&["MCP-Protocol-Version: 2025-11-25"], &body);
         assert_eq!(
             serde_json::from_str::<Value>(&answer).unwrap()["error"]["code"],

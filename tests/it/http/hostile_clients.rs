@@ -1,5 +1,5 @@
-//! Hostile clients over HTTP: slow ones, huge bodies, ambiguous framing, and clients that leave. `SOAK=1` (`just soak`) waits as
-//! long as the promises say.
+//! Hostile clients over HTTP: slow ones, huge bodies, ambiguous framing, and clients that leave.
+//! `SOAK=1` (`just soak`) waits as long as the promises say.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::support::http_server::http_request;
 use crate::support::{
-    CALL, HttpServer, LIST, Received, SpecFile, TIMEOUT, Upstream, call_message, listener, memory, peak_memory, petstore, reply, soak,
-    stateless_meta, within,
+    CALL, HttpServer, LIST, Received, SpecFile, TIMEOUT, Upstream, call_message, listener, memory,
+    peak_memory, petstore, reply, soak, stateless_meta, within,
 };
 
 /// The credential that the petstore asks for.
@@ -34,8 +34,12 @@ fn p32_slow_clients_do_not_disturb_others_and_are_dropped() {
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".into(),
         "POST /mcp HT".into(),
         format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\nX-Slow: "),
-        format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{{"),
-        format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{{"),
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{{"
+        ),
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{{"
+        ),
         lists(host),
     ];
     let each = if soak() { 50 } else { 20 };
@@ -69,7 +73,8 @@ fn p32_slow_clients_do_not_disturb_others_and_are_dropped() {
             began.elapsed()
         );
     }
-    // Clients that do not read notice it once they read: the rest of their answers is cut. They read when the time is over.
+    // Clients that do not read notice it once they read: the rest of their answers is cut. They
+    // read when the time is over.
     let over = began + Duration::from_secs(65);
     while Instant::now() < over {
         std::thread::park_timeout(over.saturating_duration_since(Instant::now()));
@@ -81,7 +86,10 @@ fn p32_slow_clients_do_not_disturb_others_and_are_dropped() {
         while let Ok(count @ 1..) = stream.read(&mut buffer) {
             total += count;
         }
-        assert!(total < 24 << 20, "{total} bytes came although nobody read them for a minute");
+        assert!(
+            total < 24 << 20,
+            "{total} bytes came although nobody read them for a minute"
+        );
     }
 }
 
@@ -91,17 +99,25 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// A client of HTTP/2 that answers pings but sends no request, or takes nothing of an answer, is slow as well.
+/// A client of HTTP/2 that answers pings but sends no request, or takes nothing of an answer, is
+/// slow as well.
 #[test]
 fn p32_clients_of_http_2_that_only_answer_pings_are_dropped() {
     if !soak() {
         return;
     }
     let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--max-connections", "8"]);
-    // No room for answers at all (SETTINGS_INITIAL_WINDOW_SIZE), and a list that is asked for: HPACK without tables.
+    // No room for answers at all (SETTINGS_INITIAL_WINDOW_SIZE), and a list that is asked for:
+    // HPACK without tables.
     let text = |name: &str, value: &str| {
         let length = |text: &str| u8::try_from(text.len()).unwrap();
-        [&[0, length(name)], name.as_bytes(), &[length(value)], value.as_bytes()].concat()
+        [
+            &[0, length(name)],
+            name.as_bytes(),
+            &[length(value)],
+            value.as_bytes(),
+        ]
+        .concat()
     };
     let headers: Vec<u8> = [
         (":method", "GET"),
@@ -112,14 +128,20 @@ fn p32_clients_of_http_2_that_only_answer_pings_are_dropped() {
     .iter()
     .flat_map(|(name, value)| text(name, value))
     .collect();
-    let asked = [frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]), frame(1, 5, 1, &headers)].concat();
+    let asked = [
+        frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]),
+        frame(1, 5, 1, &headers),
+    ]
+    .concat();
     let began = Instant::now();
     std::thread::scope(|scope| {
         for opening in [frame(4, 0, 0, &[]), asked] {
             for _ in 0..4 {
                 let (mut stream, opening) = (server.connect(), opening.clone());
                 scope.spawn(move || {
-                    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+                    stream
+                        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+                        .unwrap();
                     stream.write_all(&opening).unwrap();
                     let mut head = [0; 9];
                     while stream.read_exact(&mut head).is_ok() {
@@ -137,7 +159,11 @@ fn p32_clients_of_http_2_that_only_answer_pings_are_dropped() {
                             break;
                         }
                     }
-                    assert!(began.elapsed() < Duration::from_secs(65), "still there after {:?}", began.elapsed());
+                    assert!(
+                        began.elapsed() < Duration::from_secs(65),
+                        "still there after {:?}",
+                        began.elapsed()
+                    );
                 });
             }
         }
@@ -187,24 +213,35 @@ fn p32_huge_bodies_are_refused_early() {
     assert!(server.post(&[], CALL).0.contains(" 200 "));
 }
 
-/// A proxy in front of the server may see one request where the server could see two; the second must never run.
+/// A proxy in front of the server may see one request where the server could see two; the second
+/// must never run.
 #[test]
 fn p32_ambiguous_framing_never_runs_a_hidden_call() {
     let upstream = Upstream::echo();
     let server = HttpServer::start(&["--spec", &petstore(), "--base-url", &upstream.url]);
     let host = &server.address;
-    let hidden = http_request(host, "POST", &[], &call_message("delete_pet", r#"{"petId":7}"#));
-    let start =
-        format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\n");
+    let hidden = http_request(
+        host,
+        "POST",
+        &[],
+        &call_message("delete_pet", r#"{"petId":7}"#),
+    );
+    let start = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {host}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
+    );
     let all = hidden.len() + 5;
     for (what, request) in [
         (
             "both, chunked ends first",
-            format!("{start}Content-Length: {all}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{hidden}"),
+            format!(
+                "{start}Content-Length: {all}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{hidden}"
+            ),
         ),
         (
             "both, the other way round",
-            format!("{start}Transfer-Encoding: chunked\r\nContent-Length: {all}\r\n\r\n0\r\n\r\n{hidden}"),
+            format!(
+                "{start}Transfer-Encoding: chunked\r\nContent-Length: {all}\r\n\r\n0\r\n\r\n{hidden}"
+            ),
         ),
         (
             "both, the length ends first",
@@ -215,13 +252,19 @@ fn p32_ambiguous_framing_never_runs_a_hidden_call() {
         ),
         (
             "two lengths",
-            format!("{start}Content-Length: 0\r\nContent-Length: {}\r\n\r\n{hidden}", hidden.len()),
+            format!(
+                "{start}Content-Length: 0\r\nContent-Length: {}\r\n\r\n{hidden}",
+                hidden.len()
+            ),
         ),
         (
             "a list of lengths",
             format!("{start}Content-Length: 0, {}\r\n\r\n{hidden}", hidden.len()),
         ),
-        ("a length with a sign", format!("{start}Content-Length: +0\r\n\r\n{hidden}")),
+        (
+            "a length with a sign",
+            format!("{start}Content-Length: +0\r\n\r\n{hidden}"),
+        ),
         (
             "an unknown coding",
             format!("{start}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n{hidden}"),
@@ -232,11 +275,15 @@ fn p32_ambiguous_framing_never_runs_a_hidden_call() {
         ),
         (
             "chunked twice",
-            format!("{start}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{hidden}"),
+            format!(
+                "{start}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{hidden}"
+            ),
         ),
         (
             "a blank before the colon",
-            format!("{start}Transfer-Encoding : chunked\r\nContent-Length: {all}\r\n\r\n0\r\n\r\n{hidden}"),
+            format!(
+                "{start}Transfer-Encoding : chunked\r\nContent-Length: {all}\r\n\r\n0\r\n\r\n{hidden}"
+            ),
         ),
         (
             "a folded line",
@@ -278,20 +325,35 @@ fn p32_ambiguous_framing_never_runs_a_hidden_call() {
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
         let answer = String::from_utf8_lossy(&answer);
-        assert!(upstream.received().is_empty(), "{what}: the hidden call ran: {answer}");
-        assert!(started.elapsed() < within(20), "{what}: the connection stays open: {answer}");
+        assert!(
+            upstream.received().is_empty(),
+            "{what}: the hidden call ran: {answer}"
+        );
+        assert!(
+            started.elapsed() < within(20),
+            "{what}: the connection stays open: {answer}"
+        );
     }
-    assert!(server.post(&[], CALL).0.contains(" 200 "), "the server is well");
+    assert!(
+        server.post(&[], CALL).0.contains(" 200 "),
+        "the server is well"
+    );
 }
 
-/// In protocol version 2026-07-28 (basic/transports) a closed stream cancels the request; older versions do the same here.
+/// In protocol version 2026-07-28 (basic/transports) a closed stream cancels the request; older
+/// versions do the same here.
 #[test]
 fn p24_a_client_that_leaves_ends_its_request_upstream() {
     let (listener, url) = listener();
     let server = HttpServer::start(&["--spec", &petstore(), "--base-url", &url]);
     let params = json!({"name": "list_pets", "arguments": {}, "_meta": stateless_meta(&json!({}))});
-    let stateless = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
-    let headers = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: list_pets"];
+    let stateless =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+    let headers = [
+        "MCP-Protocol-Version: 2026-07-28",
+        "Mcp-Method: tools/call",
+        "Mcp-Name: list_pets",
+    ];
     for (headers, body) in [(&headers[..], stateless.as_str()), (&[], CALL)] {
         let mut client = server.connect();
         client
@@ -300,9 +362,16 @@ fn p24_a_client_that_leaves_ends_its_request_upstream() {
         let (mut upstream, _) = listener.accept().unwrap();
         upstream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let mut buffer = [0; 4096];
-        assert!(upstream.read(&mut buffer).unwrap() > 0, "the request is there");
+        assert!(
+            upstream.read(&mut buffer).unwrap() > 0,
+            "the request is there"
+        );
         drop(client);
-        while upstream.read(&mut buffer).expect("the request upstream is still open") > 0 {}
+        while upstream
+            .read(&mut buffer)
+            .expect("the request upstream is still open")
+            > 0
+        {}
     }
 }
 
@@ -324,7 +393,10 @@ fn p32_clients_that_do_not_read_a_large_list_take_little_memory() {
     let (_, body) = server.post(&[], LIST);
     assert!(body.len() > 1 << 20, "{}", body.len());
     let answer: Value = serde_json::from_str(&body).unwrap();
-    assert_eq!(answer["result"]["tools"].as_array().map(Vec::len), Some(1000));
+    assert_eq!(
+        answer["result"]["tools"].as_array().map(Vec::len),
+        Some(1000)
+    );
     let before = memory(server.pid());
     let asked = lists(&server.address);
     let mut slow: Vec<TcpStream> = (0..200).map(|_| server.connect()).collect();
@@ -340,14 +412,29 @@ fn p32_clients_that_do_not_read_a_large_list_take_little_memory() {
     assert!(grown < 200, "{grown} MiB for 200 clients");
 }
 
-/// Silent connections need no credentials. What they hold must not keep accepted calls from reaching the API.
+/// Silent connections need no credentials. What they hold must not keep accepted calls from
+/// reaching the API.
 #[cfg(target_os = "linux")]
 #[test]
 fn p45_silent_connections_leave_file_descriptors_for_calls() {
     let upstream = Upstream::start(Box::new(|_| {
-        reply(200, &["Content-Type: application/json", "Connection: close"], b"{\"ok\":true}")
+        reply(
+            200,
+            &["Content-Type: application/json", "Connection: close"],
+            b"{\"ok\":true}",
+        )
     }));
-    let server = HttpServer::start_with_descriptors(64, &["--spec", &petstore(), "--base-url", &upstream.url, "--header", KEY]);
+    let server = HttpServer::start_with_descriptors(
+        64,
+        &[
+            "--spec",
+            &petstore(),
+            "--base-url",
+            &upstream.url,
+            "--header",
+            KEY,
+        ],
+    );
     server.logged("64 file descriptors");
     let mut kept: Vec<TcpStream> = (0..8).map(|_| server.connect()).collect();
     for stream in &mut kept {
@@ -370,7 +457,9 @@ fn p45_silent_connections_leave_file_descriptors_for_calls() {
 /// Makes a call over a connection that stays open, and checks its answer.
 #[cfg(target_os = "linux")]
 fn call_over(stream: &mut TcpStream, address: &str) {
-    stream.write_all(http_request(address, "POST", &[], CALL).as_bytes()).unwrap();
+    stream
+        .write_all(http_request(address, "POST", &[], CALL).as_bytes())
+        .unwrap();
     let (mut answer, mut chunk) = (String::new(), [0; 4096]);
     while !answer.contains("\"jsonrpc\"") || !answer.ends_with('}') {
         let count = stream.read(&mut chunk).unwrap();
@@ -404,18 +493,40 @@ fn p32_a_name_of_megabytes_gets_no_suggestion_and_holds_nobody_up() {
     for (more, tool, arguments) in [
         (&[][..], huge.as_str(), "{}".to_owned()),
         (&search, "call_read", format!(r#"{{"operation":"{huge}"}}"#)),
-        (&search, "describe_operations", format!(r#"{{"names":["{huge}"]}}"#)),
-        (&search, "search_operations", format!(r#"{{"tag":"{huge}"}}"#)),
-        (&search, "search_operations", format!(r#"{{"queries":["{huge}"]}}"#)),
-        (&search, "search_operations", format!(r#"{{"effect":"{huge}"}}"#)),
+        (
+            &search,
+            "describe_operations",
+            format!(r#"{{"names":["{huge}"]}}"#),
+        ),
+        (
+            &search,
+            "search_operations",
+            format!(r#"{{"tag":"{huge}"}}"#),
+        ),
+        (
+            &search,
+            "search_operations",
+            format!(r#"{{"queries":["{huge}"]}}"#),
+        ),
+        (
+            &search,
+            "search_operations",
+            format!(r#"{{"effect":"{huge}"}}"#),
+        ),
         (&search, "search_operations", format!(r#"{{"{huge}":1}}"#)),
     ] {
         let server = HttpServer::start(&[&served, more].concat());
         let started = Instant::now();
         let (status, answer) = server.post(&[], &call_message(tool, &arguments));
-        let shown = answer.get(..answer.floor_char_boundary(300)).unwrap_or_default();
+        let shown = answer
+            .get(..answer.floor_char_boundary(300))
+            .unwrap_or_default();
         let tool = tool.get(..tool.len().min(40)).unwrap_or_default();
-        assert!(started.elapsed() < within(3), "{tool}: {:?} {status} {shown}", started.elapsed());
+        assert!(
+            started.elapsed() < within(3),
+            "{tool}: {:?} {status} {shown}",
+            started.elapsed()
+        );
         assert!(
             answer.len() < 4_000 && !answer.contains("ean projects_"),
             "{tool}: {} {shown}",
@@ -423,12 +534,18 @@ fn p32_a_name_of_megabytes_gets_no_suggestion_and_holds_nobody_up() {
         );
     }
     let server = HttpServer::start(&served);
-    let (_, answer) = server.post(&[], &call_message("projects_environments_variables_get_110", "{}"));
-    assert!(answer.contains("did you mean projects_environments_variables_get_"), "{answer}");
+    let (_, answer) = server.post(
+        &[],
+        &call_message("projects_environments_variables_get_110", "{}"),
+    );
+    assert!(
+        answer.contains("did you mean projects_environments_variables_get_"),
+        "{answer}"
+    );
 }
 
-/// Each item of a list may break its schema in several ways, and in each form of a choice: all that is found in a message of
-/// megabytes takes gigabytes.
+/// Each item of a list may break its schema in several ways, and in each form of a choice: all that
+/// is found in a message of megabytes takes gigabytes.
 #[cfg(target_os = "linux")]
 #[test]
 fn p32_a_long_list_that_does_not_fit_takes_little_memory_and_time() {
@@ -449,9 +566,15 @@ fn p32_a_long_list_that_does_not_fit_takes_little_memory_and_time() {
     }}}}});
     let operation = json!({"post": {"operationId": "set_labels", "requestBody": body, "responses": {"200": {"description": "ok"}}}});
     let spec = SpecFile::with_paths(&json!({"/labels": operation}));
-    let upstream = Upstream::start(Box::new(|_| reply(400, &["Content-Type: application/json"], b"{}")));
+    let upstream = Upstream::start(Box::new(|_| {
+        reply(400, &["Content-Type: application/json"], b"{}")
+    }));
     let list = |item: &str, count: usize| vec![item; count].join(",");
-    let (long, max_memory) = if soak() { (1_900_000, 1_000) } else { (250_000, 250) };
+    let (long, max_memory) = if soak() {
+        (1_900_000, 1_000)
+    } else {
+        (250_000, 250)
+    };
     let last = long / 2;
     for (what, arguments, expected) in [
         (
@@ -478,7 +601,10 @@ fn p32_a_long_list_that_does_not_fit_takes_little_memory_and_time() {
             "names",
             format!(
                 r#"{{"body":{{}},{}}}"#,
-                (0..last).map(|n| format!(r#""n{n}":0"#)).collect::<Vec<_>>().join(",")
+                (0..last)
+                    .map(|n| format!(r#""n{n}":0"#))
+                    .collect::<Vec<_>>()
+                    .join(",")
             ),
             "`n7`",
         ),
@@ -499,7 +625,9 @@ fn p32_a_long_list_that_does_not_fit_takes_little_memory_and_time() {
         let started = Instant::now();
         let (_, answer) = server.post(&[], &message);
         let (took, peak) = (started.elapsed(), peak_memory(server.pid()));
-        let shown = answer.get(..answer.floor_char_boundary(2_000)).unwrap_or_default();
+        let shown = answer
+            .get(..answer.floor_char_boundary(2_000))
+            .unwrap_or_default();
         assert!(
             answer.contains(expected) && answer.len() < 8_000,
             "{what}: {} {shown}",
@@ -519,7 +647,10 @@ const MEMORY_LIMIT: usize = 512;
 #[test]
 fn p45_stalled_bodies_of_one_client_take_at_most_half_of_the_memory() {
     const LIMIT: usize = 128;
-    for (length, begin) in [("Content-Length: 4190000", ""), ("Transfer-Encoding: chunked", "3fef30\r\n")] {
+    for (length, begin) in [
+        ("Content-Length: 4190000", ""),
+        ("Transfer-Encoding: chunked", "3fef30\r\n"),
+    ] {
         let server = HttpServer::start(&["--spec", &petstore(), "--mock"]);
         let before = memory(server.pid());
         let stalled: Vec<TcpStream> = (0..64)
@@ -538,7 +669,8 @@ fn p45_stalled_bodies_of_one_client_take_at_most_half_of_the_memory() {
     }
 }
 
-/// One client stalls long bodies and asks for long replies, more than the memory limit in all. Others do not notice.
+/// One client stalls long bodies and asks for long replies, more than the memory limit in all.
+/// Others do not notice.
 #[cfg(target_os = "linux")]
 #[test]
 fn p45_stalled_bodies_and_long_replies_of_one_client_take_bounded_memory() {
@@ -553,9 +685,13 @@ fn p45_stalled_bodies_and_long_replies_of_one_client_take_bounded_memory() {
         let body = format!("[{}]", item.repeat(count).trim_end_matches(','));
         reply(200, &["Content-Type: application/json"], body.as_bytes())
     }));
-    let get = |id: &str| json!({"get": {"operationId": id, "responses": {"200": {"description": "ok"}}}});
+    let get =
+        |id: &str| json!({"get": {"operationId": id, "responses": {"200": {"description": "ok"}}}});
     let spec = SpecFile::with_paths(&json!({"/long": get("long"), "/short": get("short")}));
-    let tokens = [("GREEDY", "greedy-client-0123456789"), ("OTHER", "other-client-0123456789")];
+    let tokens = [
+        ("GREEDY", "greedy-client-0123456789"),
+        ("OTHER", "other-client-0123456789"),
+    ];
     let server = HttpServer::start_with(
         &[
             "--spec",
@@ -585,7 +721,9 @@ fn p45_stalled_bodies_and_long_replies_of_one_client_take_bounded_memory() {
         .collect();
     let is_busy = |mut stream: &TcpStream| {
         let mut answer = [0; 1024];
-        stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_millis(1)))
+            .unwrap();
         stream.read(&mut answer).is_ok_and(|count| {
             let answer = String::from_utf8_lossy(&answer[..count]).to_lowercase();
             answer.starts_with("http/1.1 503") && answer.contains("retry-after: ")
@@ -596,22 +734,32 @@ fn p45_stalled_bodies_and_long_replies_of_one_client_take_bounded_memory() {
         let calls: Vec<_> = (0..100)
             .map(|_| {
                 let (server, greedy) = (&server, &greedy);
-                scope.spawn(move || server.call_stateless_as(&[greedy], "long", json!({}), &json!({})))
+                scope.spawn(move || {
+                    server.call_stateless_as(&[greedy], "long", json!({}), &json!({}))
+                })
             })
             .collect();
         for _ in 0..10 {
             let answer = server.call_stateless_as(&[&other], "short", json!({}), &json!({}));
             assert_ne!(answer["result"]["isError"], true, "{answer}");
         }
-        let texts: Vec<String> = calls.into_iter().map(|call| call.join().unwrap()["result"].to_string()).collect();
+        let texts: Vec<String> = calls
+            .into_iter()
+            .map(|call| call.join().unwrap()["result"].to_string())
+            .collect();
         assert!(
-            texts.iter().any(|text| text.contains("as its memory allows")),
+            texts
+                .iter()
+                .any(|text| text.contains("as its memory allows")),
             "no reply is refused"
         );
     });
     drop(stalled);
     let answer = server.call_stateless_as(&[&greedy], "long", json!({}), &json!({}));
-    assert_ne!(answer["result"]["isError"], true, "the memory is free again: {answer}");
+    assert_ne!(
+        answer["result"]["isError"], true,
+        "the memory is free again: {answer}"
+    );
     let peak = peak_memory(server.pid());
     assert!(peak < MEMORY_LIMIT, "{peak} MiB");
 }

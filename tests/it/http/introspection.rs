@@ -14,7 +14,10 @@ use url::form_urlencoded;
 
 use super::auth_oauth::{Signer, now};
 use crate::support::http_server::{answer_header, http_request};
-use crate::support::{HttpServer, LIST, SpecFile, Upstream, call_message, petstore, reply, run, stderr, wait_until, within};
+use crate::support::{
+    HttpServer, LIST, SpecFile, Upstream, call_message, petstore, reply, run, stderr, wait_until,
+    within,
+};
 
 const SECRET: &str = "s3cret-of-the-gateway";
 const AUDIENCE: &str = "https://mcp.example/mcp";
@@ -38,24 +41,40 @@ impl Issuer {
             if down.load(Ordering::SeqCst) {
                 return reply(503, &[], b"");
             }
-            let form: std::collections::HashMap<String, String> = form_urlencoded::parse(&request.body).into_owned().collect();
-            let basic = format!("Basic {}", BASE64_STANDARD.encode(format!("gateway:{SECRET}")));
-            let in_body = form.get("client_secret").is_some_and(|secret| secret == SECRET);
+            let form: std::collections::HashMap<String, String> =
+                form_urlencoded::parse(&request.body).into_owned().collect();
+            let basic = format!(
+                "Basic {}",
+                BASE64_STANDARD.encode(format!("gateway:{SECRET}"))
+            );
+            let in_body = form
+                .get("client_secret")
+                .is_some_and(|secret| secret == SECRET);
             let is_client = if takes_header {
                 request.header("authorization") == Some(&basic)
             } else {
                 in_body
             };
             if !is_client {
-                return reply(401, &["Content-Type: application/json"], br#"{"error":"invalid_client"}"#);
+                return reply(
+                    401,
+                    &["Content-Type: application/json"],
+                    br#"{"error":"invalid_client"}"#,
+                );
             }
             assert_eq!(form["token_type_hint"], "access_token");
             let answer = known.lock().unwrap().get(&form["token"]).cloned();
             let answer = answer.unwrap_or_else(|| json!({"active": false}));
-            let text = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
+            let text = answer
+                .as_str()
+                .map_or_else(|| answer.to_string(), str::to_owned);
             reply(200, &["Content-Type: application/json"], text.as_bytes())
         }));
-        Self { server, answers, is_down }
+        Self {
+            server,
+            answers,
+            is_down,
+        }
     }
 
     fn serve(&self, spec: &str, more: &[&str]) -> HttpServer {
@@ -80,7 +99,10 @@ impl Issuer {
 
     fn questions(&self) -> usize {
         let received = self.server.received();
-        received.iter().filter(|request| request.path() == "/introspect").count()
+        received
+            .iter()
+            .filter(|request| request.path() == "/introspect")
+            .count()
     }
 }
 
@@ -160,7 +182,10 @@ fn p55_no_jwt_is_asked_about_and_no_answer_lets_nobody_in() {
     );
     let server = issuer.serve(&petstore(), &[]);
     // The issuer has no keys, so that no JWT can be verified; it is not asked about one either.
-    let jwt = Signer::rsa().token(&json!({"alg": "RS256"}), &claims(&json!({"iss": issuer.server.url})));
+    let jwt = Signer::rsa().token(
+        &json!({"alg": "RS256"}),
+        &claims(&json!({"iss": issuer.server.url})),
+    );
     issuer.answers.lock().unwrap()[&jwt] = claims(&json!({}));
     assert_eq!(post(&server, &jwt, LIST).0, 503);
     // Nor about one whose header cannot be read.
@@ -173,12 +198,18 @@ fn p55_no_jwt_is_asked_about_and_no_answer_lets_nobody_in() {
         r#"{"alg"#,
     ] {
         let rest = jwt.split_once('.').unwrap().1;
-        for header in [BASE64_URL_SAFE_NO_PAD.encode(header), BASE64_STANDARD.encode(header)] {
+        for header in [
+            BASE64_URL_SAFE_NO_PAD.encode(header),
+            BASE64_STANDARD.encode(header),
+        ] {
             for token in [format!("{header}.{rest}"), format!("{header}.a.b.c.d")] {
                 issuer.answers.lock().unwrap()[&token] = claims(&json!({}));
                 let (status, answer) = post(&server, &token, LIST);
                 assert_eq!(status, 401, "{token}: {answer}");
-                assert!(answer.contains("whose header cannot be read"), "{token}: {answer}");
+                assert!(
+                    answer.contains("whose header cannot be read"),
+                    "{token}: {answer}"
+                );
             }
         }
     }
@@ -186,7 +217,11 @@ fn p55_no_jwt_is_asked_about_and_no_answer_lets_nobody_in() {
     assert_eq!(post(&server, "good", LIST).0, 200);
     assert_eq!(post(&server, "twice", LIST).0, 503);
     issuer.is_down.store(true, Ordering::SeqCst);
-    assert_eq!(post(&server, "good", LIST).0, 200, "what is kept counts until its end");
+    assert_eq!(
+        post(&server, "good", LIST).0,
+        200,
+        "what is kept counts until its end"
+    );
     let (status, answer) = post(&server, "later", LIST);
     assert_eq!(status, 503, "{answer}");
     assert_eq!(answer_header(&answer, "retry-after"), Some("5"), "{answer}");
@@ -211,7 +246,8 @@ impl SlowIssuer {
             if request.path() != "/introspect" {
                 return reply(404, &[], b"");
             }
-            let form: std::collections::HashMap<String, String> = form_urlencoded::parse(&request.body).into_owned().collect();
+            let form: std::collections::HashMap<String, String> =
+                form_urlencoded::parse(&request.body).into_owned().collect();
             let is_good = form["token"].starts_with("good");
             if !is_good {
                 let _ = released.lock().unwrap().recv();
@@ -221,7 +257,11 @@ impl SlowIssuer {
             } else {
                 json!({"active": false})
             };
-            reply(200, &["Content-Type: application/json"], answer.to_string().as_bytes())
+            reply(
+                200,
+                &["Content-Type: application/json"],
+                answer.to_string().as_bytes(),
+            )
         }));
         let issuer = Issuer {
             server,
@@ -235,16 +275,27 @@ impl SlowIssuer {
 /// Sends a request that comes from an address of this machine.
 #[cfg(target_os = "linux")]
 fn send_from(server: &HttpServer, address: [u8; 4], token: &str) -> TcpStream {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()
+        .unwrap();
     let stream = runtime.block_on(async {
         let socket = tokio::net::TcpSocket::new_v4()?;
         socket.bind((address, 0).into())?;
-        socket.connect(server.address.parse().unwrap()).await?.into_std()
+        socket
+            .connect(server.address.parse().unwrap())
+            .await?
+            .into_std()
     });
     let mut stream = stream.unwrap();
     stream.set_nonblocking(false).unwrap();
     let authorization = format!("Authorization: Bearer {token}");
-    let request = http_request("mcp.example", "POST", &[&authorization, "Connection: close"], LIST);
+    let request = http_request(
+        "mcp.example",
+        "POST",
+        &[&authorization, "Connection: close"],
+        LIST,
+    );
     stream.write_all(request.as_bytes()).unwrap();
     stream
 }
@@ -265,13 +316,28 @@ fn p45_made_up_tokens_do_not_keep_out_a_new_client() {
     std::thread::scope(|scope| {
         let (server, issuer) = (&server, &issuer);
         for number in 0..MADE_UP {
-            scope.spawn(move || status_of(send_from(server, [127, 0, 0, 1], &format!("made-up-{number}"))));
+            scope.spawn(move || {
+                status_of(send_from(
+                    server,
+                    [127, 0, 0, 1],
+                    &format!("made-up-{number}"),
+                ))
+            });
         }
-        wait_until("the address has all of its questions", || issuer.questions() == 8);
+        wait_until("the address has all of its questions", || {
+            issuer.questions() == 8
+        });
         let asked = Instant::now();
-        assert_eq!(status_of(send_from(server, [127, 0, 0, 2], "good-new")), Some(200));
+        assert_eq!(
+            status_of(send_from(server, [127, 0, 0, 2], "good-new")),
+            Some(200)
+        );
         assert!(asked.elapsed() < within(1), "{:?}", asked.elapsed());
-        assert_eq!(issuer.questions(), 9, "no more are asked for the other address");
+        assert_eq!(
+            issuer.questions(),
+            9,
+            "no more are asked for the other address"
+        );
         // Of those that wait at one address, the newest is asked first.
         let newest = send_from(server, [127, 0, 0, 1], "good-at-the-same-address");
         let newest = scope.spawn(move || status_of(newest));
@@ -309,7 +375,10 @@ fn scopes_and_claims_of_an_introspected_token_count_like_those_of_a_jwt() {
         }),
         true,
     );
-    let config = SpecFile::new(&json!({"access": [{"match": {"operation": "delete_pet"}, "claims": {"groups": ["ops"]}}]}).to_string());
+    let config = SpecFile::new(
+        &json!({"access": [{"match": {"operation": "delete_pet"}, "claims": {"groups": ["ops"]}}]})
+            .to_string(),
+    );
     let server = issuer.serve(
         &petstore(),
         &[
@@ -346,7 +415,10 @@ fn p55_settings_of_an_introspection_that_cannot_be_safe_are_all_reported_at_star
         "--oauth-issuer",
         "https://login.example",
     ];
-    let url = ["--oauth-introspection-url", "http://me:s3cret@login.example/introspect"];
+    let url = [
+        "--oauth-introspection-url",
+        "http://me:s3cret@login.example/introspect",
+    ];
     for (more, expected) in [
         (
             &url[..],
@@ -356,7 +428,10 @@ fn p55_settings_of_an_introspection_that_cannot_be_safe_are_all_reported_at_star
                 "needs --oauth-client-secret-env",
             ][..],
         ),
-        (&["--oauth-client-id", "gateway"], &["need --oauth-introspection-url"]),
+        (
+            &["--oauth-client-id", "gateway"],
+            &["need --oauth-introspection-url"],
+        ),
         (
             &["--oauth-client-secret-env", "NOT_SET_ANYWHERE"],
             &["need --oauth-introspection-url", "NOT_SET_ANYWHERE"],

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::support::http_server::answer_header;
 use crate::support::{
-    CALL, HttpServer, Session, SpecFile, TIMEOUT, Upstream, call_message, listener, petstore, project, reply, stateless_meta, wait_until,
-    within,
+    CALL, HttpServer, Session, SpecFile, TIMEOUT, Upstream, call_message, listener, petstore,
+    project, reply, stateless_meta, wait_until, within,
 };
 
 /// Every metric, and the labels that it has.
@@ -81,7 +81,10 @@ pub fn scrape(address: &str) -> String {
 }
 
 fn call(server: &HttpServer, tool: &str) {
-    let (status, answer) = server.post(&["MCP-Protocol-Version: 2025-11-25"], &call_message(tool, "{}"));
+    let (status, answer) = server.post(
+        &["MCP-Protocol-Version: 2025-11-25"],
+        &call_message(tool, "{}"),
+    );
     assert!(status.contains("200"), "{status} {answer}");
 }
 
@@ -98,8 +101,16 @@ fn every_metric_and_label_is_exported_and_documented() {
         "/broken": {"get": {"operationId": "broken"}},
     }));
     let upstream = Upstream::start(Box::new(|request| {
-        let status = if request.line.contains("/broken") { 500 } else { 200 };
-        reply(status, &["Content-Type: application/json"], b"{\"ok\":true}")
+        let status = if request.line.contains("/broken") {
+            500
+        } else {
+            200
+        };
+        reply(
+            status,
+            &["Content-Type: application/json"],
+            b"{\"ok\":true}",
+        )
     }));
     let (server, address) = started(&["--spec", spec.path(), "--base-url", &upstream.url]);
     ["a", "a", "broken", "no_such_tool"]
@@ -108,15 +119,23 @@ fn every_metric_and_label_is_exported_and_documented() {
     let text = scrape(&address);
     let documented = std::fs::read_to_string(project("docs/reference/metrics.md")).unwrap();
     for (name, labels) in METRICS {
-        assert!(documented.contains(&format!("`{name}`")), "{name} is not documented");
+        assert!(
+            documented.contains(&format!("`{name}`")),
+            "{name} is not documented"
+        );
         for label in labels {
-            assert!(documented.contains(&format!("`{label}`")), "{label} of {name} is not documented");
+            assert!(
+                documented.contains(&format!("`{label}`")),
+                "{label} of {name} is not documented"
+            );
         }
         let samples: Vec<&str> = text.lines().filter(|line| line.starts_with(name)).collect();
         assert!(!samples.is_empty(), "{name} is missing from {text}");
         for label in labels {
             assert!(
-                samples.iter().all(|line| line.contains(&format!("{label}=\""))),
+                samples
+                    .iter()
+                    .all(|line| line.contains(&format!("{label}=\""))),
                 "{label} of {name}: {samples:?}"
             );
         }
@@ -139,7 +158,10 @@ fn every_metric_and_label_is_exported_and_documented() {
         "openapi_mcp_oauth_refresh_total{outcome=\"failed\"",
     ] {
         let line = text.lines().find(|line| line.contains(reason));
-        assert!(line.is_some_and(|line| line.ends_with("} 0")), "{reason}: {text}");
+        assert!(
+            line.is_some_and(|line| line.ends_with("} 0")),
+            "{reason}: {text}"
+        );
     }
     for (name, buckets) in [
         (
@@ -151,14 +173,22 @@ fn every_metric_and_label_is_exported_and_documented() {
             "0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1.0 2.5 5.0 7.5 10.0 +Inf",
         ),
     ] {
-        let lines = text.lines().filter(|line| line.starts_with(&format!("{name}_bucket")));
+        let lines = text
+            .lines()
+            .filter(|line| line.starts_with(&format!("{name}_bucket")));
         let bounds: Vec<&str> = lines
             .filter_map(|line| line.split("le=\"").nth(1)?.split('"').next())
             .take(15)
             .collect();
-        assert_eq!(bounds.join(" "), buckets, "the conventions' buckets of {name}");
+        assert_eq!(
+            bounds.join(" "),
+            buckets,
+            "the conventions' buckets of {name}"
+        );
     }
-    let documents = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    let documents = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     for name in documents {
         assert!(
             METRICS.iter().any(|(known, _)| *known == name),
@@ -167,19 +197,36 @@ fn every_metric_and_label_is_exported_and_documented() {
     }
     let counts = |labels: &str| {
         text.lines()
-            .find(|line| line.starts_with("mcp_server_operation_duration_seconds_count{") && line.contains(labels))
+            .find(|line| {
+                line.starts_with("mcp_server_operation_duration_seconds_count{")
+                    && line.contains(labels)
+            })
             .map(str::to_owned)
     };
-    let of_a = counts("gen_ai_tool_name=\"a\",error_type=\"\",network_transport=\"tcp\",mcp_protocol_version=\"2025-11-25\"");
-    assert!(of_a.as_deref().is_some_and(|line| line.ends_with(" 2")), "{of_a:?}\n{text}");
-    assert!(counts("gen_ai_tool_name=\"broken\",error_type=\"tool_error\"").is_some(), "{text}");
-    assert!(counts("gen_ai_tool_name=\"_other\",error_type=\"-32602\"").is_some(), "{text}");
+    let of_a = counts(
+        "gen_ai_tool_name=\"a\",error_type=\"\",network_transport=\"tcp\",mcp_protocol_version=\"2025-11-25\"",
+    );
     assert!(
-        text.contains("openapi_mcp_tools{effect=\"read\"} 2") && text.contains("openapi_mcp_tools{effect=\"destructive\"} 1"),
+        of_a.as_deref().is_some_and(|line| line.ends_with(" 2")),
+        "{of_a:?}\n{text}"
+    );
+    assert!(
+        counts("gen_ai_tool_name=\"broken\",error_type=\"tool_error\"").is_some(),
         "{text}"
     );
     assert!(
-        text.contains("http_response_status_code=\"500\",error_type=\"500\",server_address=\"127.0.0.1\""),
+        counts("gen_ai_tool_name=\"_other\",error_type=\"-32602\"").is_some(),
+        "{text}"
+    );
+    assert!(
+        text.contains("openapi_mcp_tools{effect=\"read\"} 2")
+            && text.contains("openapi_mcp_tools{effect=\"destructive\"} 1"),
+        "{text}"
+    );
+    assert!(
+        text.contains(
+            "http_response_status_code=\"500\",error_type=\"500\",server_address=\"127.0.0.1\""
+        ),
         "{text}"
     );
 }
@@ -192,8 +239,16 @@ fn calls_are_counted_alike_whichever_way_they_take() {
         "/broken": {"get": {"operationId": "broken"}},
     }));
     let upstream = Upstream::start(Box::new(|request| {
-        let status = if request.line.contains("/broken") { 500 } else { 200 };
-        reply(status, &["Content-Type: application/json"], b"{\"ok\":true}")
+        let status = if request.line.contains("/broken") {
+            500
+        } else {
+            200
+        };
+        reply(
+            status,
+            &["Content-Type: application/json"],
+            b"{\"ok\":true}",
+        )
     }));
     let counted = |method: &str| {
         let (server, address) = started(&["--spec", spec.path(), "--base-url", &upstream.url]);
@@ -204,7 +259,8 @@ fn calls_are_counted_alike_whichever_way_they_take() {
             ("broken", json!({})),
         ] {
             for version in [None, Some("2025-06-18"), Some("2026-07-28")] {
-                let version_line = version.map(|version| format!("MCP-Protocol-Version: {version}"));
+                let version_line =
+                    version.map(|version| format!("MCP-Protocol-Version: {version}"));
                 let name_line = format!("Mcp-Name: {tool}");
                 let mut lines: Vec<&str> = version_line.as_deref().into_iter().collect();
                 let mut parameters = json!({"name": tool, "arguments": arguments});
@@ -212,16 +268,23 @@ fn calls_are_counted_alike_whichever_way_they_take() {
                     lines.extend(["Mcp-Method: tools/call", &name_line]);
                     parameters["_meta"] = stateless_meta(&json!({}));
                 }
-                let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{parameters}}}"#);
+                let message = format!(
+                    r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{parameters}}}"#
+                );
                 let (status, answer) = server.post(&lines, &message);
-                assert!(status.contains("200") && answer.contains("\"result\""), "{status} {answer}");
+                assert!(
+                    status.contains("200") && answer.contains("\"result\""),
+                    "{status} {answer}"
+                );
             }
         }
         counts_of_calls(&address)
     };
     let plain = counted("tools/call");
     assert!(
-        plain.iter().any(|line| line.contains("2025-03-26") && line.ends_with(" 2")),
+        plain
+            .iter()
+            .any(|line| line.contains("2025-03-26") && line.ends_with(" 2")),
         "{plain:?}"
     );
     assert_eq!(plain, counted(r"tools\/call"));
@@ -230,7 +293,14 @@ fn calls_are_counted_alike_whichever_way_they_take() {
 #[test]
 fn calls_over_stdio_are_counted_alike_whichever_way_they_take() {
     let counted = |method: &str| {
-        let mut session = Session::start(&["serve", "--spec", &petstore(), "--mock", "--metrics-bind", "127.0.0.1:0"]);
+        let mut session = Session::start(&[
+            "serve",
+            "--spec",
+            &petstore(),
+            "--mock",
+            "--metrics-bind",
+            "127.0.0.1:0",
+        ]);
         let address = metrics_address(&session.logged("metrics at"));
         for (arguments, meta) in [
             (json!({"petId": 7}), Value::Null),
@@ -249,15 +319,25 @@ fn calls_over_stdio_are_counted_alike_whichever_way_they_take() {
         counts_of_calls(&address)
     };
     let plain = counted("tools/call");
-    assert_eq!(plain.len(), 3, "one for each version and outcome: {plain:?}");
-    assert!(plain.iter().any(|line| line.contains("2025-11-25")), "{plain:?}");
+    assert_eq!(
+        plain.len(),
+        3,
+        "one for each version and outcome: {plain:?}"
+    );
+    assert!(
+        plain.iter().any(|line| line.contains("2025-11-25")),
+        "{plain:?}"
+    );
     assert_eq!(plain, counted(r"tools\/call"));
 }
 
 /// Returns the counts of calls, with their labels.
 fn counts_of_calls(address: &str) -> Vec<String> {
     let text = scrape(address);
-    let is_count = |line: &&str| line.starts_with("mcp_server_operation_duration_seconds_count{") && line.contains("tools/call");
+    let is_count = |line: &&str| {
+        line.starts_with("mcp_server_operation_duration_seconds_count{")
+            && line.contains("tools/call")
+    };
     let mut counts: Vec<String> = text.lines().filter(is_count).map(str::to_owned).collect();
     counts.sort();
     counts
@@ -305,7 +385,10 @@ fn every_method_of_mcp_is_measured_and_unknown_ones_are_other() {
         let labels = format!("{{mcp_method_name=\"{method}\",gen_ai_tool_name=\"");
         let line = text
             .lines()
-            .find(|line| line.starts_with("mcp_server_operation_duration_seconds_count") && line.contains(&labels))
+            .find(|line| {
+                line.starts_with("mcp_server_operation_duration_seconds_count")
+                    && line.contains(&labels)
+            })
             .unwrap_or_else(|| panic!("{method}: {text}"));
         assert!(line.contains(&format!("error_type=\"{error}\"")), "{line}");
         assert!(line.ends_with(&format!(" {count}")), "{line}");
@@ -328,10 +411,21 @@ fn in_search_mode_the_label_is_the_operation_that_is_called() {
     let address = metrics_address(&session.logged("metrics at"));
     session.call("search_operations", &json!({"query": "find a pet"}));
     session.call("describe_operations", &json!({"names": ["get_pet"]}));
-    session.call("call_read", &json!({"operation": "get_pet", "arguments": {"petId": 7}}));
-    session.call("call_read", &json!({"operation": "no_such_operation", "arguments": {}}));
+    session.call(
+        "call_read",
+        &json!({"operation": "get_pet", "arguments": {"petId": 7}}),
+    );
+    session.call(
+        "call_read",
+        &json!({"operation": "no_such_operation", "arguments": {}}),
+    );
     let text = scrape(&address);
-    let tools = ["search_operations", "describe_operations", "get_pet", "_other"];
+    let tools = [
+        "search_operations",
+        "describe_operations",
+        "get_pet",
+        "_other",
+    ];
     for tool in tools {
         let label = format!("mcp_method_name=\"tools/call\",gen_ai_tool_name=\"{tool}\"");
         assert!(text.contains(&label), "{tool}: {text}");
@@ -365,7 +459,10 @@ fn both_text_formats_are_what_prometheus_reads() {
             .unwrap()
             .starts_with("application/openmetrics-text; version=1.0.0")
     );
-    assert!(open.ends_with("# EOF\n") && !open.contains("_total_total"), "{open}");
+    assert!(
+        open.ends_with("# EOF\n") && !open.contains("_total_total"),
+        "{open}"
+    );
 
     let checker = Command::new("promtool")
         .args(["check", "metrics"])
@@ -377,18 +474,33 @@ fn both_text_formats_are_what_prometheus_reads() {
         println!("skipped: promtool is not installed (Debian package prometheus)");
         return;
     };
-    std::io::Write::write_all(&mut checker.stdin.take().unwrap(), scrape(&address).as_bytes()).unwrap();
+    std::io::Write::write_all(
+        &mut checker.stdin.take().unwrap(),
+        scrape(&address).as_bytes(),
+    )
+    .unwrap();
     let output = checker.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.trim().is_empty(), "{said}");
 }
 
 #[test]
 fn invented_tool_names_do_not_grow_the_set() {
-    let mut session = Session::start(&["serve", "--spec", &petstore(), "--mock", "--metrics-bind", "127.0.0.1:0"]);
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--metrics-bind",
+        "127.0.0.1:0",
+    ]);
     let address = metrics_address(&session.logged("metrics at"));
     let mut call_any = |number: u32| {
-        let id = session.post("tools/call", &json!({"name": format!("no_such_tool_{number}"), "arguments": {}}));
+        let id = session.post(
+            "tools/call",
+            &json!({"name": format!("no_such_tool_{number}"), "arguments": {}}),
+        );
         assert_eq!(session.receive()["id"], id);
     };
     call_any(0);
@@ -399,7 +511,9 @@ fn invented_tool_names_do_not_grow_the_set() {
     let text = scrape(&address);
     assert_eq!(text.lines().count(), before, "{text}");
     assert!(
-        text.contains("gen_ai_tool_name=\"_other\",error_type=\"-32602\",network_transport=\"pipe\""),
+        text.contains(
+            "gen_ai_tool_name=\"_other\",error_type=\"-32602\",network_transport=\"pipe\""
+        ),
         "{text}"
     );
     assert!(
@@ -410,7 +524,13 @@ fn invented_tool_names_do_not_grow_the_set() {
 
 #[test]
 fn only_addresses_and_allowed_names_may_ask_and_only_to_read() {
-    let (_server, address) = started(&["--spec", &petstore(), "--mock", "--allow-host", "openapi-mcp"]);
+    let (_server, address) = started(&[
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--allow-host",
+        "openapi-mcp",
+    ]);
     for (host, expected) in [
         ("127.0.0.1:9464", "200"),
         ("10.2.3.4", "200"),
@@ -423,12 +543,21 @@ fn only_addresses_and_allowed_names_may_ask_and_only_to_read() {
         let answer = ask(&address, "GET /metrics", &[&format!("Host: {host}")]);
         assert_eq!(answer.split(' ').nth(1), Some(expected), "{host}: {answer}");
     }
-    let status = |first: &str| ask(&address, first, &["Host: localhost"]).split(' ').nth(1).unwrap().to_owned();
+    let status = |first: &str| {
+        ask(&address, first, &["Host: localhost"])
+            .split(' ')
+            .nth(1)
+            .unwrap()
+            .to_owned()
+    };
     assert_eq!(status("POST /metrics"), "405");
     assert_eq!(status("HEAD /metrics"), "200");
     assert_eq!(status("GET /mcp"), "404");
     let ready = ask(&address, "GET /readyz", &["Host: localhost"]);
-    assert!(ready.contains("\"status\":\"ready\"") && ready.contains("\"tools\":20"), "{ready}");
+    assert!(
+        ready.contains("\"status\":\"ready\"") && ready.contains("\"tools\":20"),
+        "{ready}"
+    );
 }
 
 #[test]
@@ -452,7 +581,9 @@ fn refused_requests_are_counted_by_reason() {
     let text = scrape(&address);
     for reason in ["no_token", "invalid_token", "host_or_origin"] {
         assert!(
-            text.contains(&format!("openapi_mcp_rejected_total{{reason=\"{reason}\"}} 1")),
+            text.contains(&format!(
+                "openapi_mcp_rejected_total{{reason=\"{reason}\"}} 1"
+            )),
             "{reason}: {text}"
         );
     }
@@ -462,9 +593,19 @@ fn refused_requests_are_counted_by_reason() {
 fn a_taken_address_ends_a_server_over_http_and_is_a_warning_over_stdio() {
     let (_taken, url) = listener();
     let address = url.trim_start_matches("http://");
-    let mut session = Session::start(&["serve", "--spec", &petstore(), "--mock", "--metrics-bind", address]);
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--metrics-bind",
+        address,
+    ]);
     session.logged("there are no metrics");
-    assert_eq!(session.call("get_pet", &json!({"petId": 7}))["isError"], false);
+    assert_eq!(
+        session.call("get_pet", &json!({"petId": 7}))["isError"],
+        false
+    );
     let output = crate::support::command(&[
         "serve",
         "--spec",
@@ -479,7 +620,12 @@ fn a_taken_address_ends_a_server_over_http_and_is_a_warning_over_stdio() {
     ])
     .output()
     .unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]
@@ -496,8 +642,14 @@ fn a_real_prometheus_scrapes_the_server() {
     drop(free);
     let prometheus = Command::new("prometheus")
         .arg(format!("--config.file={}", config.display()))
-        .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
-        .arg(format!("--web.listen-address={}", url.trim_start_matches("http://")))
+        .arg(format!(
+            "--storage.tsdb.path={}",
+            folder.path().join("data").display()
+        ))
+        .arg(format!(
+            "--web.listen-address={}",
+            url.trim_start_matches("http://")
+        ))
         .stderr(Stdio::null())
         .stdout(Stdio::null())
         .spawn();
@@ -518,7 +670,9 @@ fn a_real_prometheus_scrapes_the_server() {
         )
     };
     wait_until("Prometheus has the metrics", || {
-        query("up").contains("\"1\"]") && query("mcp_server_operation_duration_seconds_count").contains("gen_ai_tool_name\":\"list_pets\"")
+        query("up").contains("\"1\"]")
+            && query("mcp_server_operation_duration_seconds_count")
+                .contains("gen_ai_tool_name\":\"list_pets\"")
     });
     let _ = prometheus.kill();
     let _ = prometheus.wait();
@@ -537,9 +691,15 @@ fn silent_connections_keep_no_probe_out() {
     let began = Instant::now();
     let mut answer = String::new();
     let mut probe = connect();
-    probe.write_all(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").unwrap();
+    probe
+        .write_all(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        .unwrap();
     probe.read_to_string(&mut answer).unwrap();
-    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        began.elapsed()
+    );
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert_eq!(answer_header(&answer, "connection"), Some("close"));
     for stream in &mut silent {

@@ -39,14 +39,28 @@ fn a_browser_gets_a_page_and_a_client_what_it_got_before() {
             assert_eq!(answer_header(&answer, name), Some(expected), "{name}");
         }
         let policy = answer_header(&answer, "content-security-policy").unwrap();
-        assert!(!policy.contains("unsafe") && policy.contains("frame-ancestors 'none'"), "{policy}");
+        assert!(
+            !policy.contains("unsafe") && policy.contains("frame-ancestors 'none'"),
+            "{policy}"
+        );
         for name in ["script", "style"] {
-            let hash = base64::engine::general_purpose::STANDARD.encode(sha2::Sha256::digest(element(&answer, name).as_bytes()));
-            assert!(policy.contains(&format!("{name}-src 'sha256-{hash}'")), "{name}: {policy}");
+            let hash = base64::engine::general_purpose::STANDARD
+                .encode(sha2::Sha256::digest(element(&answer, name).as_bytes()));
+            assert!(
+                policy.contains(&format!("{name}-src 'sha256-{hash}'")),
+                "{name}: {policy}"
+            );
         }
-        assert!(answer.contains("httpUrl") && answer.len() < 100_000, "{}", answer.len());
+        assert!(
+            answer.contains("httpUrl") && answer.len() < 100_000,
+            "{}",
+            answer.len()
+        );
         let head = ask(&server, "HEAD", path, BROWSER);
-        assert!(head.starts_with("HTTP/1.1 200") && !head.contains("<html"), "{head}");
+        assert!(
+            head.starts_with("HTTP/1.1 200") && !head.contains("<html"),
+            "{head}"
+        );
     }
     for accept in [
         "*/*",
@@ -59,7 +73,10 @@ fn a_browser_gets_a_page_and_a_client_what_it_got_before() {
             is_for_anything || ask(&server, "GET", "/", accept).starts_with("HTTP/1.1 404"),
             "{accept}"
         );
-        assert!(ask(&server, "GET", "/mcp", accept).starts_with("HTTP/1.1 405"), "{accept}");
+        assert!(
+            ask(&server, "GET", "/mcp", accept).starts_with("HTTP/1.1 405"),
+            "{accept}"
+        );
     }
     assert!(ask(&server, "GET", "/elsewhere", BROWSER).starts_with("HTTP/1.1 404"));
     // The page is behind the guard.
@@ -76,12 +93,21 @@ fn curl_gets_one_line_and_the_log_names_the_address_of_the_page() {
     for accept in ["*/*", "text/plain"] {
         let answer = ask(&server, "GET", "/", accept);
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-        assert_eq!(answer_header(&answer, "content-type"), Some("text/plain; charset=utf-8"));
+        assert_eq!(
+            answer_header(&answer, "content-type"),
+            Some("text/plain; charset=utf-8")
+        );
         let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-        assert!(body.contains("/mcp") && body.lines().count() == 1 && body.ends_with('\n'), "{body}");
+        assert!(
+            body.contains("/mcp") && body.lines().count() == 1 && body.ends_with('\n'),
+            "{body}"
+        );
         assert!(!body.contains("Petstore"), "{body}");
     }
-    assert!(server.get("/").starts_with("HTTP/1.1 200"), "without Accept");
+    assert!(
+        server.get("/").starts_with("HTTP/1.1 200"),
+        "without Accept"
+    );
     let post = format!(
         "POST / HTTP/1.1\r\nHost: {}\r\nAccept: */*\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
         server.address
@@ -98,7 +124,15 @@ fn p28_the_page_holds_no_word_of_the_document_where_it_must_not() {
     assert!(ask(&off, "GET", "/mcp", BROWSER).starts_with("HTTP/1.1 405"));
     let variables = [("PAGE_TOKEN", "a-token-of-at-least-thirty-two-characters")];
     for page in ["full", "public"] {
-        let args = ["--spec", &petstore(), "--mock", "--auth-token-env", "PAGE_TOKEN", "--page", page];
+        let args = [
+            "--spec",
+            &petstore(),
+            "--mock",
+            "--auth-token-env",
+            "PAGE_TOKEN",
+            "--page",
+            page,
+        ];
         let server = HttpServer::start_with(&args, &variables);
         let answer = ask(&server, "GET", "/", BROWSER);
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -118,9 +152,17 @@ fn the_same_page_is_a_file_with_the_tools_in_it() {
         "{page}"
     );
     assert!(!page.contains("frame-ancestors"));
-    let output = command(&["tools", "--spec", &petstore(), "--format", "html", "--tool-include", "tag:none"])
-        .output()
-        .unwrap();
+    let output = command(&[
+        "tools",
+        "--spec",
+        &petstore(),
+        "--format",
+        "html",
+        "--tool-include",
+        "tag:none",
+    ])
+    .output()
+    .unwrap();
     assert!(stdout(&output).contains("\"tools\":[]"));
 }
 
@@ -132,8 +174,13 @@ fn request(server: &HttpServer, method: &str, parameters: &Value) -> Value {
 }
 
 fn names(answer: &Value) -> Vec<&str> {
-    let tools = answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("{answer}"));
-    tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+    let tools = answer["result"]["tools"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{answer}"));
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect()
 }
 
 #[test]
@@ -152,26 +199,47 @@ fn the_page_gets_a_tool_with_the_reasons_of_its_hints_and_only_one_that_is_liste
         let server = HttpServer::start(&args);
         let answer = request(&server, "openapi-mcp/tool", &json!({"tool": "get_pet"}));
         let tool = &answer["result"];
-        assert_eq!(tool["hints"][0]["because"], "GET: a safe, idempotent read", "{mode}: {tool}");
+        assert_eq!(
+            tool["hints"][0]["because"], "GET: a safe, idempotent read",
+            "{mode}: {tool}"
+        );
         assert_eq!(
             tool["hints"][3]["because"], "the operator declared openWorld=false",
             "{mode}: {tool}"
         );
-        assert_eq!((&tool["method"], &tool["path"]), (&json!("GET"), &json!("/pets/{petId}")));
-        assert_eq!(tool["tool"]["inputSchema"]["required"], json!(["petId"]), "{mode}: {tool}");
+        assert_eq!(
+            (&tool["method"], &tool["path"]),
+            (&json!("GET"), &json!("/pets/{petId}"))
+        );
+        assert_eq!(
+            tool["tool"]["inputSchema"]["required"],
+            json!(["petId"]),
+            "{mode}: {tool}"
+        );
         assert_eq!(tool["examples"], json!({"petId": 7}), "{mode}");
-        let called_through = if mode == "search" { json!("call_read") } else { Value::Null };
+        let called_through = if mode == "search" {
+            json!("call_read")
+        } else {
+            Value::Null
+        };
         assert_eq!(tool["calledThrough"], called_through);
         for unlisted in ["delete_pet", "nothing", ""] {
             let answer = request(&server, "openapi-mcp/tool", &json!({"tool": unlisted}));
-            assert_eq!(answer["error"]["code"], -32602, "{mode} {unlisted}: {answer}");
+            assert_eq!(
+                answer["error"]["code"], -32602,
+                "{mode} {unlisted}: {answer}"
+            );
         }
         let list = request(&server, "openapi-mcp/tools", &json!({}));
         assert_eq!(
             list["result"]["server"]["effects"],
             json!({"read": 9, "write": 0, "destructive": 0})
         );
-        let found = request(&server, "openapi-mcp/tools", &json!({"query": "delete_pet"}));
+        let found = request(
+            &server,
+            "openapi-mcp/tools",
+            &json!({"query": "delete_pet"}),
+        );
         assert!(!names(&found).contains(&"delete_pet"), "{found}");
     }
 }
@@ -181,23 +249,39 @@ fn the_list_of_the_page_is_ranked_as_a_search_is_and_narrowed_by_effect_and_tag(
     let server = HttpServer::start(&["--spec", &petstore(), "--mock"]);
     let list = |parameters: Value| request(&server, "openapi-mcp/tools", &parameters);
     let whole = list(json!({}));
-    assert_eq!((&whole["result"]["total"], names(&whole)[0]), (&json!(20), "list_pets"));
+    assert_eq!(
+        (&whole["result"]["total"], names(&whole)[0]),
+        (&json!(20), "list_pets")
+    );
     let about = &whole["result"]["server"];
     assert_eq!(
         (&about["title"], &about["version"], &about["entry"]),
         (&json!("Petstore"), &json!("1.0.0"), &json!("petstore"))
     );
-    assert_eq!(about["effects"], json!({"read": 9, "write": 4, "destructive": 7}));
-    assert_eq!(names(&list(json!({"query": "remove an order"})))[0], "delete_order");
+    assert_eq!(
+        about["effects"],
+        json!({"read": 9, "write": 4, "destructive": 7})
+    );
+    assert_eq!(
+        names(&list(json!({"query": "remove an order"})))[0],
+        "delete_order"
+    );
     // The beginning of a word is enough while it is typed.
     assert_eq!(names(&list(json!({"query": "invent"}))), ["get_inventory"]);
     assert_eq!(
         names(&list(json!({"effect": "destructive", "tag": "users"}))),
         ["update_user", "delete_user"]
     );
-    assert_eq!(names(&list(json!({"offset": 18}))), ["update_user", "delete_user"]);
+    assert_eq!(
+        names(&list(json!({"offset": 18}))),
+        ["update_user", "delete_user"]
+    );
     assert!(names(&list(json!({"query": "qqqq"}))).is_empty());
-    for wrong in [json!({"effect": "evil"}), json!({"offset": -1}), json!({"query": "x".repeat(3000)})] {
+    for wrong in [
+        json!({"effect": "evil"}),
+        json!({"offset": -1}),
+        json!({"query": "x".repeat(3000)}),
+    ] {
         assert_eq!(list(wrong.clone())["error"]["code"], -32602, "{wrong}");
     }
 }
@@ -205,14 +289,32 @@ fn the_list_of_the_page_is_ranked_as_a_search_is_and_narrowed_by_effect_and_tag(
 #[test]
 fn examples_of_hidden_arguments_are_not_shown() {
     let args = ["--spec", &petstore(), "--mock"];
-    let shown = request(&HttpServer::start(&args), "openapi-mcp/tool", &json!({"tool": "search_pets"}));
+    let shown = request(
+        &HttpServer::start(&args),
+        "openapi-mcp/tool",
+        &json!({"tool": "search_pets"}),
+    );
     assert_eq!(shown["result"]["examples"]["q"], "grey cat", "{shown}");
-    assert_eq!(shown["result"]["examples"]["price"], json!({"min": 50, "max": 200}), "{shown}");
+    assert_eq!(
+        shown["result"]["examples"]["price"],
+        json!({"min": 50, "max": 200}),
+        "{shown}"
+    );
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("config.yaml");
     let rules = "overrides:\n  - match: { operation: search_pets }\n    arguments: { \"query:price\": { hide: true } }\n";
     std::fs::write(&config, rules).unwrap();
-    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--config", config.to_str().unwrap()]);
+    let server = HttpServer::start(&[
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--config",
+        config.to_str().unwrap(),
+    ]);
     let hidden = request(&server, "openapi-mcp/tool", &json!({"tool": "search_pets"}));
-    assert_eq!(hidden["result"]["examples"], json!({"q": "grey cat"}), "{hidden}");
+    assert_eq!(
+        hidden["result"]["examples"],
+        json!({"q": "grey cat"}),
+        "{hidden}"
+    );
 }

@@ -1,14 +1,20 @@
-//! Sessions over HTTP: identifiers that cannot be guessed or used for another client, and a bounded number of them.
+//! Sessions over HTTP: identifiers that cannot be guessed or used for another client, and a bounded
+//! number of them.
 
 use serde_json::json;
 
-use crate::support::{CALL, HttpServer, SpecFile, Upstream, initialize_parameters, petstore, reply, soak};
+use crate::support::{
+    CALL, HttpServer, SpecFile, Upstream, initialize_parameters, petstore, reply, soak,
+};
 
 #[test]
 fn p29_session_identifiers_are_random_and_forged_or_ended_ones_are_refused() {
     let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--confirm", "destructive"]);
     let lines: Vec<String> = (0..20).map(|_| server.begin_session(&[])).collect();
-    let sessions: Vec<&str> = lines.iter().map(|line| line.trim_start_matches("Mcp-Session-Id: ")).collect();
+    let sessions: Vec<&str> = lines
+        .iter()
+        .map(|line| line.trim_start_matches("Mcp-Session-Id: "))
+        .collect();
     let distinct: std::collections::HashSet<&&str> = sessions.iter().collect();
     assert_eq!(distinct.len(), 20);
     for session in &sessions {
@@ -16,7 +22,11 @@ fn p29_session_identifiers_are_random_and_forged_or_ended_ones_are_refused() {
         let is_hex = session.bytes().all(|byte| byte.is_ascii_hexdigit());
         assert!(session.len() == 32 && is_hex, "{session}");
     }
-    let status = |method: &str, session: &str| server.send(method, &[&format!("Mcp-Session-Id: {session}")], CALL).0;
+    let status = |method: &str, session: &str| {
+        server
+            .send(method, &[&format!("Mcp-Session-Id: {session}")], CALL)
+            .0
+    };
     assert_eq!(status("POST", sessions[0]), 200);
     let mut altered = sessions[0].to_owned();
     let last = if altered.pop() == Some('0') { '1' } else { '0' };
@@ -42,7 +52,12 @@ fn p29_session_identifiers_are_random_and_forged_or_ended_ones_are_refused() {
 
 #[test]
 fn p29_a_session_belongs_to_the_client_that_began_it() {
-    let tokens = ("ONE", "token-of-the-first-client", "TWO", "token-of-the-second-client");
+    let tokens = (
+        "ONE",
+        "token-of-the-first-client",
+        "TWO",
+        "token-of-the-second-client",
+    );
     let args = [
         "--spec",
         &petstore(),
@@ -60,10 +75,18 @@ fn p29_a_session_belongs_to_the_client_that_began_it() {
     let session = server.begin_session(&[&one]);
     assert_eq!(server.send("POST", &[&one, &session], CALL).0, 200);
     for method in ["POST", "GET", "DELETE"] {
-        assert_eq!(server.send(method, &[&two, &session], CALL).0, 404, "{method}");
+        assert_eq!(
+            server.send(method, &[&two, &session], CALL).0,
+            404,
+            "{method}"
+        );
         assert_eq!(server.send(method, &[&session], CALL).0, 401, "{method}");
     }
-    assert_eq!(server.send("POST", &[&one, &session], CALL).0, 200, "it was not ended by others");
+    assert_eq!(
+        server.send("POST", &[&one, &session], CALL).0,
+        200,
+        "it was not ended by others"
+    );
 }
 
 #[test]
@@ -72,9 +95,18 @@ fn p30_two_sessions_with_equal_ids_get_their_own_answers() {
         let body = json!({"path": request.path()}).to_string();
         reply(200, &["Content-Type: application/json"], body.as_bytes())
     }));
-    let spec = SpecFile::with_paths(&json!({"/items/{id}": {"get": {"operationId": "get", "parameters": [
-        {"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}]}}}));
-    let server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url, "--confirm", "destructive"]);
+    let spec = SpecFile::with_paths(
+        &json!({"/items/{id}": {"get": {"operationId": "get", "parameters": [
+        {"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}]}}}),
+    );
+    let server = HttpServer::start(&[
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--confirm",
+        "destructive",
+    ]);
     let sessions = [server.begin_session(&[]), server.begin_session(&[])];
     std::thread::scope(|scope| {
         for (client, session) in sessions.iter().enumerate() {
@@ -104,7 +136,13 @@ fn p25_many_clients_at_once_are_served_and_abandoned_sessions_are_bounded() {
     let begin_all = |count: usize| -> usize {
         std::thread::scope(|scope| {
             let lanes: Vec<_> = (0..8)
-                .map(|_| scope.spawn(|| (0..count / 8).filter(|_| server.send("POST", &[], &initialize).0 == 200).count()))
+                .map(|_| {
+                    scope.spawn(|| {
+                        (0..count / 8)
+                            .filter(|_| server.send("POST", &[], &initialize).0 == 200)
+                            .count()
+                    })
+                })
                 .collect();
             lanes.into_iter().map(|lane| lane.join().unwrap()).sum()
         })
@@ -140,9 +178,13 @@ fn p45_a_client_that_begins_many_sessions_shuts_nobody_out() {
     ];
     let server = HttpServer::start_with(
         &args,
-        &[("ONE", "token-of-the-first-client"), ("TWO", "token-of-the-second-client")],
+        &[
+            ("ONE", "token-of-the-first-client"),
+            ("TWO", "token-of-the-second-client"),
+        ],
     );
-    let [one, two] = ["first", "second"].map(|which| format!("Authorization: Bearer token-of-the-{which}-client"));
+    let [one, two] = ["first", "second"]
+        .map(|which| format!("Authorization: Bearer token-of-the-{which}-client"));
     let kept = server.begin_session(&[&two]);
     let first = server.begin_session(&[&one]);
     let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": initialize_parameters(&json!({}))}).to_string();

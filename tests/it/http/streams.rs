@@ -6,13 +6,19 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 
 use crate::support::http_server::http_request;
-use crate::support::{HttpServer, SpecFile, TIMEOUT, Upstream, listener, petstore, reply, stateless_meta};
+use crate::support::{
+    HttpServer, SpecFile, TIMEOUT, Upstream, listener, petstore, reply, stateless_meta,
+};
 
-const SLOW_CALL: &str =
-    r#"{"jsonrpc":"2.0","id":"slow","method":"tools/call","params":{"name":"list_pets","arguments":{},"_meta":{"progressToken":"t"}}}"#;
+const SLOW_CALL: &str = r#"{"jsonrpc":"2.0","id":"slow","method":"tools/call","params":{"name":"list_pets","arguments":{},"_meta":{"progressToken":"t"}}}"#;
 
 /// The head of a response, and the stream behind it.
-fn begin(server: &HttpServer, method: &str, headers: &[&str], body: &str) -> (String, BufReader<TcpStream>) {
+fn begin(
+    server: &HttpServer,
+    method: &str,
+    headers: &[&str],
+    body: &str,
+) -> (String, BufReader<TcpStream>) {
     let mut stream = server.connect();
     let headers = [headers, &["Connection: close"]].concat();
     stream
@@ -38,11 +44,16 @@ fn next_event(stream: &mut BufReader<TcpStream>) -> Value {
 
 #[test]
 fn an_answer_is_json_until_something_is_sent_before_it() {
-    let upstream = Upstream::start(Box::new(|_| reply(200, &["Content-Type: application/json"], b"[]")));
+    let upstream = Upstream::start(Box::new(|_| {
+        reply(200, &["Content-Type: application/json"], b"[]")
+    }));
     let server = HttpServer::start(&["--spec", &petstore(), "--base-url", &upstream.url]);
     let plain = SLOW_CALL.replace(r#","_meta":{"progressToken":"t"}"#, "");
     let (status, answer) = server.send("POST", &[], &plain);
-    assert!(status == 200 && answer.contains("content-type: application/json"), "{answer}");
+    assert!(
+        status == 200 && answer.contains("content-type: application/json"),
+        "{answer}"
+    );
     let (head, mut stream) = begin(&server, "POST", &[], SLOW_CALL);
     for line in [
         "200 ok",
@@ -55,17 +66,28 @@ fn an_answer_is_json_until_something_is_sent_before_it() {
     let progress = next_event(&mut stream);
     assert_eq!(progress["method"], "notifications/progress", "{progress}");
     assert_eq!(progress["params"]["progressToken"], "t", "{progress}");
-    let answer = std::iter::repeat_with(|| next_event(&mut stream)).find(|message| message["id"] == "slow");
+    let answer =
+        std::iter::repeat_with(|| next_event(&mut stream)).find(|message| message["id"] == "slow");
     assert_eq!(answer.unwrap()["result"]["isError"], false);
     let mut rest = String::new();
     stream.read_to_string(&mut rest).unwrap();
-    assert!(!rest.contains("data:"), "the answer is the last message: {rest}");
+    assert!(
+        !rest.contains("data:"),
+        "the answer is the last message: {rest}"
+    );
 }
 
 #[test]
 fn p24_closing_the_connection_of_a_post_ends_its_call_in_a_session_too() {
     let (upstream, url) = listener();
-    let server = HttpServer::start(&["--spec", &petstore(), "--base-url", &url, "--confirm", "destructive"]);
+    let server = HttpServer::start(&[
+        "--spec",
+        &petstore(),
+        "--base-url",
+        &url,
+        "--confirm",
+        "destructive",
+    ]);
     let session = server.begin_session(&[]);
     let mut client = server.connect();
     client
@@ -73,26 +95,51 @@ fn p24_closing_the_connection_of_a_post_ends_its_call_in_a_session_too() {
         .unwrap();
     let (mut call, _) = upstream.accept().unwrap();
     call.set_read_timeout(Some(TIMEOUT)).unwrap();
-    assert!(call.read(&mut [0; 4096]).unwrap() > 0, "the request is there");
+    assert!(
+        call.read(&mut [0; 4096]).unwrap() > 0,
+        "the request is there"
+    );
     drop(client);
-    while call.read(&mut [0; 4096]).expect("the request upstream is still open") > 0 {}
+    while call
+        .read(&mut [0; 4096])
+        .expect("the request upstream is still open")
+        > 0
+    {}
 }
 
 #[test]
 fn p24_a_call_of_a_session_that_is_cancelled_gets_no_answer() {
     let (upstream, url) = listener();
-    let server = HttpServer::start(&["--spec", &petstore(), "--base-url", &url, "--confirm", "destructive"]);
+    let server = HttpServer::start(&[
+        "--spec",
+        &petstore(),
+        "--base-url",
+        &url,
+        "--confirm",
+        "destructive",
+    ]);
     let session = server.begin_session(&[]);
     std::thread::scope(|scope| {
         let call = scope.spawn(|| server.send("POST", &[&session], SLOW_CALL));
         let (mut asked, _) = upstream.accept().unwrap();
         asked.set_read_timeout(Some(TIMEOUT)).unwrap();
-        assert!(asked.read(&mut [0; 4096]).unwrap() > 0, "the request is there");
-        let cancelled = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"slow"}}"#;
+        assert!(
+            asked.read(&mut [0; 4096]).unwrap() > 0,
+            "the request is there"
+        );
+        let cancelled =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"slow"}}"#;
         assert_eq!(server.send("POST", &[&session], cancelled).0, 202);
-        while asked.read(&mut [0; 4096]).expect("the request upstream is still open") > 0 {}
+        while asked
+            .read(&mut [0; 4096])
+            .expect("the request upstream is still open")
+            > 0
+        {}
         let (status, answer) = call.join().unwrap();
-        assert!(status == 200 && !answer.contains("\"id\":\"slow\""), "{answer}");
+        assert!(
+            status == 200 && !answer.contains("\"id\":\"slow\""),
+            "{answer}"
+        );
     });
 }
 
@@ -116,16 +163,23 @@ fn a_session_has_one_stream_of_changes_and_delete_ends_it() {
     assert!(head.contains("text/event-stream"), "{head}");
     let (_, mut newer) = begin(&server, "GET", &headers, "");
     let mut rest = String::new();
-    older.read_to_string(&mut rest).expect("the older stream ends");
+    older
+        .read_to_string(&mut rest)
+        .expect("the older stream ends");
     std::fs::write(
         spec.path(),
         json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "paths": {"/b": {"get": {"operationId": "b"}}}}).to_string(),
     )
     .unwrap();
-    assert_eq!(next_event(&mut newer)["method"], "notifications/tools/list_changed");
+    assert_eq!(
+        next_event(&mut newer)["method"],
+        "notifications/tools/list_changed"
+    );
     let (status, answer) = server.send("DELETE", &[&session], "");
     assert_eq!(status, 204, "{answer}");
-    newer.read_to_string(&mut rest).expect("the stream of an ended session ends");
+    newer
+        .read_to_string(&mut rest)
+        .expect("the stream of an ended session ends");
     assert_eq!(server.send("DELETE", &[&session], "").0, 404);
 }
 
@@ -150,30 +204,64 @@ fn a_request_that_names_an_earlier_version_for_itself_belongs_to_its_session() {
     let mut meta = stateless_meta(&json!({}));
     meta["io.modelcontextprotocol/protocolVersion"] = "2025-11-25".into();
     let params = json!({"name": "list_pets", "arguments": {}, "_meta": meta});
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+    let call =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
     let version = "MCP-Protocol-Version: 2025-11-25";
     assert_eq!(server.send("POST", &[version, &session], &call).0, 200);
-    assert_eq!(server.send("POST", &[version], &call).0, 400, "without its session");
-    assert_eq!(server.send("POST", &[version, "Mcp-Session-Id: x"], &call).0, 404);
+    assert_eq!(
+        server.send("POST", &[version], &call).0,
+        400,
+        "without its session"
+    );
+    assert_eq!(
+        server
+            .send("POST", &[version, "Mcp-Session-Id: x"], &call)
+            .0,
+        404
+    );
 }
 
 #[test]
 fn a_subscription_is_acknowledged_and_ends_with_a_result() {
     let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "a"}}}));
-    let mut server = HttpServer::start(&["--spec", spec.path(), "--base-url", "http://127.0.0.1:1", "--reload", "1"]);
+    let mut server = HttpServer::start(&[
+        "--spec",
+        spec.path(),
+        "--base-url",
+        "http://127.0.0.1:1",
+        "--reload",
+        "1",
+    ]);
     let params = json!({"notifications": {"toolsListChanged": true, "promptsListChanged": true}, "_meta": stateless_meta(&json!({}))});
-    let listen = json!({"jsonrpc": "2.0", "id": "l", "method": "subscriptions/listen", "params": params}).to_string();
-    let headers = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: subscriptions/listen"];
+    let listen =
+        json!({"jsonrpc": "2.0", "id": "l", "method": "subscriptions/listen", "params": params})
+            .to_string();
+    let headers = [
+        "MCP-Protocol-Version: 2026-07-28",
+        "Mcp-Method: subscriptions/listen",
+    ];
     let (_, mut stream) = begin(&server, "POST", &headers, &listen);
     let acknowledged = next_event(&mut stream);
-    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
-    assert_eq!(acknowledged["params"]["notifications"], json!({"toolsListChanged": true}));
-    assert_eq!(acknowledged["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "l");
+    assert_eq!(
+        acknowledged["method"],
+        "notifications/subscriptions/acknowledged"
+    );
+    assert_eq!(
+        acknowledged["params"]["notifications"],
+        json!({"toolsListChanged": true})
+    );
+    assert_eq!(
+        acknowledged["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+        "l"
+    );
     let ended = std::thread::spawn(move || next_event(&mut stream));
     crate::support::signal(server.pid(), "TERM");
     let ended = ended.join().unwrap();
     assert_eq!(ended["id"], "l", "{ended}");
-    assert_eq!(ended["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "l", "{ended}");
+    assert_eq!(
+        ended["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "l",
+        "{ended}"
+    );
     assert_eq!(server.wait(), Some(0));
 }
 
@@ -205,12 +293,34 @@ fn a_message_is_one_object_whose_members_are_there_once() {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
         assert_eq!(code(&body), Some(-32602), "{body}");
     }
-    for (id, answered) in [("7.0", "7"), ("9007199254740993.0", "9007199254740993"), ("\"\\u0061\"", "\"a\"")] {
-        let (_, answer) = server.post(&[], &format!("\u{feff}{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}"));
-        assert!(answer.contains(&format!("\"id\":{answered},")), "{id}: {answer}");
+    for (id, answered) in [
+        ("7.0", "7"),
+        ("9007199254740993.0", "9007199254740993"),
+        ("\"\\u0061\"", "\"a\""),
+    ] {
+        let (_, answer) = server.post(
+            &[],
+            &format!("\u{feff}{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}"),
+        );
+        assert!(
+            answer.contains(&format!("\"id\":{answered},")),
+            "{id}: {answer}"
+        );
     }
-    let versions = ["MCP-Protocol-Version: 2025-06-18", "MCP-Protocol-Version: 2025-11-25"];
-    assert_eq!(server.send("POST", &versions, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).0, 400);
+    let versions = [
+        "MCP-Protocol-Version: 2025-06-18",
+        "MCP-Protocol-Version: 2025-11-25",
+    ];
+    assert_eq!(
+        server
+            .send(
+                "POST",
+                &versions,
+                r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#
+            )
+            .0,
+        400
+    );
     let answer_to_nothing = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
     assert_eq!(server.send("POST", &[], answer_to_nothing).0, 202);
 }

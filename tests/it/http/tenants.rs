@@ -1,12 +1,17 @@
-//! Tenants: a claim or a header of the client chooses the destination and the credentials of its calls, only among those that the operator
-//! lists.
+//! Tenants: a claim or a header of the client chooses the destination and the credentials of its
+//! calls, only among those that the operator lists.
 
 use serde_json::{Value, json};
 
 use super::auth_oauth::{Issuer, Signer, now, wait_for_keys};
-use crate::support::{HttpServer, SpecFile, Upstream, call_message, command, reply, run, stderr, stdout};
+use crate::support::{
+    HttpServer, SpecFile, Upstream, call_message, command, reply, run, stderr, stdout,
+};
 
-const KEYS: [(&str, &str); 2] = [("ACME_KEY", "the-key-of-acme"), ("GLOBEX_KEY", "the-key-of-globex")];
+const KEYS: [(&str, &str); 2] = [
+    ("ACME_KEY", "the-key-of-acme"),
+    ("GLOBEX_KEY", "the-key-of-globex"),
+];
 
 fn document() -> SpecFile {
     let item = |id: &str| json!({"operationId": id, "parameters": [{"name": "q", "in": "query", "schema": {"type": "string"}}]});
@@ -57,9 +62,20 @@ impl Served {
             .unwrap()
             .extend(settings.as_object().cloned().unwrap_or_default());
         let config = SpecFile::new(&config.to_string());
-        let server = HttpServer::start_with(&[&["--spec", spec.path(), "--config", config.path()][..], more].concat(), &KEYS);
+        let server = HttpServer::start_with(
+            &[
+                &["--spec", spec.path(), "--config", config.path()][..],
+                more,
+            ]
+            .concat(),
+            &KEYS,
+        );
         wait_for_keys(&issuer);
-        Self { server, issuer, signer }
+        Self {
+            server,
+            issuer,
+            signer,
+        }
     }
 
     /// The header of a token with this claim; without it for null.
@@ -70,12 +86,15 @@ impl Served {
         }
         format!(
             "Authorization: Bearer {}",
-            self.signer.token(&json!({"alg": "RS256", "kid": "r"}), &claims)
+            self.signer
+                .token(&json!({"alg": "RS256", "kid": "r"}), &claims)
         )
     }
 
     fn call(&self, tenant: &Value, tool: &str, arguments: &str) -> String {
-        self.server.post(&[&self.token(tenant)], &call_message(tool, arguments)).1
+        self.server
+            .post(&[&self.token(tenant)], &call_message(tool, arguments))
+            .1
     }
 }
 
@@ -84,7 +103,11 @@ fn p67_a_verified_claim_chooses_the_base_url_and_the_credentials_of_its_tenant_a
     let echo = || {
         Upstream::start(Box::new(|request| {
             let body = json!({"line": request.line, "key": request.header("x-key"), "all": ["the-key-of-acme", "the-key-of-globex"]});
-            reply(200, &["Content-Type: application/json"], body.to_string().as_bytes())
+            reply(
+                200,
+                &["Content-Type: application/json"],
+                body.to_string().as_bytes(),
+            )
         }))
     };
     let (acme, globex) = (echo(), echo());
@@ -100,10 +123,20 @@ fn p67_a_verified_claim_chooses_the_base_url_and_the_credentials_of_its_tenant_a
         ] {
             let answer = served.call(&tenant.into(), "list_things", r#"{"q":"1"}"#);
             let received = upstream.take_one();
-            assert_eq!(received.line, format!("GET {path}/things?q=1 HTTP/1.1"), "{answer}");
+            assert_eq!(
+                received.line,
+                format!("GET {path}/things?q=1 HTTP/1.1"),
+                "{answer}"
+            );
             assert_eq!(received.header("x-key"), Some(key));
-            assert!(received.header("authorization").is_none(), "the token ends here: {received:?}");
-            assert!(!answer.contains("the-key-of"), "neither secret comes back to anybody: {answer}");
+            assert!(
+                received.header("authorization").is_none(),
+                "the token ends here: {received:?}"
+            );
+            assert!(
+                !answer.contains("the-key-of"),
+                "neither secret comes back to anybody: {answer}"
+            );
         }
     }
     // Nothing else is a tenant, whatever else the client says.
@@ -122,12 +155,17 @@ fn p67_a_verified_claim_chooses_the_base_url_and_the_credentials_of_its_tenant_a
     for claim in nothing {
         let token = served.token(&claim);
         let headers = [token.as_str(), "tenant: acme", "X-Tenant: acme"];
-        let (_, answer) = served.server.post(&headers, &call_message("list_things", "{}"));
+        let (_, answer) = served
+            .server
+            .post(&headers, &call_message("list_things", "{}"));
         assert!(
             answer.contains("nothing was sent") && answer.contains("tenant"),
             "{claim}: {answer}"
         );
-        assert!(!answer.contains("initech") && !answer.contains("127.0.0.1"), "{claim}: {answer}");
+        assert!(
+            !answer.contains("initech") && !answer.contains("127.0.0.1"),
+            "{claim}: {answer}"
+        );
     }
     // No argument chooses another one.
     for arguments in [
@@ -144,7 +182,10 @@ fn p67_a_verified_claim_chooses_the_base_url_and_the_credentials_of_its_tenant_a
     );
     assert_eq!(globex.take_all().len(), 0);
     let log = served.server.logs();
-    assert!(!log.contains("initech") && !log.contains("the-key-of"), "{log}");
+    assert!(
+        !log.contains("initech") && !log.contains("the-key-of"),
+        "{log}"
+    );
 }
 
 #[test]
@@ -155,9 +196,13 @@ fn p67_a_header_picks_a_tenant_only_where_at_most_one_has_credentials() {
         "acme": {"base_url": acme.url, "auth": {"key": {"env": "ACME_KEY"}}},
         "globex": {"base_url": globex.url},
     });
-    let config = SpecFile::new(&json!({"tenants": {"header": "X-Tenant", "entries": entries}}).to_string());
+    let config =
+        SpecFile::new(&json!({"tenants": {"header": "X-Tenant", "entries": entries}}).to_string());
     let server = HttpServer::start_with(&["--spec", spec.path(), "--config", config.path()], &KEYS);
-    let (list, open) = (call_message("list_things", "{}"), call_message("open", "{}"));
+    let (list, open) = (
+        call_message("list_things", "{}"),
+        call_message("open", "{}"),
+    );
     server.post(&["X-Tenant: acme"], &list);
     assert_eq!(acme.take_one().header("x-key"), Some("the-key-of-acme"));
     let (_, answer) = server.post(&["X-Tenant: globex"], &open);
@@ -190,19 +235,25 @@ fn p67_a_header_picks_a_tenant_only_where_at_most_one_has_credentials() {
         }
     }
     assert_eq!((acme.take_all().len(), globex.take_all().len()), (0, 0));
-    let log = server.logged("the tenant `globex`: 2 operations cannot be called: set `auth.key` of its tenant");
+    let log = server
+        .logged("the tenant `globex`: 2 operations cannot be called: set `auth.key` of its tenant");
     assert!(!log.contains("the-key-of"), "{log}");
 }
 
 #[test]
 fn p67_two_tenants_of_one_origin_share_neither_limits_nor_kept_replies() {
     let shared = Upstream::start(Box::new(|request| match request.header("x-key") {
-        Some("the-key-of-acme") if request.line.starts_with("GET /v1/things?q=fail") => reply(503, &[], b""),
+        Some("the-key-of-acme") if request.line.starts_with("GET /v1/things?q=fail") => {
+            reply(503, &[], b"")
+        }
         key => {
             let body = json!({"of": key.unwrap_or_default().replace("the-key-of-", "")});
             reply(
                 200,
-                &["Content-Type: application/json", "Cache-Control: max-age=600"],
+                &[
+                    "Content-Type: application/json",
+                    "Cache-Control: max-age=600",
+                ],
                 body.to_string().as_bytes(),
             )
         }
@@ -210,17 +261,29 @@ fn p67_two_tenants_of_one_origin_share_neither_limits_nor_kept_replies() {
     let base = format!("{}/v1", shared.url);
     let settings = json!({"breaker_failures": 1, "retries": 0, "cache": 1_000_000});
     let served = Served::start(&entries(&base, &base), &[], &settings);
-    for (tenant, asked) in [("acme", 1), ("acme", 0), ("globex", 1), ("acme", 0), ("globex", 0)] {
+    for (tenant, asked) in [
+        ("acme", 1),
+        ("acme", 0),
+        ("globex", 1),
+        ("acme", 0),
+        ("globex", 0),
+    ] {
         let answer = served.call(&tenant.into(), "list_things", r#"{"q":"kept"}"#);
         let other = if tenant == "acme" { "globex" } else { "acme" };
-        assert!(answer.contains(tenant) && !answer.contains(other), "{tenant}: {answer}");
+        assert!(
+            answer.contains(tenant) && !answer.contains(other),
+            "{tenant}: {answer}"
+        );
         assert_eq!(shared.take_all().len(), asked, "{tenant}");
     }
     served.call(&"acme".into(), "list_things", r#"{"q":"fail"}"#);
     let refused = served.call(&"acme".into(), "list_things", r#"{"q":"new"}"#);
     assert!(refused.contains("is left alone"), "{refused}");
     let fine = served.call(&"globex".into(), "list_things", r#"{"q":"new"}"#);
-    assert!(fine.contains("globex"), "the breaker of another tenant is closed: {fine}");
+    assert!(
+        fine.contains("globex"),
+        "the breaker of another tenant is closed: {fine}"
+    );
 }
 
 #[test]
@@ -228,7 +291,9 @@ fn p67_each_tenant_has_access_tokens_of_its_own() {
     // One origin is API and token endpoint of both; a token says for whom it was made.
     let upstream = Upstream::start(Box::new(|request| {
         let body = if request.path() == "/token" {
-            let client = if request.header("authorization") == Some("Basic YWNtZS1hcHA6c2VjcmV0LW9mLWFjbWU=") {
+            let client = if request.header("authorization")
+                == Some("Basic YWNtZS1hcHA6c2VjcmV0LW9mLWFjbWU=")
+            {
                 "acme"
             } else {
                 "globex"
@@ -237,7 +302,11 @@ fn p67_each_tenant_has_access_tokens_of_its_own() {
         } else {
             json!({"echo": request.header("authorization")})
         };
-        reply(200, &["Content-Type: application/json"], body.to_string().as_bytes())
+        reply(
+            200,
+            &["Content-Type: application/json"],
+            body.to_string().as_bytes(),
+        )
     }));
     let login = |id: &str, secret: &str| {
         json!({"base_url": upstream.url, "auth": {"login": {
@@ -257,19 +326,33 @@ fn p67_each_tenant_has_access_tokens_of_its_own() {
         ("GLOBEX_ID", "globex-app"),
         ("GLOBEX_SECRET", "secret-of-globex"),
     ];
-    let server = HttpServer::start_with(&["--spec", spec.path(), "--config", config.path()], &variables);
+    let server = HttpServer::start_with(
+        &["--spec", spec.path(), "--config", config.path()],
+        &variables,
+    );
     wait_for_keys(&issuer);
-    let served = Served { server, issuer, signer };
+    let served = Served {
+        server,
+        issuer,
+        signer,
+    };
     for tenant in ["acme", "globex", "acme", "globex"] {
         let answer = served.call(&tenant.into(), "token_things", "{}");
         let calls = upstream.take_all();
-        let call = calls.iter().find(|request| request.path() == "/token-things").expect("a call");
-        assert_eq!(call.header("authorization"), Some(&*format!("Bearer token-of-{tenant}-app")));
+        let call = calls
+            .iter()
+            .find(|request| request.path() == "/token-things")
+            .expect("a call");
+        assert_eq!(
+            call.header("authorization"),
+            Some(&*format!("Bearer token-of-{tenant}-app"))
+        );
         assert!(!answer.contains("token-of"), "{answer}");
     }
 }
 
-/// An answer counts for the tenant that was asked about, also where another one has the same base URL.
+/// An answer counts for the tenant that was asked about, also where another one has the same base
+/// URL.
 #[test]
 fn p67_a_confirmation_of_one_tenant_is_none_of_another() {
     let upstream = Upstream::echo();
@@ -278,8 +361,7 @@ fn p67_a_confirmation_of_one_tenant_is_none_of_another() {
         "acme": {"base_url": upstream.url, "auth": {"key": {"env": "ACME_KEY"}}},
         "globex": {"base_url": upstream.url},
     });
-    let config =
-        json!({"allow_missing_credentials": true, "confirm": "destructive", "tenants": {"header": "X-Tenant", "entries": entries}});
+    let config = json!({"allow_missing_credentials": true, "confirm": "destructive", "tenants": {"header": "X-Tenant", "entries": entries}});
     let config = SpecFile::new(&config.to_string());
     let server = HttpServer::start_with(&["--spec", spec.path(), "--config", config.path()], &KEYS);
     let post = |tenant: &str, state: Option<&Value>| -> Value {
@@ -289,7 +371,13 @@ fn p67_a_confirmation_of_one_tenant_is_none_of_another() {
             parameters["inputResponses"] = json!({"confirm": {"action": "accept", "content": {}}});
         }
         let header = format!("X-Tenant: {tenant}");
-        server.call_stateless_as(&[&header], "remove_things", parameters, &json!({"elicitation": {}}))["result"].clone()
+        server.call_stateless_as(
+            &[&header],
+            "remove_things",
+            parameters,
+            &json!({"elicitation": {}}),
+        )["result"]
+            .clone()
     };
     let asked = post("globex", None);
     assert!(asked.to_string().contains(": DELETE /things?"), "{asked}");
@@ -311,7 +399,8 @@ fn p67_settings_of_tenants_that_could_mix_them_up_end_the_start() {
     let two = entries("http://127.0.0.1:9/a", "http://127.0.0.1:9/b");
     let one = json!({"acme": {"base_url": "http://127.0.0.1:9/a"}});
     let http = json!({"transport": "http", "bind": "127.0.0.1:0"});
-    let by_header = |entries: &Value| json!({"tenants": {"header": "X-Tenant", "entries": entries}});
+    let by_header =
+        |entries: &Value| json!({"tenants": {"header": "X-Tenant", "entries": entries}});
     for (settings, more, expected) in [
         (by_header(&one), json!({}), "there is only over HTTP"),
         (
@@ -319,8 +408,16 @@ fn p67_settings_of_tenants_that_could_mix_them_up_end_the_start() {
             json!({}),
             "there is only over HTTP",
         ),
-        (json!({"tenants": {"claim": "t", "entries": one}}), http.clone(), "--oauth-issuer"),
-        (by_header(&two), http.clone(), "a header only says which one"),
+        (
+            json!({"tenants": {"claim": "t", "entries": one}}),
+            http.clone(),
+            "--oauth-issuer",
+        ),
+        (
+            by_header(&two),
+            http.clone(),
+            "a header only says which one",
+        ),
         (
             json!({"tenants": {"entries": one}}),
             http.clone(),
@@ -331,7 +428,11 @@ fn p67_settings_of_tenants_that_could_mix_them_up_end_the_start() {
             http.clone(),
             "both `claim` and `header`",
         ),
-        (json!({"tenants": {"header": "X-T"}}), http.clone(), "has no entry"),
+        (
+            json!({"tenants": {"header": "X-T"}}),
+            http.clone(),
+            "has no entry",
+        ),
         (
             json!({"tenants": {"header": "Authorization", "entries": one}}),
             http.clone(),
@@ -378,13 +479,27 @@ fn p67_settings_of_tenants_that_could_mix_them_up_end_the_start() {
             "tenants.entries.a.auth.key",
         ),
         (
-            by_header(&json!({"a": {"base_url": "http://h.example", "auth": {"key": {"env": "NOT_SET"}}}})),
+            by_header(
+                &json!({"a": {"base_url": "http://h.example", "auth": {"key": {"env": "NOT_SET"}}}}),
+            ),
             http.clone(),
             "NOT_SET",
         ),
-        (by_header(&one), json!({"base_url": "http://h.example"}), "--base-url"),
-        (by_header(&one), json!({"server_var": ["tenant=x"]}), "--server-var"),
-        (by_header(&one), json!({"auth": {"key": {"env": "ACME_KEY"}}}), "`auth`"),
+        (
+            by_header(&one),
+            json!({"base_url": "http://h.example"}),
+            "--base-url",
+        ),
+        (
+            by_header(&one),
+            json!({"server_var": ["tenant=x"]}),
+            "--server-var",
+        ),
+        (
+            by_header(&one),
+            json!({"auth": {"key": {"env": "ACME_KEY"}}}),
+            "`auth`",
+        ),
         (
             by_header(&one),
             json!({"header": ["Authorization: Bearer hunter2"]}),
@@ -396,10 +511,17 @@ fn p67_settings_of_tenants_that_could_mix_them_up_end_the_start() {
             "`x-any` is a credential",
         ),
         (json!({"tenants": []}), http.clone(), "`tenants`"),
-        (json!({"tenants": {"by": "claim"}}), http.clone(), "tenants.by"),
+        (
+            json!({"tenants": {"by": "claim"}}),
+            http.clone(),
+            "tenants.by",
+        ),
     ] {
         let mut config = settings.clone();
-        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        config
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         assert_refused(&spec, &config, expected);
     }
 }
@@ -414,7 +536,10 @@ fn assert_refused(spec: &SpecFile, config: &Value, expected: &str) {
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{config}: {text}");
     assert!(text.contains(expected), "{config}: {text}");
-    assert!(!text.contains("hunter2") && !text.contains("the-key-of"), "{text}");
+    assert!(
+        !text.contains("hunter2") && !text.contains("the-key-of"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -425,8 +550,16 @@ fn commands_know_the_tenants_of_an_api() {
         "acme": {"base_url": format!("{}/v1", acme.url), "auth": {"key": {"env": "ACME_KEY"}}},
         "globex": {"base_url": globex.url},
     });
-    let config = SpecFile::new(&json!({"spec": spec.path(), "tenants": {"claim": "tenant", "entries": entries}}).to_string());
-    let with = |args: &[&str]| command(&[args, &["--config", config.path()]].concat()).envs(KEYS).output().unwrap();
+    let config = SpecFile::new(
+        &json!({"spec": spec.path(), "tenants": {"claim": "tenant", "entries": entries}})
+            .to_string(),
+    );
+    let with = |args: &[&str]| {
+        command(&[args, &["--config", config.path()]].concat())
+            .envs(KEYS)
+            .output()
+            .unwrap()
+    };
     let without = with(&["call", "list_things", "--dry-run"]);
     assert_eq!(without.status.code(), Some(2));
     assert!(
@@ -435,15 +568,33 @@ fn commands_know_the_tenants_of_an_api() {
         stderr(&without)
     );
     let other = with(&["call", "list_things", "--tenant", "acne"]);
-    assert!(stderr(&other).contains("did you mean `acme`?"), "{}", stderr(&other));
-    let shown = stdout(&with(&["call", "list_things", "--tenant", "acme", "--dry-run", "q=1"]));
     assert!(
-        shown.starts_with(&format!("GET /v1/things?q=1 HTTP/1.1\nhost: {}\n", acme.host())),
+        stderr(&other).contains("did you mean `acme`?"),
+        "{}",
+        stderr(&other)
+    );
+    let shown = stdout(&with(&[
+        "call",
+        "list_things",
+        "--tenant",
+        "acme",
+        "--dry-run",
+        "q=1",
+    ]));
+    assert!(
+        shown.starts_with(&format!(
+            "GET /v1/things?q=1 HTTP/1.1\nhost: {}\n",
+            acme.host()
+        )),
         "{shown}"
     );
     assert!(shown.contains("x-key: ***"), "{shown}");
     let lacking = with(&["call", "list_things", "--tenant", "globex", "--dry-run"]);
-    assert!(stderr(&lacking).contains("would not be sent"), "{}", stderr(&lacking));
+    assert!(
+        stderr(&lacking).contains("would not be sent"),
+        "{}",
+        stderr(&lacking)
+    );
     with(&["call", "list_things", "--tenant", "acme"]);
     assert_eq!(acme.take_one().header("x-key"), Some("the-key-of-acme"));
     assert!(globex.received().is_empty());
@@ -459,7 +610,18 @@ fn commands_know_the_tenants_of_an_api() {
         }
     }
     let text = stdout(&with(&["check"]));
-    assert!(text.contains("`auth.key` of its tenant in the configuration file"), "{text}");
-    let plain = run(&["call", "--spec", spec.path(), "--tenant", "acme", "--mock", "open"]);
+    assert!(
+        text.contains("`auth.key` of its tenant in the configuration file"),
+        "{text}"
+    );
+    let plain = run(&[
+        "call",
+        "--spec",
+        spec.path(),
+        "--tenant",
+        "acme",
+        "--mock",
+        "open",
+    ]);
     assert!(stderr(&plain).contains("--tenant"), "{}", stderr(&plain));
 }

@@ -1,4 +1,5 @@
-//! HTTPS on our own listener: both protocol versions, certificates that change, and clients that do not speak it.
+//! HTTPS on our own listener: both protocol versions, certificates that change, and clients that do
+//! not speak it.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -17,7 +18,10 @@ fn trusting(certificate: &CertificateDer<'static>) -> ClientConfig {
     trusting_with(certificate, rustls::DEFAULT_VERSIONS)
 }
 
-fn trusting_with(certificate: &CertificateDer<'static>, versions: &[&'static rustls::SupportedProtocolVersion]) -> ClientConfig {
+fn trusting_with(
+    certificate: &CertificateDer<'static>,
+    versions: &[&'static rustls::SupportedProtocolVersion],
+) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     roots.add(certificate.clone()).unwrap();
     ClientConfig::builder_with_provider(rustls::crypto::aws_lc_rs::default_provider().into())
@@ -58,19 +62,38 @@ fn p57_a_certificate_is_served_and_replaced_without_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let old = certificate(directory.path());
     let server = server(directory.path());
-    assert!(server.logs().contains("listening on https://"), "{}", server.logs());
-    assert!(ask(&server, trusting(&old)).unwrap().starts_with("HTTP/1.1 200 "));
+    assert!(
+        server.logs().contains("listening on https://"),
+        "{}",
+        server.logs()
+    );
+    assert!(
+        ask(&server, trusting(&old))
+            .unwrap()
+            .starts_with("HTTP/1.1 200 ")
+    );
     // Only the certificate is new, and the key does not match: the old pair stays.
     let key = std::fs::read(directory.path().join("tls.key")).unwrap();
     let new = certificate(directory.path());
     let new_key = std::fs::read(directory.path().join("tls.key")).unwrap();
     std::fs::write(directory.path().join("tls.key"), key).unwrap();
     server.logged("the certificate stays what it was");
-    assert!(ask(&server, trusting(&old)).unwrap().starts_with("HTTP/1.1 200 "));
+    assert!(
+        ask(&server, trusting(&old))
+            .unwrap()
+            .starts_with("HTTP/1.1 200 ")
+    );
     std::fs::write(directory.path().join("tls.key"), new_key).unwrap();
     server.logged("the certificate was read again");
-    assert!(ask(&server, trusting(&new)).unwrap().starts_with("HTTP/1.1 200 "));
-    assert!(ask(&server, trusting(&old)).is_err(), "the old certificate is gone");
+    assert!(
+        ask(&server, trusting(&new))
+            .unwrap()
+            .starts_with("HTTP/1.1 200 ")
+    );
+    assert!(
+        ask(&server, trusting(&old)).is_err(),
+        "the old certificate is gone"
+    );
 }
 
 #[test]
@@ -78,7 +101,10 @@ fn health_trusts_a_certificate_that_it_is_told_of() {
     let directory = tempfile::tempdir().unwrap();
     certificate(directory.path());
     let server = server(directory.path());
-    let url = format!("https://{}/healthz", server.address.replace("127.0.0.1", "localhost"));
+    let url = format!(
+        "https://{}/healthz",
+        server.address.replace("127.0.0.1", "localhost")
+    );
     let file = directory.path().join("tls.crt").display().to_string();
     let well = run(&["health", &url, "--ca-cert", &file]);
     assert_eq!(well.status.code(), Some(0), "{}", stderr(&well));
@@ -112,9 +138,15 @@ fn p57_both_versions_of_http_are_spoken() {
     let directory = tempfile::tempdir().unwrap();
     let certificate = certificate(directory.path());
     let server = server(directory.path());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let port = server.address.rsplit(':').next().unwrap();
-    for (protocol, version) in [("h2", http::Version::HTTP_2), ("http/1.1", http::Version::HTTP_11)] {
+    for (protocol, version) in [
+        ("h2", http::Version::HTTP_2),
+        ("http/1.1", http::Version::HTTP_11),
+    ] {
         let mut config = trusting(&certificate);
         config.alpn_protocols = vec![protocol.into()];
         let client = reqwest::Client::builder()
@@ -129,7 +161,10 @@ fn p57_both_versions_of_http_are_spoken() {
                 .header("accept", "application/json, text/event-stream")
                 .body(LIST);
             let response = request.send().await.unwrap();
-            assert_eq!((response.status().as_u16(), response.version()), (200, version));
+            assert_eq!(
+                (response.status().as_u16(), response.version()),
+                (200, version)
+            );
             assert!(response.text().await.unwrap().contains("list_pets"));
         });
     }
@@ -140,10 +175,16 @@ fn p32_p57_a_client_that_does_not_speak_tls_learns_nothing_and_delays_no_other()
     let directory = tempfile::tempdir().unwrap();
     let certificate = certificate(directory.path());
     let server = server(directory.path());
-    let mut silent: Vec<TcpStream> = (0..50).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
+    let mut silent: Vec<TcpStream> = (0..50)
+        .map(|_| TcpStream::connect(&server.address).unwrap())
+        .collect();
     let plain = server.get("/healthz");
     assert!(!plain.contains("ok"), "{plain}");
-    assert!(ask(&server, trusting(&certificate)).unwrap().starts_with("HTTP/1.1 200 "));
+    assert!(
+        ask(&server, trusting(&certificate))
+            .unwrap()
+            .starts_with("HTTP/1.1 200 ")
+    );
     // The server waits 10 s for a handshake.
     let started = Instant::now();
     for stream in &mut silent {
@@ -162,7 +203,11 @@ fn a_certificate_and_a_key_that_do_not_match_are_refused_at_start() {
     certificate(directory.path());
     let spec = petstore();
     for (certificate, key, expected) in [
-        (path("tls.crt"), path("other.key"), "belongs to another certificate"),
+        (
+            path("tls.crt"),
+            path("other.key"),
+            "belongs to another certificate",
+        ),
         (path("tls.key"), path("tls.key"), "there is no certificate"),
         (path("tls.crt"), path("tls.crt"), "there is no private key"),
         (path("tls.crt"), path("nothing.key"), "cannot be read"),
@@ -185,7 +230,10 @@ fn a_certificate_and_a_key_that_do_not_match_are_refused_at_start() {
         }
         let output = run(&args);
         let text = stderr(&output);
-        assert!(output.status.code() == Some(2) && text.contains(expected), "{expected}: {text}");
+        assert!(
+            output.status.code() == Some(2) && text.contains(expected),
+            "{expected}: {text}"
+        );
         assert!(!text.contains("PRIVATE"), "{text}");
     }
 }

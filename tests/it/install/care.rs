@@ -1,4 +1,5 @@
-//! Hostile and unlucky files: files that cannot be read or written stay as they are, and no entry is lost.
+//! Hostile and unlucky files: files that cannot be read or written stay as they are, and no entry
+//! is lost.
 
 use std::process::Child;
 
@@ -20,18 +21,38 @@ fn a_file_that_cannot_be_read_stays_untouched() {
         let home = Home::new();
         let path = home.write(".cursor/mcp.json", "");
         std::fs::write(&path, content).unwrap();
-        for output in [home.install("cursor", &["--write"]), home.uninstall("cursor", "petstore")] {
-            assert_eq!(output.status.code(), Some(2), "{words}: {}", stderr(&output));
-            assert!(stderr(&output).contains(words), "{words}: {}", stderr(&output));
+        for output in [
+            home.install("cursor", &["--write"]),
+            home.uninstall("cursor", "petstore"),
+        ] {
+            assert_eq!(
+                output.status.code(),
+                Some(2),
+                "{words}: {}",
+                stderr(&output)
+            );
+            assert!(
+                stderr(&output).contains(words),
+                "{words}: {}",
+                stderr(&output)
+            );
         }
         assert_eq!(std::fs::read(&path).unwrap(), content, "{words}");
-        assert_eq!(std::fs::read_dir(home.path(".cursor")).unwrap().count(), 1, "{words}");
+        assert_eq!(
+            std::fs::read_dir(home.path(".cursor")).unwrap().count(),
+            1,
+            "{words}"
+        );
     }
     let home = Home::new();
     std::fs::create_dir_all(home.path(".cursor/mcp.json")).unwrap();
     let output = home.install("cursor", &["--write"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("is not a regular file"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("is not a regular file"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 /// No user can make a file there, not even root.
@@ -71,42 +92,72 @@ fn deeply_nested_files_are_refused_and_not_a_crash() {
         let home = Home::new();
         let path = home.write(file, &text);
         let output = home.install(client, &["--write"]);
-        assert_eq!(output.status.code(), Some(2), "{client}: {}", stderr(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{client}: {}",
+            stderr(&output)
+        );
         assert_eq!(read(&path), text, "{client}");
     }
 }
 
 #[test]
 fn of_several_that_write_at_once_nobody_loses_an_entry() {
-    for (client, file) in [("cursor", ".cursor/mcp.json"), ("codex", ".codex/config.toml")] {
+    for (client, file) in [
+        ("cursor", ".cursor/mcp.json"),
+        ("codex", ".codex/config.toml"),
+    ] {
         let home = Home::new();
         let path = home.write(file, "");
         let spec = petstore();
         let names: Vec<String> = (0..8).map(|number| format!("pets{number}")).collect();
         let running: Vec<Child> = names
             .iter()
-            .map(|name| home.start(&["install", "--client", client, "--spec", &spec, "--name", name, "--write"]))
+            .map(|name| {
+                home.start(&[
+                    "install", "--client", client, "--spec", &spec, "--name", name, "--write",
+                ])
+            })
             .collect();
-        let done: Vec<_> = running.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+        let done: Vec<_> = running
+            .into_iter()
+            .map(|child| child.wait_with_output().unwrap())
+            .collect();
         let text = read(&path);
         for (name, output) in names.iter().zip(&done) {
             match output.status.code() {
-                Some(0) => assert!(text.contains(name.as_str()), "{client}: {name} is lost: {text}"),
-                _ => assert!(stderr(output).contains("by another program; try again"), "{}", stderr(output)),
+                Some(0) => assert!(
+                    text.contains(name.as_str()),
+                    "{client}: {name} is lost: {text}"
+                ),
+                _ => assert!(
+                    stderr(output).contains("by another program; try again"),
+                    "{}",
+                    stderr(output)
+                ),
             }
         }
-        assert!(done.iter().any(|output| output.status.success()), "{client}");
+        assert!(
+            done.iter().any(|output| output.status.success()),
+            "{client}"
+        );
     }
 }
 
 #[test]
 fn the_time_of_an_edit_is_in_proportion_to_the_keys_of_the_file() {
-    let servers: Vec<String> = (0..30_000).map(|number| format!("\"s{number}\": {{}}")).collect();
+    let servers: Vec<String> = (0..30_000)
+        .map(|number| format!("\"s{number}\": {{}}"))
+        .collect();
     let text = format!("{{ \"mcpServers\": {{ {} }} }}", servers.join(", "));
     let home = Home::new();
     let path = home.write(".cursor/mcp.json", &text);
     let start = std::time::Instant::now();
-    for output in [home.install("cursor", &["--write"]), home.uninstall("cursor", "petstore")] {
+    for output in [
+        home.install("cursor", &["--write"]),
+        home.uninstall("cursor", "petstore"),
+    ] {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     }
     assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
@@ -158,7 +209,11 @@ fn a_project_does_not_decide_that_a_file_outside_of_it_is_changed() {
             let output = home.command(args).current_dir(&project).output().unwrap();
             let said = stderr(&output);
             assert_eq!(output.status.code(), Some(2), "{folder}: {said}");
-            let named = if folder == "new" { home.path("new.json") } else { own.clone() };
+            let named = if folder == "new" {
+                home.path("new.json")
+            } else {
+                own.clone()
+            };
             let named = home
                 .folder
                 .path()
@@ -190,7 +245,11 @@ fn a_project_does_not_decide_that_a_file_outside_of_it_is_changed() {
         "petstore.yaml",
         "--write",
     ];
-    let output = home.command(&install).current_dir(&project).output().unwrap();
+    let output = home
+        .command(&install)
+        .current_dir(&project)
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(read(&project.join("shared/mcp.json")).contains("petstore"));
 }

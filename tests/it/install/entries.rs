@@ -5,7 +5,8 @@ use std::path::Path;
 use super::{Home, read};
 use crate::support::{SpecFile, binary, petstore, project, stderr, stdout};
 
-/// A client, its file, a text that the client takes, and the text that is left after the entry came and went, if it is another one.
+/// A client, its file, a text that the client takes, and the text that is left after the entry came
+/// and went, if it is another one.
 const EDITED: [(&str, &str, &str, Option<&str>); 9] = [
     (
         "claude-desktop",
@@ -72,14 +73,25 @@ fn an_entry_comes_and_goes_and_the_file_before_is_kept_beside_it() {
         let home = Home::new();
         let path = home.write(file, before);
         let output = home.install(client, &["--write"]);
-        assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{client}: {}",
+            stderr(&output)
+        );
         let after = read(&path);
-        assert!(after.contains("petstore") && after.contains("serve"), "{client}: {after}");
+        assert!(
+            after.contains("petstore") && after.contains("serve"),
+            "{client}: {after}"
+        );
         for line in before
             .lines()
             .filter(|line| line.contains("//") || line.contains('#') || line.contains("/*"))
         {
-            assert!(after.contains(line), "{client}: the comment is lost: {line}\n{after}");
+            assert!(
+                after.contains(line),
+                "{client}: the comment is lost: {line}\n{after}"
+            );
         }
         assert_eq!(before.contains("\r\n"), after.contains("\r\n"), "{client}");
         assert!(
@@ -88,12 +100,24 @@ fn an_entry_comes_and_goes_and_the_file_before_is_kept_beside_it() {
         );
         // Again is the same.
         let output = home.install(client, &["--write"]);
-        assert!(stderr(&output).contains("is already in"), "{client}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains("is already in"),
+            "{client}: {}",
+            stderr(&output)
+        );
         assert_eq!(read(&path), after);
-        let backup = path.with_file_name(format!("{}.openapi-mcp.bak", path.file_name().unwrap().display()));
+        let backup = path.with_file_name(format!(
+            "{}.openapi-mcp.bak",
+            path.file_name().unwrap().display()
+        ));
         assert_eq!(read(&backup), before, "{client}");
         let output = home.uninstall(client, "petstore");
-        assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{client}: {}",
+            stderr(&output)
+        );
         assert_eq!(read(&path), left.unwrap_or(before), "{client}");
         assert_eq!(read(&backup), after, "{client}");
         let files: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().collect();
@@ -108,18 +132,44 @@ fn a_file_that_install_made_stays_without_its_entry() {
         let folder = home.path(file).parent().unwrap().to_owned();
         std::fs::create_dir_all(&folder).unwrap();
         let output = home.install(client, &["--write"]);
-        assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
-        assert!(!stderr(&output).contains("kept as it was"), "{client}: {}", stderr(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{client}: {}",
+            stderr(&output)
+        );
+        assert!(
+            !stderr(&output).contains("kept as it was"),
+            "{client}: {}",
+            stderr(&output)
+        );
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "{client}");
         let made = home.path(file);
         // opencode's new file is the one without comments.
-        let made = if made.exists() { made } else { made.with_extension("json") };
+        let made = if made.exists() {
+            made
+        } else {
+            made.with_extension("json")
+        };
         assert!(read(&made).contains("--client"), "{client}");
         let output = home.uninstall(client, "petstore");
-        assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
-        assert!(!read(&made).contains("--client"), "{client}: {}", read(&made));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{client}: {}",
+            stderr(&output)
+        );
+        assert!(
+            !read(&made).contains("--client"),
+            "{client}: {}",
+            read(&made)
+        );
         let output = home.uninstall(client, "petstore");
-        assert!(stderr(&output).contains("there is no entry"), "{client}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains("there is no entry"),
+            "{client}: {}",
+            stderr(&output)
+        );
     }
 }
 
@@ -131,19 +181,37 @@ fn what_changed_since_is_kept_when_the_entry_goes() {
             ".cursor/mcp.json",
             "{\n  \"mcpServers\": {\n    \"other\": { \"command\": \"x\" }\n  }\n}\n",
         ),
-        ("codex", ".codex/config.toml", "[mcp_servers.other]\ncommand = 'x'\n"),
+        (
+            "codex",
+            ".codex/config.toml",
+            "[mcp_servers.other]\ncommand = 'x'\n",
+        ),
     ] {
         let home = Home::new();
         let path = home.write(file, before);
         assert!(home.install(client, &["--write"]).status.success());
-        let changed = read(&path).replace("\"x\"", "\"changed\"").replace("'x'", "'changed'");
+        let changed = read(&path)
+            .replace("\"x\"", "\"changed\"")
+            .replace("'x'", "'changed'");
         std::fs::write(&path, &changed).unwrap();
         assert!(
-            home.run(&["uninstall", "--client", client, "--name", "petstore", "--write"], &[])
-                .status
-                .success()
+            home.run(
+                &[
+                    "uninstall",
+                    "--client",
+                    client,
+                    "--name",
+                    "petstore",
+                    "--write"
+                ],
+                &[]
+            )
+            .status
+            .success()
         );
-        let expected = before.replace("\"x\"", "\"changed\"").replace("'x'", "'changed'");
+        let expected = before
+            .replace("\"x\"", "\"changed\"")
+            .replace("'x'", "'changed'");
         assert_eq!(read(&path), expected, "{client}");
     }
 }
@@ -151,8 +219,18 @@ fn what_changed_since_is_kept_when_the_entry_goes() {
 #[test]
 fn a_file_that_is_not_understood_stays_untouched() {
     for (client, file, text, words) in [
-        ("cursor", ".cursor/mcp.json", "{ \"mcpServers\": ", "is not valid JSON"),
-        ("cursor", ".cursor/mcp.json", "{ \"mcpServers\": {}, // no\n }", "is not valid JSON"),
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{ \"mcpServers\": ",
+            "is not valid JSON",
+        ),
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{ \"mcpServers\": {}, // no\n }",
+            "is not valid JSON",
+        ),
         (
             "cursor",
             ".cursor/mcp.json",
@@ -165,8 +243,18 @@ fn a_file_that_is_not_understood_stays_untouched() {
             "{ \"mcpServers\": {}, \"mcpServers\": {} }",
             "is there twice",
         ),
-        ("cursor", ".cursor/mcp.json", "[]", "does not hold an object"),
-        ("gemini", ".gemini/settings.json", "{ \"a\": 1, }", "is not valid JSON"),
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "[]",
+            "does not hold an object",
+        ),
+        (
+            "gemini",
+            ".gemini/settings.json",
+            "{ \"a\": 1, }",
+            "is not valid JSON",
+        ),
         (
             "cursor",
             ".cursor/mcp.json",
@@ -185,8 +273,18 @@ fn a_file_that_is_not_understood_stays_untouched() {
             "{ \"mcpServers\": {} } // mine",
             "Comments are not allowed",
         ),
-        ("codex", ".codex/config.toml", "a = = 1", "is not valid TOML"),
-        ("codex", ".codex/config.toml", "mcp_servers = 7", "`mcp_servers` is not a table"),
+        (
+            "codex",
+            ".codex/config.toml",
+            "a = = 1",
+            "is not valid TOML",
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            "mcp_servers = 7",
+            "`mcp_servers` is not a table",
+        ),
         (
             "cursor",
             ".cursor/mcp.json",
@@ -198,13 +296,21 @@ fn a_file_that_is_not_understood_stays_untouched() {
         let path = home.write(file, text);
         let output = home.install(client, &["--write"]);
         assert_eq!(output.status.code(), Some(2), "{text}: {}", stderr(&output));
-        assert!(stderr(&output).contains(words), "{text}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains(words),
+            "{text}: {}",
+            stderr(&output)
+        );
         assert_eq!(read(&path), text);
     }
     let home = Home::new();
     let output = home.install("cursor", &["--write"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("the client was not found here"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("the client was not found here"),
+        "{}",
+        stderr(&output)
+    );
     assert!(!home.path(".cursor").exists());
 }
 
@@ -223,7 +329,10 @@ fn links_modes_and_marks_of_a_file_stay_and_backups_are_private() {
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&target), 0o640);
     assert!(read(&target).starts_with("\u{feff}{") && read(&target).contains("petstore"));
-    assert_eq!(mode(&home.path("dotfiles/cursor.json.openapi-mcp.bak")), 0o600);
+    assert_eq!(
+        mode(&home.path("dotfiles/cursor.json.openapi-mcp.bak")),
+        0o600
+    );
 }
 
 #[test]
@@ -237,19 +346,35 @@ fn no_secret_reaches_a_file_a_link_or_an_output() {
             &["--header", "Authorization: Bearer hunter2"][..],
             "--header-env authorization=VARIABLE",
         ),
-        (&["--spec-header", "X-Api-Key: hunter2"], "--spec-header-env x-api-key=VARIABLE"),
-        (&["--base-url", "https://me:hunter2@h.example"], "--base-url"),
+        (
+            &["--spec-header", "X-Api-Key: hunter2"],
+            "--spec-header-env x-api-key=VARIABLE",
+        ),
+        (
+            &["--base-url", "https://me:hunter2@h.example"],
+            "--base-url",
+        ),
         (&["--proxy", "http://me:hunter2@h.example"], "--proxy"),
     ] {
         let home = Home::new();
         std::fs::create_dir(home.path(".cursor")).unwrap();
         for mode in ["--write", "--print", "--link"] {
-            let mut args = vec!["install", "--client", "cursor", "--spec", keyed.path(), mode];
+            let mut args = vec![
+                "install",
+                "--client",
+                "cursor",
+                "--spec",
+                keyed.path(),
+                mode,
+            ];
             args.extend(more);
             let output = home.run(&args, &[]);
             let said = stdout(&output) + &stderr(&output);
             assert_eq!(output.status.code(), Some(2), "{more:?}: {said}");
-            assert!(said.contains(words) && !said.contains("hunter2"), "{more:?}: {said}");
+            assert!(
+                said.contains(words) && !said.contains("hunter2"),
+                "{more:?}: {said}"
+            );
         }
         assert!(!home.path(".cursor/mcp.json").exists());
     }
@@ -280,11 +405,15 @@ fn no_secret_reaches_a_file_a_link_or_an_output() {
         stderr(&output)
     );
     assert!(
-        text.contains("\"TEAM_TOKEN\": \"$TEAM_TOKEN\"") && text.contains("\"OPENAPI_MCP_AUTH_API_KEY\": \"$OPENAPI_MCP_AUTH_API_KEY\""),
+        text.contains("\"TEAM_TOKEN\": \"$TEAM_TOKEN\"")
+            && text.contains("\"OPENAPI_MCP_AUTH_API_KEY\": \"$OPENAPI_MCP_AUTH_API_KEY\""),
         "{text}"
     );
     // A link cannot carry a credential.
-    let output = home.run(&["install", "--client", "cursor", "--spec", &spec, "--link"], &[]);
+    let output = home.run(
+        &["install", "--client", "cursor", "--spec", &spec, "--link"],
+        &[],
+    );
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
 }
 
@@ -293,18 +422,36 @@ fn no_secret_reaches_a_file_a_link_or_an_output() {
 fn every_client_refers_to_variables_in_its_own_form() {
     let home = Home::new();
     for (client, expected) in [
-        ("claude-code", r#""OPENAPI_MCP_AUTH_API_KEY": "${OPENAPI_MCP_AUTH_API_KEY}""#),
-        ("vscode", r#""OPENAPI_MCP_AUTH_API_KEY": "${input:petstore-api-key}""#),
-        ("cursor", r#""OPENAPI_MCP_AUTH_API_KEY": "${env:OPENAPI_MCP_AUTH_API_KEY}""#),
-        ("windsurf", r#""OPENAPI_MCP_AUTH_API_KEY": "${env:OPENAPI_MCP_AUTH_API_KEY}""#),
-        ("gemini", r#""OPENAPI_MCP_AUTH_API_KEY": "$OPENAPI_MCP_AUTH_API_KEY""#),
+        (
+            "claude-code",
+            r#""OPENAPI_MCP_AUTH_API_KEY": "${OPENAPI_MCP_AUTH_API_KEY}""#,
+        ),
+        (
+            "vscode",
+            r#""OPENAPI_MCP_AUTH_API_KEY": "${input:petstore-api-key}""#,
+        ),
+        (
+            "cursor",
+            r#""OPENAPI_MCP_AUTH_API_KEY": "${env:OPENAPI_MCP_AUTH_API_KEY}""#,
+        ),
+        (
+            "windsurf",
+            r#""OPENAPI_MCP_AUTH_API_KEY": "${env:OPENAPI_MCP_AUTH_API_KEY}""#,
+        ),
+        (
+            "gemini",
+            r#""OPENAPI_MCP_AUTH_API_KEY": "$OPENAPI_MCP_AUTH_API_KEY""#,
+        ),
         ("codex", r#"env_vars = ["OPENAPI_MCP_AUTH_API_KEY"]"#),
         ("goose", r#"env_keys: ["OPENAPI_MCP_AUTH_API_KEY"]"#),
         (
             "continue",
             r#"{"OPENAPI_MCP_AUTH_API_KEY":"${{ secrets.OPENAPI_MCP_AUTH_API_KEY }}"}"#,
         ),
-        ("opencode", r#""OPENAPI_MCP_AUTH_API_KEY": "{env:OPENAPI_MCP_AUTH_API_KEY}""#),
+        (
+            "opencode",
+            r#""OPENAPI_MCP_AUTH_API_KEY": "{env:OPENAPI_MCP_AUTH_API_KEY}""#,
+        ),
     ] {
         let output = home.install(client, &["--print"]);
         assert!(
@@ -346,20 +493,44 @@ fn every_client_takes_the_address_of_a_server_in_its_own_form() {
         ),
         (
             "cursor",
-            vec![r#""url": "https://mcp.example/mcp""#, r#""Authorization": "Bearer ${env:PETS}""#],
+            vec![
+                r#""url": "https://mcp.example/mcp""#,
+                r#""Authorization": "Bearer ${env:PETS}""#,
+            ],
         ),
-        ("windsurf", vec![r#""serverUrl": "https://mcp.example/mcp""#]),
+        (
+            "windsurf",
+            vec![r#""serverUrl": "https://mcp.example/mcp""#],
+        ),
         (
             "gemini",
-            vec![r#""httpUrl": "https://mcp.example/mcp""#, r#""Authorization": "Bearer $PETS""#],
+            vec![
+                r#""httpUrl": "https://mcp.example/mcp""#,
+                r#""Authorization": "Bearer $PETS""#,
+            ],
         ),
         (
             "codex",
-            vec![r#"url = "https://mcp.example/mcp""#, r#"bearer_token_env_var = "PETS""#],
+            vec![
+                r#"url = "https://mcp.example/mcp""#,
+                r#"bearer_token_env_var = "PETS""#,
+            ],
         ),
-        ("goose", vec![r#"type: "streamable_http""#, r#"uri: "https://mcp.example/mcp""#]),
+        (
+            "goose",
+            vec![
+                r#"type: "streamable_http""#,
+                r#"uri: "https://mcp.example/mcp""#,
+            ],
+        ),
         ("continue", vec![r#"type: "streamable-http""#]),
-        ("opencode", vec![r#""type": "remote""#, r#""Authorization": "Bearer {env:PETS}""#]),
+        (
+            "opencode",
+            vec![
+                r#""type": "remote""#,
+                r#""Authorization": "Bearer {env:PETS}""#,
+            ],
+        ),
     ] {
         let output = home.run(
             &[
@@ -386,13 +557,21 @@ fn every_client_takes_the_address_of_a_server_in_its_own_form() {
         }
     }
     for (args, words) in [
-        (&["--client", "claude-desktop", "--url", url][..], "Connectors"),
+        (
+            &["--client", "claude-desktop", "--url", url][..],
+            "Connectors",
+        ),
         (
             &["--client", "cursor", "--url", url, "--read-only"],
             "--read-only belongs to that server",
         ),
         (
-            &["--client", "cursor", "--url", "https://me:hunter2@h.example/mcp"],
+            &[
+                "--client",
+                "cursor",
+                "--url",
+                "https://me:hunter2@h.example/mcp",
+            ],
             "holds a user or a password",
         ),
         (
@@ -425,17 +604,34 @@ fn an_entry_of_a_project_names_nobodys_home() {
         ("opencode", "opencode.json", "\"api.yaml\""),
     ] {
         let output = home.run(
-            &["install", "--client", client, "--scope", "project", "--spec", "api.yaml", "--write"],
+            &[
+                "install", "--client", client, "--scope", "project", "--spec", "api.yaml",
+                "--write",
+            ],
             &[],
         );
-        assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{client}: {}",
+            stderr(&output)
+        );
         let text = read(&home.path(file));
         assert!(text.contains(expected), "{client}: {text}");
-        assert!(!text.contains(&home.folder.path().display().to_string()), "{client}: {text}");
+        assert!(
+            !text.contains(&home.folder.path().display().to_string()),
+            "{client}: {text}"
+        );
     }
     for (args, words) in [
-        (&["--client", "windsurf", "--spec", "api.yaml"][..], "no configuration per project"),
-        (&["--client", "cursor", "--spec", "/elsewhere/api.yaml"], "outside the project"),
+        (
+            &["--client", "windsurf", "--spec", "api.yaml"][..],
+            "no configuration per project",
+        ),
+        (
+            &["--client", "cursor", "--spec", "/elsewhere/api.yaml"],
+            "outside the project",
+        ),
         (&["--client", "cursor", "--spec", "-"], "standard input"),
     ] {
         let mut all = vec!["install", "--scope", "project"];
@@ -453,7 +649,14 @@ fn claude_code_writes_its_own_state_file() {
     let home = Home::new();
     let state = home.write(".claude.json", "{\"numStartups\": 7}");
     let output = home.run(
-        &["install", "--client", "claude-code", "--spec", &petstore(), "--write"],
+        &[
+            "install",
+            "--client",
+            "claude-code",
+            "--spec",
+            &petstore(),
+            "--write",
+        ],
         &[("PATH", "/nowhere")],
     );
     assert_eq!(output.status.code(), Some(2));
@@ -469,7 +672,14 @@ fn claude_code_writes_its_own_state_file() {
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let path = home.path("bin").display().to_string();
     let output = home.run(
-        &["install", "--client", "claude-code", "--spec", &petstore(), "--write"],
+        &[
+            "install",
+            "--client",
+            "claude-code",
+            "--spec",
+            &petstore(),
+            "--write",
+        ],
         &[("PATH", path.as_str())],
     );
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -502,14 +712,33 @@ fn a_name_that_the_client_would_cut_is_refused() {
         &[],
     );
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
-    assert!(stderr(&output).contains("--max-tool-name-length"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("--max-tool-name-length"),
+        "{}",
+        stderr(&output)
+    );
     let output = home.run(
-        &["install", "--client", "cursor", "--spec", spec.path(), "--name", "short", "--print"],
+        &[
+            "install",
+            "--client",
+            "cursor",
+            "--spec",
+            spec.path(),
+            "--name",
+            "short",
+            "--print",
+        ],
         &[],
     );
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     // In search mode, the tools that are listed have short names.
-    let name = ["--name", "a-rather-long-name", "--print", "--tools", "search"];
+    let name = [
+        "--name",
+        "a-rather-long-name",
+        "--print",
+        "--tools",
+        "search",
+    ];
     let install = ["install", "--client", "cursor", "--spec", spec.path()];
     let output = home.run(&[&install[..], &name].concat(), &[]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -527,20 +756,58 @@ fn a_name_is_made_of_words_of_the_title_that_fit_with_the_longest_tool() {
     for (client, title, tool, name) in [
         ("claude-desktop", "GitHub v3 REST API", 40, "github-v3"),
         ("claude-desktop", "GitHub Enterprise Cloud", 48, "github"),
-        ("cursor", "The official Widget API of Acme, for everybody", 40, "widget-of-acme-for"),
+        (
+            "cursor",
+            "The official Widget API of Acme, for everybody",
+            40,
+            "widget-of-acme-for",
+        ),
         ("gemini", "Swagger Petstore - OpenAPI 3.0", 10, "petstore"),
         ("zed", "Stripe's API", 48, "stripe"),
     ] {
         let spec = spec(title, tool);
-        let output = home.run(&["install", "--client", client, "--spec", spec.path(), "--print"], &[]);
-        assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
-        assert!(stdout(&output).contains(&format!("\"{name}\"")), "{client}: {}", stdout(&output));
+        let output = home.run(
+            &[
+                "install",
+                "--client",
+                client,
+                "--spec",
+                spec.path(),
+                "--print",
+            ],
+            &[],
+        );
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{client}: {}",
+            stderr(&output)
+        );
+        assert!(
+            stdout(&output).contains(&format!("\"{name}\"")),
+            "{client}: {}",
+            stdout(&output)
+        );
     }
     let spec = spec("Widgets", 57);
-    let install = ["install", "--client", "claude-desktop", "--spec", spec.path(), "--print"];
-    let output = home.run(&[&install[..], &["--max-tool-name-length", "60"]].concat(), &[]);
+    let install = [
+        "install",
+        "--client",
+        "claude-desktop",
+        "--spec",
+        spec.path(),
+        "--print",
+    ];
+    let output = home.run(
+        &[&install[..], &["--max-tool-name-length", "60"]].concat(),
+        &[],
+    );
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
-    assert!(stderr(&output).contains("--max-tool-name-length"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("--max-tool-name-length"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -548,14 +815,20 @@ fn the_only_entry_of_a_file_needs_no_name_to_be_removed() {
     let home = Home::new();
     for name in ["one", "two"] {
         assert_eq!(
-            home.install("cursor", &["--name", name, "--write", "--force"]).status.code(),
+            home.install("cursor", &["--name", name, "--write", "--force"])
+                .status
+                .code(),
             Some(0)
         );
     }
     let uninstall = ["uninstall", "--client", "cursor", "--write"];
     let output = home.run(&uninstall, &[]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("one, two; --name says which"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("one, two; --name says which"),
+        "{}",
+        stderr(&output)
+    );
     assert_eq!(home.uninstall("cursor", "one").status.code(), Some(0));
     assert_eq!(home.run(&uninstall, &[]).status.code(), Some(0));
     assert!(!read(&home.path(".cursor/mcp.json")).contains("two"));
@@ -574,10 +847,28 @@ fn entries_of_other_programs_whose_names_hold_ours_are_not_taken_for_ours() {
         let path = home.write(".cursor/mcp.json", &text);
         let output = home.install("cursor", &["--write"]);
         assert_eq!(output.status.code(), Some(2), "{command}");
-        assert!(stderr(&output).contains("--force replaces it"), "{}", stderr(&output));
-        let output = home.run(&["uninstall", "--client", "cursor", "--name", "petstore", "--write"], &[]);
+        assert!(
+            stderr(&output).contains("--force replaces it"),
+            "{}",
+            stderr(&output)
+        );
+        let output = home.run(
+            &[
+                "uninstall",
+                "--client",
+                "cursor",
+                "--name",
+                "petstore",
+                "--write",
+            ],
+            &[],
+        );
         assert_eq!(output.status.code(), Some(2), "{command}");
-        assert!(stderr(&output).contains("--force removes it"), "{}", stderr(&output));
+        assert!(
+            stderr(&output).contains("--force removes it"),
+            "{}",
+            stderr(&output)
+        );
         assert_eq!(read(&path), text);
     }
 }
@@ -589,7 +880,17 @@ fn a_file_that_install_did_not_make_stays_when_its_last_entry_goes() {
         ".cursor/mcp.json",
         r#"{ "mcpServers": { "petstore": { "command": "npx", "args": ["-y", "openapi-mcp-server", "serve"] } } }"#,
     );
-    let output = home.run(&["uninstall", "--client", "cursor", "--name", "petstore", "--write"], &[]);
+    let output = home.run(
+        &[
+            "uninstall",
+            "--client",
+            "cursor",
+            "--name",
+            "petstore",
+            "--write",
+        ],
+        &[],
+    );
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let left: serde_json::Value = serde_json::from_str(&read(&path)).unwrap();
     assert_eq!(left, serde_json::json!({ "mcpServers": {} }));
@@ -632,15 +933,34 @@ fn an_entry_for_an_address_is_ours_in_the_form_that_install_writes() {
             let path = home.path(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             for url in ["https://mcp.example/mcp", "https://new.example/mcp"] {
-                let mut args = vec!["install", "--client", client, "--name", "pets", "--url", url, "--write"];
+                let mut args = vec![
+                    "install", "--client", client, "--name", "pets", "--url", url, "--write",
+                ];
                 args.extend(token.iter().flat_map(|token| ["--url-token-env", token]));
                 let output = home.run(&args, &[]);
-                assert_eq!(output.status.code(), Some(0), "{client} {token:?}: {}", stderr(&output));
+                assert_eq!(
+                    output.status.code(),
+                    Some(0),
+                    "{client} {token:?}: {}",
+                    stderr(&output)
+                );
                 assert!(read(&path).contains(url), "{client}");
             }
-            let output = home.run(&["uninstall", "--client", client, "--name", "pets", "--write"], &[]);
-            assert_eq!(output.status.code(), Some(0), "{client} {token:?}: {}", stderr(&output));
-            assert!(!read(&path).contains("https:"), "{client} {token:?}: {}", read(&path));
+            let output = home.run(
+                &["uninstall", "--client", client, "--name", "pets", "--write"],
+                &[],
+            );
+            assert_eq!(
+                output.status.code(),
+                Some(0),
+                "{client} {token:?}: {}",
+                stderr(&output)
+            );
+            assert!(
+                !read(&path).contains("https:"),
+                "{client} {token:?}: {}",
+                read(&path)
+            );
         }
     }
 }
@@ -650,23 +970,51 @@ fn an_entry_names_the_variables_of_the_keys_that_the_server_needs() {
     let home = Home::new();
     let spec = petstore();
     let args = [
-        &["install", "--client", "claude-code", "--spec", &spec, "--audit-log", "calls.jsonl"][..],
-        &["--audit-key-env", "AUDIT_KEY", "--shared-state", "redis://127.0.0.1:6379"],
-        &["--shared-state-password-env", "STATE_PASSWORD", "--state-key-env", "STATE_KEY"],
+        &[
+            "install",
+            "--client",
+            "claude-code",
+            "--spec",
+            &spec,
+            "--audit-log",
+            "calls.jsonl",
+        ][..],
+        &[
+            "--audit-key-env",
+            "AUDIT_KEY",
+            "--shared-state",
+            "redis://127.0.0.1:6379",
+        ],
+        &[
+            "--shared-state-password-env",
+            "STATE_PASSWORD",
+            "--state-key-env",
+            "STATE_KEY",
+        ],
     ]
     .concat();
     let key = "0123456789abcdef".repeat(4);
     for variables in [
         &[][..],
-        &[("AUDIT_KEY", key.as_str()), ("STATE_KEY", &key), ("STATE_PASSWORD", "hunter2")],
+        &[
+            ("AUDIT_KEY", key.as_str()),
+            ("STATE_KEY", &key),
+            ("STATE_PASSWORD", "hunter2"),
+        ],
     ] {
         let output = home.run(&args, variables);
         let (entry, said) = (stdout(&output), stderr(&output));
         assert_eq!(output.status.code(), Some(0), "{said}");
         for name in ["AUDIT_KEY", "STATE_KEY", "STATE_PASSWORD"] {
-            assert!(entry.contains(&format!("\"{name}\": \"${{{name}}}\"")), "{name}: {entry}");
+            assert!(
+                entry.contains(&format!("\"{name}\": \"${{{name}}}\"")),
+                "{name}: {entry}"
+            );
         }
-        assert!(!entry.contains(&key) && !entry.contains("hunter2"), "{entry}");
+        assert!(
+            !entry.contains(&key) && !entry.contains("hunter2"),
+            "{entry}"
+        );
     }
     // A value that is there is checked, as the server will.
     let output = home.run(&args, &[("AUDIT_KEY", "short")]);
@@ -678,11 +1026,19 @@ fn an_entry_names_the_variables_of_the_keys_that_the_server_needs() {
     // A client that hands over no variables cannot start this server.
     let args: Vec<&str> = args
         .iter()
-        .map(|arg| if *arg == "claude-code" { "claude-desktop" } else { arg })
+        .map(|arg| {
+            if *arg == "claude-code" {
+                "claude-desktop"
+            } else {
+                arg
+            }
+        })
         .collect();
     let said = stderr(&home.run(&args, &[]));
     assert!(
-        said.contains("AUDIT_KEY, STATE_KEY, STATE_PASSWORD") && said.contains("--state-key-file") && said.contains("a bundle"),
+        said.contains("AUDIT_KEY, STATE_KEY, STATE_PASSWORD")
+            && said.contains("--state-key-file")
+            && said.contains("a bundle"),
         "{said}"
     );
 }
@@ -693,7 +1049,18 @@ fn a_client_without_variables_gets_a_header_from_a_file() {
     std::fs::write(home.path("token"), "hunter2").unwrap();
     let spec = petstore();
     let install = |more: &[&str]| {
-        let args = [&["install", "--client", "claude-desktop", "--spec", &spec, "--print"], more].concat();
+        let args = [
+            &[
+                "install",
+                "--client",
+                "claude-desktop",
+                "--spec",
+                &spec,
+                "--print",
+            ],
+            more,
+        ]
+        .concat();
         home.run(&args, &[])
     };
     let refused = stderr(&install(&["--header-env", "Authorization=Bearer TOKEN"]));
@@ -709,8 +1076,14 @@ fn a_client_without_variables_gets_a_header_from_a_file() {
     let (entry, said) = (stdout(&output), stderr(&output));
     assert_eq!(output.status.code(), Some(0), "{said}");
     let expected = format!("\"Authorization=Bearer {}\"", home.path("token").display());
-    assert!(entry.contains("--header-file") && entry.contains(&expected), "{entry}");
-    assert!(!entry.contains("hunter2") && !said.contains("hunter2"), "{entry}{said}");
+    assert!(
+        entry.contains("--header-file") && entry.contains(&expected),
+        "{entry}"
+    );
+    assert!(
+        !entry.contains("hunter2") && !said.contains("hunter2"),
+        "{entry}{said}"
+    );
 }
 
 #[test]
@@ -720,21 +1093,48 @@ fn a_value_in_place_of_a_variables_name_is_refused_and_not_repeated() {
     let spec = petstore();
     for args in [
         &["--spec", &spec, "--header-env", "X-Api-Key=sk-live-hunter2"][..],
-        &["--spec", &spec, "--proxy", "http://h.example", "--proxy-auth-env", "me:hunter2"],
-        &["--url", "https://mcp.example/mcp", "--url-token-env", "eyJhunter2"],
+        &[
+            "--spec",
+            &spec,
+            "--proxy",
+            "http://h.example",
+            "--proxy-auth-env",
+            "me:hunter2",
+        ],
+        &[
+            "--url",
+            "https://mcp.example/mcp",
+            "--url-token-env",
+            "eyJhunter2",
+        ],
     ] {
         let mut all = vec!["install", "--client", "cursor", "--write"];
         all.extend(args);
         let output = home.run(&all, &[]);
         let said = stdout(&output) + &stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
-        assert!(said.contains("give the name of a variable") && !said.contains("hunter2"), "{said}");
+        assert!(
+            said.contains("give the name of a variable") && !said.contains("hunter2"),
+            "{said}"
+        );
         assert!(!home.path(".cursor/mcp.json").exists());
     }
-    let output = home.run(&["bundle", "--spec", &spec, "--header-env", "X-Api-Key=sk-live-hunter2"], &[]);
+    let output = home.run(
+        &[
+            "bundle",
+            "--spec",
+            &spec,
+            "--header-env",
+            "X-Api-Key=sk-live-hunter2",
+        ],
+        &[],
+    );
     let said = stdout(&output) + &stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("give the name of a variable") && !said.contains("hunter2"), "{said}");
+    assert!(
+        said.contains("give the name of a variable") && !said.contains("hunter2"),
+        "{said}"
+    );
 }
 
 #[cfg(unix)]
@@ -752,13 +1152,27 @@ fn a_link_to_a_file_that_is_not_there_makes_that_file_and_a_pipe_is_refused() {
     std::os::unix::fs::symlink(home.path("missing/cursor.json"), &link).unwrap();
     let output = home.install("cursor", &["--write"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("whose folder is missing"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("whose folder is missing"),
+        "{}",
+        stderr(&output)
+    );
     assert!(link.is_symlink());
     let pipe = home.path("pipe.json").display().to_string();
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
     let output = home.install("cursor", &["--config-path", &pipe, "--write"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("not a regular file"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("not a regular file"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -771,16 +1185,36 @@ fn a_document_without_a_usable_server_is_refused_as_serve_refuses_it() {
     ] {
         let spec = SpecFile::new(text);
         let served = home.run(&["serve", "--spec", spec.path()], &[]);
-        let wanted = stderr(&served).lines().last().unwrap_or_default().to_owned();
+        let wanted = stderr(&served)
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .to_owned();
         assert!(wanted.contains("--base-url"), "{wanted}");
         let bundle = home.path("x.mcpb").display().to_string();
         for args in [
-            &["install", "--client", "cursor", "--write", "--spec", spec.path()][..],
+            &[
+                "install",
+                "--client",
+                "cursor",
+                "--write",
+                "--spec",
+                spec.path(),
+            ][..],
             &["bundle", "--output", &bundle, "--spec", spec.path()],
         ] {
             let output = home.run(args, &[]);
-            assert_eq!(output.status.code(), served.status.code(), "{args:?}: {}", stderr(&output));
-            assert!(stderr(&output).contains("--base-url"), "{args:?}: {}", stderr(&output));
+            assert_eq!(
+                output.status.code(),
+                served.status.code(),
+                "{args:?}: {}",
+                stderr(&output)
+            );
+            assert!(
+                stderr(&output).contains("--base-url"),
+                "{args:?}: {}",
+                stderr(&output)
+            );
         }
         assert!(!home.path(".cursor/mcp.json").exists() && !home.path("x.mcpb").exists());
         let output = home.run(
@@ -813,9 +1247,21 @@ fn settings_of_the_shell_that_are_not_copied_are_named() {
         ],
     );
     let said = stderr(&output);
-    assert_eq!(said.matches("are not copied (OPENAPI_MCP_READ_ONLY)").count(), 1, "{said}");
-    let output = home.run(&["install", "--client", "cursor", "--spec", &spec, "--print"], &[]);
-    assert!(!stderr(&output).contains("are not copied"), "{}", stderr(&output));
+    assert_eq!(
+        said.matches("are not copied (OPENAPI_MCP_READ_ONLY)")
+            .count(),
+        1,
+        "{said}"
+    );
+    let output = home.run(
+        &["install", "--client", "cursor", "--spec", &spec, "--print"],
+        &[],
+    );
+    assert!(
+        !stderr(&output).contains("are not copied"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -829,7 +1275,17 @@ fn questions_of_vscode_that_the_user_had_stay() {
     assert!(home.install("vscode", &["--write"]).status.success());
     let changed = read(&path).replace("\"servers\"", "\"note\": 1,\n  \"servers\"");
     std::fs::write(&path, changed).unwrap();
-    let output = home.run(&["uninstall", "--client", "vscode", "--name", "petstore", "--write"], &[]);
+    let output = home.run(
+        &[
+            "uninstall",
+            "--client",
+            "vscode",
+            "--name",
+            "petstore",
+            "--write",
+        ],
+        &[],
+    );
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = read(&path);
     assert!(
@@ -859,10 +1315,19 @@ fn the_entry_of_every_client_is_exactly_the_one_of_the_table() {
     for entry in entries {
         let client = entry.client.as_str();
         let output = home.install(client, &["--name", "pets", "--print"]);
-        assert_eq!(stdout(&output), placed(&entry.command), "{client}: {}", stderr(&output));
-        let file = entry.file.replace('~', &home.path("").display().to_string()).replace("//", "/");
+        assert_eq!(
+            stdout(&output),
+            placed(&entry.command),
+            "{client}: {}",
+            stderr(&output)
+        );
+        let file = entry
+            .file
+            .replace('~', &home.path("").display().to_string())
+            .replace("//", "/");
         assert!(
-            !cfg!(target_os = "linux") || stderr(&output).contains(&format!("put this into {file}:")),
+            !cfg!(target_os = "linux")
+                || stderr(&output).contains(&format!("put this into {file}:")),
             "{client}: {}",
             stderr(&output)
         );
@@ -880,8 +1345,17 @@ fn the_entry_of_every_client_is_exactly_the_one_of_the_table() {
             args.extend(["--url-token-env", "PETS_TOKEN"]);
         }
         let output = home.run(&args, &[]);
-        assert_eq!(output.status.success(), entry.address.is_some(), "{client}: {}", stderr(&output));
-        assert_eq!(stdout(&output), entry.address.unwrap_or_default(), "{client}");
+        assert_eq!(
+            output.status.success(),
+            entry.address.is_some(),
+            "{client}: {}",
+            stderr(&output)
+        );
+        assert_eq!(
+            stdout(&output),
+            entry.address.unwrap_or_default(),
+            "{client}"
+        );
     }
 }
 
@@ -890,7 +1364,11 @@ fn a_client_that_cannot_ask_is_named_where_calls_are_confirmed() {
     let home = Home::new();
     let said = |client: &str, flags: &[&str]| {
         let petstore = petstore();
-        let args = [&["install", "--client", client, "--spec", &petstore, "--mock"], flags].concat();
+        let args = [
+            &["install", "--client", client, "--spec", &petstore, "--mock"],
+            flags,
+        ]
+        .concat();
         let output = home.run(&args, &[]);
         format!("{}{}", stdout(&output), stderr(&output))
     };

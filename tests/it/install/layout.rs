@@ -1,18 +1,34 @@
-//! The text around an entry keeps its bytes: comments, blank lines and line ends, also if the file was changed meanwhile.
+//! The text around an entry keeps its bytes: comments, blank lines and line ends, also if the file
+//! was changed meanwhile.
 
 use super::{Home, read};
 use crate::support::stderr;
 
 /// Installs, changes the file, uninstalls, and gives the file after the first and after the last.
-fn come_and_go(client: &str, file: &str, before: &str, change: &dyn Fn(&str) -> String) -> (String, String) {
+fn come_and_go(
+    client: &str,
+    file: &str,
+    before: &str,
+    change: &dyn Fn(&str) -> String,
+) -> (String, String) {
     let home = Home::new();
     let path = home.write(file, before);
     let output = home.install(client, &["--write"]);
-    assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{client}: {}",
+        stderr(&output)
+    );
     let installed = read(&path);
     std::fs::write(&path, change(&installed)).unwrap();
     let output = home.uninstall(client, "petstore");
-    assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{client}: {}",
+        stderr(&output)
+    );
     (installed, read(&path))
 }
 
@@ -37,12 +53,20 @@ fn a_table_of_toml_comes_and_goes_and_every_other_byte_stays() {
         };
         assert_eq!(left, ended);
         assert!(installed.starts_with(before), "{before:?}: {installed:?}");
-        let (_, left) = come_and_go("codex", file, before, &|text| format!("{text}\n[later]\nadded = true # new\n"));
-        assert_eq!(left, format!("{ended}\n[later]\nadded = true # new\n"), "{before:?}");
+        let (_, left) = come_and_go("codex", file, before, &|text| {
+            format!("{text}\n[later]\nadded = true # new\n")
+        });
+        assert_eq!(
+            left,
+            format!("{ended}\n[later]\nadded = true # new\n"),
+            "{before:?}"
+        );
     }
     // What a client adds below the entry belongs to it.
     let (_, left) = come_and_go("codex", file, TOML[0], &|text| {
-        format!("{text}\n[mcp_servers.petstore.tools.get_pet]\napproval_mode = \"approve\"\n\n[later]\n")
+        format!(
+            "{text}\n[mcp_servers.petstore.tools.get_pet]\napproval_mode = \"approve\"\n\n[later]\n"
+        )
     });
     assert_eq!(left, format!("{}\n[later]\n", TOML[0]));
 }
@@ -53,22 +77,43 @@ fn mixed_line_ends_of_json_stay_where_they_are() {
     for (client, file) in [
         ("cursor", ".cursor/mcp.json"),
         ("gemini", ".gemini/settings.json"),
-        ("claude-desktop", ".config/Claude/claude_desktop_config.json"),
+        (
+            "claude-desktop",
+            ".config/Claude/claude_desktop_config.json",
+        ),
     ] {
         let (installed, left) = come_and_go(client, file, before, &str::to_owned);
         assert_eq!(left, before, "{client}");
-        assert!(installed.starts_with("{\r\n  \"theme\": \"x\",\n"), "{client}: {installed:?}");
-        assert!(installed.ends_with("  },\n  \"last\": 1\r\n}"), "{client}: {installed:?}");
-        let lines = installed.split_inclusive('\n').filter(|line| !line.ends_with("\r\n"));
+        assert!(
+            installed.starts_with("{\r\n  \"theme\": \"x\",\n"),
+            "{client}: {installed:?}"
+        );
+        assert!(
+            installed.ends_with("  },\n  \"last\": 1\r\n}"),
+            "{client}: {installed:?}"
+        );
+        let lines = installed
+            .split_inclusive('\n')
+            .filter(|line| !line.ends_with("\r\n"));
         assert_eq!(lines.count(), 3, "{client}: {installed:?}");
-        let (_, left) = come_and_go(client, file, before, &|text| text.replace("\"last\": 1", "\"last\": 2"));
-        assert_eq!(left, before.replace("\"last\": 1", "\"last\": 2"), "{client}");
+        let (_, left) = come_and_go(client, file, before, &|text| {
+            text.replace("\"last\": 1", "\"last\": 2")
+        });
+        assert_eq!(
+            left,
+            before.replace("\"last\": 1", "\"last\": 2"),
+            "{client}"
+        );
     }
 }
 
 /// An object of JSON before and after an entry came, and after it went, if that is another text.
 const OBJECTS: [(&str, &str, Option<&str>); 7] = [
-    ("{ \"servers\": {} }", "{ \"servers\": {\n  \"p\": ENTRY\n} }", None),
+    (
+        "{ \"servers\": {} }",
+        "{ \"servers\": {\n  \"p\": ENTRY\n} }",
+        None,
+    ),
     (
         "{ \"servers\": { // mine\n  } }",
         "{ \"servers\": { // mine\n  \"p\": ENTRY\n  } }",
@@ -107,8 +152,16 @@ fn objects_of_json_keep_their_layout_and_comments() {
         let home = Home::new();
         let path = home.write(".config/Code/User/mcp.json", before);
         let address = ["--url", "https://h.example", "--name", "p", "--write"];
-        let output = home.run(&[&["install", "--client", "vscode"][..], &address].concat(), &[]);
-        assert_eq!(output.status.code(), Some(0), "{before:?}: {}", stderr(&output));
+        let output = home.run(
+            &[&["install", "--client", "vscode"][..], &address].concat(),
+            &[],
+        );
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{before:?}: {}",
+            stderr(&output)
+        );
         let installed = read(&path);
         let (start, rest) = installed.split_once("\"p\": ").unwrap();
         let (members, end) = rest.split_once('}').unwrap();
@@ -116,7 +169,12 @@ fn objects_of_json_keep_their_layout_and_comments() {
         assert_eq!(entry["url"], "https://h.example");
         assert_eq!(format!("{start}\"p\": ENTRY{end}"), with);
         let output = home.uninstall("vscode", "p");
-        assert_eq!(output.status.code(), Some(0), "{before:?}: {}", stderr(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{before:?}: {}",
+            stderr(&output)
+        );
         assert_eq!(read(&path), left.unwrap_or(before));
     }
 }

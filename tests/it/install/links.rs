@@ -35,9 +35,20 @@ fn a_link_to_an_address_is_exactly_what_the_client_takes() {
             "goose://extension?type=streamable_http&url=https%3A%2F%2Fmcp%2Eexample%2Fmcp&id=pets&name=pets&timeout=300",
         ),
     ] {
-        let url = ["--name", "pets", "--url", "https://mcp.example/mcp", "--link"];
+        let url = [
+            "--name",
+            "pets",
+            "--url",
+            "https://mcp.example/mcp",
+            "--link",
+        ];
         let output = home.run(&[&["install", "--client", client][..], &url].concat(), &[]);
-        assert_eq!(stdout(&output), format!("{expected}\n"), "{client}: {}", stderr(&output));
+        assert_eq!(
+            stdout(&output),
+            format!("{expected}\n"),
+            "{client}: {}",
+            stderr(&output)
+        );
     }
 }
 
@@ -46,22 +57,46 @@ fn a_link_to_a_command_holds_the_entry_that_install_prints() {
     let home = Home::new();
     let spec = open_document();
     let link = |client: &str| {
-        let output = home.run(&["install", "--client", client, "--spec", spec.path(), "--link"], &[]);
-        assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
+        let output = home.run(
+            &[
+                "install",
+                "--client",
+                client,
+                "--spec",
+                spec.path(),
+                "--link",
+            ],
+            &[],
+        );
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{client}: {}",
+            stderr(&output)
+        );
         stdout(&output).trim_end().to_owned()
     };
     let arguments = |client: &str| json!(["serve", "--spec", spec.path(), "--client", client]);
     let vscode = link("vscode");
-    let entry: Value = serde_json::from_str(&decoded(vscode.strip_prefix("vscode:mcp/install?").unwrap())).unwrap();
-    let expected = json!({"name": "notes", "type": "stdio", "command": binary(), "args": arguments("vscode")});
+    let entry: Value = serde_json::from_str(&decoded(
+        vscode.strip_prefix("vscode:mcp/install?").unwrap(),
+    ))
+    .unwrap();
+    let expected =
+        json!({"name": "notes", "type": "stdio", "command": binary(), "args": arguments("vscode")});
     assert_eq!(entry, expected);
     let cursor = link("cursor");
     let config = cursor
         .strip_prefix("cursor://anysphere.cursor-deeplink/mcp/install?name=notes&config=")
         .unwrap();
-    let config = base64::engine::general_purpose::STANDARD.decode(decoded(config)).unwrap();
+    let config = base64::engine::general_purpose::STANDARD
+        .decode(decoded(config))
+        .unwrap();
     let entry: Value = serde_json::from_slice(&config).unwrap();
-    assert_eq!(entry, json!({"command": binary(), "args": arguments("cursor")}));
+    assert_eq!(
+        entry,
+        json!({"command": binary(), "args": arguments("cursor")})
+    );
 }
 
 #[test]
@@ -70,19 +105,43 @@ fn there_is_no_link_that_the_client_would_not_take() {
     let spec = open_document();
     let long = format!("X-Note: {}", "x".repeat(1500));
     for (client, more, words) in [
-        ("claude-code", &[][..], "claude-code has no links; vscode, cursor and goose have"),
+        (
+            "claude-code",
+            &[][..],
+            "claude-code has no links; vscode, cursor and goose have",
+        ),
         (
             "goose",
             &[],
             "goose takes links only to servers that npx or uvx starts, and to an address",
         ),
         ("cursor", &["--header", &long], "and clients take 2000"),
-        ("cursor", &["--header-env", "X-Key=PETS_KEY"], "a link cannot carry the credential"),
+        (
+            "cursor",
+            &["--header-env", "X-Key=PETS_KEY"],
+            "a link cannot carry the credential",
+        ),
     ] {
-        let install = ["install", "--client", client, "--spec", spec.path(), "--link"];
+        let install = [
+            "install",
+            "--client",
+            client,
+            "--spec",
+            spec.path(),
+            "--link",
+        ];
         let output = home.run(&[&install[..], more].concat(), &[("PETS_KEY", "hunter2")]);
-        assert_eq!(output.status.code(), Some(2), "{client}: {}", stdout(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{client}: {}",
+            stdout(&output)
+        );
         assert_eq!(stdout(&output), "", "{client}");
-        assert!(stderr(&output).contains(words), "{client}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains(words),
+            "{client}: {}",
+            stderr(&output)
+        );
     }
 }

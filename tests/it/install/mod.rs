@@ -39,11 +39,18 @@ impl Home {
     }
 
     fn run(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
-        self.command(args).envs(variables.iter().copied()).output().unwrap()
+        self.command(args)
+            .envs(variables.iter().copied())
+            .output()
+            .unwrap()
     }
 
     fn start(&self, args: &[&str]) -> Child {
-        self.command(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        self.command(args)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -58,12 +65,17 @@ impl Home {
         ] {
             command.env_remove(name);
         }
-        command.env("HOME", self.folder.path()).current_dir(self.folder.path());
+        command
+            .env("HOME", self.folder.path())
+            .current_dir(self.folder.path());
         command
     }
 
     fn uninstall(&self, client: &str, name: &str) -> Output {
-        self.run(&["uninstall", "--client", client, "--name", name, "--write"], &[])
+        self.run(
+            &["uninstall", "--client", client, "--name", name, "--write"],
+            &[],
+        )
     }
 
     fn install(&self, client: &str, more: &[&str]) -> Output {

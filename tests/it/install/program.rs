@@ -11,7 +11,16 @@ use crate::support::{binary, petstore, stderr, stdout};
 /// The command of the entry for Cursor, printed by the program at a path, with a folder on PATH.
 fn printed_command(home: &Home, program: &Path, on_path: &Path) -> (Vec<String>, String) {
     let output = Command::new(program)
-        .args(["install", "--client", "cursor", "--spec", &petstore(), "--name", "pets", "--print"])
+        .args([
+            "install",
+            "--client",
+            "cursor",
+            "--spec",
+            &petstore(),
+            "--name",
+            "pets",
+            "--print",
+        ])
         .env_clear()
         .env("HOME", home.path(""))
         .env("PATH", on_path)
@@ -23,7 +32,10 @@ fn printed_command(home: &Home, program: &Path, on_path: &Path) -> (Vec<String>,
     let arguments = entry["args"].as_array().unwrap();
     let words = std::iter::once(&entry["command"]).chain(arguments);
     let words = words.map(|word| word.as_str().unwrap().to_owned());
-    (words.take_while(|word| word != "serve").collect(), stderr(&output))
+    (
+        words.take_while(|word| word != "serve").collect(),
+        stderr(&output),
+    )
 }
 
 #[test]
@@ -41,10 +53,16 @@ fn an_entry_starts_the_program_as_its_user_did() {
     let version = env!("CARGO_PKG_VERSION");
     let npx = place(".npm/_npx/1a2b/node_modules/openapi-mcp-server-linux-x64-gnu/openapi-mcp");
     let package = format!("openapi-mcp-server@{version}");
-    assert_eq!(printed_command(&home, &npx, &folder).0, ["npx", "-y", &package]);
+    assert_eq!(
+        printed_command(&home, &npx, &folder).0,
+        ["npx", "-y", &package]
+    );
     let uvx = place(".cache/uv/archive-v0/1a2b/bin/openapi-mcp");
     let package = format!("openapi-mcp-server=={version}");
-    assert_eq!(printed_command(&home, &uvx, &folder).0, ["uvx", "--from", &package, "openapi-mcp"]);
+    assert_eq!(
+        printed_command(&home, &uvx, &folder).0,
+        ["uvx", "--from", &package, "openapi-mcp"]
+    );
     // The link on PATH stays when the folder of a version goes.
     let versioned = place("Cellar/openapi-mcp/1.2.3/bin/openapi-mcp");
     let link = folder.join("bin/openapi-mcp");
@@ -58,5 +76,8 @@ fn an_entry_starts_the_program_as_its_user_did() {
     let built = place("target/debug/openapi-mcp");
     let (command, said) = printed_command(&home, &built, &folder);
     assert_eq!(command, [built.display().to_string()]);
-    assert!(said.contains("which the next build or cleaning may remove"), "{said}");
+    assert!(
+        said.contains("which the next build or cleaning may remove"),
+        "{said}"
+    );
 }

@@ -1,4 +1,5 @@
-//! Surroundings of `install`: in WSL, over SSH, as root, in a terminal, beside clients that are there or not.
+//! Surroundings of `install`: in WSL, over SSH, as root, in a terminal, beside clients that are
+//! there or not.
 
 #[cfg(target_os = "linux")]
 use std::{
@@ -42,7 +43,11 @@ fn in_wsl_a_client_on_windows_starts_the_server_through_wsl_and_its_file_is_not_
     let spec = petstore();
     let wsl = [("WSL_DISTRO_NAME", "Debian")];
     for (client, file, more) in [
-        ("claude-desktop", "%APPDATA%\\Claude\\claude_desktop_config.json", &[][..]),
+        (
+            "claude-desktop",
+            "%APPDATA%\\Claude\\claude_desktop_config.json",
+            &[][..],
+        ),
         ("vscode", "%APPDATA%\\Code\\User\\mcp.json", &[]),
         ("cursor", "%USERPROFILE%\\.cursor\\mcp.json", &[]),
         (
@@ -54,7 +59,12 @@ fn in_wsl_a_client_on_windows_starts_the_server_through_wsl_and_its_file_is_not_
         let mut args = vec!["install", "--client", client, "--spec", &spec, "--print"];
         args.extend(more);
         let output = home.run(&args, &wsl);
-        assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{client}: {}",
+            stderr(&output)
+        );
         let text = stdout(&output);
         assert!(
             stderr(&output).contains(&format!("put this into {file}:")),
@@ -62,12 +72,18 @@ fn in_wsl_a_client_on_windows_starts_the_server_through_wsl_and_its_file_is_not_
             stderr(&output)
         );
         assert!(
-            text.contains("\"wsl.exe\"") && text.contains("\"--exec\"") && text.contains("\"Debian\""),
+            text.contains("\"wsl.exe\"")
+                && text.contains("\"--exec\"")
+                && text.contains("\"Debian\""),
             "{client}: {text}"
         );
         assert!(text.contains(&spec), "{client}: {text}");
         // Windows hands over only the variables that this names.
-        assert_eq!(text.contains("WSLENV"), client != "claude-desktop", "{client}: {text}");
+        assert_eq!(
+            text.contains("WSLENV"),
+            client != "claude-desktop",
+            "{client}: {text}"
+        );
         assert!(
             client == "claude-desktop" || text.contains("OPENAPI_MCP_AUTH_API_KEY/u"),
             "{client}: {text}"
@@ -75,7 +91,12 @@ fn in_wsl_a_client_on_windows_starts_the_server_through_wsl_and_its_file_is_not_
         args.retain(|argument| *argument != "--print");
         args.push("--write");
         let output = home.run(&args, &wsl);
-        assert_eq!(output.status.code(), Some(2), "{client}: {}", stdout(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{client}: {}",
+            stdout(&output)
+        );
         assert!(
             stderr(&output).contains("the client is on Windows"),
             "{client}: {}",
@@ -86,8 +107,16 @@ fn in_wsl_a_client_on_windows_starts_the_server_through_wsl_and_its_file_is_not_
     std::fs::create_dir_all(home.path(".cursor")).unwrap();
     std::fs::create_dir_all(home.path(".codex")).unwrap();
     for client in ["cursor", "codex"] {
-        let output = home.run(&["install", "--client", client, "--spec", &spec, "--write"], &wsl);
-        assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
+        let output = home.run(
+            &["install", "--client", client, "--spec", &spec, "--write"],
+            &wsl,
+        );
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{client}: {}",
+            stderr(&output)
+        );
     }
     assert!(!read(&home.path(".cursor/mcp.json")).contains("wsl.exe"));
 }
@@ -109,15 +138,37 @@ fn files_that_are_not_the_users_here_are_not_written() {
             &[("SUDO_USER", "ann"), ("USER", "root")],
             "sudo would write the settings of root",
         ),
-        ("goose", &[], "only printed because its layout would be lost"),
+        (
+            "goose",
+            &[],
+            "only printed because its layout would be lost",
+        ),
     ] {
         let args = ["install", "--client", client, "--spec", &spec, "--write"];
         let output = home.run(&args, variables);
-        assert_eq!(output.status.code(), Some(2), "{client}: {}", stdout(&output));
-        assert!(stderr(&output).contains(words), "{client}: {}", stderr(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{client}: {}",
+            stdout(&output)
+        );
+        assert!(
+            stderr(&output).contains(words),
+            "{client}: {}",
+            stderr(&output)
+        );
         let output = home.run(&args[..args.len() - 1], variables);
-        assert_eq!(output.status.code(), Some(0), "{client}: {}", stderr(&output));
-        assert!(stdout(&output).contains("serve"), "{client}: {}", stdout(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{client}: {}",
+            stderr(&output)
+        );
+        assert!(
+            stdout(&output).contains("serve"),
+            "{client}: {}",
+            stdout(&output)
+        );
     }
     assert_eq!(std::fs::read_dir(home.path(".cursor")).unwrap().count(), 0);
 }
@@ -132,11 +183,15 @@ fn without_write_nothing_changes_and_only_what_can_be_pasted_is_on_standard_outp
     assert_eq!(read(&path), "{}\n");
     assert!(home.install("cursor", &["--write"]).status.success());
     let written = read(&path);
-    let output = home.run(&["uninstall", "--client", "cursor", "--name", "petstore"], &[]);
+    let output = home.run(
+        &["uninstall", "--client", "cursor", "--name", "petstore"],
+        &[],
+    );
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stdout(&output), "");
     assert!(
-        stderr(&output).contains('-') && stderr(&output).contains("nothing was changed; --write does it"),
+        stderr(&output).contains('-')
+            && stderr(&output).contains("nothing was changed; --write does it"),
         "{}",
         stderr(&output)
     );
@@ -152,33 +207,66 @@ fn a_token_over_http_beyond_this_machine_is_a_warning() {
         ("http://localhost/mcp", false),
         ("https://mcp.example/mcp", false),
     ] {
-        let args = ["install", "--client", "cursor", "--url", url, "--url-token-env", "PETS", "--print"];
+        let args = [
+            "install",
+            "--client",
+            "cursor",
+            "--url",
+            url,
+            "--url-token-env",
+            "PETS",
+            "--print",
+        ];
         let output = home.run(&args, &[]);
-        assert_eq!(stderr(&output).contains("without encryption"), warns, "{url}: {}", stderr(&output));
+        assert_eq!(
+            stderr(&output).contains("without encryption"),
+            warns,
+            "{url}: {}",
+            stderr(&output)
+        );
     }
 }
 
 /// Starts the installation into Cursor in a terminal; nothing if this machine has no terminal.
 #[cfg(target_os = "linux")]
 fn install_in_terminal(home: &Home) -> Option<Child> {
-    let mut command = crate::cli::terminal::in_terminal(200, &format!("install --client cursor --spec '{}'", petstore()))?;
-    command.env("HOME", home.path("")).env_remove("XDG_CONFIG_HOME");
-    Some(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap())
+    let mut command = crate::cli::terminal::in_terminal(
+        200,
+        &format!("install --client cursor --spec '{}'", petstore()),
+    )?;
+    command
+        .env("HOME", home.path(""))
+        .env_remove("XDG_CONFIG_HOME");
+    Some(
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    )
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn on_a_terminal_the_change_is_shown_and_asked_about() {
     let home = Home::new();
-    let path = home.write(".cursor/mcp.json", "{ \"mcpServers\": { \"other\": { \"command\": \"x\" } } }\n");
+    let path = home.write(
+        ".cursor/mcp.json",
+        "{ \"mcpServers\": { \"other\": { \"command\": \"x\" } } }\n",
+    );
     let before = read(&path);
     for (answer, code) in [("n", 1), ("", 1), ("y", 0)] {
-        let Some(mut child) = install_in_terminal(&home) else { return };
+        let Some(mut child) = install_in_terminal(&home) else {
+            return;
+        };
         writeln!(child.stdin.take().unwrap(), "{answer}").unwrap();
         let output = child.wait_with_output().unwrap();
         let shown = stdout(&output);
         assert_eq!(output.status.code(), Some(code), "{answer}: {shown}");
-        assert!(shown.contains("petstore") && shown.contains("[y/N]"), "{answer}: {shown}");
+        assert!(
+            shown.contains("petstore") && shown.contains("[y/N]"),
+            "{answer}: {shown}"
+        );
         assert_eq!(read(&path) != before, answer == "y", "{answer}: {shown}");
     }
 }
@@ -188,13 +276,22 @@ fn on_a_terminal_the_change_is_shown_and_asked_about() {
 fn what_a_client_writes_while_the_question_is_open_is_kept() {
     let home = Home::new();
     let path = home.write(".cursor/mcp.json", "{ \"mcpServers\": {} }\n");
-    let Some(mut child) = install_in_terminal(&home) else { return };
+    let Some(mut child) = install_in_terminal(&home) else {
+        return;
+    };
     read_until(child.stdout.as_mut().unwrap(), "[y/N]");
-    std::fs::write(&path, "{ \"mcpServers\": { \"new\": { \"command\": \"x\" } } }\n").unwrap();
+    std::fs::write(
+        &path,
+        "{ \"mcpServers\": { \"new\": { \"command\": \"x\" } } }\n",
+    )
+    .unwrap();
     writeln!(child.stdin.take().unwrap(), "y").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
     let after: serde_json::Value = serde_json::from_str(&read(&path)).unwrap();
     assert_eq!(after["mcpServers"]["new"]["command"], "x", "{after}");
-    assert_eq!(after["mcpServers"]["petstore"]["args"][0], "serve", "{after}");
+    assert_eq!(
+        after["mcpServers"]["petstore"]["args"][0], "serve",
+        "{after}"
+    );
 }

@@ -9,14 +9,23 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::support::http_server::http_request;
-use crate::support::{HttpServer, Session, SpecFile, TIMEOUT, Upstream, call_message, petstore, reply, signal, text, wait_until, within};
+use crate::support::{
+    HttpServer, Session, SpecFile, TIMEOUT, Upstream, call_message, petstore, reply, signal, text,
+    wait_until, within,
+};
 
 fn spec() -> SpecFile {
-    SpecFile::with_paths(&json!({"/fast": {"get": {"operationId": "fast"}}, "/slow": {"get": {"operationId": "slow"}}}))
+    SpecFile::with_paths(
+        &json!({"/fast": {"get": {"operationId": "fast"}}, "/slow": {"get": {"operationId": "slow"}}}),
+    )
 }
 
 /// An upstream whose `/slow` answers on demand, and reports when it was asked.
-fn held() -> (Upstream, std::sync::mpsc::Sender<()>, std::sync::mpsc::Receiver<()>) {
+fn held() -> (
+    Upstream,
+    std::sync::mpsc::Sender<()>,
+    std::sync::mpsc::Receiver<()>,
+) {
     let (release, wait) = channel::<()>();
     let (asked, was_asked) = channel::<()>();
     let (wait, asked) = (Arc::new(Mutex::new(wait)), Arc::new(Mutex::new(asked)));
@@ -72,13 +81,21 @@ fn p38_a_signal_answers_what_is_in_flight_on_both_transports() {
     signal(session.pid(), "TERM");
     session.logged("stopping");
     release.send(()).unwrap();
-    assert_eq!(session.receive()["result"]["structuredContent"]["done"], true);
+    assert_eq!(
+        session.receive()["result"]["structuredContent"]["done"],
+        true
+    );
     assert_eq!(session.wait(), Some(0));
 
     let mut server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url]);
     let pid = server.pid();
     let answer = std::thread::scope(|scope| {
-        let call = scope.spawn(|| server.post(&["MCP-Protocol-Version: 2025-11-25"], &call_message("slow", "{}")));
+        let call = scope.spawn(|| {
+            server.post(
+                &["MCP-Protocol-Version: 2025-11-25"],
+                &call_message("slow", "{}"),
+            )
+        });
         asked.recv_timeout(TIMEOUT).unwrap();
         signal(pid, "INT");
         server.logged("stopping");
@@ -108,9 +125,13 @@ fn p38_twenty_calls_in_flight_are_answered_and_new_work_is_refused() {
         server.logged("stopping");
         wait_until("new work is still taken", || {
             !TcpStream::connect(&address).is_ok_and(|mut stream| {
-                let _ = stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+                let _ = stream.write_all(
+                    b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+                );
                 let mut answer = String::new();
-                stream.read_to_string(&mut answer).is_ok_and(|_| answer.contains(" 200 "))
+                stream
+                    .read_to_string(&mut answer)
+                    .is_ok_and(|_| answer.contains(" 200 "))
             })
         });
         for _ in 0..20 {
@@ -119,12 +140,16 @@ fn p38_twenty_calls_in_flight_are_answered_and_new_work_is_refused() {
         calls.into_iter().map(|call| call.join().unwrap()).collect()
     });
     for (status, answer) in answers {
-        assert!(status.contains(" 200 ") && answer.contains("\"done\":true"), "{status} {answer}");
+        assert!(
+            status.contains(" 200 ") && answer.contains("\"done\":true"),
+            "{status} {answer}"
+        );
     }
     assert_eq!(server.wait(), Some(0));
 }
 
-/// A client that listens for changes, and an upstream that never answers, must not keep the process.
+/// A client that listens for changes, and an upstream that never answers, must not keep the
+/// process.
 #[cfg(unix)]
 #[test]
 fn p38_an_open_stream_and_a_hung_upstream_delay_the_end_for_a_while_only() {
@@ -153,13 +178,22 @@ fn p38_an_open_stream_and_a_hung_upstream_delay_the_end_for_a_while_only() {
     stream.read_exact(&mut first).unwrap();
     assert_eq!(&first, b"HTTP/1.1 200 OK");
     let mut calling = server.connect();
-    let call = http_request(&server.address, "POST", &[&session], &call_message("slow", "{}"));
+    let call = http_request(
+        &server.address,
+        "POST",
+        &[&session],
+        &call_message("slow", "{}"),
+    );
     calling.write_all(call.as_bytes()).unwrap();
     was_asked.recv_timeout(TIMEOUT).unwrap();
     let started = Instant::now();
     signal(server.pid(), "TERM");
     let code = server.wait();
-    assert!(started.elapsed() < Duration::from_secs(45), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(45),
+        "{:?}",
+        started.elapsed()
+    );
     assert!(matches!(code, Some(0 | 143)), "{code:?} {}", server.logs());
 }
 
@@ -175,7 +209,10 @@ fn p39_an_answer_may_take_longer_than_the_end_of_stdin() {
     let mut session = Session::serving(&spec, &upstream, &[]);
     session.post("tools/call", &json!({"name": "slow", "arguments": {}}));
     session.close_stdin();
-    assert_eq!(session.receive()["result"]["structuredContent"]["done"], true);
+    assert_eq!(
+        session.receive()["result"]["structuredContent"]["done"],
+        true
+    );
     assert_eq!(session.wait(), Some(0));
 }
 
@@ -186,8 +223,15 @@ fn p22_messages_before_the_first_request_are_passed_over() {
         json!({"jsonrpc": "2.0", "id": 7, "result": {}}),
         json!([]),
     ] {
-        let mut session = Session::start_after(&["serve", "--spec", &petstore(), "--mock"], &format!("{first}\n\n"));
-        assert_eq!(session.call("get_pet", &json!({"petId": 7}))["isError"], false, "{first}");
+        let mut session = Session::start_after(
+            &["serve", "--spec", &petstore(), "--mock"],
+            &format!("{first}\n\n"),
+        );
+        assert_eq!(
+            session.call("get_pet", &json!({"petId": 7}))["isError"],
+            false,
+            "{first}"
+        );
     }
 }
 
@@ -219,7 +263,10 @@ fn p10_p23_a_slow_call_holds_up_no_other_and_ends_at_its_time_limit() {
         let fast = session.post("tools/call", &json!({"name": "fast", "arguments": {}}));
         let answer = session.receive();
         assert_eq!(
-            (&answer["id"], &answer["result"]["structuredContent"]["done"]),
+            (
+                &answer["id"],
+                &answer["result"]["structuredContent"]["done"]
+            ),
             (&json!(fast), &json!(true))
         );
     }
@@ -263,7 +310,10 @@ fn p23_a_thousand_calls_at_once_each_get_their_own_answer() {
     let sent: std::collections::HashMap<u64, u64> = (0..1000)
         .map(|number| {
             (
-                session.post("tools/call", &json!({"name": "get", "arguments": {"id": number}})),
+                session.post(
+                    "tools/call",
+                    &json!({"name": "get", "arguments": {"id": number}}),
+                ),
                 number,
             )
         })
@@ -271,11 +321,15 @@ fn p23_a_thousand_calls_at_once_each_get_their_own_answer() {
     for _ in 0..1000 {
         let answer = session.receive();
         let number = sent[&answer["id"].as_u64().unwrap()];
-        assert_eq!(answer["result"]["structuredContent"]["path"], format!("/items/{number}"));
+        assert_eq!(
+            answer["result"]["structuredContent"]["path"],
+            format!("/items/{number}")
+        );
     }
 }
 
-/// The question is answered and standard input ends at once: the call that waited for it is made all the same.
+/// The question is answered and standard input ends at once: the call that waited for it is made
+/// all the same.
 #[test]
 fn an_answered_question_before_the_end_of_standard_input_makes_its_call() {
     let upstream = Upstream::start(Box::new(|_| reply(204, &[], b"")));
@@ -310,13 +364,24 @@ fn an_answered_question_before_the_end_of_standard_input_makes_its_call() {
 #[test]
 fn a_subscription_over_stdio_ends_with_a_result() {
     let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "a"}}}));
-    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", "http://127.0.0.1:1", "--reload", "60"]);
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        "http://127.0.0.1:1",
+        "--reload",
+        "60",
+    ]);
     let meta = crate::support::stateless_meta(&json!({}));
     let id = session.post(
         "subscriptions/listen",
         &json!({"notifications": {"toolsListChanged": true}, "_meta": meta}),
     );
-    assert_eq!(session.receive()["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(
+        session.receive()["method"],
+        "notifications/subscriptions/acknowledged"
+    );
     session.close_stdin();
     assert_eq!(session.receive()["id"], id);
     assert_eq!(session.wait(), Some(0));

@@ -18,8 +18,9 @@ fn any_id() -> impl Strategy<Value = String> {
 
 fn any_arguments() -> impl Strategy<Value = String> {
     let id = proptest::sample::select(vec![
-        "1", "pretty", "twice", "escapes", "half", "secret", "list", "number", "broken", "reserved", "more", "long", "deep", "text",
-        "image", "none", "missing", "bad", "redirect", "..", "", "a b/c",
+        "1", "pretty", "twice", "escapes", "half", "secret", "list", "number", "broken",
+        "reserved", "more", "long", "deep", "text", "image", "none", "missing", "bad", "redirect",
+        "..", "", "a b/c",
     ]);
     let inner = id.clone();
     prop_oneof![
@@ -83,10 +84,19 @@ fn any_params() -> impl Strategy<Value = (String, &'static str)> {
         1 => Just(",\"unknown\":null"),
         1 => Just(",\"arguments\":{\"id\":\"last\"}"),
     ];
-    (name, any_arguments(), any_meta(), extra).prop_map(|((name, plain), arguments, meta, extra)| {
-        let meta = if meta.is_empty() { meta } else { format!(",\"_meta\":{meta}") };
-        (format!("{{\"name\":{name},\"arguments\":{arguments}{meta}{extra}}}"), plain)
-    })
+    (name, any_arguments(), any_meta(), extra).prop_map(
+        |((name, plain), arguments, meta, extra)| {
+            let meta = if meta.is_empty() {
+                meta
+            } else {
+                format!(",\"_meta\":{meta}")
+            };
+            (
+                format!("{{\"name\":{name},\"arguments\":{arguments}{meta}{extra}}}"),
+                plain,
+            )
+        },
+    )
 }
 
 /// Half of them are calls in plain form.
@@ -95,7 +105,10 @@ pub(super) fn any_message() -> impl Strategy<Value = (String, &'static str)> {
 }
 
 fn plain_message() -> impl Strategy<Value = (String, &'static str)> {
-    let id = prop_oneof![(0..1000_i64).prop_map(|id| id.to_string()), Just("\"an id\"".to_owned())];
+    let id = prop_oneof![
+        (0..1000_i64).prop_map(|id| id.to_string()),
+        Just("\"an id\"".to_owned())
+    ];
     let name = proptest::sample::select(vec![
         "get_item",
         "get_item",
@@ -118,7 +131,9 @@ fn plain_message() -> impl Strategy<Value = (String, &'static str)> {
     (id, name, any_arguments(), meta).prop_map(|(id, name, arguments, meta)| {
         let params = format!("{{\"name\":\"{name}\",\"arguments\":{arguments}{meta}}}");
         (
-            format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{params}}}"),
+            format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{params}}}"
+            ),
             name,
         )
     })
@@ -126,7 +141,9 @@ fn plain_message() -> impl Strategy<Value = (String, &'static str)> {
 
 fn modern_meta() -> String {
     let key = "io.modelcontextprotocol/";
-    format!(r#"{{"{key}protocolVersion":"2026-07-28","{key}clientInfo":{{"name":"t","version":"1"}},"{key}clientCapabilities":{{}}}}"#)
+    format!(
+        r#"{{"{key}protocolVersion":"2026-07-28","{key}clientInfo":{{"name":"t","version":"1"}},"{key}clientCapabilities":{{}}}}"#
+    )
 }
 
 fn odd_message() -> impl Strategy<Value = (String, &'static str)> {

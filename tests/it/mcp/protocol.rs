@@ -1,4 +1,5 @@
-//! MCP as rmcp's own client speaks it: both eras, both transports, the same tools and the same answers.
+//! MCP as rmcp's own client speaks it: both eras, both transports, the same tools and the same
+//! answers.
 
 use rmcp::RoleClient;
 use rmcp::model::{CallToolRequestParams, ClientConfig, ProtocolVersion};
@@ -8,7 +9,9 @@ use serde_json::{Value, json};
 
 use crate::support::{HttpServer, SpecFile, TIMEOUT, Upstream, binary, reply};
 
-const METHODS: [&str; 8] = ["get", "head", "options", "post", "put", "patch", "delete", "trace"];
+const METHODS: [&str; 8] = [
+    "get", "head", "options", "post", "put", "patch", "delete", "trace",
+];
 
 /// The verb table: readOnly, destructive, idempotent, openWorld; `None` is no `annotations` at all.
 fn hints(method: &str) -> Option<[bool; 4]> {
@@ -49,7 +52,9 @@ fn modes() -> [(&'static str, ClientLifecycleMode); 2] {
 
 /// The client of these tests waits without end for an answer that it cannot read.
 async fn in_time(check: impl Future<Output = ()>) {
-    tokio::time::timeout(TIMEOUT, check).await.expect("every answer comes");
+    tokio::time::timeout(TIMEOUT, check)
+        .await
+        .expect("every answer comes");
 }
 
 async fn check(era: &str, client: RunningService<RoleClient, ClientConfig>, upstream: &Upstream) {
@@ -60,7 +65,13 @@ async fn check(era: &str, client: RunningService<RoleClient, ClientConfig>, upst
         let name = tool["name"].as_str().unwrap();
         let annotations = tool.get("annotations");
         let told = annotations.map(|hints| {
-            ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"].map(|hint| hints[hint].as_bool().expect("written out"))
+            [
+                "readOnlyHint",
+                "destructiveHint",
+                "idempotentHint",
+                "openWorldHint",
+            ]
+            .map(|hint| hints[hint].as_bool().expect("written out"))
         });
         assert_eq!(told, hints(name), "{era}: {name}");
         assert!(
@@ -70,7 +81,10 @@ async fn check(era: &str, client: RunningService<RoleClient, ClientConfig>, upst
         assert!(!tool["title"].as_str().unwrap().is_empty(), "{era}: {name}");
     }
     for method in METHODS {
-        let result = client.call_tool(CallToolRequestParams::new(method)).await.unwrap();
+        let result = client
+            .call_tool(CallToolRequestParams::new(method))
+            .await
+            .unwrap();
         assert_eq!(result.is_error, Some(false), "{era}: {method}: {result:?}");
         assert_eq!(
             upstream.take_one().line,
@@ -78,7 +92,10 @@ async fn check(era: &str, client: RunningService<RoleClient, ClientConfig>, upst
             "{era}"
         );
     }
-    let unknown = client.call_tool(CallToolRequestParams::new("nothing")).await.unwrap_err();
+    let unknown = client
+        .call_tool(CallToolRequestParams::new("nothing"))
+        .await
+        .unwrap_err();
     assert!(
         unknown.to_string().contains("-32602") || unknown.to_string().contains("Unknown tool"),
         "{unknown}"
@@ -89,13 +106,20 @@ async fn check(era: &str, client: RunningService<RoleClient, ClientConfig>, upst
 /// HEAD must be answered without a body.
 fn upstream() -> Upstream {
     Upstream::start(Box::new(|request| {
-        let body: &[u8] = if request.line.starts_with("HEAD") { b"" } else { b"{\"ok\":true}" };
+        let body: &[u8] = if request.line.starts_with("HEAD") {
+            b""
+        } else {
+            b"{\"ok\":true}"
+        };
         reply(200, &["Content-Type: application/json"], body)
     }))
 }
 
 fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
 }
 
 #[test]
@@ -104,10 +128,22 @@ fn every_verb_is_told_and_called_over_stdio_in_both_eras() {
     runtime().block_on(async {
         for (era, mode) in modes() {
             let mut command = tokio::process::Command::new(binary());
-            command.args(["serve", "--spec", spec.path(), "--base-url", &upstream.url, "--log-level", "error"]);
-            let client = serve_client_with_lifecycle(ClientConfig::default(), TokioChildProcess::new(command).unwrap(), mode)
-                .await
-                .unwrap();
+            command.args([
+                "serve",
+                "--spec",
+                spec.path(),
+                "--base-url",
+                &upstream.url,
+                "--log-level",
+                "error",
+            ]);
+            let client = serve_client_with_lifecycle(
+                ClientConfig::default(),
+                TokioChildProcess::new(command).unwrap(),
+                mode,
+            )
+            .await
+            .unwrap();
             in_time(check(era, client, &upstream)).await;
         }
     });
@@ -122,7 +158,9 @@ fn every_verb_is_told_and_called_over_http_in_both_eras() {
     runtime().block_on(async {
         for (era, mode) in modes() {
             let transport = StreamableHttpClientTransport::from_uri(server.url());
-            let client = serve_client_with_lifecycle(ClientConfig::default(), transport, mode).await.unwrap();
+            let client = serve_client_with_lifecycle(ClientConfig::default(), transport, mode)
+                .await
+                .unwrap();
             in_time(check(era, client, &upstream)).await;
         }
     });

@@ -1,4 +1,5 @@
-//! All rules for a call apply to the operation behind a meta-tool: confirmation, records, keywords of a search.
+//! All rules for a call apply to the operation behind a meta-tool: confirmation, records, keywords
+//! of a search.
 
 use serde_json::{Value, json};
 
@@ -36,14 +37,18 @@ fn a_confirmation_of_a_meta_tool_is_that_of_the_operation_and_of_this_gate_alone
     };
     // A number as text is repaired before it is shown.
     let inner = json!({"operation": "delete_pet", "arguments": {"petId": "1"}});
-    // There is no question about a call that reads, a wrong meta-tool, or a call that would be refused anyway.
+    // There is no question about a call that reads, a wrong meta-tool, or a call that would be
+    // refused anyway.
     let read = post("call_read", &json!({"operation": "list_pets"}), None);
     assert_eq!(read["isError"], false, "{read}");
     upstream.take_one();
     for (meta_tool, arguments) in [
         ("call_read", inner.clone()),
         ("call_write", inner.clone()),
-        ("call_destructive", json!({"operation": "delete_pet", "arguments": {"petId": "x"}})),
+        (
+            "call_destructive",
+            json!({"operation": "delete_pet", "arguments": {"petId": "x"}}),
+        ),
     ] {
         let refused = post(meta_tool, &arguments, None);
         assert!(
@@ -53,10 +58,15 @@ fn a_confirmation_of_a_meta_tool_is_that_of_the_operation_and_of_this_gate_alone
     }
     let asked = post("call_destructive", &inner, None);
     assert_eq!(asked["resultType"], "input_required", "{asked}");
-    // It names the operation and its API, and the arguments as they are sent; the name of the meta-tool says nothing about the call.
-    let question = asked["inputRequests"]["confirm"]["params"]["message"].as_str().unwrap();
+    // It names the operation and its API, and the arguments as they are sent; the name of the
+    // meta-tool says nothing about the call.
+    let question = asked["inputRequests"]["confirm"]["params"]["message"]
+        .as_str()
+        .unwrap();
     assert!(
-        question.starts_with("Allow delete_pet of \u{201c}Petstore\u{201d}: DELETE /pets/1? It may change or remove"),
+        question.starts_with(
+            "Allow delete_pet of \u{201c}Petstore\u{201d}: DELETE /pets/1? It may change or remove"
+        ),
         "{question}"
     );
     assert!(
@@ -67,7 +77,10 @@ fn a_confirmation_of_a_meta_tool_is_that_of_the_operation_and_of_this_gate_alone
     // Neither the plain call, nor another call through the meta-tool.
     for (tool, arguments) in [
         ("delete_pet", json!({"petId": 1})),
-        ("call_destructive", json!({"operation": "delete_pet", "arguments": {"petId": 2}})),
+        (
+            "call_destructive",
+            json!({"operation": "delete_pet", "arguments": {"petId": 2}}),
+        ),
     ] {
         let again = post(tool, &arguments, Some(state));
         assert_eq!(again["resultType"], "input_required", "{tool}: {again}");
@@ -86,7 +99,10 @@ fn a_confirmation_of_a_meta_tool_is_that_of_the_operation_and_of_this_gate_alone
 fn a_session_is_asked_before_a_meta_tool_destroys_something() {
     let (spec, upstream) = (petstore(), Upstream::echo());
     let args = asking(&spec, &upstream);
-    let mut session = Session::start_able(&[&["serve"][..], &args].concat(), &json!({"elicitation": {}}));
+    let mut session = Session::start_able(
+        &[&["serve"][..], &args].concat(),
+        &json!({"elicitation": {}}),
+    );
     for (action, is_sent) in [("decline", false), ("accept", true)] {
         let call = json!({"name": "call_destructive", "arguments": {"operation": "delete_pet", "arguments": {"petId": 7}}});
         let id = session.post("tools/call", &call);
@@ -104,8 +120,14 @@ fn a_session_is_asked_before_a_meta_tool_destroys_something() {
     }
     // A client that cannot ask is refused.
     let mut session = Session::start(&[&["serve"][..], &args].concat());
-    let refused = session.call("call_destructive", &json!({"operation": "delete_pet", "arguments": {"petId": 7}}));
-    assert!(refused["isError"] == true && text(&refused).contains("--confirm none"), "{refused}");
+    let refused = session.call(
+        "call_destructive",
+        &json!({"operation": "delete_pet", "arguments": {"petId": 7}}),
+    );
+    assert!(
+        refused["isError"] == true && text(&refused).contains("--confirm none"),
+        "{refused}"
+    );
     assert!(upstream.received().is_empty());
 }
 
@@ -127,23 +149,51 @@ fn the_audit_log_has_the_operation_and_the_meta_tool() {
         "--audit-log",
         path.to_str().unwrap(),
     ]);
-    session.call("call_destructive", &json!({"operation": "delete_pet", "arguments": {"petId": 7}}));
+    session.call(
+        "call_destructive",
+        &json!({"operation": "delete_pet", "arguments": {"petId": 7}}),
+    );
     session.call("delete_pet", &json!({"petId": 7}));
-    session.call("call_read", &json!({"operation": "delete_pet", "arguments": {"petId": 7}}));
+    session.call(
+        "call_read",
+        &json!({"operation": "delete_pet", "arguments": {"petId": 7}}),
+    );
     let lines = || -> Vec<Value> {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
-        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        text.lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
     };
     wait_until("the lines are written", || lines().len() >= 3);
     let lines = lines();
-    let fields = |line: &Value| (line["tool"].clone(), line["meta_tool"].clone(), line["effect"].clone());
+    let fields = |line: &Value| {
+        (
+            line["tool"].clone(),
+            line["meta_tool"].clone(),
+            line["effect"].clone(),
+        )
+    };
     assert_eq!(
         fields(&lines[0]),
-        (json!("delete_pet"), json!("call_destructive"), json!("destructive"))
+        (
+            json!("delete_pet"),
+            json!("call_destructive"),
+            json!("destructive")
+        )
     );
-    assert_eq!(fields(&lines[1]), (json!("delete_pet"), Value::Null, json!("destructive")));
+    assert_eq!(
+        fields(&lines[1]),
+        (json!("delete_pet"), Value::Null, json!("destructive"))
+    );
     // The wrong meta-tool: nothing is sent, and the operation that was meant is on record.
-    assert_eq!(fields(&lines[2]), (json!("delete_pet"), json!("call_read"), json!("destructive")));
+    assert_eq!(
+        fields(&lines[2]),
+        (
+            json!("delete_pet"),
+            json!("call_read"),
+            json!("destructive")
+        )
+    );
     assert_eq!(lines[2]["outcome"], "invalid_arguments", "{:?}", lines[2]);
 }
 
@@ -170,20 +220,35 @@ fn keywords_find_an_operation_and_are_never_shown() {
         "nobody buys the first place"
     );
     assert_eq!(first(&mut session, "quokka"), None, "not a list");
-    assert!(!session.tools().iter().any(|tool| tool.to_string().contains("okapi")));
-    let mut session = Session::serving(&spec, &upstream, &["--tools", "search", "--document-hints", "ignore"]);
+    assert!(
+        !session
+            .tools()
+            .iter()
+            .any(|tool| tool.to_string().contains("okapi"))
+    );
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--tools", "search", "--document-hints", "ignore"],
+    );
     assert_eq!(first(&mut session, "zebrafish"), None);
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("mcp.yaml");
     let rules = json!({"overrides": [{"match": {"operation": "getC"}, "keywords": ["zebrafish"]}], "document_hints": "ignore"});
     std::fs::write(&config, rules.to_string()).unwrap();
-    let mut session = Session::serving(&spec, &upstream, &["--tools", "search", "--config", config.to_str().unwrap()]);
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--tools", "search", "--config", config.to_str().unwrap()],
+    );
     assert_eq!(first(&mut session, "zebrafish").as_deref(), Some("getC"));
 }
 
 #[test]
 fn pins_over_the_number_of_a_client_are_a_warning() {
-    let paths: serde_json::Map<String, Value> = (0..90).map(|number| (format!("/r{number}"), json!({"get": {}}))).collect();
+    let paths: serde_json::Map<String, Value> = (0..90)
+        .map(|number| (format!("/r{number}"), json!({"get": {}})))
+        .collect();
     let spec = SpecFile::with_paths(&paths.into());
     let upstream = Upstream::echo();
     let mut session = Session::serving(&spec, &upstream, &["--client", "cursor", "--pin", "*"]);

@@ -1,5 +1,6 @@
-//! Two binaries get the same messages: what they answer and what they ask of the API is the same, but for what is wanted to differ.
-//! `OPENAPI_MCP_ORACLE` names the other binary; without it, the test says so and compares nothing.
+//! Two binaries get the same messages: what they answer and what they ask of the API is the same,
+//! but for what is wanted to differ. `OPENAPI_MCP_ORACLE` names the other binary; without it, the
+//! test says so and compares nothing.
 
 #[path = "messages.rs"]
 mod messages;
@@ -67,10 +68,21 @@ fn api() -> Upstream {
             "deep" => json(&format!("{}{}", "[".repeat(150), "]".repeat(150))),
             "text" => reply(200, &["Content-Type: text/plain"], b"plain\ntext"),
             "image" => reply(200, &["Content-Type: image/png"], b"\x01PNG"),
-            "missing" => reply(404, &["Content-Type: application/json"], b"{\"error\":\"no\"}"),
-            "bad" => reply(400, &["Content-Type: application/json"], b"{\"error\":\"bad\"}"),
+            "missing" => reply(
+                404,
+                &["Content-Type: application/json"],
+                b"{\"error\":\"no\"}",
+            ),
+            "bad" => reply(
+                400,
+                &["Content-Type: application/json"],
+                b"{\"error\":\"bad\"}",
+            ),
             "redirect" => reply(302, &["Location: /elsewhere"], b""),
-            _ => json(&format!("{{\"id\":\"{}\",\"tags\":[{{\"a\":1}}]}}", id.replace(['"', '\\'], ""))),
+            _ => json(&format!(
+                "{{\"id\":\"{}\",\"tags\":[{{\"a\":1}}]}}",
+                id.replace(['"', '\\'], "")
+            )),
         }
     }))
 }
@@ -90,20 +102,29 @@ impl Side {
             println!("skipped: OPENAPI_MCP_ORACLE does not name another binary");
             return None;
         };
-        Some([oracle, binary().display().to_string()].map(|program| Self {
-            program,
-            spec: SpecFile::new(DOCUMENT),
-            upstream: api(),
-            settings: settings.to_vec(),
-        }))
+        Some(
+            [oracle, binary().display().to_string()].map(|program| Self {
+                program,
+                spec: SpecFile::new(DOCUMENT),
+                upstream: api(),
+                settings: settings.to_vec(),
+            }),
+        )
     }
 
     fn command(&self, more: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
+        command.env_clear().args([
+            "serve",
+            "--spec",
+            self.spec.path(),
+            "--base-url",
+            &self.upstream.url,
+        ]);
         command
-            .env_clear()
-            .args(["serve", "--spec", self.spec.path(), "--base-url", &self.upstream.url]);
-        command.args(["--annotation-policy", "method"]).args(&self.settings).args(more);
+            .args(["--annotation-policy", "method"])
+            .args(&self.settings)
+            .args(more);
         command
     }
 
@@ -132,10 +153,17 @@ impl Side {
             .spawn()
             .unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        stdin.write_all(format!("{}\n", lines.join("\n")).as_bytes()).unwrap();
+        stdin
+            .write_all(format!("{}\n", lines.join("\n")).as_bytes())
+            .unwrap();
         drop(stdin);
         let mut text = String::new();
-        child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut text)
+            .unwrap();
         child.wait().unwrap();
         let mut answers: Vec<String> = text.lines().map(|line| wanted(line.to_owned())).collect();
         answers.sort();
@@ -152,10 +180,23 @@ struct Server {
 impl Server {
     fn start(side: &Side) -> Self {
         let mut command = side.command(&["--transport", "http", "--bind", "127.0.0.1:0"]);
-        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let mut child = command
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
         let address = lines
-            .find_map(|line| Some(line.split_once("listening on http://")?.1.trim_end_matches("/mcp").to_owned()))
+            .find_map(|line| {
+                Some(
+                    line.split_once("listening on http://")?
+                        .1
+                        .trim_end_matches("/mcp")
+                        .to_owned(),
+                )
+            })
             .unwrap();
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, address }
@@ -165,9 +206,10 @@ impl Server {
     fn exchange(&self, request: &str) -> (Vec<String>, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-        let request = request
-            .replace("HOST", &self.address)
-            .replacen("\r\n", "\r\nConnection: close\r\n", 1);
+        let request =
+            request
+                .replace("HOST", &self.address)
+                .replacen("\r\n", "\r\nConnection: close\r\n", 1);
         stream.write_all(request.as_bytes()).unwrap();
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes);
@@ -210,7 +252,8 @@ fn wanted(answer: String) -> String {
 /// Returns true if our answer to a message is one that is wanted to differ.
 fn differs_on_purpose(message: &str, oracle: &str, ours: &str) -> bool {
     let names = |answer: &str, code: &str| answer.contains(&format!("\"code\":{code}"));
-    // An argument is there once for every tool; each request is answered, and its identifier as a number; metadata are an object.
+    // An argument is there once for every tool; each request is answered, and its identifier as a
+    // number; metadata are an object.
     (message.contains(r#""id":"x","id":"y""#) && names(ours, "-32600"))
         || (message.contains(r#""id":null"#) && names(ours, "-32600"))
         || message.contains(r#""id":-0"#)
@@ -221,7 +264,8 @@ fn differs_on_purpose(message: &str, oracle: &str, ours: &str) -> bool {
         || (message.contains(r#""_meta":[]"#) && !names(ours, "-32600"))
         // 2026-07-28 has no `ping`, at the beginning of a connection neither.
         || (message.contains(r#""ping""#) && names(ours, "-3260"))
-        // Headers are judged in one order, with sessions and without, and what a client accepts after its message.
+        // Headers are judged in one order, with sessions and without, and what a client accepts
+        // after its message.
         || (names(oracle, "-32602") && names(ours, "-32020"))
         || (oracle.contains("406 Not Acceptable") && names(ours, "-32600"))
         // Only results of 2026-07-28 name the server.
@@ -229,7 +273,9 @@ fn differs_on_purpose(message: &str, oracle: &str, ours: &str) -> bool {
 }
 
 fn compare_over_http(settings: &[&'static str], cases: u32) {
-    let Some(sides) = Side::both(settings) else { return };
+    let Some(sides) = Side::both(settings) else {
+        return;
+    };
     let servers = sides.each_ref().map(Server::start);
     let config = ProptestConfig {
         cases,
@@ -237,7 +283,8 @@ fn compare_over_http(settings: &[&'static str], cases: u32) {
         ..ProptestConfig::default()
     };
     let compared = TestRunner::new(config).run(&any_request(), |request| {
-        let [oracle, ours] = [0, 1].map(|side| (servers[side].exchange(&request), sides[side].asked()));
+        let [oracle, ours] =
+            [0, 1].map(|side| (servers[side].exchange(&request), sides[side].asked()));
         if !differs_on_purpose(
             &request,
             &format!("{oracle:?}").replace('\\', ""),
@@ -251,7 +298,9 @@ fn compare_over_http(settings: &[&'static str], cases: u32) {
 }
 
 fn compare_over_stdio(settings: &[&'static str], beginning: &[&str], cases: u32) {
-    let Some(sides) = Side::both(settings) else { return };
+    let Some(sides) = Side::both(settings) else {
+        return;
+    };
     let config = ProptestConfig {
         cases,
         failure_persistence: None,
@@ -260,7 +309,9 @@ fn compare_over_stdio(settings: &[&'static str], beginning: &[&str], cases: u32)
     let compared = TestRunner::new(config).run(&any_message(), |(message, _)| {
         prop_assume!(!message.contains('\n'));
         let lines = [beginning, &[message.as_str()]].concat();
-        let [oracle, ours] = sides.each_ref().map(|side| (side.answers(&lines), side.asked()));
+        let [oracle, ours] = sides
+            .each_ref()
+            .map(|side| (side.answers(&lines), side.asked()));
         if !differs_on_purpose(&message, &oracle.0.concat(), &ours.0.concat()) {
             prop_assert_eq!(oracle, ours);
         }
@@ -297,7 +348,11 @@ fn two_binaries_answer_and_ask_the_same_over_http_in_search_mode() {
 #[test]
 fn two_binaries_answer_and_ask_the_same_over_stdio() {
     compare_over_stdio(&[], &[INITIALIZE, INITIALIZED], 300);
-    compare_over_stdio(&["--confirm", "destructive"], &[INITIALIZE, INITIALIZED], 100);
+    compare_over_stdio(
+        &["--confirm", "destructive"],
+        &[INITIALIZE, INITIALIZED],
+        100,
+    );
     compare_over_stdio(&["--tools", "search"], &[INITIALIZE, INITIALIZED], 100);
 }
 

@@ -30,11 +30,22 @@ fn tools_shows_all_apis_or_the_chosen_one() {
     };
     assert_eq!(
         shown(&[]),
-        ["bills_list_things", "bills_create_thing", "pets_list_things", "pets_create_thing"]
+        [
+            "bills_list_things",
+            "bills_create_thing",
+            "pets_list_things",
+            "pets_create_thing"
+        ]
     );
-    assert_eq!(shown(&["--api", "pets"]), ["pets_list_things", "pets_create_thing"]);
+    assert_eq!(
+        shown(&["--api", "pets"]),
+        ["pets_list_things", "pets_create_thing"]
+    );
     // Flags of one API apply to the chosen one.
-    assert_eq!(shown(&["--api", "pets", "--read-only"]), ["pets_list_things"]);
+    assert_eq!(
+        shown(&["--api", "pets", "--read-only"]),
+        ["pets_list_things"]
+    );
     let wrong = command(&["tools", "--config", &config, "--api", "pet"])
         .envs(KEYS)
         .output()
@@ -59,7 +70,10 @@ fn check_reports_on_each_api_in_every_format() {
         stdout(&output)
     };
     let text = report("text");
-    assert!(text.contains("API bills") && text.contains("The pets API"), "{text}");
+    assert!(
+        text.contains("API bills") && text.contains("The pets API"),
+        "{text}"
+    );
     assert!(text.contains("OPENAPI_MCP_AUTH_PETS_KEY"), "{text}");
     let json: Value = serde_json::from_str(&report("json")).unwrap();
     assert_eq!(json["apis"]["pets"]["tools"], 2, "{json}");
@@ -71,7 +85,12 @@ fn check_reports_on_each_api_in_every_format() {
 #[test]
 fn call_finds_the_api_by_the_name_of_the_tool() {
     let (_setup, config, pets, bills) = two();
-    let call = |tool: &str| command(&["call", "--config", &config, tool]).envs(KEYS).output().unwrap();
+    let call = |tool: &str| {
+        command(&["call", "--config", &config, tool])
+            .envs(KEYS)
+            .output()
+            .unwrap()
+    };
     assert_eq!(call("pets_list_things").status.code(), Some(0));
     let sent = pets.take_one();
     assert_eq!(sent.header("x-key"), Some("the-key-of-pets"));
@@ -89,9 +108,16 @@ fn call_finds_the_api_by_the_name_of_the_tool() {
 fn documents_on_the_command_line_need_no_file() {
     let (setup, _config, ..) = two();
     let spec = |name: &str| format!("{name}={}", setup.folder.path().join("pets.json").display());
-    let output = command(&["tools", "--mock", "--api", &spec("one"), "--api", &spec("two")])
-        .output()
-        .unwrap();
+    let output = command(&[
+        "tools",
+        "--mock",
+        "--api",
+        &spec("one"),
+        "--api",
+        &spec("two"),
+    ])
+    .output()
+    .unwrap();
     let told = stdout(&output);
     assert!(
         told.contains("one_list_things") && told.contains("two_create_thing"),
@@ -105,13 +131,28 @@ fn a_document_that_cannot_be_read_costs_its_own_api_and_the_exit_code_says_so() 
     let (setup, config, ..) = two();
     setup.write("bills.json", "{");
     for (command_line, words) in [("tools", "pets_list_things"), ("check", "The pets API")] {
-        let output = command(&[command_line, "--config", &config]).envs(KEYS).output().unwrap();
-        assert_eq!(output.status.code(), Some(3), "{command_line}: {}", stderr(&output));
+        let output = command(&[command_line, "--config", &config])
+            .envs(KEYS)
+            .output()
+            .unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(3),
+            "{command_line}: {}",
+            stderr(&output)
+        );
         assert!(stdout(&output).contains(words), "{}", stdout(&output));
         assert!(stderr(&output).contains("`bills`"), "{}", stderr(&output));
     }
     let none = setup.config(&json!({"mock": true, "apis": {"bills": {"spec": "bills.json"}}}));
-    assert_eq!(command(&["tools", "--config", &none]).output().unwrap().status.code(), Some(3));
+    assert_eq!(
+        command(&["tools", "--config", &none])
+            .output()
+            .unwrap()
+            .status
+            .code(),
+        Some(3)
+    );
 }
 
 #[test]
@@ -119,8 +160,10 @@ fn a_bundle_holds_one_api_and_says_how_to_choose_it() {
     let setup = Setup::new();
     setup.document("pets");
     setup.document("bills");
-    let api = |spec: &str| json!({"spec": spec, "base_url": "http://127.0.0.1:9", "read_only": true});
-    let config = setup.config(&json!({"apis": {"pets": api("pets.json"), "bills": api("bills.json")}}));
+    let api =
+        |spec: &str| json!({"spec": spec, "base_url": "http://127.0.0.1:9", "read_only": true});
+    let config =
+        setup.config(&json!({"apis": {"pets": api("pets.json"), "bills": api("bills.json")}}));
     let path = |name: &str| setup.folder.path().join(name).display().to_string();
     let (binary, bundle) = (setup.write("binary", "#!/bin/sh\n"), path("pets.mcpb"));
     let base = [
@@ -145,7 +188,11 @@ fn a_bundle_holds_one_api_and_says_how_to_choose_it() {
         assert!(said.contains(words), "{words}: {said}");
     }
     let unknown = run(&[&base[..], &["--api", "pest"]].concat());
-    assert!(stderr(&unknown).contains("did you mean `pets`?"), "{}", stderr(&unknown));
+    assert!(
+        stderr(&unknown).contains("did you mean `pets`?"),
+        "{}",
+        stderr(&unknown)
+    );
     let made = run(&[&base[..], &["--api", "pets"]].concat());
     assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
     let unpacked = path("unpacked");
@@ -157,7 +204,11 @@ fn a_bundle_holds_one_api_and_says_how_to_choose_it() {
         return;
     }
     // Inside, it is the only API.
-    let listed = run(&["tools", "--config", &format!("{unpacked}/server/openapi-mcp.json")]);
+    let listed = run(&[
+        "tools",
+        "--config",
+        &format!("{unpacked}/server/openapi-mcp.json"),
+    ]);
     let text = stdout(&listed);
     assert!(
         text.contains("list_things") && !text.contains("pets_") && !text.contains("create_thing"),

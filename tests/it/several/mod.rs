@@ -39,7 +39,8 @@ impl Setup {
         self.write("mcp.yaml", &config.to_string())
     }
 
-    /// A document with a tool that reads and one that writes, both with an API key in a header, written beside the configuration.
+    /// A document with a tool that reads and one that writes, both with an API key in a header,
+    /// written beside the configuration.
     pub fn document(&self, name: &str) {
         self.write(&format!("{name}.json"), &document(name).to_string());
     }
@@ -68,39 +69,72 @@ pub fn pets_and_bills(pets: &Upstream, bills: &Upstream) -> Value {
     }})
 }
 
-pub const KEYS: [(&str, &str); 2] = [("PETS_KEY", "the-key-of-pets"), ("BILLS_KEY", "the-key-of-bills")];
+pub const KEYS: [(&str, &str); 2] = [
+    ("PETS_KEY", "the-key-of-pets"),
+    ("BILLS_KEY", "the-key-of-bills"),
+];
 
 /// The names of tools in a list.
 pub fn names(tools: &[Value]) -> Vec<&str> {
-    tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect()
 }
 
 /// Posts a message to a path and gives status, head and body.
-pub fn post_to(server: &HttpServer, path: &str, headers: &[&str], body: &str) -> (u16, String, Value) {
+pub fn post_to(
+    server: &HttpServer,
+    path: &str,
+    headers: &[&str],
+    body: &str,
+) -> (u16, String, Value) {
     let headers = [&["Connection: close"][..], headers].concat();
-    let request = crate::support::http_server::http_request(&server.address, "POST", &headers, body);
+    let request =
+        crate::support::http_server::http_request(&server.address, "POST", &headers, body);
     let answer = server.raw(&request.replacen(" /mcp ", &format!(" {path} "), 1));
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
-    (status, head.to_owned(), serde_json::from_str(body).unwrap_or_default())
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok())
+        .unwrap_or_default();
+    (
+        status,
+        head.to_owned(),
+        serde_json::from_str(body).unwrap_or_default(),
+    )
 }
 
 /// Posts a request of the version 2026-07-28 and gives the answer.
-pub fn post_statelessly(server: &HttpServer, path: &str, method: &str, mut parameters: Value) -> Value {
+pub fn post_statelessly(
+    server: &HttpServer,
+    path: &str,
+    method: &str,
+    mut parameters: Value,
+) -> Value {
     if parameters.get("_meta").is_none() {
         parameters["_meta"] = crate::support::stateless_meta(&json!({}));
     }
-    let name = parameters["name"].as_str().map(|name| format!("Mcp-Name: {name}"));
+    let name = parameters["name"]
+        .as_str()
+        .map(|name| format!("Mcp-Name: {name}"));
     let method_line = format!("Mcp-Method: {method}");
     let headers = ["MCP-Protocol-Version: 2026-07-28", &method_line]
         .into_iter()
         .chain(name.as_deref());
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}).to_string();
+    let body =
+        json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}).to_string();
     post_to(server, path, &headers.collect::<Vec<_>>(), &body).2
 }
 
 /// A call of the version 2026-07-28; the tool's name is added to the parameters.
-pub fn call_statelessly(server: &HttpServer, path: &str, tool: &str, mut parameters: Value) -> Value {
+pub fn call_statelessly(
+    server: &HttpServer,
+    path: &str,
+    tool: &str,
+    mut parameters: Value,
+) -> Value {
     parameters["name"] = tool.into();
     post_statelessly(server, path, "tools/call", parameters)
 }
@@ -109,7 +143,9 @@ pub fn call_statelessly(server: &HttpServer, path: &str, tool: &str, mut paramet
 pub fn listed(server: &HttpServer, path: &str, headers: &[&str]) -> Vec<String> {
     let (status, _, answer) = post_to(server, path, headers, crate::support::LIST);
     assert_eq!(status, 200, "{path}: {answer}");
-    let tools = answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("{path}: {answer}"));
+    let tools = answer["result"]["tools"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{path}: {answer}"));
     names(tools).into_iter().map(str::to_owned).collect()
 }
 
@@ -124,12 +160,21 @@ pub fn corpus_documents(count: usize) -> Vec<std::path::PathBuf> {
         for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
             match entry.path() {
                 path if path.is_dir() => folders.push(path),
-                path if path.extension().is_some_and(|end| end == "json" || end == "yaml") => files.push(path),
+                path if path
+                    .extension()
+                    .is_some_and(|end| end == "json" || end == "yaml") =>
+                {
+                    files.push(path);
+                }
                 _ => {}
             }
         }
     }
-    files.sort_by_key(|path| std::fs::metadata(path).map(|data| data.len()).unwrap_or_default());
+    files.sort_by_key(|path| {
+        std::fs::metadata(path)
+            .map(|data| data.len())
+            .unwrap_or_default()
+    });
     files.truncate(count);
     files
 }

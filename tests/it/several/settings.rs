@@ -7,7 +7,10 @@ use crate::support::{command, run, stderr};
 
 #[test]
 fn a_key_in_the_wrong_place_is_an_error_that_says_where_it_belongs() {
-    let text = std::fs::read_to_string(crate::support::project("tests/cases/settings/several_problems.yaml")).unwrap();
+    let text = std::fs::read_to_string(crate::support::project(
+        "tests/cases/settings/several_problems.yaml",
+    ))
+    .unwrap();
     let cases: Vec<serde_json::Value> = serde_yaml::from_str(&text).unwrap();
     let setup = Setup::new();
     setup.document("pets");
@@ -25,12 +28,29 @@ fn a_key_in_the_wrong_place_is_an_error_that_says_where_it_belongs() {
         let told = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{}: {told}", case["name"]);
         for problem in case["problems"].as_array().unwrap() {
-            let words: Vec<&str> = problem.as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+            let words: Vec<&str> = problem
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|word| word.as_str().unwrap())
+                .collect();
             let tells = |line: &str| words.iter().all(|word| line.contains(word));
-            assert!(told.lines().any(tells), "{}: no line has {words:?}: {told}", case["name"]);
+            assert!(
+                told.lines().any(tells),
+                "{}: no line has {words:?}: {told}",
+                case["name"]
+            );
         }
-        let errors = told.lines().filter(|line| line.starts_with("error: ")).count();
-        assert_eq!(errors, case["problems"].as_array().unwrap().len(), "{}: {told}", case["name"]);
+        let errors = told
+            .lines()
+            .filter(|line| line.starts_with("error: "))
+            .count();
+        assert_eq!(
+            errors,
+            case["problems"].as_array().unwrap().len(),
+            "{}: {told}",
+            case["name"]
+        );
         assert!(!told.contains("hunter2"), "{}: {told}", case["name"]);
     }
 }
@@ -45,10 +65,17 @@ fn p66_a_variable_that_could_belong_to_two_apis_ends_the_start_and_no_document_d
         "a_b": {"spec": "a_b.json", "base_url": "http://127.0.0.1:9"},
     }}));
     let mut serve = command(&["serve", "--config", &config]);
-    let output = serve.env("OPENAPI_MCP_AUTH_A_B_KEY", "hunter2-hunter2").output().unwrap();
+    let output = serve
+        .env("OPENAPI_MCP_AUTH_A_B_KEY", "hunter2-hunter2")
+        .output()
+        .unwrap();
     let told = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{told}");
-    for words in ["OPENAPI_MCP_AUTH_A_B_KEY", "`b_key` of the API `a`", "`key` of the API `a_b`"] {
+    for words in [
+        "OPENAPI_MCP_AUTH_A_B_KEY",
+        "`b_key` of the API `a`",
+        "`key` of the API `a_b`",
+    ] {
         assert!(told.contains(words), "{told}");
     }
     assert!(!told.contains("hunter2"), "{told}");
@@ -65,9 +92,14 @@ fn a_variable_that_could_hold_two_parts_of_one_credential_ends_the_start() {
     document["components"]["securitySchemes"] = schemes;
     document["security"] = json!([{"x": []}, {"x_client_id": []}]);
     setup.write("pets.json", &document.to_string());
-    let config = setup.config(&json!({"apis": {"pets": {"spec": "pets.json", "base_url": "http://127.0.0.1:9"}}}));
+    let config = setup.config(
+        &json!({"apis": {"pets": {"spec": "pets.json", "base_url": "http://127.0.0.1:9"}}}),
+    );
     let mut serve = command(&["serve", "--config", &config]);
-    let output = serve.env("OPENAPI_MCP_AUTH_PETS_X_CLIENT_ID", "hunter2-hunter2").output().unwrap();
+    let output = serve
+        .env("OPENAPI_MCP_AUTH_PETS_X_CLIENT_ID", "hunter2-hunter2")
+        .output()
+        .unwrap();
     let told = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(
@@ -84,7 +116,9 @@ fn names_that_clash_end_the_start_whatever_the_case_of_their_letters() {
     };
     setup.write("a.json", &with("b_List"));
     setup.write("ab.json", &with("list"));
-    let config = setup.config(&json!({"mock": true, "apis": {"a": {"spec": "a.json"}, "a_b": {"spec": "ab.json"}}}));
+    let config = setup.config(
+        &json!({"mock": true, "apis": {"a": {"spec": "a.json"}, "a_b": {"spec": "ab.json"}}}),
+    );
     let output = run(&["serve", "--config", &config]);
     let told = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{told}");
@@ -96,7 +130,10 @@ fn names_that_clash_end_the_start_whatever_the_case_of_their_letters() {
     let config = setup.config(&json!({"mock": true, "apis": {"a": {"spec": "a.json"}, "a_b": {"spec": "ab.json", "tool_prefix": ""}}}));
     let output = run(&["tools", "--config", &config]);
     let told = crate::support::stdout(&output);
-    assert!(told.contains("\n a_b_List ") && told.contains("\n list "), "{told}");
+    assert!(
+        told.contains("\n a_b_List ") && told.contains("\n list "),
+        "{told}"
+    );
 }
 
 #[test]
@@ -135,6 +172,11 @@ fn a_document_is_read_from_the_folder_of_the_file_and_keys_are_its_own() {
         ("pets_create_thing", false),
         ("bills_create_thing", true),
     ] {
-        assert_eq!(told.contains(&format!(" {name} ")), is_there, "{name}: {told}{}", stderr(&output));
+        assert_eq!(
+            told.contains(&format!(" {name} ")),
+            is_there,
+            "{name}: {told}{}",
+            stderr(&output)
+        );
     }
 }

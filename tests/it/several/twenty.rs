@@ -1,4 +1,5 @@
-//! Twenty APIs at once: on every way of a call, it carries the credential of its own API and no other.
+//! Twenty APIs at once: on every way of a call, it carries the credential of its own API and no
+//! other.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +35,10 @@ fn variables() -> Vec<(String, String)> {
 }
 
 fn borrowed(variables: &[(String, String)]) -> Vec<(&str, &str)> {
-    variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    variables
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect()
 }
 
 /// Twenty APIs on one origin, with a key each.
@@ -47,7 +51,9 @@ fn configuration(setup: &Setup, tools: &str, shared: &Upstream) -> String {
             json!({"spec": "things.json", "base_url": format!("{}/{}", shared.url, name(index)), "auth": auth}),
         )
     };
-    setup.config(&json!({"tools": tools, "apis": (0..COUNT).map(api).collect::<Map<String, Value>>()}))
+    setup.config(
+        &json!({"tools": tools, "apis": (0..COUNT).map(api).collect::<Map<String, Value>>()}),
+    )
 }
 
 /// The tool and the arguments of a call whose number is in the query.
@@ -55,7 +61,10 @@ fn call(tools: &str, operation: &str, number: usize) -> (String, Value) {
     let arguments = json!({"q": number.to_string()});
     match tools {
         "all" => (operation.to_owned(), arguments),
-        _ => ("call_read".to_owned(), json!({"operation": operation, "arguments": arguments})),
+        _ => (
+            "call_read".to_owned(),
+            json!({"operation": operation, "arguments": arguments}),
+        ),
     }
 }
 
@@ -64,8 +73,17 @@ fn assert_isolated(received: &[Received], calls: usize) {
     assert_eq!(received.len(), calls);
     for request in received {
         let number: usize = request.path().rsplit('=').next().unwrap().parse().unwrap();
-        assert!(request.path().starts_with(&format!("/{}/things?", name(number))), "{request:?}");
-        let keys: Vec<&String> = request.headers.iter().filter(|line| line.contains("the-key-of")).collect();
+        assert!(
+            request
+                .path()
+                .starts_with(&format!("/{}/things?", name(number))),
+            "{request:?}"
+        );
+        let keys: Vec<&String> = request
+            .headers
+            .iter()
+            .filter(|line| line.contains("the-key-of"))
+            .collect();
         assert_eq!(keys, [&format!("x-key: {}", key(number))], "{request:?}");
     }
 }
@@ -75,11 +93,13 @@ fn p66_twenty_apis_are_called_over_stdio_with_their_own_credentials() {
     for tools in ["all", "search"] {
         let (setup, shared, variables) = (Setup::new(), Upstream::echo(), variables());
         let config = configuration(&setup, tools, &shared);
-        let mut session = Session::start_with(&["serve", "--config", &config], &borrowed(&variables));
+        let mut session =
+            Session::start_with(&["serve", "--config", &config], &borrowed(&variables));
         session.tools();
         for first in (0..call_count()).step_by(IN_FLIGHT) {
             for number in first..first + IN_FLIGHT {
-                let (tool, arguments) = call(tools, &format!("{}_list_things", name(number)), number);
+                let (tool, arguments) =
+                    call(tools, &format!("{}_list_things", name(number)), number);
                 session.post("tools/call", &json!({"name": tool, "arguments": arguments}));
             }
             (0..IN_FLIGHT).for_each(|_| drop(session.receive()));
@@ -107,7 +127,13 @@ fn p66_twenty_apis_are_called_at_every_endpoint_in_both_eras_with_their_own_cred
             if number % 7 < 3 {
                 call_statelessly(&server, &path, &tool, json!({ "arguments": arguments }))
             } else {
-                post_to(&server, &path, &[], &call_message(&tool, &arguments.to_string())).2
+                post_to(
+                    &server,
+                    &path,
+                    &[],
+                    &call_message(&tool, &arguments.to_string()),
+                )
+                .2
             }
         };
         std::thread::scope(|scope| {
@@ -140,22 +166,49 @@ fn p66_calls_of_twenty_real_documents_carry_their_own_credentials() {
         });
         (name(index), settings)
     };
-    let config = setup.config(&json!({"apis": files.iter().enumerate().map(api).collect::<Map<String, Value>>()}));
+    let config = setup.config(
+        &json!({"apis": files.iter().enumerate().map(api).collect::<Map<String, Value>>()}),
+    );
     let mut session = Session::start_with(&["serve", "--config", &config], &borrowed(&variables));
     let server = HttpServer::start_with(&["--config", &config], &borrowed(&variables));
     server.logged("APIs are served");
     let tools = session.tools();
-    let is_callable = |tool: &&Value| tool["inputSchema"]["required"].as_array().is_none_or(Vec::is_empty);
-    let callable: Vec<Value> = tools.iter().filter(is_callable).take(200).cloned().collect();
+    let is_callable = |tool: &&Value| {
+        tool["inputSchema"]["required"]
+            .as_array()
+            .is_none_or(Vec::is_empty)
+    };
+    let callable: Vec<Value> = tools
+        .iter()
+        .filter(is_callable)
+        .take(200)
+        .cloned()
+        .collect();
     let mut called = BTreeSet::new();
     for tool in names(&callable) {
         let (api, own) = tool.split_once('_').unwrap();
         session.call(tool, &json!({}));
-        post_to(&server, &format!("/mcp/{api}"), &[], &call_message(own, "{}"));
+        post_to(
+            &server,
+            &format!("/mcp/{api}"),
+            &[],
+            &call_message(own, "{}"),
+        );
         for request in shared.take_all() {
-            assert!(request.path().starts_with(&format!("/{api}/")), "{tool}: {request:?}");
-            let keys: Vec<&String> = request.headers.iter().filter(|line| line.contains("the-key-of")).collect();
-            assert_eq!(keys, [&format!("x-own: the-key-of-{api}")], "{tool}: {request:?}");
+            assert!(
+                request.path().starts_with(&format!("/{api}/")),
+                "{tool}: {request:?}"
+            );
+            let keys: Vec<&String> = request
+                .headers
+                .iter()
+                .filter(|line| line.contains("the-key-of"))
+                .collect();
+            assert_eq!(
+                keys,
+                [&format!("x-own: the-key-of-{api}")],
+                "{tool}: {request:?}"
+            );
             called.insert(api.to_owned());
         }
     }

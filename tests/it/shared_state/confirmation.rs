@@ -16,11 +16,23 @@ fn call(replica: &HttpServer, state: Option<&Value>) -> Value {
 
 #[test]
 fn an_answer_counts_at_every_replica_once_and_without_redis_a_person_is_asked_again() {
-    let Some(mut redis) = Redis::start() else { return };
+    let Some(mut redis) = Redis::start() else {
+        return;
+    };
     let upstream = Upstream::echo();
     let spec = SpecFile::with_paths(&json!({"/old": {"delete": {"operationId": "tidy"}}}));
-    let more = ["--spec", spec.path(), "--base-url", &upstream.url, "--confirm", "destructive"];
-    let (first, second) = (http_replica(&redis, &more, &[]), http_replica(&redis, &more, &[]));
+    let more = [
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--confirm",
+        "destructive",
+    ];
+    let (first, second) = (
+        http_replica(&redis, &more, &[]),
+        http_replica(&redis, &more, &[]),
+    );
     let asked = call(&first, None);
     assert_eq!(asked["resultType"], "input_required", "{asked}");
     assert!(upstream.received().is_empty());
@@ -34,12 +46,18 @@ fn an_answer_counts_at_every_replica_once_and_without_redis_a_person_is_asked_ag
     let asked = call(&first, None);
     redis.run(&["FLUSHALL"]);
     let again = call(&second, Some(&asked["requestState"]));
-    assert_eq!(again["resultType"], "input_required", "the server has lost the question: {again}");
+    assert_eq!(
+        again["resultType"], "input_required",
+        "the server has lost the question: {again}"
+    );
     let done = call(&second, Some(&again["requestState"]));
     assert_eq!(done["isError"], false, "{done}");
     redis.run(&["FLUSHALL"]);
     let again = call(&first, Some(&again["requestState"]));
-    assert_eq!(again["resultType"], "input_required", "an answer counts once: {again}");
+    assert_eq!(
+        again["resultType"], "input_required",
+        "an answer counts once: {again}"
+    );
     assert_eq!(upstream.take_all().len(), 1);
     let asked = call(&first, None);
     redis.kill();
@@ -53,5 +71,8 @@ fn an_answer_counts_at_every_replica_once_and_without_redis_a_person_is_asked_ag
     let alone = HttpServer::start(&more);
     alone.logged("sticky routing");
     let again = call(&alone, Some(&asked["requestState"]));
-    assert_eq!(again["resultType"], "input_required", "a replica without the key: {again}");
+    assert_eq!(
+        again["resultType"], "input_required",
+        "a replica without the key: {again}"
+    );
 }

@@ -23,8 +23,21 @@ fn noting() -> (Upstream, Arc<Mutex<Vec<Instant>>>) {
     (upstream, times)
 }
 
-fn replicas(redis: &Redis, spec: &SpecFile, upstream: &Upstream, rate: &str, more: &[&str]) -> Vec<Session> {
-    let own = ["--spec", spec.path(), "--base-url", &upstream.url, "--rate-limit", rate];
+fn replicas(
+    redis: &Redis,
+    spec: &SpecFile,
+    upstream: &Upstream,
+    rate: &str,
+    more: &[&str],
+) -> Vec<Session> {
+    let own = [
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--rate-limit",
+        rate,
+    ];
     let more = [&own[..], more].concat();
     (0..3).map(|_| stdio_replica(redis, &more, &[])).collect()
 }
@@ -63,14 +76,19 @@ fn three_replicas_together_keep_the_rate_of_one() {
     // 120 requests at 50 a second.
     let expected = Duration::from_millis(119 * 20);
     let took = span(&times);
-    assert!(took >= expected.mul_f64(0.9), "{took:?}: more than 50 a second");
+    assert!(
+        took >= expected.mul_f64(0.9),
+        "{took:?}: more than 50 a second"
+    );
     assert!(took <= expected * 3, "{took:?}: far less than 50 a second");
     assert_hidden(&redis, &["127.0.0.1", &upstream.url]);
 }
 
 #[test]
 fn without_redis_each_replica_keeps_the_rate_alone_and_no_call_fails() {
-    let Some(mut redis) = Redis::start() else { return };
+    let Some(mut redis) = Redis::start() else {
+        return;
+    };
     let ((upstream, times), spec) = (noting(), spec());
     let mut replicas = replicas(&redis, &spec, &upstream, "50", &[]);
     call_all(&mut replicas, 1);
@@ -111,13 +129,17 @@ fn a_limit_that_somebody_else_has_written_over_begins_anew() {
     let key = redis.keys().pop().expect("a limit");
     redis.run(&["SET", &key, "garbage"]);
     call_all(&mut others[..1], 1);
-    let due: String = redis::cmd("GET").arg(&key).query(&mut redis.connection()).unwrap();
+    let due: String = redis::cmd("GET")
+        .arg(&key)
+        .query(&mut redis.connection())
+        .unwrap();
     assert!(due.parse::<u64>().is_ok(), "{due}");
 }
 
 #[test]
 fn a_full_redis_costs_the_limit_of_all_and_no_call() {
-    let Some(redis) = Redis::start_with(&["--maxmemory", "1", "--maxmemory-policy", "noeviction"]) else {
+    let Some(redis) = Redis::start_with(&["--maxmemory", "1", "--maxmemory-policy", "noeviction"])
+    else {
         return;
     };
     let ((upstream, _), spec) = (noting(), spec());
@@ -130,10 +152,15 @@ fn a_full_redis_costs_the_limit_of_all_and_no_call() {
 
 /// Requests of a client at each replica in turn; gives how many were let in.
 fn let_in(replicas: &[HttpServer], requests: usize) -> f64 {
-    let answers = (0..requests).map(|number| replicas[number % replicas.len()].post(&["MCP-Protocol-Version: 2025-11-25"], CALL));
+    let answers = (0..requests).map(|number| {
+        replicas[number % replicas.len()].post(&["MCP-Protocol-Version: 2025-11-25"], CALL)
+    });
     answers
         .filter(|(status, answer)| {
-            assert!(status.contains("200") || status.contains("429"), "{status} {answer}");
+            assert!(
+                status.contains("200") || status.contains("429"),
+                "{status} {answer}"
+            );
             status.contains("200")
         })
         .map(|_| 1.0)
@@ -142,7 +169,9 @@ fn let_in(replicas: &[HttpServer], requests: usize) -> f64 {
 
 #[test]
 fn a_client_has_one_limit_at_all_replicas_and_its_address_stays_hidden() {
-    let Some(mut redis) = Redis::start() else { return };
+    let Some(mut redis) = Redis::start() else {
+        return;
+    };
     let more = [
         "--spec",
         &petstore(),
@@ -152,11 +181,17 @@ fn a_client_has_one_limit_at_all_replicas_and_its_address_stays_hidden() {
         "--metrics-bind",
         "127.0.0.1:0",
     ];
-    let replicas: Vec<HttpServer> = (0..3).map(|_| http_replica(&redis, &[&more[..], &PATIENT].concat(), &[])).collect();
+    let replicas: Vec<HttpServer> = (0..3)
+        .map(|_| http_replica(&redis, &[&more[..], &PATIENT].concat(), &[]))
+        .collect();
     let started = Instant::now();
     let count = let_in(&replicas, 90);
     let allowed = 20.0 + 20.0 * started.elapsed().as_secs_f64();
-    assert!(count <= allowed * 1.1, "{count} of {allowed} in {:?}", started.elapsed());
+    assert!(
+        count <= allowed * 1.1,
+        "{count} of {allowed} in {:?}",
+        started.elapsed()
+    );
     assert!(count >= 20.0, "{count}");
     assert_hidden(&redis, &["127.0.0.1"]);
 
@@ -164,13 +199,16 @@ fn a_client_has_one_limit_at_all_replicas_and_its_address_stays_hidden() {
     let started = Instant::now();
     let count = let_in(&replicas, 90);
     let allowed = 3.0 * (20.0 + 20.0 * started.elapsed().as_secs_f64());
-    assert!(count <= allowed * 1.1, "{count} of {allowed}: each replica has its own limit");
+    assert!(
+        count <= allowed * 1.1,
+        "{count} of {allowed}: each replica has its own limit"
+    );
     let log = replicas[0].logged("cannot be used");
     let (_, metrics) = log.split_once("metrics at http://").unwrap();
     let address = metrics.split('/').next().unwrap();
     let scrape = crate::http::metrics::scrape(address);
-    let counted = scrape
-        .lines()
-        .find_map(|line| line.strip_prefix("openapi_mcp_shared_state_errors_total{what=\"limit\"} "));
+    let counted = scrape.lines().find_map(|line| {
+        line.strip_prefix("openapi_mcp_shared_state_errors_total{what=\"limit\"} ")
+    });
     assert!(counted.is_some_and(|count| count != "0"), "{scrape}");
 }

@@ -11,7 +11,10 @@ mod tls;
 use crate::support::{HttpServer, Redis, Session};
 
 /// The key that all replicas have.
-const KEY: (&str, &str) = ("STATE_KEY", "a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf");
+const KEY: (&str, &str) = (
+    "STATE_KEY",
+    "a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf",
+);
 
 /// The flags of a replica.
 fn sharing<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -31,7 +34,8 @@ fn http_replica(redis: &Redis, more: &[&str], variables: &[(&str, &str)]) -> Htt
     HttpServer::start_with(&sharing(&url, more), &[&[KEY], variables].concat())
 }
 
-/// Lets a call wait for Redis for as long as a busy machine takes: for what is to be shared in any case.
+/// Lets a call wait for Redis for as long as a busy machine takes: for what is to be shared in any
+/// case.
 const PATIENT: [&str; 2] = ["--shared-state-timeout", "10"];
 
 /// Asserts that secrets are not in Redis as plain text.
@@ -39,7 +43,9 @@ fn assert_hidden(redis: &Redis, secrets: &[&str]) {
     let everything = redis.everything();
     let shown = String::from_utf8_lossy(&everything);
     for secret in secrets {
-        let found = everything.windows(secret.len()).any(|bytes| bytes == secret.as_bytes());
+        let found = everything
+            .windows(secret.len())
+            .any(|bytes| bytes == secret.as_bytes());
         assert!(!found, "{secret} can be read: {shown}");
     }
     for key in redis.keys() {

@@ -14,8 +14,8 @@ pub const VARIABLES: [(&str, &str); 2] = [
     ("OPENAPI_MCP_AUTH_PETS_REFRESH_TOKEN", "refresh-s3cret-0"),
 ];
 
-/// A token endpoint that revokes all tokens if a refresh token comes twice (RFC 9700 section 4.13.2), and an API that takes the newest
-/// access token alone.
+/// A token endpoint that revokes all tokens if a refresh token comes twice (RFC 9700 section
+/// 4.13.2), and an API that takes the newest access token alone.
 pub struct Authority {
     pub upstream: Upstream,
     /// Number of tokens that were given.
@@ -44,22 +44,33 @@ impl Authority {
         let turn = Mutex::new(());
         let upstream = Upstream::start(Box::new(move |request| {
             let (given, is_revoked, ended, meta_tool) = &shared;
-            let json = |status, body: Value| reply(status, &["Content-Type: application/json"], body.to_string().as_bytes());
+            let json = |status, body: Value| {
+                reply(
+                    status,
+                    &["Content-Type: application/json"],
+                    body.to_string().as_bytes(),
+                )
+            };
             if request.path() != "/token" {
                 let token = request
                     .header("authorization")
                     .unwrap_or_default()
                     .trim_start_matches("Bearer access-s3cret-");
-                let is_good = token
-                    .parse()
-                    .is_ok_and(|number: usize| number > ended.load(SeqCst) && !is_revoked.load(SeqCst));
-                return json(if is_good { 200 } else { 401 }, json!({"text": "the-reply-of-the-api"}));
+                let is_good = token.parse().is_ok_and(|number: usize| {
+                    number > ended.load(SeqCst) && !is_revoked.load(SeqCst)
+                });
+                return json(
+                    if is_good { 200 } else { 401 },
+                    json!({"text": "the-reply-of-the-api"}),
+                );
             }
             drop(meta_tool.lock());
             let _turn = turn.lock();
             let number = given.load(SeqCst);
             let expected = format!("refresh_token=refresh-s3cret-{number}&");
-            if is_revoked.load(SeqCst) || !format!("{}&", String::from_utf8_lossy(&request.body)).contains(&expected) {
+            if is_revoked.load(SeqCst)
+                || !format!("{}&", String::from_utf8_lossy(&request.body)).contains(&expected)
+            {
                 is_revoked.store(true, SeqCst);
                 return json(400, json!({"error": "invalid_grant"}));
             }
@@ -84,16 +95,35 @@ impl Authority {
     }
 
     fn asked(&self) -> usize {
-        self.upstream.received().iter().filter(|request| request.path() == "/token").count()
+        self.upstream
+            .received()
+            .iter()
+            .filter(|request| request.path() == "/token")
+            .count()
     }
 
     pub fn assert_rotations(&self, expected: usize) {
-        assert!(!self.is_revoked.load(SeqCst), "a refresh token was used twice");
-        assert_eq!((self.given.load(SeqCst), self.asked()), (expected, expected));
+        assert!(
+            !self.is_revoked.load(SeqCst),
+            "a refresh token was used twice"
+        );
+        assert_eq!(
+            (self.given.load(SeqCst), self.asked()),
+            (expected, expected)
+        );
     }
 
     fn replica(&self, redis: &Redis) -> Session {
-        stdio_replica(redis, &["--spec", document().path(), "--base-url", &self.upstream.url], &VARIABLES)
+        stdio_replica(
+            redis,
+            &[
+                "--spec",
+                document().path(),
+                "--base-url",
+                &self.upstream.url,
+            ],
+            &VARIABLES,
+        )
     }
 }
 
@@ -125,7 +155,12 @@ fn p81_three_replicas_refresh_once_for_200_calls_and_nothing_can_be_read_in_redi
         for replica in &replicas {
             for _ in 0..67 {
                 let answer = replica.receive();
-                assert_eq!(answer["result"]["isError"], false, "{answer}\n{}", replica.logs());
+                assert_eq!(
+                    answer["result"]["isError"],
+                    false,
+                    "{answer}\n{}",
+                    replica.logs()
+                );
             }
         }
         authority.assert_rotations(rotation);
@@ -133,7 +168,15 @@ fn p81_three_replicas_refresh_once_for_200_calls_and_nothing_can_be_read_in_redi
     }
     assert_hidden(
         &redis,
-        &["s3cret", "the-client-app", "the-reply", "/token", "pets", "Bearer", "127.0.0.1"],
+        &[
+            "s3cret",
+            "the-client-app",
+            "the-reply",
+            "/token",
+            "pets",
+            "Bearer",
+            "127.0.0.1",
+        ],
     );
     for mut replica in replicas {
         assert!(!replica.end().contains("s3cret"));
@@ -151,7 +194,9 @@ fn a_replica_that_starts_later_takes_the_token_that_is_there() {
 
 #[test]
 fn p82_without_redis_no_refresh_token_is_used_and_a_valid_access_token_is() {
-    let Some(mut redis) = Redis::start() else { return };
+    let Some(mut redis) = Redis::start() else {
+        return;
+    };
     let authority = Authority::start();
     let mut replica = authority.replica(&redis);
     assert_works(&mut replica);
@@ -220,10 +265,19 @@ fn the_lock_of_a_killed_replica_ends_by_itself() {
     let closed = authority.meta_tool.lock().unwrap();
     holder.post("tools/call", &json!({"name": "pets", "arguments": {}}));
     wait_until("the holder does not ask", || authority.asked() == 1);
-    let lock = redis.keys().into_iter().find(|key| key.ends_with(":lock")).expect("a lock");
-    let left: i64 = redis::cmd("PTTL").arg(&lock).query(&mut redis.connection()).unwrap();
+    let lock = redis
+        .keys()
+        .into_iter()
+        .find(|key| key.ends_with(":lock"))
+        .expect("a lock");
+    let left: i64 = redis::cmd("PTTL")
+        .arg(&lock)
+        .query(&mut redis.connection())
+        .unwrap();
     assert!((1..=60_000).contains(&left), "{left}");
-    let _ = std::process::Command::new("kill").args(["-9", &holder.pid().to_string()]).status();
+    let _ = std::process::Command::new("kill")
+        .args(["-9", &holder.pid().to_string()])
+        .status();
 
     let id = other.post("tools/call", &json!({"name": "pets", "arguments": {}}));
     // Nobody uses the refresh token while the lock lasts.
@@ -234,5 +288,8 @@ fn the_lock_of_a_killed_replica_ends_by_itself() {
     wait_until("nobody else asks", || authority.asked() == 2);
     drop(closed);
     let answer = other.receive();
-    assert!(answer["id"] == id && answer["result"].is_object(), "{answer}");
+    assert!(
+        answer["id"] == id && answer["result"].is_object(),
+        "{answer}"
+    );
 }

@@ -17,17 +17,33 @@ fn list() -> (Upstream, SpecFile) {
             return reply(201, &["Content-Type: application/json"], b"{}");
         }
         let body = json!({"text": "words-of-the-list", "changes": changes.load(SeqCst)});
-        let headers = ["Content-Type: application/json", "Cache-Control: max-age=600"];
+        let headers = [
+            "Content-Type: application/json",
+            "Cache-Control: max-age=600",
+        ];
         reply(200, &headers, body.to_string().as_bytes())
     }));
-    let spec = SpecFile::with_paths(&json!({"/things": {"get": {"operationId": "list"}, "post": {"operationId": "add"}}}));
+    let spec = SpecFile::with_paths(
+        &json!({"/things": {"get": {"operationId": "list"}, "post": {"operationId": "add"}}}),
+    );
     (upstream, spec)
 }
 
 fn replica(redis: &Redis, (upstream, spec): &(Upstream, SpecFile), key: &str) -> Session {
     let header = ["--header-env", "X-Tenant-Key=TENANT"];
-    let more = ["--spec", spec.path(), "--base-url", &upstream.url, "--cache", "1000000"];
-    stdio_replica(redis, &[&more[..], &header, &PATIENT].concat(), &[("TENANT", key)])
+    let more = [
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--cache",
+        "1000000",
+    ];
+    stdio_replica(
+        redis,
+        &[&more[..], &header, &PATIENT].concat(),
+        &[("TENANT", key)],
+    )
 }
 
 fn changes(replica: &mut Session) -> (Value, bool) {
@@ -38,20 +54,36 @@ fn changes(replica: &mut Session) -> (Value, bool) {
 }
 
 fn asked(api: &(Upstream, SpecFile)) -> usize {
-    api.0.received().iter().filter(|request| request.line.starts_with("GET")).count()
+    api.0
+        .received()
+        .iter()
+        .filter(|request| request.line.starts_with("GET"))
+        .count()
 }
 
 #[test]
 fn a_reply_is_kept_for_all_replicas_and_a_write_at_one_drops_it_for_all() {
     let Some(redis) = Redis::start() else { return };
     let api = list();
-    let (mut first, mut second) = (replica(&redis, &api, "t0p-secret-key"), replica(&redis, &api, "t0p-secret-key"));
+    let (mut first, mut second) = (
+        replica(&redis, &api, "t0p-secret-key"),
+        replica(&redis, &api, "t0p-secret-key"),
+    );
     assert_eq!(changes(&mut first), (json!(0), false));
     wait_until("nothing is shared", || redis.keys().len() >= 2);
     assert_eq!(changes(&mut second), (json!(0), true));
     assert_eq!(changes(&mut second), (json!(0), true));
     assert_eq!(asked(&api), 1);
-    assert_hidden(&redis, &["words-of-the-list", "t0p-secret-key", "things", "127.0.0.1", "max-age"]);
+    assert_hidden(
+        &redis,
+        &[
+            "words-of-the-list",
+            "t0p-secret-key",
+            "things",
+            "127.0.0.1",
+            "max-age",
+        ],
+    );
 
     for round in 1..4 {
         let (writer, reader) = if round % 2 == 0 {
@@ -60,7 +92,11 @@ fn a_reply_is_kept_for_all_replicas_and_a_write_at_one_drops_it_for_all() {
             (&mut second, &mut first)
         };
         assert_eq!(writer.call("add", &json!({}))["isError"], false);
-        assert_eq!(changes(reader), (json!(round), false), "the write is seen at once");
+        assert_eq!(
+            changes(reader),
+            (json!(round), false),
+            "the write is seen at once"
+        );
     }
     // Another credential gets nothing of it.
     let before = asked(&api);
@@ -74,7 +110,9 @@ fn what_somebody_else_has_written_over_counts_as_nothing() {
     let api = list();
     let mut replica = replica(&redis, &api, "a-key-of-all");
     changes(&mut replica);
-    wait_until("the reply and its generation are there", || redis.keys().len() == 2);
+    wait_until("the reply and its generation are there", || {
+        redis.keys().len() == 2
+    });
     for key in redis.keys() {
         redis.run(&["SET", &key, "garbage"]);
     }
@@ -86,9 +124,14 @@ fn what_somebody_else_has_written_over_counts_as_nothing() {
 
 #[test]
 fn without_redis_each_replica_keeps_replies_alone() {
-    let Some(mut redis) = Redis::start() else { return };
+    let Some(mut redis) = Redis::start() else {
+        return;
+    };
     let api = list();
-    let (mut first, mut second) = (replica(&redis, &api, "key-of-all"), replica(&redis, &api, "key-of-all"));
+    let (mut first, mut second) = (
+        replica(&redis, &api, "key-of-all"),
+        replica(&redis, &api, "key-of-all"),
+    );
     redis.kill();
     assert!(!changes(&mut first).1 && changes(&mut first).1);
     assert!(!changes(&mut second).1 && changes(&mut second).1);
@@ -96,5 +139,7 @@ fn without_redis_each_replica_keeps_replies_alone() {
     assert_eq!(changes(&mut first).0, 1);
     // Changes of the first one are reported once Redis answers again.
     redis.restart();
-    wait_until("the other replica does not see the change", || changes(&mut second).0 == 1);
+    wait_until("the other replica does not see the change", || {
+        changes(&mut second).0 == 1
+    });
 }

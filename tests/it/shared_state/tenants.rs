@@ -1,4 +1,5 @@
-//! The state that replicas share for each tenant of an API: its refresh token and its kept replies, and nothing of another tenant.
+//! The state that replicas share for each tenant of an API: its refresh token and its kept replies,
+//! and nothing of another tenant.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -13,7 +14,11 @@ fn replicas(redis: &Redis, spec: &SpecFile, settings: &Value) -> [HttpServer; 2]
     [(), ()].map(|()| {
         http_replica(
             redis,
-            &[&["--spec", spec.path(), "--config", config.path()], &PATIENT[..]].concat(),
+            &[
+                &["--spec", spec.path(), "--config", config.path()],
+                &PATIENT[..],
+            ]
+            .concat(),
             &VARIABLES,
         )
     })
@@ -22,7 +27,12 @@ fn replicas(redis: &Redis, spec: &SpecFile, settings: &Value) -> [HttpServer; 2]
 fn call(replica: &HttpServer, tenant: &str, tool: &str) -> Value {
     let (_, answer) = replica.post(&[&format!("X-Tenant: {tenant}")], &call_message(tool, "{}"));
     let answer: Value = serde_json::from_str(&answer).unwrap();
-    assert_eq!(answer["result"]["isError"], false, "{answer}\n{}", replica.logs());
+    assert_eq!(
+        answer["result"]["isError"],
+        false,
+        "{answer}\n{}",
+        replica.logs()
+    );
     answer["result"].clone()
 }
 
@@ -30,7 +40,8 @@ fn call(replica: &HttpServer, tenant: &str, tool: &str) -> Value {
 fn p82_the_refresh_token_of_a_tenant_is_used_by_one_replica_at_a_time() {
     let Some(redis) = Redis::start() else { return };
     let authority = Authority::start();
-    let login = json!({"client_id": {"env": VARIABLES[0].0}, "refresh_token": {"env": VARIABLES[1].0}});
+    let login =
+        json!({"client_id": {"env": VARIABLES[0].0}, "refresh_token": {"env": VARIABLES[1].0}});
     let settings = json!({"tenants": {"header": "X-Tenant", "entries": {
         "acme-corp": {"base_url": authority.upstream.url, "auth": {"pets": login}},
     }}});
@@ -42,7 +53,16 @@ fn p82_the_refresh_token_of_a_tenant_is_used_by_one_replica_at_a_time() {
         authority.assert_rotations(rotation);
         authority.end_tokens();
     }
-    assert_hidden(&redis, &["s3cret", "acme-corp", "the-client-app", "/token", "127.0.0.1"]);
+    assert_hidden(
+        &redis,
+        &[
+            "s3cret",
+            "acme-corp",
+            "the-client-app",
+            "/token",
+            "127.0.0.1",
+        ],
+    );
 }
 
 #[test]
@@ -51,18 +71,27 @@ fn p67_replicas_share_the_kept_replies_of_a_tenant_and_of_no_other() {
     let count = AtomicUsize::new(0);
     let upstream = Upstream::start(Box::new(move |_| {
         let body = json!({"reply": count.fetch_add(1, SeqCst)});
-        let headers = ["Content-Type: application/json", "Cache-Control: max-age=600"];
+        let headers = [
+            "Content-Type: application/json",
+            "Cache-Control: max-age=600",
+        ];
         reply(200, &headers, body.to_string().as_bytes())
     }));
     let spec = SpecFile::with_paths(&json!({"/things": {"get": {"operationId": "list"}}}));
     let entry = json!({"base_url": upstream.url});
     let settings = json!({"cache": 1_000_000, "tenants": {"header": "X-Tenant", "entries": {"acme": entry, "globex": entry}}});
     let [first, second] = replicas(&redis, &spec, &settings);
-    let reply_of = |replica: &HttpServer, tenant: &str| call(replica, tenant, "list")["structuredContent"]["reply"].clone();
+    let reply_of = |replica: &HttpServer, tenant: &str| {
+        call(replica, tenant, "list")["structuredContent"]["reply"].clone()
+    };
     assert_eq!(reply_of(&first, "acme"), 0);
     wait_until("nothing is shared", || redis.keys().len() >= 2);
     assert_eq!(reply_of(&second, "acme"), 0, "the other replica has it");
-    assert_eq!(reply_of(&second, "globex"), 1, "another tenant asks for itself");
+    assert_eq!(
+        reply_of(&second, "globex"),
+        1,
+        "another tenant asks for itself"
+    );
     assert_eq!(reply_of(&first, "acme"), 0);
     assert_eq!(upstream.received().len(), 2);
 }

@@ -31,9 +31,14 @@ fn start(authority: &Authority) -> Option<Redis> {
 #[test]
 fn an_encrypted_connection_is_used_where_the_certificate_is_accepted() {
     let authority = Authority::new();
-    let Some(redis) = start(&authority) else { return };
+    let Some(redis) = start(&authority) else {
+        return;
+    };
     let (upstream, spec) = (Upstream::echo(), spec());
-    let (url, ca) = (format!("rediss://localhost:{}", redis.tls_port), authority.file("ca.pem"));
+    let (url, ca) = (
+        format!("rediss://localhost:{}", redis.tls_port),
+        authority.file("ca.pem"),
+    );
     let more = sharing(&url, &["--ca-cert", &ca, "--rate-limit", "50"]);
     let mut session = Session::serving_with(&spec, &upstream, &more, &[KEY]);
     session.logged(&format!("shared state at {url}"));
@@ -47,8 +52,14 @@ fn an_encrypted_connection_is_used_where_the_certificate_is_accepted() {
 #[test]
 fn a_certificate_that_is_not_accepted_ends_the_start() {
     let (authority, stranger) = (Authority::new(), Authority::new());
-    let Some(redis) = start(&authority) else { return };
-    let (ca, other, spec) = (authority.file("ca.pem"), stranger.file("ca.pem"), petstore());
+    let Some(redis) = start(&authority) else {
+        return;
+    };
+    let (ca, other, spec) = (
+        authority.file("ca.pem"),
+        stranger.file("ca.pem"),
+        petstore(),
+    );
     for (host, more) in [
         ("localhost", &[][..]),
         ("localhost", &["--ca-cert", &other]),
@@ -72,7 +83,12 @@ fn a_server_without_tls_is_not_spoken_to_in_the_clear() {
     let Some(redis) = Redis::start() else { return };
     let url = format!("rediss://localhost:{}", redis.port);
     let (upstream, spec) = (Upstream::echo(), spec());
-    let mut session = Session::serving_with(&spec, &upstream, &sharing(&url, &["--rate-limit", "50"]), &[KEY]);
+    let mut session = Session::serving_with(
+        &spec,
+        &upstream,
+        &sharing(&url, &["--rate-limit", "50"]),
+        &[KEY],
+    );
     session.logged("cannot be used yet");
     assert_eq!(session.call("a", &json!({}))["isError"], false);
     assert!(redis.keys().is_empty());

@@ -1,22 +1,35 @@
-//! A hostile or broken client over stdio: lines that are not messages, lines without end, and a reader that sleeps or is gone.
+//! A hostile or broken client over stdio: lines that are not messages, lines without end, and a
+//! reader that sleeps or is gone.
 
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::support::{RawSession, Session, SpecFile, Upstream, listener, petstore, reply, soak, wait, wait_until, within};
+use crate::support::{
+    RawSession, Session, SpecFile, Upstream, listener, petstore, reply, soak, wait, wait_until,
+    within,
+};
 
 fn is_well(server: &mut RawSession, id: u64) {
-    server.send_request(id, "tools/call", &json!({"name": "get_pet", "arguments": {"petId": 7}}));
+    server.send_request(
+        id,
+        "tools/call",
+        &json!({"name": "get_pet", "arguments": {"petId": 7}}),
+    );
     let answer = server.answer(&json!(id));
-    assert_eq!(answer["result"]["structuredContent"]["name"], "Biscuit", "{answer}");
+    assert_eq!(
+        answer["result"]["structuredContent"]["name"], "Biscuit",
+        "{answer}"
+    );
 }
 
 /// Lines that are not messages, and the code of the answer; 0 if there must be none.
 fn malformed() -> Vec<(Vec<u8>, i64)> {
     let mut lines: Vec<(Vec<u8>, i64)> = Vec::new();
-    let mut add = |code: i64, texts: &[&str]| lines.extend(texts.iter().map(|text| (text.as_bytes().to_vec(), code)));
+    let mut add = |code: i64, texts: &[&str]| {
+        lines.extend(texts.iter().map(|text| (text.as_bytes().to_vec(), code)));
+    };
     add(0, &["", " ", "\t", "\r", "\u{feff}"]);
     add(
         -32700,
@@ -164,16 +177,30 @@ fn p22_lines_without_end_take_bounded_memory() {
     {
         let stdin = server.stdin.as_mut().unwrap();
         stdin
-            .write_all(br#"{"method":"tools/call","params":{"name":"get_pet","arguments":{"petId":""#)
+            .write_all(
+                br#"{"method":"tools/call","params":{"name":"get_pet","arguments":{"petId":""#,
+            )
             .unwrap();
         for _ in 0..64 {
             stdin.write_all(&piece).unwrap();
         }
-        stdin.write_all(b"\"}},\"jsonrpc\":\"2.0\",\"id\":64}\n").unwrap();
+        stdin
+            .write_all(b"\"}},\"jsonrpc\":\"2.0\",\"id\":64}\n")
+            .unwrap();
     }
     let answer = server.receive();
-    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(64), &json!(-32600)), "{answer}");
-    assert!(answer["error"]["message"].as_str().unwrap().contains("16 MiB"), "{answer}");
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"]),
+        (&json!(64), &json!(-32600)),
+        "{answer}"
+    );
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("16 MiB"),
+        "{answer}"
+    );
     is_well(&mut server, 1);
     // What is allowed is served: 8 MB.
     {
@@ -201,7 +228,9 @@ fn p22_lines_without_end_take_bounded_memory() {
 #[test]
 fn p23_answers_outlive_a_reader_that_sleeps() {
     let body = json!({"text": "x".repeat(100_000)}).to_string();
-    let upstream = Upstream::start(Box::new(move |_| reply(200, &["Content-Type: application/json"], body.as_bytes())));
+    let upstream = Upstream::start(Box::new(move |_| {
+        reply(200, &["Content-Type: application/json"], body.as_bytes())
+    }));
     let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "get"}}}));
     let mut server = RawSession::start(&[
         "serve",
@@ -217,8 +246,11 @@ fn p23_answers_outlive_a_reader_that_sleeps() {
     for id in 0..calls as u64 {
         server.send_request(id, "tools/call", &json!({"name": "get", "arguments": {}}));
     }
-    // Nothing is read until all requests have reached the API, and then for as long as the promise says.
-    wait_until("the requests do not reach the API", || upstream.received().len() == calls);
+    // Nothing is read until all requests have reached the API, and then for as long as the promise
+    // says.
+    wait_until("the requests do not reach the API", || {
+        upstream.received().len() == calls
+    });
     if soak() {
         let until = Instant::now() + Duration::from_secs(5);
         while Instant::now() < until {
@@ -228,7 +260,12 @@ fn p23_answers_outlive_a_reader_that_sleeps() {
     let mut seen = std::collections::HashSet::new();
     for _ in 0..calls {
         let answer = server.receive();
-        assert_eq!(answer["result"]["structuredContent"]["text"].as_str().map(str::len), Some(100_000));
+        assert_eq!(
+            answer["result"]["structuredContent"]["text"]
+                .as_str()
+                .map(str::len),
+            Some(100_000)
+        );
         assert!(seen.insert(answer["id"].as_u64().unwrap()));
     }
 }
@@ -244,10 +281,18 @@ fn p39_a_reader_that_is_gone_ends_the_process() {
         server.stdout = None;
         let started = Instant::now();
         if let Some(line) = say {
-            let _ = server.stdin.as_mut().unwrap().write_all(format!("{line}\n").as_bytes());
+            let _ = server
+                .stdin
+                .as_mut()
+                .unwrap()
+                .write_all(format!("{line}\n").as_bytes());
         }
         assert_eq!(wait(&mut server.child), Some(0), "{say:?}");
-        assert!(started.elapsed() < within(5), "{say:?}: {:?}", started.elapsed());
+        assert!(
+            started.elapsed() < within(5),
+            "{say:?}: {:?}",
+            started.elapsed()
+        );
     }
     let (silent, url) = listener();
     let mut server = RawSession::start(&["serve", "--spec", &spec, "--base-url", &url]);
@@ -292,7 +337,9 @@ fn p39_the_last_line_needs_no_end() {
     let mut server = RawSession::start(&["serve", "--spec", &petstore(), "--mock"]);
     server.initialize();
     let stdin = server.stdin.as_mut().unwrap();
-    stdin.write_all(br#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#).unwrap();
+    stdin
+        .write_all(br#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#)
+        .unwrap();
     server.stdin = None;
     assert!(server.answer(&json!("last"))["result"].is_object());
     assert_eq!(wait(&mut server.child), Some(0));

@@ -23,7 +23,13 @@ fn cases() -> Vec<ContextCase> {
     let text = std::fs::read_to_string(project("tests/cases/traces/contexts.yaml")).unwrap();
     let text = text
         .replace("$513", &format!("a={}", "x".repeat(511)))
-        .replace("$33", &(0..33).map(|number| format!("k{number}=v")).collect::<Vec<_>>().join(","));
+        .replace(
+            "$33",
+            &(0..33)
+                .map(|number| format!("k{number}=v"))
+                .collect::<Vec<_>>()
+                .join(","),
+        );
     serde_yaml::from_str(&text).unwrap()
 }
 
@@ -36,7 +42,14 @@ fn contexts_of_messages_and_of_requests_count_where_they_are_valid_and_never_fai
     let token = "sixteen-letters-or-more";
     let variables = [&over_http.variables()[..], &[("A_TOKEN", token)]].concat();
     let server = HttpServer::start_with(
-        &["--spec", spec.path(), "--base-url", &upstream.url, "--auth-token-env", "A_TOKEN"],
+        &[
+            "--spec",
+            spec.path(),
+            "--base-url",
+            &upstream.url,
+            "--auth-token-env",
+            "A_TOKEN",
+        ],
         &variables,
     );
     for (index, case) in cases().into_iter().enumerate() {
@@ -46,21 +59,39 @@ fn contexts_of_messages_and_of_requests_count_where_they_are_valid_and_never_fai
         }
         let result = session.call("getThing", &json!({"id": "1"}));
         assert_eq!(result["isError"], false, "{}", case.name);
-        let answer = session.request("tools/call", &call_with_meta("getThing", &json!({"id": "1"}), &meta));
-        assert_eq!(answer["result"]["isError"], false, "{}: {answer}", case.name);
+        let answer = session.request(
+            "tools/call",
+            &call_with_meta("getThing", &json!({"id": "1"}), &meta),
+        );
+        assert_eq!(
+            answer["result"]["isError"], false,
+            "{}: {answer}",
+            case.name
+        );
         let calls = over_stdio.calls(2 * index + 2);
         let mut seen = vec![("stdio", calls[2 * index + 1].clone())];
         // What no header can hold, a client cannot send so.
         let line = |name: &str, value: &serde_json::Value| match value.as_str() {
-            Some(text) if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) => Some(format!("{name}: {text}")),
+            Some(text) if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) => {
+                Some(format!("{name}: {text}"))
+            }
             _ => None,
         };
         if let Some(parent) = line("Traceparent", &case.traceparent) {
             let state = line("Tracestate", &case.tracestate).unwrap_or("X-None: 1".to_owned());
             let authorization = format!("Authorization: Bearer {token}");
-            let before = over_http.spans().iter().filter(|span| span.kind == "server").count();
+            let before = over_http
+                .spans()
+                .iter()
+                .filter(|span| span.kind == "server")
+                .count();
             let (status, _) = server.post(
-                &["MCP-Protocol-Version: 2025-11-25", &authorization, &parent, &state],
+                &[
+                    "MCP-Protocol-Version: 2025-11-25",
+                    &authorization,
+                    &parent,
+                    &state,
+                ],
                 &call_message("getThing", r#"{"id":"1"}"#),
             );
             assert!(status.contains("200"), "{}: {status}", case.name);
@@ -71,9 +102,23 @@ fn contexts_of_messages_and_of_requests_count_where_they_are_valid_and_never_fai
             }
         }
         for (transport, span) in seen {
-            assert_eq!(span.trace == TRACE, case.continues, "{} over {transport}: {span:?}", case.name);
-            assert_eq!(span.parent == SPAN, case.continues, "{} over {transport}: {span:?}", case.name);
-            assert_eq!(span.has_remote_parent, case.continues, "{} over {transport}", case.name);
+            assert_eq!(
+                span.trace == TRACE,
+                case.continues,
+                "{} over {transport}: {span:?}",
+                case.name
+            );
+            assert_eq!(
+                span.parent == SPAN,
+                case.continues,
+                "{} over {transport}: {span:?}",
+                case.name
+            );
+            assert_eq!(
+                span.has_remote_parent, case.continues,
+                "{} over {transport}",
+                case.name
+            );
             assert_eq!(span.state, case.keeps, "{} over {transport}", case.name);
         }
     }
@@ -82,9 +127,20 @@ fn contexts_of_messages_and_of_requests_count_where_they_are_valid_and_never_fai
 #[test]
 fn the_context_of_the_message_comes_before_that_of_the_request_which_is_a_link_then() {
     let (spec, upstream, collector) = (document(), api(), Collector::start());
-    let variables = [&collector.variables()[..], &[("A_TOKEN", "sixteen-letters-or-more")]].concat();
+    let variables = [
+        &collector.variables()[..],
+        &[("A_TOKEN", "sixteen-letters-or-more")],
+    ]
+    .concat();
     let server = HttpServer::start_with(
-        &["--spec", spec.path(), "--base-url", &upstream.url, "--auth-token-env", "A_TOKEN"],
+        &[
+            "--spec",
+            spec.path(),
+            "--base-url",
+            &upstream.url,
+            "--auth-token-env",
+            "A_TOKEN",
+        ],
         &variables,
     );
     let of_request = "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331";
@@ -93,7 +149,10 @@ fn the_context_of_the_message_comes_before_that_of_the_request_which_is_a_link_t
         let parameters = call_with_meta("getThing", &json!({"id": "1"}), &meta);
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": parameters});
         let lines = [
-            &["MCP-Protocol-Version: 2025-11-25", "Authorization: Bearer sixteen-letters-or-more"],
+            &[
+                "MCP-Protocol-Version: 2025-11-25",
+                "Authorization: Bearer sixteen-letters-or-more",
+            ],
             lines,
         ]
         .concat();
@@ -102,12 +161,21 @@ fn the_context_of_the_message_comes_before_that_of_the_request_which_is_a_link_t
     };
     call(json!({"traceparent": traceparent()}), &[&header]);
     call(json!({"traceparent": "nonsense"}), &[&header]);
-    call(json!({"traceparent": traceparent()}), &[&format!("Traceparent: {}", traceparent())]);
+    call(
+        json!({"traceparent": traceparent()}),
+        &[&format!("Traceparent: {}", traceparent())],
+    );
     call(json!({}), &[&header, &header]);
     let calls = collector.calls(4);
-    assert_eq!((calls[0].trace.as_str(), calls[0].parent.as_str()), (TRACE, SPAN));
+    assert_eq!(
+        (calls[0].trace.as_str(), calls[0].parent.as_str()),
+        (TRACE, SPAN)
+    );
     assert_eq!(calls[0].links, [of_request]);
-    assert_eq!(format!("{}-{}", calls[1].trace, calls[1].parent), of_request);
+    assert_eq!(
+        format!("{}-{}", calls[1].trace, calls[1].parent),
+        of_request
+    );
     assert!(calls[1].links.is_empty() && calls[2].links.is_empty());
     assert!(
         calls[3].parent.is_empty() && calls[3].links.is_empty(),
@@ -128,8 +196,13 @@ fn p71_who_proves_nothing_over_http_is_linked_and_forces_no_sampling() {
         &[&collector.variables()[..], &[off, token]].concat(),
     );
     let parent = format!("Traceparent: {}", traceparent());
-    let meta = call_with_meta("getThing", &json!({"id": "1"}), &json!({"traceparent": traceparent()}));
-    let in_message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": meta}).to_string();
+    let meta = call_with_meta(
+        "getThing",
+        &json!({"id": "1"}),
+        &json!({"traceparent": traceparent()}),
+    );
+    let in_message =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": meta}).to_string();
     for _ in 0..5 {
         open.post(&[&parent], &call_message("getThing", r#"{"id":"1"}"#));
         open.post(&[], &in_message);
@@ -158,7 +231,12 @@ fn the_audit_log_names_the_trace() {
     let (spec, upstream, collector) = (document(), api(), Collector::start());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
-    let mut session = Session::serving_with(&spec, &upstream, &["--audit-log", path.to_str().unwrap()], &collector.variables());
+    let mut session = Session::serving_with(
+        &spec,
+        &upstream,
+        &["--audit-log", path.to_str().unwrap()],
+        &collector.variables(),
+    );
     session.call("getThing", &json!({"id": "1"}));
     let trace = collector.calls(1)[0].trace.clone();
     crate::support::wait_until("the line is written", || {
@@ -185,7 +263,14 @@ fn a_page_of_an_allowed_origin_may_send_its_trace() {
         "Access-Control-Request-Headers: traceparent",
         "Connection: close",
     ];
-    let answer = server.raw(&format!("{}\r\n\r\n", lines.join("\r\n"))).to_ascii_lowercase();
-    let allowed = answer.lines().find(|line| line.starts_with("access-control-allow-headers"));
-    assert!(allowed.is_some_and(|line| line.contains("traceparent, tracestate")), "{answer}");
+    let answer = server
+        .raw(&format!("{}\r\n\r\n", lines.join("\r\n")))
+        .to_ascii_lowercase();
+    let allowed = answer
+        .lines()
+        .find(|line| line.starts_with("access-control-allow-headers"));
+    assert!(
+        allowed.is_some_and(|line| line.contains("traceparent, tracestate")),
+        "{answer}"
+    );
 }

@@ -1,4 +1,5 @@
-//! Traces of OpenTelemetry: the spans of calls, their parents, and collectors that do not take them.
+//! Traces of OpenTelemetry: the spans of calls, their parents, and collectors that do not take
+//! them.
 
 mod collectors;
 mod contexts;
@@ -38,8 +39,16 @@ pub fn api() -> Upstream {
             let (_never, wait) = std::sync::mpsc::channel::<()>();
             let _ = wait.recv_timeout(crate::support::TIMEOUT);
         }
-        let status = if request.line.contains("/broken") { 503 } else { 200 };
-        reply(status, &["Content-Type: application/json"], br#"{"secret":"the-reply-itself"}"#)
+        let status = if request.line.contains("/broken") {
+            503
+        } else {
+            200
+        };
+        reply(
+            status,
+            &["Content-Type: application/json"],
+            br#"{"secret":"the-reply-itself"}"#,
+        )
     }))
 }
 

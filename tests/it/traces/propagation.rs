@@ -3,7 +3,9 @@
 use serde_json::json;
 
 use super::{SPAN, TRACE, api, call_with_meta, document, traceparent};
-use crate::support::{Collector, HttpServer, Received, Session, SpecFile, Upstream, call_message, reply};
+use crate::support::{
+    Collector, HttpServer, Received, Session, SpecFile, Upstream, call_message, reply,
+};
 
 const STATE: &str = "rojo=00f067aa0ba902b7";
 
@@ -16,7 +18,10 @@ fn called(flags: &[&str], variables: &[(&str, &str)], parent: &str) -> Received 
     let (spec, upstream) = (document(), api());
     let mut session = Session::serving_with(&spec, &upstream, flags, variables);
     let meta = json!({"traceparent": parent, "tracestate": STATE, "baggage": "a=1"});
-    let answer = session.request("tools/call", &call_with_meta("getThing", &json!({"id": "1"}), &meta));
+    let answer = session.request(
+        "tools/call",
+        &call_with_meta("getThing", &json!({"id": "1"}), &meta),
+    );
     assert_eq!(answer["result"]["isError"], false, "{answer}");
     session.end();
     upstream.take_one()
@@ -25,15 +30,26 @@ fn called(flags: &[&str], variables: &[(&str, &str)], parent: &str) -> Received 
 #[test]
 fn the_api_is_told_nothing_unless_the_operator_says_so() {
     let collector = Collector::start();
-    assert_eq!(contexts(&called(&[], &collector.variables(), &traceparent())), [None, None]);
+    assert_eq!(
+        contexts(&called(&[], &collector.variables(), &traceparent())),
+        [None, None]
+    );
     assert_eq!(contexts(&called(&[], &[], &traceparent())), [None, None]);
 }
 
 #[test]
 fn the_api_is_told_of_the_span_of_the_request() {
     let collector = Collector::start();
-    let request = called(&["--propagate-trace"], &collector.variables(), &traceparent());
-    let client = collector.wait_for(2).into_iter().find(|span| span.kind == "client").unwrap();
+    let request = called(
+        &["--propagate-trace"],
+        &collector.variables(),
+        &traceparent(),
+    );
+    let client = collector
+        .wait_for(2)
+        .into_iter()
+        .find(|span| span.kind == "client")
+        .unwrap();
     assert_eq!(client.trace, TRACE);
     let expected = format!("00-{TRACE}-{}-01", client.id);
     assert_eq!(contexts(&request), [Some(expected.as_str()), Some(STATE)]);
@@ -43,10 +59,16 @@ fn the_api_is_told_of_the_span_of_the_request() {
 #[test]
 fn a_trace_that_is_not_recorded_is_told_as_one() {
     let collector = Collector::start();
-    let request = called(&["--propagate-trace"], &collector.variables(), &format!("00-{TRACE}-{SPAN}-00"));
+    let request = called(
+        &["--propagate-trace"],
+        &collector.variables(),
+        &format!("00-{TRACE}-{SPAN}-00"),
+    );
     let parent = request.header("traceparent").unwrap();
     assert!(
-        parent.starts_with(&format!("00-{TRACE}-")) && parent.ends_with("-00") && !parent.contains(SPAN),
+        parent.starts_with(&format!("00-{TRACE}-"))
+            && parent.ends_with("-00")
+            && !parent.contains(SPAN),
         "{parent}"
     );
 }
@@ -57,20 +79,35 @@ fn without_an_exporter_the_context_of_the_client_goes_on_unchanged() {
         let request = called(&["--propagate-trace"], &[], &parent);
         assert_eq!(contexts(&request), [Some(parent.as_str()), Some(STATE)]);
     }
-    assert_eq!(contexts(&called(&["--propagate-trace"], &[], "nonsense")), [None, None]);
+    assert_eq!(
+        contexts(&called(&["--propagate-trace"], &[], "nonsense")),
+        [None, None]
+    );
 }
 
 #[test]
 fn without_an_exporter_the_header_of_the_request_goes_on_over_http() {
     let (spec, upstream) = (document(), api());
-    let server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url, "--propagate-trace"]);
+    let server = HttpServer::start(&[
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--propagate-trace",
+    ]);
     let lines = [
         format!("Traceparent: {}", traceparent()),
         "Tracestate: a=1".to_owned(),
         "Tracestate: b=2".to_owned(),
     ];
-    server.post(&lines.each_ref().map(String::as_str), &call_message("getThing", r#"{"id":"1"}"#));
-    assert_eq!(contexts(&upstream.take_one()), [Some(traceparent().as_str()), Some("a=1,b=2")]);
+    server.post(
+        &lines.each_ref().map(String::as_str),
+        &call_message("getThing", r#"{"id":"1"}"#),
+    );
+    assert_eq!(
+        contexts(&upstream.take_one()),
+        [Some(traceparent().as_str()), Some("a=1,b=2")]
+    );
 }
 
 #[test]
@@ -78,15 +115,28 @@ fn no_argument_of_the_model_sets_the_headers_then() {
     let (spec, upstream, collector) = (document(), api(), Collector::start());
     let takes = |session: &mut Session| {
         let tools = session.tools();
-        let tool = tools.iter().find(|tool| tool["name"] == "getThing").unwrap();
-        tool["inputSchema"]["properties"].get("traceparent").is_some()
+        let tool = tools
+            .iter()
+            .find(|tool| tool["name"] == "getThing")
+            .unwrap();
+        tool["inputSchema"]["properties"]
+            .get("traceparent")
+            .is_some()
     };
     let arguments = json!({"id": "1", "traceparent": "of-the-model"});
     let mut plain = Session::serving_with(&spec, &upstream, &[], &collector.variables());
     assert!(takes(&mut plain));
     plain.call("getThing", &arguments);
-    assert_eq!(upstream.take_one().header("traceparent"), Some("of-the-model"));
-    let mut propagating = Session::serving_with(&spec, &upstream, &["--propagate-trace"], &collector.variables());
+    assert_eq!(
+        upstream.take_one().header("traceparent"),
+        Some("of-the-model")
+    );
+    let mut propagating = Session::serving_with(
+        &spec,
+        &upstream,
+        &["--propagate-trace"],
+        &collector.variables(),
+    );
     assert!(!takes(&mut propagating));
     propagating.call("getThing", &arguments);
     for request in upstream.take_all() {
@@ -142,5 +192,10 @@ fn p71_nobody_but_the_origin_of_the_api_is_told() {
     assert!(own.take_one().header("traceparent").is_some());
     assert_eq!(contexts(&other.take_one()), [None, None]);
     assert_eq!(contexts(&issuer.take_one()), [None, None]);
-    assert!(collector.requests().iter().all(|request| request.header("traceparent").is_none()));
+    assert!(
+        collector
+            .requests()
+            .iter()
+            .all(|request| request.header("traceparent").is_none())
+    );
 }

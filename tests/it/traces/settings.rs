@@ -20,10 +20,16 @@ fn a_bad_value_is_one_warning_and_no_traces() {
     ] {
         let variables = [&collector.variables()[..], &[(name, value)]].concat();
         let mut session = Session::serving_with(&spec, &upstream, &[], &variables);
-        assert_eq!(session.call("getThing", &json!({"id": "1"}))["isError"], false);
+        assert_eq!(
+            session.call("getThing", &json!({"id": "1"}))["isError"],
+            false
+        );
         let logs = session.logged(name);
         assert_eq!(logs.matches("WARN").count(), 1, "{logs}");
-        assert!(logs.contains("there are no traces") && !logs.contains("hunter2"), "{logs}");
+        assert!(
+            logs.contains("there are no traces") && !logs.contains("hunter2"),
+            "{logs}"
+        );
         session.close_stdin();
         assert_eq!(session.wait(), Some(0));
     }
@@ -71,6 +77,10 @@ fn the_certificate_of_a_collector_is_checked() {
         session.call("getThing", &json!({"id": "1"}));
         let logs = session.end();
         assert!(logs.contains("traces go to https://"), "{logs}");
-        assert_eq!(!logs.contains("spans are lost"), is_taken, "{flags:?} {certificate}: {logs}");
+        assert_eq!(
+            !logs.contains("spans are lost"),
+            is_taken,
+            "{flags:?} {certificate}: {logs}"
+        );
     }
 }

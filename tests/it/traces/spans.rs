@@ -22,10 +22,18 @@ fn has(span: &ReceivedSpan, expected: &[(&str, &str)]) {
 fn a_call_over_stdio_is_a_server_span_with_a_client_span_below() {
     let (spec, upstream, collector) = (document(), api(), Collector::start());
     let mut session = Session::serving_with(&spec, &upstream, &[], &collector.variables());
-    session.call("getThing", &json!({"id": "seven-of-nine", "q": "hidden words"}));
+    session.call(
+        "getThing",
+        &json!({"id": "seven-of-nine", "q": "hidden words"}),
+    );
     let spans = collector.wait_for(2);
-    let [client, server] = spans.as_slice() else { panic!("{spans:?}") };
-    assert_eq!((server.name.as_str(), server.kind), ("tools/call getThing", "server"));
+    let [client, server] = spans.as_slice() else {
+        panic!("{spans:?}")
+    };
+    assert_eq!(
+        (server.name.as_str(), server.kind),
+        ("tools/call getThing", "server")
+    );
     has(
         server,
         &[
@@ -38,7 +46,10 @@ fn a_call_over_stdio_is_a_server_span_with_a_client_span_below() {
             ("network.transport", "pipe"),
         ],
     );
-    assert_eq!((client.name.as_str(), client.kind), ("GET /things/{id}", "client"));
+    assert_eq!(
+        (client.name.as_str(), client.kind),
+        ("GET /things/{id}", "client")
+    );
     let (host, port) = upstream.host().split_once(':').unwrap();
     has(
         client,
@@ -53,23 +64,43 @@ fn a_call_over_stdio_is_a_server_span_with_a_client_span_below() {
     assert_eq!((&client.trace, &client.parent), (&server.trace, &server.id));
     assert!(server.parent.is_empty() && server.links.is_empty() && server.is_sampled);
     assert!(!client.has_remote_parent && !server.has_failed && !client.has_failed);
-    assert!(server.nanoseconds >= client.nanoseconds, "{server:?} {client:?}");
+    assert!(
+        server.nanoseconds >= client.nanoseconds,
+        "{server:?} {client:?}"
+    );
     let resource = collector.resource();
     assert_eq!(resource["service.name"], "openapi-mcp");
     assert_eq!(resource["service.version"], env!("CARGO_PKG_VERSION"));
     let request = &collector.requests()[0];
-    assert!(request.line.starts_with("POST /v1/traces "), "{}", request.line);
-    assert_eq!(request.header("content-type"), Some("application/x-protobuf"));
+    assert!(
+        request.line.starts_with("POST /v1/traces "),
+        "{}",
+        request.line
+    );
+    assert_eq!(
+        request.header("content-type"),
+        Some("application/x-protobuf")
+    );
 }
 
 #[test]
 fn a_call_over_http_says_so_and_each_try_is_a_span() {
     let (spec, upstream, collector) = (document(), api(), Collector::start());
     let server = HttpServer::start_with(
-        &["--spec", spec.path(), "--base-url", &upstream.url, "--retries", "1"],
+        &[
+            "--spec",
+            spec.path(),
+            "--base-url",
+            &upstream.url,
+            "--retries",
+            "1",
+        ],
         &collector.variables(),
     );
-    server.post(&["MCP-Protocol-Version: 2025-06-18"], &call_message("breakIt", "{}"));
+    server.post(
+        &["MCP-Protocol-Version: 2025-06-18"],
+        &call_message("breakIt", "{}"),
+    );
     let spans = collector.wait_for(3);
     let [first, second, call] = spans.as_slice() else {
         panic!("{spans:?}")
@@ -144,10 +175,23 @@ fn p71_nothing_that_a_span_says_is_a_value() {
     assert_eq!(calls[2].attributes["rpc.response.status_code"], "-32602");
     let resource = collector.resource();
     let names: Vec<&str> = resource.keys().map(String::as_str).collect();
-    let of_sdk = ["telemetry.sdk.language", "telemetry.sdk.name", "telemetry.sdk.version"];
-    assert_eq!(names, [&["service.name", "service.version"][..], &of_sdk].concat());
+    let of_sdk = [
+        "telemetry.sdk.language",
+        "telemetry.sdk.name",
+        "telemetry.sdk.version",
+    ];
+    assert_eq!(
+        names,
+        [&["service.name", "service.version"][..], &of_sdk].concat()
+    );
     let sent = collector.everything();
-    for secret in ["secret", "reply-itself", "url.full", "session.id", "baggage"] {
+    for secret in [
+        "secret",
+        "reply-itself",
+        "url.full",
+        "session.id",
+        "baggage",
+    ] {
         assert!(!sent.contains(secret), "{secret}");
     }
     assert!(
@@ -157,7 +201,12 @@ fn p71_nothing_that_a_span_says_is_a_value() {
             .all(|request| request.header("x-tenant") == Some("exporter-secret"))
     );
     assert!(!server.logs().contains("exporter-secret"));
-    assert!(upstream.received().iter().all(|request| request.header("baggage").is_none()));
+    assert!(
+        upstream
+            .received()
+            .iter()
+            .all(|request| request.header("baggage").is_none())
+    );
 }
 
 #[test]
@@ -173,13 +222,17 @@ fn a_call_that_never_ends_has_a_span_when_the_process_does() {
     assert_eq!(of("tools/call slow").attributes["error.type"], "cancelled");
     assert_eq!(of("DELETE /slow").attributes["error.type"], "cancelled");
     assert_eq!(
-        (of("tools/call slow").trace.as_str(), of("tools/call slow").parent.as_str()),
+        (
+            of("tools/call slow").trace.as_str(),
+            of("tools/call slow").parent.as_str()
+        ),
         (TRACE, SPAN)
     );
     session.post("tools/call", &call_with_meta("slow", &json!({}), &meta));
     wait_until("the API is asked", || upstream.received().len() == 2);
     signal(session.pid(), "TERM");
-    // A call in flight is waited for; the second signal ends the process at once, and spans with it.
+    // A call in flight is waited for; the second signal ends the process at once, and spans with
+    // it.
     session.logged("stopping");
     signal(session.pid(), "TERM");
     assert_eq!(session.wait(), Some(130));
@@ -200,7 +253,10 @@ fn spans_that_wait_are_sent_before_the_process_ends() {
     assert_eq!(session.wait(), Some(0));
     assert_eq!(collector.calls(50).len(), 50);
     assert!(collector.requests().len() <= 2, "spans are sent together");
-    assert_eq!(collector.requests()[0].header("content-encoding"), Some("gzip"));
+    assert_eq!(
+        collector.requests()[0].header("content-encoding"),
+        Some("gzip")
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Credentials that are not the same for every request: access tokens and answers to digest challenges.
+//! Credentials that are not the same for every request: access tokens and answers to digest
+//! challenges.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,20 +8,27 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use serde_json::{Value, json};
 
 use super::credentials::{carried, document};
-use crate::support::{Session, SpecFile, TIMEOUT, Upstream, command, reply, stderr, text, wait_until};
+use crate::support::{
+    Session, SpecFile, TIMEOUT, Upstream, command, reply, stderr, text, wait_until,
+};
 
-/// A token endpoint and an API in one: `/token` numbers its tokens, `/pets` takes only the newest, in `Authorization`.
+/// A token endpoint and an API in one: `/token` numbers its tokens, `/pets` takes only the newest,
+/// in `Authorization`.
 fn authority(life: &'static str) -> Upstream {
     let issued = std::sync::atomic::AtomicUsize::new(0);
     Upstream::start(Box::new(move |request| {
         use std::sync::atomic::Ordering::SeqCst;
-        let json = |status, body: &str| reply(status, &["Content-Type: application/json"], body.as_bytes());
+        let json = |status, body: &str| {
+            reply(status, &["Content-Type: application/json"], body.as_bytes())
+        };
         match request.path() {
             "/token" => {
                 let number = issued.fetch_add(1, SeqCst) + 1;
                 json(
                     200,
-                    &format!("{{\"access_token\":\"token-number-{number}\",\"token_type\":\"bearer\"{life}}}"),
+                    &format!(
+                        "{{\"access_token\":\"token-number-{number}\",\"token_type\":\"bearer\"{life}}}"
+                    ),
                 )
             }
             "/revoke" => {
@@ -44,13 +52,17 @@ fn authority(life: &'static str) -> Upstream {
 fn an_operation_that_refuses_every_token_costs_the_others_none() {
     let issued = AtomicUsize::new(0);
     let upstream = Upstream::start(Box::new(move |request| {
-        let json = |status, body: &str| reply(status, &["Content-Type: application/json"], body.as_bytes());
+        let json = |status, body: &str| {
+            reply(status, &["Content-Type: application/json"], body.as_bytes())
+        };
         match request.path() {
             "/token" => {
                 let number = issued.fetch_add(1, SeqCst) + 1;
                 json(
                     200,
-                    &format!("{{\"access_token\":\"token-number-{number}\",\"expires_in\":3600.0}}"),
+                    &format!(
+                        "{{\"access_token\":\"token-number-{number}\",\"expires_in\":3600.0}}"
+                    ),
                 )
             }
             "/closed" => json(401, "{}"),
@@ -58,12 +70,22 @@ fn an_operation_that_refuses_every_token_costs_the_others_none() {
         }
     }));
     let spec = oauth_document("/token");
-    let mut session = Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &CLIENT);
+    let mut session = Session::start_with(
+        &["serve", "--spec", spec.path(), "--base-url", &upstream.url],
+        &CLIENT,
+    );
     for _ in 0..10 {
         assert_eq!(session.call("pets", &json!({"body": {}}))["isError"], false);
-        assert_eq!(session.call("closed", &json!({"body": {}}))["isError"], true);
+        assert_eq!(
+            session.call("closed", &json!({"body": {}}))["isError"],
+            true
+        );
     }
-    assert_eq!(count(&upstream, "/token"), 2, "one, and another one for the first refusal");
+    assert_eq!(
+        count(&upstream, "/token"),
+        2,
+        "one, and another one for the first refusal"
+    );
 }
 
 /// A token in a part with a charset of its own is found only after decoding.
@@ -77,7 +99,10 @@ fn p41_a_fetched_token_that_comes_back_in_a_charset_of_its_own_is_taken_out() {
                 b"{\"access_token\":\"fetched-t0ken-value\"}",
             );
         }
-        let token = request.header("authorization").unwrap_or_default().to_owned();
+        let token = request
+            .header("authorization")
+            .unwrap_or_default()
+            .to_owned();
         let wide: Vec<u8> = token.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let head = b"--x\r\nContent-Type: text/plain; charset=utf-16le\r\n\r\n";
         reply(
@@ -88,8 +113,13 @@ fn p41_a_fetched_token_that_comes_back_in_a_charset_of_its_own_is_taken_out() {
     }));
     let spec = oauth_document(&format!("{}/token", upstream.url));
     let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
-    let said = Session::start_with(&args, &CLIENT).call("pets", &json!({"body": {}})).to_string();
-    assert!(said.contains("[redacted]") && !said.contains("t0ken"), "{said}");
+    let said = Session::start_with(&args, &CLIENT)
+        .call("pets", &json!({"body": {}}))
+        .to_string();
+    assert!(
+        said.contains("[redacted]") && !said.contains("t0ken"),
+        "{said}"
+    );
 }
 
 fn oauth_document(token_url: &str) -> SpecFile {
@@ -109,7 +139,11 @@ const CLIENT: [(&str, &str); 2] = [
 ];
 
 fn count(upstream: &Upstream, path: &str) -> usize {
-    upstream.received().iter().filter(|request| request.path() == path).count()
+    upstream
+        .received()
+        .iter()
+        .filter(|request| request.path() == path)
+        .count()
 }
 
 #[test]
@@ -119,22 +153,48 @@ fn client_credentials_fetch_one_token_for_many_calls_and_a_new_one_after_a_401()
     let mut variables = CLIENT.to_vec();
     variables.push(("OPENAPI_MCP_AUTH_PETS_SCOPES", "read write"));
     let mut session = Session::start_with(
-        &["serve", "--spec", spec.path(), "--base-url", &upstream.url, "--log-level", "trace"],
+        &[
+            "serve",
+            "--spec",
+            spec.path(),
+            "--base-url",
+            &upstream.url,
+            "--log-level",
+            "trace",
+        ],
         &variables,
     );
-    assert_eq!(count(&upstream, "/token"), 0, "nothing is fetched before the first call");
+    assert_eq!(
+        count(&upstream, "/token"),
+        0,
+        "nothing is fetched before the first call"
+    );
     let ids: Vec<u64> = (0..50)
-        .map(|_| session.post("tools/call", &json!({"name": "pets", "arguments": {"body": {}}})))
+        .map(|_| {
+            session.post(
+                "tools/call",
+                &json!({"name": "pets", "arguments": {"body": {}}}),
+            )
+        })
         .collect();
     for _ in ids {
         let answer = session.receive();
         assert_eq!(answer["result"]["isError"], false, "{answer}");
-        assert_eq!(answer["result"]["structuredContent"]["given"], "Bearer [redacted]", "{answer}");
+        assert_eq!(
+            answer["result"]["structuredContent"]["given"], "Bearer [redacted]",
+            "{answer}"
+        );
     }
     let first = upstream.received().remove(0);
     assert_eq!(first.line, "POST /token HTTP/1.1");
-    assert_eq!(first.header("authorization"), Some("Basic bXklMjBjbGllbnQ6Y2xpZW50LXMzY3JldA=="));
-    assert_eq!(first.body, b"grant_type=client_credentials&scope=read+write");
+    assert_eq!(
+        first.header("authorization"),
+        Some("Basic bXklMjBjbGllbnQ6Y2xpZW50LXMzY3JldA==")
+    );
+    assert_eq!(
+        first.body,
+        b"grant_type=client_credentials&scope=read+write"
+    );
     assert_eq!(
         (count(&upstream, "/token"), count(&upstream, "/pets")),
         (1, 50),
@@ -150,7 +210,10 @@ fn client_credentials_fetch_one_token_for_many_calls_and_a_new_one_after_a_401()
         "one retry with a fresh token"
     );
     let logs = session.end();
-    assert!(!logs.contains("s3cret") && !logs.contains("token-number"), "{logs}");
+    assert!(
+        !logs.contains("s3cret") && !logs.contains("token-number"),
+        "{logs}"
+    );
 }
 
 #[test]
@@ -173,17 +236,22 @@ fn a_user_gets_tokens_where_the_document_declares_the_password_flow() {
     }
     let first = upstream.received().remove(0);
     assert_eq!(first.header("authorization"), None);
-    assert_eq!(first.body, b"grant_type=password&username=ann&password=p%26ssw0rd-of-ann");
+    assert_eq!(
+        first.body,
+        b"grant_type=password&username=ann&password=p%26ssw0rd-of-ann"
+    );
     drop(session);
 
     let mut session = Session::start_with(&args, &user[..1]);
     let result = session.call("pets", &json!({"body": {}}));
-    assert!(text(&result).contains("OPENAPI_MCP_AUTH_LOGIN_PASSWORD"), "{result}");
+    assert!(
+        text(&result).contains("OPENAPI_MCP_AUTH_LOGIN_PASSWORD"),
+        "{result}"
+    );
     drop(session);
     let mut session = Session::start(&args);
     let result = session.call("pets", &json!({"body": {}}));
-    let advice =
-        "sets OPENAPI_MCP_AUTH_LOGIN_USERNAME and OPENAPI_MCP_AUTH_LOGIN_PASSWORD, or OPENAPI_MCP_AUTH_LOGIN (an access token), for";
+    let advice = "sets OPENAPI_MCP_AUTH_LOGIN_USERNAME and OPENAPI_MCP_AUTH_LOGIN_PASSWORD, or OPENAPI_MCP_AUTH_LOGIN (an access token), for";
     assert!(text(&result).contains(advice), "{result}");
 }
 
@@ -192,19 +260,32 @@ fn the_log_says_why_a_token_endpoint_refuses_and_no_secret() {
     let detail = json!({"detail": [{"loc": ["body", "username"], "msg": "Field required for client-s3cret", "input": "my client"}],
         "error_description": "no\nuser"});
     let upstream = Upstream::start(Box::new(move |_| {
-        reply(422, &["Content-Type: application/json"], detail.to_string().as_bytes())
+        reply(
+            422,
+            &["Content-Type: application/json"],
+            detail.to_string().as_bytes(),
+        )
     }));
     let spec = oauth_document("/token");
-    let mut session = Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &CLIENT);
+    let mut session = Session::start_with(
+        &["serve", "--spec", spec.path(), "--base-url", &upstream.url],
+        &CLIENT,
+    );
     let result = session.call("pets", &json!({"body": {}}));
-    assert!(text(&result).contains("the token endpoint answered 422"), "{result}");
+    assert!(
+        text(&result).contains("the token endpoint answered 422"),
+        "{result}"
+    );
     assert!(!text(&result).contains("username"), "{result}");
     let logs = session.end();
     assert!(
         logs.contains("error_description: no user; detail: body.username: Field required"),
         "{logs}"
     );
-    assert!(!logs.contains("s3cret") && !logs.contains("my client"), "{logs}");
+    assert!(
+        !logs.contains("s3cret") && !logs.contains("my client"),
+        "{logs}"
+    );
 }
 
 #[test]
@@ -230,7 +311,10 @@ fn a_call_that_waits_for_a_token_holds_no_place() {
         "1",
     ];
     let mut session = Session::start_with(&args, &CLIENT);
-    let waiting = session.post("tools/call", &json!({"name": "pets", "arguments": {"body": {}}}));
+    let waiting = session.post(
+        "tools/call",
+        &json!({"name": "pets", "arguments": {"body": {}}}),
+    );
     wait_until("the token is asked for", || count(&upstream, "/token") == 1);
     let plain = session.call("revoke", &json!({"body": {}}));
     assert_eq!(plain["isError"], false, "{plain}");
@@ -256,14 +340,22 @@ fn a_token_is_refreshed_before_it_expires_and_a_refusal_is_told_once() {
     }
 
     let refusing = Upstream::start(Box::new(|request| {
-        let in_body = String::from_utf8_lossy(&request.body).contains("client_secret=client-s3cret");
+        let in_body =
+            String::from_utf8_lossy(&request.body).contains("client_secret=client-s3cret");
         match request.path() {
-            "/token" if in_body => reply(400, &[], b"{\"error\":\"invalid_scope\",\"error_description\":\"client-s3cret\"}"),
+            "/token" if in_body => reply(
+                400,
+                &[],
+                b"{\"error\":\"invalid_scope\",\"error_description\":\"client-s3cret\"}",
+            ),
             "/token" => reply(401, &[], b"{\"error\":\"invalid_client\"}"),
             _ => reply(401, &[], b""),
         }
     }));
-    let mut refused = Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &refusing.url], &CLIENT);
+    let mut refused = Session::start_with(
+        &["serve", "--spec", spec.path(), "--base-url", &refusing.url],
+        &CLIENT,
+    );
     let result = refused.call("pets", &json!({"body": {}}));
     assert_eq!(
         text(&result),
@@ -282,7 +374,11 @@ fn a_call_whose_token_cannot_be_renewed_says_that_the_api_answered_401() {
             return reply(401, &[], b"");
         }
         match asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
-            0 => reply(200, &[], br#"{"access_token":"first-token","token_type":"bearer"}"#),
+            0 => reply(
+                200,
+                &[],
+                br#"{"access_token":"first-token","token_type":"bearer"}"#,
+            ),
             1 => reply(400, &[], br#"{"error":"invalid_scope"}"#),
             _ => {
                 let _ = released.lock().unwrap().recv_timeout(TIMEOUT);
@@ -291,7 +387,15 @@ fn a_call_whose_token_cannot_be_renewed_says_that_the_api_answered_401() {
         }
     }));
     let spec = oauth_document("/token");
-    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url, "--timeout", "1"];
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--timeout",
+        "1",
+    ];
     let mut session = Session::start_with(&args, &CLIENT);
     for expected in [
         "the token endpoint answered 400 (invalid_scope)",
@@ -300,7 +404,8 @@ fn a_call_whose_token_cannot_be_renewed_says_that_the_api_answered_401() {
         let result = session.call("pets", &json!({"body": {}}));
         let said = text(&result);
         assert!(
-            said.contains("the API answered 401 to the access token of this server, and") && said.contains(expected),
+            said.contains("the API answered 401 to the access token of this server, and")
+                && said.contains(expected),
             "{said}"
         );
         assert!(!said.contains("nothing was sent"), "{said}");
@@ -316,7 +421,8 @@ fn p47_a_document_does_not_decide_who_gets_the_clients_secret() {
     let mut refused = Session::start_with(&args, &CLIENT);
     let result = refused.call("pets", &json!({"body": {}}));
     assert!(
-        text(&result).contains("OPENAPI_MCP_AUTH_PETS_TOKEN_URL") && !text(&result).contains(&thief.url),
+        text(&result).contains("OPENAPI_MCP_AUTH_PETS_TOKEN_URL")
+            && !text(&result).contains(&thief.url),
         "{result}"
     );
     refused.logged("OPENAPI_MCP_AUTH_PETS_TOKEN_URL for the security scheme `pets`, because the document's own");
@@ -330,7 +436,10 @@ fn p47_a_document_does_not_decide_who_gets_the_clients_secret() {
     );
     variables.push(("OPENAPI_MCP_AUTH_PETS_ISSUER", "not a url"));
     let output = command(&args).envs(variables).output().unwrap();
-    assert!(output.status.code() == Some(2) && stderr(&output).contains("OPENAPI_MCP_AUTH_PETS_ISSUER is not an http(s) URL"));
+    assert!(
+        output.status.code() == Some(2)
+            && stderr(&output).contains("OPENAPI_MCP_AUTH_PETS_ISSUER is not an http(s) URL")
+    );
     assert!(thief.received().is_empty());
 }
 
@@ -345,7 +454,9 @@ fn p47_refresh_tokens_are_exchanged_and_an_issuer_names_its_endpoint() {
             "/realm/.well-known/openid-configuration" => {
                 json!({"issuer": format!("{own}/realm"), "token_endpoint": format!("{own}/t")})
             }
-            "/t" if request.body == b"grant_type=refresh_token&refresh_token=refresh-s3cret&client_id=app" => {
+            "/t" if request.body
+                == b"grant_type=refresh_token&refresh_token=refresh-s3cret&client_id=app" =>
+            {
                 json!({"access_token": "fresh-access", "refresh_token": "rotated-s3cret"})
             }
             _ => return reply(404, &[], b""),
@@ -354,7 +465,8 @@ fn p47_refresh_tokens_are_exchanged_and_an_issuer_names_its_endpoint() {
     }));
     address.send(issuer.url.clone()).unwrap();
     let upstream = Upstream::echo();
-    let scheme = json!({"type": "openIdConnect", "openIdConnectUrl": format!("{}/x", upstream.url)});
+    let scheme =
+        json!({"type": "openIdConnect", "openIdConnectUrl": format!("{}/x", upstream.url)});
     let spec = document(&json!({"id": scheme}), &json!([{"id": []}]));
     let realm = format!("{}/realm/", issuer.url);
     let mut variables = vec![
@@ -363,12 +475,26 @@ fn p47_refresh_tokens_are_exchanged_and_an_issuer_names_its_endpoint() {
     ];
     let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
     let refused = Session::start_with(&args, &variables).call("call", &json!({}));
-    assert!(text(&refused).contains("OPENAPI_MCP_AUTH_ID_ISSUER"), "{refused}");
-    assert!(upstream.received().is_empty(), "the document's discovery URL is not fetched");
+    assert!(
+        text(&refused).contains("OPENAPI_MCP_AUTH_ID_ISSUER"),
+        "{refused}"
+    );
+    assert!(
+        upstream.received().is_empty(),
+        "the document's discovery URL is not fetched"
+    );
     variables.push(("OPENAPI_MCP_AUTH_ID_ISSUER", &realm));
     let mut session = Session::start_with(&args, &variables);
-    assert_eq!(session.call("call", &json!({}))["isError"], false, "{}", session.logs());
-    assert_eq!(carried(&upstream.take_one()), ["authorization: Bearer fresh-access"]);
+    assert_eq!(
+        session.call("call", &json!({}))["isError"],
+        false,
+        "{}",
+        session.logs()
+    );
+    assert_eq!(
+        carried(&upstream.take_one()),
+        ["authorization: Bearer fresh-access"]
+    );
     let logs = session.end();
     assert!(
         logs.contains("the refresh token of `id` was replaced") && !logs.contains("s3cret"),
@@ -403,12 +529,24 @@ fn an_issuer_with_the_metadata_of_rfc_8414_alone_names_its_endpoint() {
         ("OPENAPI_MCP_AUTH_ID_CLIENT_SECRET", "client-s3cret"),
         ("OPENAPI_MCP_AUTH_ID_ISSUER", &realm),
     ];
-    let mut session = Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
-    assert_eq!(session.call("call", &json!({}))["isError"], false, "{}", session.logs());
-    assert_eq!(carried(&upstream.take_one()), ["authorization: Bearer fresh-access"]);
+    let mut session = Session::start_with(
+        &["serve", "--spec", spec.path(), "--base-url", &upstream.url],
+        &variables,
+    );
+    assert_eq!(
+        session.call("call", &json!({}))["isError"],
+        false,
+        "{}",
+        session.logs()
+    );
+    assert_eq!(
+        carried(&upstream.take_one()),
+        ["authorization: Bearer fresh-access"]
+    );
 }
 
-/// A refresh token that is replaced on use works once: a call that is cancelled meanwhile must not lose the new one.
+/// A refresh token that is replaced on use works once: a call that is cancelled meanwhile must not
+/// lose the new one.
 #[test]
 fn a_cancelled_call_does_not_lose_a_refresh_token() {
     let (asked, was_asked) = std::sync::mpsc::channel::<()>();
@@ -426,18 +564,32 @@ fn a_cancelled_call_does_not_lose_a_refresh_token() {
         }
         let given = String::from_utf8(request.body.clone()).unwrap();
         if !given.contains(&format!("refresh_token=refresh-{turn}")) {
-            return reply(400, &["Content-Type: application/json"], b"{\"error\":\"invalid_grant\"}");
+            return reply(
+                400,
+                &["Content-Type: application/json"],
+                b"{\"error\":\"invalid_grant\"}",
+            );
         }
         let granted = json!({"access_token": format!("access-{turn}"), "refresh_token": format!("refresh-{}", turn + 1)});
-        reply(200, &["Content-Type: application/json"], granted.to_string().as_bytes())
+        reply(
+            200,
+            &["Content-Type: application/json"],
+            granted.to_string().as_bytes(),
+        )
     }));
     let spec = oauth_document("/token");
     let variables = [
         ("OPENAPI_MCP_AUTH_PETS_CLIENT_ID", "app"),
         ("OPENAPI_MCP_AUTH_PETS_REFRESH_TOKEN", "refresh-0"),
     ];
-    let mut session = Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
-    let id = session.post("tools/call", &json!({"name": "pets", "arguments": {"body": {}}}));
+    let mut session = Session::start_with(
+        &["serve", "--spec", spec.path(), "--base-url", &upstream.url],
+        &variables,
+    );
+    let id = session.post(
+        "tools/call",
+        &json!({"name": "pets", "arguments": {"body": {}}}),
+    );
     was_asked.recv_timeout(TIMEOUT).unwrap();
     session.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
     // Answered after the notification was read.
@@ -463,7 +615,10 @@ fn a_token_that_expires_at_once_is_fetched_once_for_all_calls_that_wait() {
     let spec = oauth_document("/token");
     let mut session = Session::serving_with(&spec, &upstream, &[], &CLIENT);
     for _ in 0..16 {
-        session.post("tools/call", &json!({"name": "pets", "arguments": {"body": {}}}));
+        session.post(
+            "tools/call",
+            &json!({"name": "pets", "arguments": {"body": {}}}),
+        );
     }
     // All of them were read when what was sent later is answered.
     session.request("ping", &json!({}));
@@ -471,7 +626,11 @@ fn a_token_that_expires_at_once_is_fetched_once_for_all_calls_that_wait() {
     for _ in 0..16 {
         assert_eq!(session.receive()["result"]["isError"], false);
     }
-    assert!(count(&upstream, "/token") < 4, "{} tokens were fetched", count(&upstream, "/token"));
+    assert!(
+        count(&upstream, "/token") < 4,
+        "{} tokens were fetched",
+        count(&upstream, "/token")
+    );
 }
 
 #[test]
@@ -479,7 +638,11 @@ fn p41_what_a_token_endpoint_says_or_an_api_echoes_shows_no_secret() {
     let upstream = Upstream::start(Box::new(|request| {
         let body: &[u8] = b"{\"error\":\"secret_in_lower_case\"}";
         reply(
-            if request.line.contains("/token") { 400 } else { 200 },
+            if request.line.contains("/token") {
+                400
+            } else {
+                200
+            },
             &["Content-Type: application/json"],
             body,
         )
@@ -487,16 +650,31 @@ fn p41_what_a_token_endpoint_says_or_an_api_echoes_shows_no_secret() {
     let spec = oauth_document("/token");
     let client = [
         ("OPENAPI_MCP_AUTH_PETS_CLIENT_ID", "app"),
-        ("OPENAPI_MCP_AUTH_PETS_CLIENT_SECRET", "secret_in_lower_case"),
+        (
+            "OPENAPI_MCP_AUTH_PETS_CLIENT_SECRET",
+            "secret_in_lower_case",
+        ),
     ];
-    let mut refused = Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &client);
+    let mut refused = Session::start_with(
+        &["serve", "--spec", spec.path(), "--base-url", &upstream.url],
+        &client,
+    );
     let said = refused.call("pets", &json!({"body": {}})).to_string() + &refused.end();
-    assert!(said.contains("answered 400") && !said.contains("secret_in"), "{said}");
+    assert!(
+        said.contains("answered 400") && !said.contains("secret_in"),
+        "{said}"
+    );
 
     // A token that was refused, and the client's pair, come back with the reply to the second try.
     let number = std::sync::atomic::AtomicUsize::new(0);
     let upstream = Upstream::start(Box::new(move |request| {
-        let json = |status, body: &Value| reply(status, &["Content-Type: application/json"], body.to_string().as_bytes());
+        let json = |status, body: &Value| {
+            reply(
+                status,
+                &["Content-Type: application/json"],
+                body.to_string().as_bytes(),
+            )
+        };
         if request.line.contains("/token") {
             let number = number.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
             return json(
@@ -508,27 +686,49 @@ fn p41_what_a_token_endpoint_says_or_an_api_echoes_shows_no_secret() {
         let echo = json!({"old": "tok0en", "new": "tok1en", "pair": "bXklMjBjbGllbnQ6Y2xpZW50LXMzY3JldA==", "next": "next-refresh"});
         json(if first { 401 } else { 200 }, &echo)
     }));
-    let result =
-        Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &CLIENT).call("pets", &json!({"body": {}}));
+    let result = Session::start_with(
+        &["serve", "--spec", spec.path(), "--base-url", &upstream.url],
+        &CLIENT,
+    )
+    .call("pets", &json!({"body": {}}));
     for name in ["old", "new", "pair", "next"] {
-        assert_eq!(result["structuredContent"][name], "[redacted]", "{name}: {result}");
+        assert_eq!(
+            result["structuredContent"][name], "[redacted]",
+            "{name}: {result}"
+        );
     }
 }
 
-/// Returns true if `Authorization: Digest` answers the challenge of the test's API (RFC 7616 section 3.4.1).
+/// Returns true if `Authorization: Digest` answers the challenge of the test's API (RFC 7616
+/// section 3.4.1).
 fn answers(authorization: &str, method: &str) -> bool {
     use sha2::Digest as _;
     let hash = |text: String| {
         let digest = sha2::Sha256::digest(text);
-        digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        digest
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
     };
     let field = |name: &str| {
-        let rest = authorization.split(&format!("{name}=")).nth(1).unwrap_or_default();
-        rest.trim_start_matches('"').split(['"', ',']).next().unwrap_or_default().to_owned()
+        let rest = authorization
+            .split(&format!("{name}="))
+            .nth(1)
+            .unwrap_or_default();
+        rest.trim_start_matches('"')
+            .split(['"', ','])
+            .next()
+            .unwrap_or_default()
+            .to_owned()
     };
     let who = hash("ann:pets:pass:w0rd".to_owned());
     let what = hash(format!("{method}:{}", field("uri")));
-    let expected = hash(format!("{who}:{}:{}:{}:auth:{what}", field("nonce"), field("nc"), field("cnonce")));
+    let expected = hash(format!(
+        "{who}:{}:{}:{}:auth:{what}",
+        field("nonce"),
+        field("nc"),
+        field("cnonce")
+    ));
     authorization.starts_with("Digest ") && field("response") == expected
 }
 
@@ -547,7 +747,11 @@ fn a_digest_challenge_that_offers_only_auth_int_is_answered_with_the_hash_of_the
             let given = request.header("authorization").unwrap_or_default();
             let field = |name: &str| {
                 let rest = given.split(&format!(" {name}=")).nth(1).unwrap_or_default();
-                rest.trim_start_matches('"').split(['"', ',']).next().unwrap_or_default().to_owned()
+                rest.trim_start_matches('"')
+                    .split(['"', ','])
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned()
             };
             let who = hash(b"ann:pets:pass");
             let a2 = match expected {
@@ -555,11 +759,20 @@ fn a_digest_challenge_that_offers_only_auth_int_is_answered_with_the_hash_of_the
                 _ => format!("POST:{}:{}", field("uri"), hash(&request.body)),
             };
             let what = hash(a2.as_bytes());
-            let response = hash(format!("{who}:n0nce:{}:{}:{expected}:{what}", field("nc"), field("cnonce")).as_bytes());
+            let response = hash(
+                format!(
+                    "{who}:n0nce:{}:{}:{expected}:{what}",
+                    field("nc"),
+                    field("cnonce")
+                )
+                .as_bytes(),
+            );
             if field("qop") == expected && field("response") == response {
                 return reply(200, &["Content-Type: application/json"], b"{\"ok\":true}");
             }
-            let challenge = format!("WWW-Authenticate: Digest realm=\"pets\", qop=\"{offered}\", algorithm=SHA-256, nonce=\"n0nce\"");
+            let challenge = format!(
+                "WWW-Authenticate: Digest realm=\"pets\", qop=\"{offered}\", algorithm=SHA-256, nonce=\"n0nce\""
+            );
             reply(401, &[&challenge], b"")
         }));
         let spec = SpecFile::new(
@@ -586,12 +799,19 @@ fn a_digest_challenge_is_answered_and_remembered() {
             reply(401, &["WWW-Authenticate: Negotiate", challenge], b"")
         }
     }));
-    let spec = document(&json!({"login": {"type": "http", "scheme": "digest"}}), &json!([{"login": []}]));
+    let spec = document(
+        &json!({"login": {"type": "http", "scheme": "digest"}}),
+        &json!([{"login": []}]),
+    );
     let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
     let mut right = Session::start_with(&args, &[("OPENAPI_MCP_AUTH_LOGIN", "ann:pass:w0rd")]);
     for sent in [2, 1, 1] {
         assert_eq!(right.call("call", &json!({}))["isError"], false);
-        assert_eq!(upstream.take_all().len(), sent, "only the first call needs the challenge");
+        assert_eq!(
+            upstream.take_all().len(),
+            sent,
+            "only the first call needs the challenge"
+        );
     }
     let mut wrong = Session::start_with(&args, &[("OPENAPI_MCP_AUTH_LOGIN", "ann:wrong")]);
     let refused = wrong.call("call", &json!({}));
@@ -620,7 +840,11 @@ fn a_token_endpoint_may_answer_with_a_form_and_an_empty_token_is_none() {
             r#"{"access_token":"","token_type":"bearer"}"#,
             Err("empty `access_token`"),
         ),
-        ("application/json", r#"{"error":"invalid_scope"}"#, Err("invalid_scope")),
+        (
+            "application/json",
+            r#"{"error":"invalid_scope"}"#,
+            Err("invalid_scope"),
+        ),
         ("application/json", "{}", Err("no `access_token`")),
     ] {
         let (content_type, answer) = (format!("Content-Type: {content_type}"), answer.to_owned());
@@ -632,8 +856,11 @@ fn a_token_endpoint_may_answer_with_a_form_and_an_empty_token_is_none() {
             }
         }));
         let spec = oauth_document("/token");
-        let result =
-            Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &CLIENT).call("pets", &json!({"body": {}}));
+        let result = Session::start_with(
+            &["serve", "--spec", spec.path(), "--base-url", &upstream.url],
+            &CLIENT,
+        )
+        .call("pets", &json!({"body": {}}));
         let calls: Vec<_> = upstream
             .take_all()
             .into_iter()
@@ -643,17 +870,27 @@ fn a_token_endpoint_may_answer_with_a_form_and_an_empty_token_is_none() {
             Ok(header) => assert_eq!(calls[0].header("authorization"), Some(header), "{result}"),
             Err(why) => {
                 assert!(calls.is_empty(), "{calls:?}");
-                assert!(result["isError"] == true && text(&result).contains(why), "{why}: {result}");
+                assert!(
+                    result["isError"] == true && text(&result).contains(why),
+                    "{why}: {result}"
+                );
             }
         }
     }
 }
 
-/// A token endpoint that replaces the refresh token each time, and refuses one that was used before; and an API that takes any token.
+/// A token endpoint that replaces the refresh token each time, and refuses one that was used
+/// before; and an API that takes any token.
 fn rotating() -> Upstream {
     let current = std::sync::Mutex::new(0);
     Upstream::start(Box::new(move |request| {
-        let json = |status, body: Value| reply(status, &["Content-Type: application/json"], body.to_string().as_bytes());
+        let json = |status, body: Value| {
+            reply(
+                status,
+                &["Content-Type: application/json"],
+                body.to_string().as_bytes(),
+            )
+        };
         if request.path() != "/token" {
             return json(200, json!({"ok": true}));
         }
@@ -675,7 +912,11 @@ const ROTATING: [(&str, &str); 2] = [
     ("OPENAPI_MCP_AUTH_PETS_REFRESH_TOKEN", "refresh-s3cret-0"),
 ];
 
-fn serve_with_store<'a>(spec: &'a SpecFile, upstream: &'a Upstream, store: &'a Path) -> [&'a str; 7] {
+fn serve_with_store<'a>(
+    spec: &'a SpecFile,
+    upstream: &'a Upstream,
+    store: &'a Path,
+) -> [&'a str; 7] {
     [
         "serve",
         "--spec",
@@ -697,16 +938,30 @@ fn a_replaced_refresh_token_survives_a_restart_and_is_shared_by_processes() {
     let upstream = rotating();
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("tokens.json");
-    let call = |session: &mut Session| assert_eq!(session.call("pets", &json!({"body": {}}))["isError"], false, "{}", session.logs());
+    let call = |session: &mut Session| {
+        assert_eq!(
+            session.call("pets", &json!({"body": {}}))["isError"],
+            false,
+            "{}",
+            session.logs()
+        );
+    };
     let mut first = stored_session(&upstream, &store);
     let mut second = stored_session(&upstream, &store);
     call(&mut first);
     call(&mut second);
     assert_eq!(count(&upstream, "/token"), 1, "one refresh serves both");
     let logs = first.end() + &second.end();
-    assert!(!logs.contains("s3cret") && !logs.contains("was replaced"), "{logs}");
+    assert!(
+        !logs.contains("s3cret") && !logs.contains("was replaced"),
+        "{logs}"
+    );
     call(&mut stored_session(&upstream, &store));
-    assert_eq!(count(&upstream, "/token"), 1, "the access token is still good");
+    assert_eq!(
+        count(&upstream, "/token"),
+        1,
+        "the access token is still good"
+    );
 
     // It has ended: the replaced refresh token is used, which the settings do not have.
     let text = std::fs::read_to_string(&store).unwrap();
@@ -718,7 +973,10 @@ fn a_replaced_refresh_token_survives_a_restart_and_is_shared_by_processes() {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        assert_eq!(std::fs::metadata(&store).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            std::fs::metadata(&store).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
     }
 }
 
@@ -729,19 +987,35 @@ fn no_refresh_token_is_used_while_the_disk_is_full() {
     let store = folder.path().join("tokens.json");
     let spec = oauth_document("/token");
     // Files of more than 4 KiB cannot be written.
-    let mut session = Session::start_with_file_limit(8, &serve_with_store(&spec, &upstream, &store), &ROTATING);
+    let mut session =
+        Session::start_with_file_limit(8, &serve_with_store(&spec, &upstream, &store), &ROTATING);
     let result = session.call("pets", &json!({"body": {}}));
     assert!(
-        result["isError"] == true && text_of(&result).contains("the token store of this server cannot be written"),
+        result["isError"] == true
+            && text_of(&result).contains("the token store of this server cannot be written"),
         "{result}"
     );
     assert_eq!(count(&upstream, "/token"), 0);
     session.logged("File too large");
     let pid = i32::try_from(session.pid()).unwrap();
-    rlimit::prlimit(pid, rlimit::Resource::FSIZE, Some((rlimit::INFINITY, rlimit::INFINITY)), None).unwrap();
-    assert_eq!(session.call("pets", &json!({"body": {}}))["isError"], false, "{}", session.logs());
+    rlimit::prlimit(
+        pid,
+        rlimit::Resource::FSIZE,
+        Some((rlimit::INFINITY, rlimit::INFINITY)),
+        None,
+    )
+    .unwrap();
+    assert_eq!(
+        session.call("pets", &json!({"body": {}}))["isError"],
+        false,
+        "{}",
+        session.logs()
+    );
     let stored = std::fs::read_to_string(&store).unwrap();
-    assert!(stored.contains("refresh-s3cret-1") && stored.ends_with('}'), "{stored:?}");
+    assert!(
+        stored.contains("refresh-s3cret-1") && stored.ends_with('}'),
+        "{stored:?}"
+    );
 }
 
 /// Any user who can write into the folder could have put these files there.
@@ -753,12 +1027,26 @@ fn files_of_others_beside_the_token_store_are_not_written() {
 
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let (upstream, folder) = (rotating(), tempfile::tempdir().unwrap());
-    let [store, new, lock, other] = ["tokens.json", "tokens.json.new", "tokens.json.lock", "other"].map(|name| folder.path().join(name));
+    let [store, new, lock, other] = [
+        "tokens.json",
+        "tokens.json.new",
+        "tokens.json.lock",
+        "other",
+    ]
+    .map(|name| folder.path().join(name));
     let open_to_all = |path: &Path| {
         std::fs::write(path, "").unwrap();
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).unwrap();
     };
-    let pipe = |path: &Path| assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    let pipe = |path: &Path| {
+        assert!(
+            std::process::Command::new("mkfifo")
+                .arg(path)
+                .status()
+                .unwrap()
+                .success()
+        );
+    };
     let link = |path: &Path| symlink(&other, path).unwrap();
     open_to_all(&lock);
     let obstacles: [&dyn Fn(&Path); 3] = [&open_to_all, &pipe, &link];
@@ -768,7 +1056,12 @@ fn files_of_others_beside_the_token_store_are_not_written() {
         put(&new);
         let upstream = rotating();
         let mut session = stored_session(&upstream, &store);
-        assert_eq!(session.call("pets", &json!({"body": {}}))["isError"], false, "{}", session.logs());
+        assert_eq!(
+            session.call("pets", &json!({"body": {}}))["isError"],
+            false,
+            "{}",
+            session.logs()
+        );
         assert_eq!((mode(&store), mode(&lock)), (0o600, 0o600));
         assert_eq!(std::fs::read_to_string(&other).unwrap(), "untouched");
     }
@@ -777,18 +1070,27 @@ fn files_of_others_beside_the_token_store_are_not_written() {
         std::fs::remove_file(&lock).unwrap();
         put(&lock);
         let spec = oauth_document("/token");
-        let output = command(&serve_with_store(&spec, &upstream, &store)).output().unwrap();
+        let output = command(&serve_with_store(&spec, &upstream, &store))
+            .output()
+            .unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(told.contains("no file can be written beside"), "{told}");
     }
 }
 
-/// An API that takes one access token alone, and a token endpoint that takes each refresh token once. The file for the tokens cannot
-/// be written while one of the first two is given: a folder stands in its place.
+/// An API that takes one access token alone, and a token endpoint that takes each refresh token
+/// once. The file for the tokens cannot be written while one of the first two is given: a folder
+/// stands in its place.
 fn rotating_beside_an_obstacle(store: &Path, wanted: &Arc<AtomicUsize>) -> Upstream {
     let (store, wanted, given) = (store.to_owned(), Arc::clone(wanted), AtomicUsize::new(0));
     Upstream::start(Box::new(move |request| {
-        let json = |status, body: Value| reply(status, &["Content-Type: application/json"], body.to_string().as_bytes());
+        let json = |status, body: Value| {
+            reply(
+                status,
+                &["Content-Type: application/json"],
+                body.to_string().as_bytes(),
+            )
+        };
         if request.path() != "/token" {
             let token = format!("Bearer access-s3cret-{}", wanted.load(SeqCst));
             let is_right = request.header("authorization").unwrap_or_default() == token;
@@ -812,7 +1114,8 @@ fn rotating_beside_an_obstacle(store: &Path, wanted: &Arc<AtomicUsize>) -> Upstr
 }
 
 #[test]
-fn tokens_that_could_not_be_written_are_used_and_the_newest_is_written_as_soon_as_that_is_possible() {
+fn tokens_that_could_not_be_written_are_used_and_the_newest_is_written_as_soon_as_that_is_possible()
+{
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("tokens.json");
     let wanted = Arc::new(AtomicUsize::new(0));
@@ -821,7 +1124,12 @@ fn tokens_that_could_not_be_written_are_used_and_the_newest_is_written_as_soon_a
     for number in 1..=3 {
         wanted.store(number, SeqCst);
         let result = session.call("pets", &json!({"body": {}}));
-        assert_eq!(result["isError"], false, "{number}: {result}\n{}", session.logs());
+        assert_eq!(
+            result["isError"],
+            false,
+            "{number}: {result}\n{}",
+            session.logs()
+        );
         if number < 3 {
             session.logged("the token store cannot be written");
             std::fs::remove_dir(&store).unwrap();
@@ -833,7 +1141,11 @@ fn tokens_that_could_not_be_written_are_used_and_the_newest_is_written_as_soon_a
             session.logged("the token store is written again");
         }
     }
-    assert!(std::fs::read_to_string(&store).unwrap().contains("refresh-s3cret-3"));
+    assert!(
+        std::fs::read_to_string(&store)
+            .unwrap()
+            .contains("refresh-s3cret-3")
+    );
     assert_eq!(count(&upstream, "/token"), 3, "{}", session.logs());
 }
 
@@ -850,20 +1162,39 @@ fn with_a_state_key_the_store_is_encrypted_and_what_was_in_the_clear_as_well() {
     let call_with = |args: &[&str], key: &str| {
         let variables = [&ROTATING[..], &[("STATE_KEY", key)]].concat();
         let mut session = Session::start_with(args, &variables);
-        assert_eq!(session.call("pets", &json!({"body": {}}))["isError"], false, "{}", session.logs());
+        assert_eq!(
+            session.call("pets", &json!({"body": {}}))["isError"],
+            false,
+            "{}",
+            session.logs()
+        );
     };
     call_with(&args, "");
     assert!(std::fs::read_to_string(&store).unwrap().contains("s3cret"));
     for key in [&old, &both] {
         call_with(&keyed, key);
         let text = std::fs::read_to_string(&store).unwrap();
-        assert!(!text.contains("s3cret") && !text.contains("token\""), "{text}");
+        assert!(
+            !text.contains("s3cret") && !text.contains("token\""),
+            "{text}"
+        );
     }
-    assert_eq!(count(&upstream, "/token"), 1, "the stored token is used all the time");
+    assert_eq!(
+        count(&upstream, "/token"),
+        1,
+        "the stored token is used all the time"
+    );
 
     let text = std::fs::read(&store).unwrap();
-    for (args, key, expected) in [(&args[..], "", "is encrypted; name its key"), (&keyed, &new, "another key")] {
-        let output = command(args).envs(ROTATING).env("STATE_KEY", key).output().unwrap();
+    for (args, key, expected) in [
+        (&args[..], "", "is encrypted; name its key"),
+        (&keyed, &new, "another key"),
+    ] {
+        let output = command(args)
+            .envs(ROTATING)
+            .env("STATE_KEY", key)
+            .output()
+            .unwrap();
         assert!(
             output.status.code() == Some(2) && stderr(&output).contains(expected),
             "{}",
@@ -894,7 +1225,10 @@ fn another_refresh_token_in_the_settings_or_a_refused_stored_one_counts() {
     file["tokens"][0]["refresh_token"] = "revoked-s3cret".into();
     file["tokens"][0]["expires"] = 1.into();
     std::fs::write(&store, file.to_string()).unwrap();
-    assert_eq!(stored_session(&fresh, &store).call("pets", &json!({"body": {}}))["isError"], false);
+    assert_eq!(
+        stored_session(&fresh, &store).call("pets", &json!({"body": {}}))["isError"],
+        false
+    );
     assert_eq!(count(&fresh, "/token"), 2);
 }
 
@@ -926,9 +1260,15 @@ fn a_token_store_that_cannot_be_trusted_ends_the_start_and_a_corrupt_one_is_set_
     let store = folder.path().join("tokens.json");
     let refused = |path: &Path| {
         let spec = oauth_document("/token");
-        let output = command(&["serve", "--spec", spec.path(), "--token-store", path.to_str().unwrap()])
-            .output()
-            .unwrap();
+        let output = command(&[
+            "serve",
+            "--spec",
+            spec.path(),
+            "--token-store",
+            path.to_str().unwrap(),
+        ])
+        .output()
+        .unwrap();
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
         stderr(&output)
     };
@@ -946,24 +1286,35 @@ fn a_token_store_that_cannot_be_trusted_ends_the_start_and_a_corrupt_one_is_set_
     let mut session = stored_session(&upstream, &store);
     session.logged("set aside");
     assert_eq!(session.call("pets", &json!({"body": {}}))["isError"], false);
-    assert!(
-        std::fs::read_dir(folder.path())
+    assert!(std::fs::read_dir(folder.path()).unwrap().any(|entry| {
+        entry
             .unwrap()
-            .any(|entry| entry.unwrap().file_name().to_string_lossy().contains(".corrupt-"))
-    );
+            .file_name()
+            .to_string_lossy()
+            .contains(".corrupt-")
+    }));
 }
 
-/// Each of the pages that one call collects may carry a token of its own, and the result holds none of them.
+/// Each of the pages that one call collects may carry a token of its own, and the result holds none
+/// of them.
 #[test]
 fn p41_the_tokens_of_all_pages_are_taken_out_of_the_list() {
     let issued = AtomicUsize::new(0);
     let upstream = Upstream::start(Box::new(move |request| {
-        let json = |status, body: &str| reply(status, &["Content-Type: application/json"], body.as_bytes());
+        let json = |status, body: &str| {
+            reply(status, &["Content-Type: application/json"], body.as_bytes())
+        };
         if request.path() == "/token" {
             let number = issued.fetch_add(1, SeqCst) + 1;
-            return json(200, &format!(r#"{{"access_token":"token-number-{number}"}}"#));
+            return json(
+                200,
+                &format!(r#"{{"access_token":"token-number-{number}"}}"#),
+            );
         }
-        let page: usize = request.path().split_once("cursor=").map_or(1, |(_, page)| page.parse().unwrap());
+        let page: usize = request
+            .path()
+            .split_once("cursor=")
+            .map_or(1, |(_, page)| page.parse().unwrap());
         let token = request.header("authorization").unwrap_or_default();
         if !token.ends_with(&page.to_string()) {
             return json(401, "{}");
@@ -971,12 +1322,17 @@ fn p41_the_tokens_of_all_pages_are_taken_out_of_the_list() {
         // As a text that other code reads once more.
         let escaped = token.replace('-', "\\u002d");
         if page == 4 {
-            return json(400, &format!(r#"{{"own":"{token}","escaped":"{escaped}"}}"#));
+            return json(
+                400,
+                &format!(r#"{{"own":"{token}","escaped":"{escaped}"}}"#),
+            );
         }
         let next = page + 1;
         json(
             200,
-            &format!(r#"{{"items":[{{"n":{page},"own":"{token}","escaped":"{escaped}"}}],"next_cursor":{next}}}"#),
+            &format!(
+                r#"{{"items":[{{"n":{page},"own":"{token}","escaped":"{escaped}"}}],"next_cursor":{next}}}"#
+            ),
         )
     }));
     let flows = json!({"clientCredentials": {"tokenUrl": "/token", "scopes": {}}});
@@ -986,10 +1342,24 @@ fn p41_the_tokens_of_all_pages_are_taken_out_of_the_list() {
             "paths": {"/list": {"get": {"operationId": "list", "parameters": [{"name": "cursor", "in": "query", "schema": {"type": "integer"}}]}}}})
         .to_string(),
     );
-    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url, "--collect-pages", "9"];
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--collect-pages",
+        "9",
+    ];
     let mut session = Session::start_with(&args, &CLIENT);
     let result = session.call("list", &json!({"collect_pages": 9}));
-    assert_eq!(result["structuredContent"]["items"].as_array().map(Vec::len), Some(3), "{result}");
+    assert_eq!(
+        result["structuredContent"]["items"]
+            .as_array()
+            .map(Vec::len),
+        Some(3),
+        "{result}"
+    );
     assert!(
         !result.to_string().contains("token-number") && !result.to_string().contains("u002d"),
         "{result}"

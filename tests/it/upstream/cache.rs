@@ -10,12 +10,19 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use crate::support::http_server::scrape;
-use crate::support::{HttpServer, Session, SpecFile, TIMEOUT, Upstream, call_message, project, reply, soak, text, wait_until};
+use crate::support::{
+    HttpServer, Session, SpecFile, TIMEOUT, Upstream, call_message, project, reply, soak, text,
+    wait_until,
+};
 
-const FRESH: &[&str] = &["Content-Type: application/json", "Cache-Control: max-age=60"];
+const FRESH: &[&str] = &[
+    "Content-Type: application/json",
+    "Cache-Control: max-age=60",
+];
 
 fn spec() -> SpecFile {
-    let parameter = |name: &str, place: &str| json!({"name": name, "in": place, "schema": {"type": "string"}});
+    let parameter =
+        |name: &str, place: &str| json!({"name": name, "in": place, "schema": {"type": "string"}});
     SpecFile::with_paths(&json!({
         "/things": {
             "get": {"operationId": "list", "parameters": [parameter("q", "query"), parameter("If-None-Match", "header")]},
@@ -45,8 +52,13 @@ fn counting() -> Upstream {
 fn replies_are_used_again_as_rfc_9111_allows() {
     let file = std::fs::read_to_string(project("tests/cases/cache/rfc9111.yaml")).unwrap();
     let date = |shift: i64| {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
-        httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + Duration::from_secs(now.checked_add_signed(shift).unwrap()))
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap()
+            .as_secs();
+        httpdate::fmt_http_date(
+            SystemTime::UNIX_EPOCH + Duration::from_secs(now.checked_add_signed(shift).unwrap()),
+        )
     };
     let file = file
         .replace("$NOW", &date(0))
@@ -94,20 +106,31 @@ fn run_case(case: &Value) {
             headers.push("Content-Type: text/plain".into());
             let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
             let status = u16::try_from(answer["status"].as_u64().unwrap_or(200)).unwrap();
-            reply(status, &headers, answer["body"].as_str().unwrap_or_default().as_bytes())
+            reply(
+                status,
+                &headers,
+                answer["body"].as_str().unwrap_or_default().as_bytes(),
+            )
         });
         *next.lock().unwrap() = replies.collect();
         let result = session.call("list", step.get("arguments").unwrap_or(&json!({})));
         let received = upstream.take_all();
         assert_eq!(received.len(), answers.len(), "{title}: {result}");
         for condition in texts(&step["conditions"]) {
-            assert!(received[0].headers.contains(&condition), "{title}: {:?}", received[0].headers);
+            assert!(
+                received[0].headers.contains(&condition),
+                "{title}: {:?}",
+                received[0].headers
+            );
         }
         if let Some(expected) = step["gives"].as_str() {
             assert!(text(&result).contains(expected), "{title}: {result}");
         }
         if step["age"] == true {
-            assert!(result["_meta"]["openapi-mcp/cacheAge"].is_u64(), "{title}: {result}");
+            assert!(
+                result["_meta"]["openapi-mcp/cacheAge"].is_u64(),
+                "{title}: {result}"
+            );
         }
     }
 }
@@ -130,12 +153,20 @@ fn a_write_drops_what_it_may_have_changed_however_it_ends() {
         if failing.load(SeqCst) > 0 && !request.line.starts_with("GET") {
             return Vec::new();
         }
-        reply(200, FRESH, format!("{{\"answer\":{}}}", count.fetch_add(1, SeqCst)).as_bytes())
+        reply(
+            200,
+            FRESH,
+            format!("{{\"answer\":{}}}", count.fetch_add(1, SeqCst)).as_bytes(),
+        )
     }));
     let mut session = Session::serving(&spec(), &upstream, &["--cache", "1000000"]);
     let mut asks = |tool: &str, arguments: Value| {
         session.call(tool, &arguments);
-        upstream.take_all().iter().filter(|request| request.line.starts_with("GET")).count()
+        upstream
+            .take_all()
+            .iter()
+            .filter(|request| request.line.starts_with("GET"))
+            .count()
     };
     for failure in [0, 1] {
         fails.store(failure, SeqCst);
@@ -163,7 +194,8 @@ fn a_write_drops_what_it_may_have_changed_however_it_ends() {
 #[test]
 fn clients_never_see_each_others_replies() {
     let upstream = Upstream::start(Box::new(|request| {
-        let who = [request.header("authorization"), request.header("x-tenant")].map(|value| value.unwrap_or("nobody").to_owned());
+        let who = [request.header("authorization"), request.header("x-tenant")]
+            .map(|value| value.unwrap_or("nobody").to_owned());
         reply(200, FRESH, json!({"for": who}).to_string().as_bytes())
     }));
     let spec = spec();
@@ -180,25 +212,41 @@ fn clients_never_see_each_others_replies() {
     ]);
     let clients: Vec<[String; 2]> = ["alice", "bob"]
         .iter()
-        .flat_map(|who| ["north", "south"].map(|tenant| [format!("Bearer {who}"), tenant.to_owned()]))
+        .flat_map(|who| {
+            ["north", "south"].map(|tenant| [format!("Bearer {who}"), tenant.to_owned()])
+        })
         .collect();
     std::thread::scope(|scope| {
         for client in &clients {
             let server = &server;
             scope.spawn(move || {
                 for _ in 0..10 {
-                    let headers = [format!("Authorization: {}", client[0]), format!("X-Tenant: {}", client[1])];
+                    let headers = [
+                        format!("Authorization: {}", client[0]),
+                        format!("X-Tenant: {}", client[1]),
+                    ];
                     let (_, answer) = server.post(
                         &[&headers[0], &headers[1], "MCP-Protocol-Version: 2025-11-25"],
                         &call_message("list", "{}"),
                     );
-                    let other = if client[1] == "north" { "south" } else { "north" };
-                    assert!(answer.contains(&client[1]) && !answer.contains(other), "{answer}");
+                    let other = if client[1] == "north" {
+                        "south"
+                    } else {
+                        "north"
+                    };
+                    assert!(
+                        answer.contains(&client[1]) && !answer.contains(other),
+                        "{answer}"
+                    );
                 }
             });
         }
     });
-    assert_eq!(upstream.received().len(), clients.len(), "each client asks once");
+    assert_eq!(
+        upstream.received().len(),
+        clients.len(),
+        "each client asks once"
+    );
 }
 
 #[test]
@@ -210,10 +258,26 @@ fn many_that_ask_for_the_same_at_a_time_ask_the_api_once() {
         reply(200, FRESH, b"{\"done\":true}")
     }));
     let spec = spec();
-    let server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url, "--cache", "1000000"]);
+    let server = HttpServer::start(&[
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--cache",
+        "1000000",
+    ]);
     std::thread::scope(|scope| {
         let calls: Vec<_> = (0..20)
-            .map(|_| scope.spawn(|| server.post(&["MCP-Protocol-Version: 2025-11-25"], &call_message("list", "{}")).1))
+            .map(|_| {
+                scope.spawn(|| {
+                    server
+                        .post(
+                            &["MCP-Protocol-Version: 2025-11-25"],
+                            &call_message("list", "{}"),
+                        )
+                        .1
+                })
+            })
             .collect();
         wait_until("the API is asked", || !upstream.received().is_empty());
         release.send(()).unwrap();
@@ -240,7 +304,14 @@ fn those_that_wait_for_a_call_that_fails_ask_all_at_once() {
             b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 13\r\nConnection: close\r\n\r\n{\"done\":true}",
         );
     });
-    let flags = ["--cache", "1000000", "--retries", "0", "--metrics-bind", "127.0.0.1:0"];
+    let flags = [
+        "--cache",
+        "1000000",
+        "--retries",
+        "0",
+        "--metrics-bind",
+        "127.0.0.1:0",
+    ];
     let mut session = Session::serving(&spec(), &upstream, &flags);
     for _ in 0..8 {
         session.post("tools/call", &json!({"name": "list", "arguments": {}}));
@@ -250,15 +321,23 @@ fn those_that_wait_for_a_call_that_fails_ask_all_at_once() {
     assert_eq!(session.receive()["result"], json!({}));
     release.send(()).unwrap();
     let results: Vec<Value> = (0..8).map(|_| session.receive()).collect();
-    let failed = results.iter().filter(|answer| answer["result"]["isError"] == true).count();
+    let failed = results
+        .iter()
+        .filter(|answer| answer["result"]["isError"] == true)
+        .count();
     assert_eq!(failed, 1, "{results:?}");
     let page = metrics_page(&session);
-    assert!(page.contains("openapi_mcp_cache_misses_total 8\n"), "{page}");
+    assert!(
+        page.contains("openapi_mcp_cache_misses_total 8\n"),
+        "{page}"
+    );
 }
 
 #[test]
 fn a_hit_is_redacted_and_shortened_like_any_reply() {
-    let upstream = Upstream::start(Box::new(|_| reply(200, FRESH, br#"{"echo":"the-secret-of-the-operator"}"#)));
+    let upstream = Upstream::start(Box::new(|_| {
+        reply(200, FRESH, br#"{"echo":"the-secret-of-the-operator"}"#)
+    }));
     let mut session = Session::serving_with(
         &spec(),
         &upstream,
@@ -283,7 +362,11 @@ fn a_reply_that_could_never_be_used_takes_no_room() {
         reply(200, &["Content-Type: application/json", validator], b"{}")
     }));
     let spec = spec();
-    let mut session = Session::serving(&spec, &upstream, &["--cache", "1000000", "--metrics-bind", "127.0.0.1:0"]);
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--cache", "1000000", "--metrics-bind", "127.0.0.1:0"],
+    );
     session.call("read", &json!({"id": "plain"}));
     assert_eq!(cached_bytes(&session), 0);
     session.call("read", &json!({"id": "tagged"}));
@@ -299,8 +382,11 @@ fn metrics_page(session: &Session) -> String {
 
 fn cached_bytes(session: &Session) -> usize {
     let page = metrics_page(session);
-    let held = page.lines().find_map(|line| line.strip_prefix("openapi_mcp_cache_size_bytes "));
-    held.and_then(|held| held.parse().ok()).unwrap_or_else(|| panic!("{page}"))
+    let held = page
+        .lines()
+        .find_map(|line| line.strip_prefix("openapi_mcp_cache_size_bytes "));
+    held.and_then(|held| held.parse().ok())
+        .unwrap_or_else(|| panic!("{page}"))
 }
 
 #[test]
@@ -312,7 +398,11 @@ fn many_urls_stay_within_the_bytes_of_the_cache() {
     }));
     let spec = spec();
     let bound = BOUND.to_string();
-    let mut session = Session::serving(&spec, &upstream, &["--cache", &bound, "--metrics-bind", "127.0.0.1:0"]);
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--cache", &bound, "--metrics-bind", "127.0.0.1:0"],
+    );
     let count = if soak() { 100_000 } else { 1_500 };
     for number in 0..count {
         session.call("read", &json!({"id": number.to_string()}));
@@ -321,9 +411,17 @@ fn many_urls_stay_within_the_bytes_of_the_cache() {
     assert!((BOUND / 2..=BOUND).contains(&held), "{held}");
     let asked = upstream.received().len();
     session.call("read", &json!({"id": (count - 1).to_string()}));
-    assert_eq!(upstream.received().len(), asked, "what was used last is kept");
+    assert_eq!(
+        upstream.received().len(),
+        asked,
+        "what was used last is kept"
+    );
     session.call("read", &json!({"id": "0"}));
-    assert_eq!(upstream.received().len(), asked + 1, "what was not used for longest is dropped");
+    assert_eq!(
+        upstream.received().len(),
+        asked + 1,
+        "what was not used for longest is dropped"
+    );
 }
 
 #[test]
@@ -349,10 +447,17 @@ fn p10_a_read_that_waits_for_another_one_ends_within_its_own_time_limit() {
     session.send(&call(102));
     for _ in 0..2 {
         let answer = session.receive();
-        assert!(text(&answer["result"]).contains("did not answer within 4 s"), "{answer}");
+        assert!(
+            text(&answer["result"]).contains("did not answer within 4 s"),
+            "{answer}"
+        );
     }
     // A limit that began again after the wait would make it eight seconds.
-    assert!(started.elapsed() < Duration::from_secs(7), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(7),
+        "{:?}",
+        started.elapsed()
+    );
 }
 
 #[test]
@@ -364,7 +469,16 @@ fn a_request_that_hangs_fails_no_other_call_for_the_same_and_those_that_wait_are
         }
         reply(200, FRESH, b"{\"done\":true}")
     }));
-    let flags = ["--cache", "1000000", "--timeout", "8", "--retries", "0", "--max-queue", "6"];
+    let flags = [
+        "--cache",
+        "1000000",
+        "--timeout",
+        "8",
+        "--retries",
+        "0",
+        "--max-queue",
+        "6",
+    ];
     let mut session = Session::serving(&spec(), &upstream, &flags);
     session.post("tools/call", &json!({"name": "list", "arguments": {}}));
     wait_until("the API is asked", || !upstream.received().is_empty());
@@ -373,7 +487,20 @@ fn a_request_that_hangs_fails_no_other_call_for_the_same_and_those_that_wait_are
         session.post("tools/call", &json!({"name": "list", "arguments": {}}));
     }
     let results: Vec<Value> = (0..10).map(|_| session.receive()).collect();
-    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
-    let count = |words: &str| results.iter().filter(|answer| answer.to_string().contains(words)).count();
-    assert_eq!((count("done"), count("too many calls are in flight")), (6, 4), "{results:?}");
+    assert!(
+        began.elapsed() < Duration::from_secs(6),
+        "{:?}",
+        began.elapsed()
+    );
+    let count = |words: &str| {
+        results
+            .iter()
+            .filter(|answer| answer.to_string().contains(words))
+            .count()
+    };
+    assert_eq!(
+        (count("done"), count("too many calls are in flight")),
+        (6, 4),
+        "{results:?}"
+    );
 }

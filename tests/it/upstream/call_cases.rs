@@ -1,5 +1,6 @@
-//! `tests/cases/call/*.yaml`: arguments in, raw HTTP out, a reply back, a result at the end; through a stdio session.
-//! `tests/cases/apis/*.yaml` are of the same form: operations of real APIs, and the requests that their documentation shows.
+//! `tests/cases/call/*.yaml`: arguments in, raw HTTP out, a reply back, a result at the end;
+//! through a stdio session. `tests/cases/apis/*.yaml` are of the same form: operations of real
+//! APIs, and the requests that their documentation shows.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,17 +21,29 @@ fn every_call_case_sends_exactly_what_it_says() {
 fn requests_to_real_apis_are_those_that_their_documentation_shows() {
     let files = files("tests/cases/apis");
     for (name, file) in &files {
-        assert!(!file["source"].is_null(), "{name}: no address of the document");
-        assert!(!file["documentation"].is_null(), "{name}: no page that shows the requests");
+        assert!(
+            !file["source"].is_null(),
+            "{name}: no address of the document"
+        );
+        assert!(
+            !file["documentation"].is_null(),
+            "{name}: no page that shows the requests"
+        );
     }
-    let count = files.iter().map(|(name, file)| run_file(name, file)).sum::<usize>();
+    let count = files
+        .iter()
+        .map(|(name, file)| run_file(name, file))
+        .sum::<usize>();
     assert!(count > 60, "only {count} cases were found");
 }
 
 #[test]
 fn every_rule_for_arguments_and_replies_does_what_its_cases_say() {
     let files = files("tests/cases/overrides");
-    let count = files.iter().map(|(name, file)| run_file(name, file)).sum::<usize>();
+    let count = files
+        .iter()
+        .map(|(name, file)| run_file(name, file))
+        .sum::<usize>();
     assert!(count > 40, "only {count} cases were found");
 }
 
@@ -42,7 +55,11 @@ fn every_call_case_gets_the_same_reply_through_its_meta_tool() {
         let answer = Arc::clone(&next);
         let upstream = Upstream::start(Box::new(move |_| answer.lock().unwrap().clone()));
         let spec = SpecFile::new(&file["document"].to_string());
-        let base = format!("{}{}", upstream.url, file["base_path"].as_str().unwrap_or_default());
+        let base = format!(
+            "{}{}",
+            upstream.url,
+            file["base_path"].as_str().unwrap_or_default()
+        );
         let mut args = vec![
             "serve",
             "--spec",
@@ -54,11 +71,20 @@ fn every_call_case_gets_the_same_reply_through_its_meta_tool() {
             "--tools",
             "search",
         ];
-        args.extend(file["flags"].as_array().into_iter().flatten().filter_map(Value::as_str));
+        args.extend(
+            file["flags"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str),
+        );
         let mut session = Session::start(&args);
         for case in file["cases"].as_array().unwrap() {
             *next.lock().unwrap() = reply_of(&case["reply"]);
-            let (tool, arguments) = (case["tool"].as_str().unwrap(), case.get("arguments").cloned().unwrap_or(json!({})));
+            let (tool, arguments) = (
+                case["tool"].as_str().unwrap(),
+                case.get("arguments").cloned().unwrap_or(json!({})),
+            );
             let plain = session.call(tool, &arguments);
             let sent_plainly: Vec<_> = upstream
                 .received()
@@ -67,11 +93,21 @@ fn every_call_case_gets_the_same_reply_through_its_meta_tool() {
                 .collect();
             let described = session.call("describe_operations", &json!({"names": [tool]}));
             let words = described["content"][0]["text"].as_str().unwrap();
-            let meta_tool = words.split("called through ").nth(1).and_then(|rest| rest.lines().next()).unwrap();
-            let through = session.call(meta_tool, &json!({"operation": tool, "arguments": arguments}));
+            let meta_tool = words
+                .split("called through ")
+                .nth(1)
+                .and_then(|rest| rest.lines().next())
+                .unwrap();
+            let through = session.call(
+                meta_tool,
+                &json!({"operation": tool, "arguments": arguments}),
+            );
             // A note on the next page names the tool through which the operation is called.
-            let again = format!("call `{meta_tool}` with operation `{tool}`, the same arguments and");
-            let through = through.to_string().replace(&again, "call again with the same arguments and");
+            let again =
+                format!("call `{meta_tool}` with operation `{tool}`, the same arguments and");
+            let through = through
+                .to_string()
+                .replace(&again, "call again with the same arguments and");
             assert_eq!(plain.to_string(), through, "{name}: {}", case["name"]);
             let sent: Vec<_> = upstream
                 .received()
@@ -99,8 +135,12 @@ fn files(folder: &str) -> Vec<(String, Value)> {
     paths.sort();
     let read = |path: std::path::PathBuf| {
         let text = std::fs::read_to_string(&path).unwrap();
-        let file = serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        (path.file_stem().unwrap().to_string_lossy().into_owned(), file)
+        let file = serde_yaml::from_str(&text)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        (
+            path.file_stem().unwrap().to_string_lossy().into_owned(),
+            file,
+        )
     };
     paths.into_iter().map(read).collect()
 }
@@ -110,11 +150,31 @@ fn run_file(name: &str, file: &Value) -> usize {
     let answer = Arc::clone(&next);
     let upstream = Upstream::start(Box::new(move |_| answer.lock().unwrap().clone()));
     let spec = SpecFile::new(&file["document"].to_string());
-    let base = format!("{}{}", upstream.url, file["base_path"].as_str().unwrap_or_default());
+    let base = format!(
+        "{}{}",
+        upstream.url,
+        file["base_path"].as_str().unwrap_or_default()
+    );
     // One case, one request; what is sent again is another test's matter.
-    let mut args = vec!["serve", "--spec", spec.path(), "--base-url", base.as_str(), "--retries", "0"];
-    args.extend(file["flags"].as_array().into_iter().flatten().filter_map(Value::as_str));
-    let config = file.get("config").map(|config| SpecFile::new(&config.to_string()));
+    let mut args = vec![
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        base.as_str(),
+        "--retries",
+        "0",
+    ];
+    args.extend(
+        file["flags"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str),
+    );
+    let config = file
+        .get("config")
+        .map(|config| SpecFile::new(&config.to_string()));
     if let Some(config) = &config {
         args.extend(["--config", config.path()]);
     }
@@ -128,16 +188,22 @@ fn run_file(name: &str, file: &Value) -> usize {
     for case in cases {
         let title = format!("{name}: {}", case["name"].as_str().unwrap());
         *next.lock().unwrap() = reply_of(&case["reply"]);
-        let result = session.call(case["tool"].as_str().unwrap(), case.get("arguments").unwrap_or(&json!({})));
+        let result = session.call(
+            case["tool"].as_str().unwrap(),
+            case.get("arguments").unwrap_or(&json!({})),
+        );
         check_request(&title, case, &upstream, &result);
         check_result(&title, case, &result);
     }
     cases.len()
 }
 
-/// Checks the listed tools: the names of their arguments, the required ones, the schemas of some, and texts that they do not contain.
+/// Checks the listed tools: the names of their arguments, the required ones, the schemas of some,
+/// and texts that they do not contain.
 fn check_listed(name: &str, file: &Value, session: &mut Session) {
-    let Some(listed) = file["listed"].as_object() else { return };
+    let Some(listed) = file["listed"].as_object() else {
+        return;
+    };
     let tools = session.tools();
     for (tool, expected) in listed {
         let found = tools
@@ -145,7 +211,12 @@ fn check_listed(name: &str, file: &Value, session: &mut Session) {
             .find(|found| found["name"] == *tool)
             .unwrap_or_else(|| panic!("{name}: no {tool}"));
         let schema = &found["inputSchema"];
-        let keys: Vec<&String> = schema["properties"].as_object().into_iter().flatten().map(|(key, _)| key).collect();
+        let keys: Vec<&String> = schema["properties"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(key, _)| key)
+            .collect();
         if let Some(properties) = expected.get("properties") {
             assert_eq!(json!(keys), *properties, "{name}: properties of {tool}");
         }
@@ -153,16 +224,35 @@ fn check_listed(name: &str, file: &Value, session: &mut Session) {
             assert_eq!(schema["required"], *required, "{name}: required of {tool}");
         }
         for (key, expected) in expected["schemas"].as_object().into_iter().flatten() {
-            assert_eq!(schema["properties"][key], *expected, "{name}: {key} of {tool}");
+            assert_eq!(
+                schema["properties"][key], *expected,
+                "{name}: {key} of {tool}"
+            );
         }
         if let Some(output) = expected.get("output") {
-            let properties = found["outputSchema"].get("properties").cloned().unwrap_or_default();
-            let keys: Vec<&String> = properties.as_object().into_iter().flatten().map(|(key, _)| key).collect();
+            let properties = found["outputSchema"]
+                .get("properties")
+                .cloned()
+                .unwrap_or_default();
+            let keys: Vec<&String> = properties
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(key, _)| key)
+                .collect();
             assert_eq!(json!(keys), *output, "{name}: output of {tool}");
         }
         let text = found.to_string();
-        for never in expected["never"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            assert!(!text.contains(never), "{name}: {tool} shows {never}: {text}");
+        for never in expected["never"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+        {
+            assert!(
+                !text.contains(never),
+                "{name}: {tool} shows {never}: {text}"
+            );
         }
     }
 }
@@ -201,9 +291,16 @@ fn check_request(title: &str, case: &Value, upstream: &Upstream, result: &Value)
         );
         return;
     }
-    assert!(!upstream.received().is_empty(), "{title}: nothing was sent: {result}");
+    assert!(
+        !upstream.received().is_empty(),
+        "{title}: nothing was sent: {result}"
+    );
     let received = upstream.take_one();
-    assert_eq!(received.line, format!("{} HTTP/1.1", request["line"].as_str().unwrap()), "{title}");
+    assert_eq!(
+        received.line,
+        format!("{} HTTP/1.1", request["line"].as_str().unwrap()),
+        "{title}"
+    );
     for (header, value) in request["headers"].as_object().into_iter().flatten() {
         assert_eq!(
             received.header(header),
@@ -229,10 +326,13 @@ fn check_result(title: &str, case: &Value, result: &Value) {
     for (key, expected) in case["result"].as_object().into_iter().flatten() {
         assert_eq!(&result[key], expected, "{title}: {key} of {result:#}");
     }
-    let texts = case["error"]
-        .as_array()
-        .cloned()
-        .unwrap_or_else(|| case["error"].as_str().map(Value::from).into_iter().collect());
+    let texts = case["error"].as_array().cloned().unwrap_or_else(|| {
+        case["error"]
+            .as_str()
+            .map(Value::from)
+            .into_iter()
+            .collect()
+    });
     if !texts.is_empty() {
         assert_eq!(result["isError"], true, "{title}: {result:#}");
     }
@@ -243,13 +343,20 @@ fn check_result(title: &str, case: &Value, result: &Value) {
     check_forms(title, result);
 }
 
-/// Both forms say the same: there is one text block, and it is the structured content or holds the text of it.
+/// Both forms say the same: there is one text block, and it is the structured content or holds the
+/// text of it.
 fn check_forms(title: &str, result: &Value) {
     let blocks = result["content"].as_array().unwrap();
-    let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
-    let [text] = texts[..] else { panic!("{title}: {result:#}") };
+    let texts: Vec<&str> = blocks
+        .iter()
+        .filter_map(|block| block["text"].as_str())
+        .collect();
+    let [text] = texts[..] else {
+        panic!("{title}: {result:#}")
+    };
     if let Some(content) = result["structuredContent"].as_object() {
-        let is_same = serde_json::from_str::<Value>(text).is_ok_and(|json| json == result["structuredContent"]);
+        let is_same = serde_json::from_str::<Value>(text)
+            .is_ok_and(|json| json == result["structuredContent"]);
         let holds_text = content
             .get("result")
             .and_then(Value::as_str)

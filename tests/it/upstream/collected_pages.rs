@@ -1,4 +1,5 @@
-//! `--collect-pages`: the pages of a list in one call, for every way in which APIs name the next one, and for APIs that do not keep to any.
+//! `--collect-pages`: the pages of a list in one call, for every way in which APIs name the next
+//! one, and for APIs that do not keep to any.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -7,31 +8,59 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::http::audit::Log;
-use crate::support::{Received, Session, SpecFile, TIMEOUT, Upstream, project, reply, run, stderr, stdout, text, wait_until};
+use crate::support::{
+    Received, Session, SpecFile, TIMEOUT, Upstream, project, reply, run, stderr, stdout, text,
+    wait_until,
+};
 
-/// A document with one list. The name of an integer ends in `#`, and `deep` is an object of style `deepObject`.
+/// A document with one list. The name of an integer ends in `#`, and `deep` is an object of style
+/// `deepObject`.
 fn document(case: &Value) -> SpecFile {
-    let parameter = |name: &Value| match (name.as_str().unwrap(), name.as_str().unwrap().strip_suffix('#')) {
-        ("deep", _) => json!({"name": "page", "in": "query", "style": "deepObject", "schema": {"type": "object",
-            "properties": {"number": {"type": "integer"}, "size": {"type": "integer"}}}}),
-        (_, Some(name)) => json!({"name": name, "in": "query", "schema": {"type": "integer", "maximum": 500}}),
+    let parameter = |name: &Value| match (
+        name.as_str().unwrap(),
+        name.as_str().unwrap().strip_suffix('#'),
+    ) {
+        ("deep", _) => {
+            json!({"name": "page", "in": "query", "style": "deepObject", "schema": {"type": "object",
+            "properties": {"number": {"type": "integer"}, "size": {"type": "integer"}}}})
+        }
+        (_, Some(name)) => {
+            json!({"name": name, "in": "query", "schema": {"type": "integer", "maximum": 500}})
+        }
         (name, None) => json!({"name": name, "in": "query", "schema": {"type": "string"}}),
     };
-    let parameters: Vec<Value> = case["parameters"].as_array().unwrap().iter().map(parameter).collect();
+    let parameters: Vec<Value> = case["parameters"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(parameter)
+        .collect();
     let headers = match case["declared_link"].as_bool() {
         Some(true) => json!({"Link": {"schema": {"type": "string"}}}),
         _ => json!({}),
     };
     let method = case["method"].as_str().unwrap_or("get");
-    SpecFile::with_paths(&json!({"/list": {method: {"operationId": "list", "parameters": parameters,
-        "responses": {"200": {"description": "All", "headers": headers}}}}}))
+    SpecFile::with_paths(
+        &json!({"/list": {method: {"operationId": "list", "parameters": parameters,
+        "responses": {"200": {"description": "All", "headers": headers}}}}}),
+    )
 }
 
 fn page(page: &Value) -> Vec<u8> {
-    let status = page["status"].as_u64().map_or(200, |status| u16::try_from(status).unwrap());
-    let headers = page["headers"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let headers: Vec<&str> = std::iter::once("Content-Type: application/json").chain(headers).collect();
-    let body = page["text"].as_str().map_or_else(|| page["body"].to_string(), str::to_owned);
+    let status = page["status"]
+        .as_u64()
+        .map_or(200, |status| u16::try_from(status).unwrap());
+    let headers = page["headers"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
+    let headers: Vec<&str> = std::iter::once("Content-Type: application/json")
+        .chain(headers)
+        .collect();
+    let body = page["text"]
+        .as_str()
+        .map_or_else(|| page["body"].to_string(), str::to_owned);
     reply(status, &headers, body.as_bytes())
 }
 
@@ -39,7 +68,11 @@ fn page(page: &Value) -> Vec<u8> {
 fn upstream(pages: Vec<Vec<u8>>) -> Upstream {
     let pages = Arc::new(Mutex::new(pages.into_iter()));
     Upstream::start(Box::new(move |_| {
-        pages.lock().unwrap().next().unwrap_or_else(|| reply(410, &[], b""))
+        pages
+            .lock()
+            .unwrap()
+            .next()
+            .unwrap_or_else(|| reply(410, &[], b""))
     }))
 }
 
@@ -51,22 +84,29 @@ fn queries(upstream: &Upstream) -> Vec<String> {
         assert_eq!(url.path(), "/list");
         let mut pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
         pairs.sort();
-        url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+        url::form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(pairs)
+            .finish()
     });
     query.collect()
 }
 
 fn normal(query: &str) -> String {
-    let mut pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+    let mut pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes())
+        .into_owned()
+        .collect();
     pairs.sort();
-    url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+    url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(pairs)
+        .finish()
 }
 
 fn check(case: &Value) -> Result<(), String> {
     let pages = case["pages"].as_array().unwrap();
     let (spec, upstream) = (document(case), upstream(pages.iter().map(page).collect()));
     let rules = case.get("rules").cloned().unwrap_or_else(|| json!([]));
-    let config = json!({"collect_pages": 10, "response_filter": "jq", "retries": 0, "overrides": rules});
+    let config =
+        json!({"collect_pages": 10, "response_filter": "jq", "retries": 0, "overrides": rules});
     let config = SpecFile::new(&config.to_string());
     let mut session = Session::serving(&spec, &upstream, &["--config", config.path()]);
     let result = session.call("list", &case["arguments"]);
@@ -74,20 +114,36 @@ fn check(case: &Value) -> Result<(), String> {
         let failure = || format!("{what}\n  is       {left}\n  expected {right}\n  in {result}");
         (left == right).then_some(()).ok_or_else(failure)
     };
-    let sent: Vec<String> = pages.iter().map(|page| normal(page["sent"].as_str().unwrap_or_default())).collect();
+    let sent: Vec<String> = pages
+        .iter()
+        .map(|page| normal(page["sent"].as_str().unwrap_or_default()))
+        .collect();
     equal("requests", &json!(queries(&upstream)), &json!(sent))?;
-    equal("isError", &result["isError"], &json!(case.get("error").is_some()))?;
-    let is_shown = case["error"].as_str().is_none_or(|error| text(&result).contains(error));
-    if !is_shown || case["text"].as_str().is_some_and(|begin| !text(&result).starts_with(begin)) {
+    equal(
+        "isError",
+        &result["isError"],
+        &json!(case.get("error").is_some()),
+    )?;
+    let is_shown = case["error"]
+        .as_str()
+        .is_none_or(|error| text(&result).contains(error));
+    if !is_shown
+        || case["text"]
+            .as_str()
+            .is_some_and(|begin| !text(&result).starts_with(begin))
+    {
         return Err(format!("text: {}", text(&result)));
     }
     let mut content = result["structuredContent"].clone();
-    let notes = content.as_object_mut().and_then(|members| members.shift_remove("_notes"));
+    let notes = content
+        .as_object_mut()
+        .and_then(|members| members.shift_remove("_notes"));
     if let Some(expected) = case.get("result") {
         equal("result", &content, expected)?;
     }
     if let Some(expected) = case["notes"].as_array() {
-        let notes: Vec<String> = serde_json::from_value(notes.unwrap_or_else(|| json!([]))).unwrap();
+        let notes: Vec<String> =
+            serde_json::from_value(notes.unwrap_or_else(|| json!([]))).unwrap();
         let is_note = |(note, expected): (&String, &Value)| {
             let expected = expected.as_str().unwrap();
             note == expected || (expected.ends_with(' ') && note.starts_with(expected))
@@ -118,13 +174,20 @@ fn cursors() -> SpecFile {
 }
 
 fn json_reply(headers: &[&str], body: &str) -> Vec<u8> {
-    let headers: Vec<&str> = ["Content-Type: application/json"].iter().chain(headers).copied().collect();
+    let headers: Vec<&str> = ["Content-Type: application/json"]
+        .iter()
+        .chain(headers)
+        .copied()
+        .collect();
     reply(200, &headers, body.as_bytes())
 }
 
 /// The number that a request has as its cursor; 0 of the first one.
 fn number(request: &Received) -> usize {
-    let cursor = request.path().split_once("cursor=").map_or("0", |(_, cursor)| cursor);
+    let cursor = request
+        .path()
+        .split_once("cursor=")
+        .map_or("0", |(_, cursor)| cursor);
     cursor.parse().unwrap()
 }
 
@@ -132,7 +195,14 @@ fn number(request: &Received) -> usize {
 fn endless(items: impl Fn(usize) -> String + Send + Sync + 'static) -> Upstream {
     Upstream::start(Box::new(move |request| {
         let number = number(request);
-        json_reply(&[], &format!(r#"{{"items":{},"next_cursor":"{}"}}"#, items(number), number + 1))
+        json_reply(
+            &[],
+            &format!(
+                r#"{{"items":{},"next_cursor":"{}"}}"#,
+                items(number),
+                number + 1
+            ),
+        )
     }))
 }
 
@@ -141,16 +211,28 @@ fn notes(result: &Value) -> String {
 }
 
 fn count(result: &Value) -> usize {
-    result["structuredContent"]["items"].as_array().map_or(0, Vec::len)
+    result["structuredContent"]["items"]
+        .as_array()
+        .map_or(0, Vec::len)
 }
 
 #[test]
 fn p12_a_cursor_that_never_ends_is_followed_as_often_as_the_call_says() {
-    let (spec, upstream) = (cursors(), endless(|number| format!(r#"[{{"id":{number}}}]"#)));
+    let (spec, upstream) = (
+        cursors(),
+        endless(|number| format!(r#"[{{"id":{number}}}]"#)),
+    );
     let mut session = Session::serving(&spec, &upstream, &["--collect-pages", "100"]);
     let result = session.call("list", &json!({"collect_pages": 100}));
-    assert_eq!((count(&result), upstream.take_all().len()), (100, 100), "{result}");
-    assert!(notes(&result).contains(r#"{\"cursor\":\"100\"} for the next page"#), "{result}");
+    assert_eq!(
+        (count(&result), upstream.take_all().len()),
+        (100, 100),
+        "{result}"
+    );
+    assert!(
+        notes(&result).contains(r#"{\"cursor\":\"100\"} for the next page"#),
+        "{result}"
+    );
     let result = session.call("list", &json!({"cursor": "100", "collect_pages": 3}));
     assert_eq!(
         result["structuredContent"]["items"],
@@ -169,17 +251,26 @@ fn p12_all_pages_together_are_no_larger_than_a_reply() {
     let mut session = Session::serving(&spec, &upstream, &["--collect-pages", "5"]);
     let result = session.call("list", &json!({"collect_pages": 5}));
     assert!(
-        notes(&result).contains("Page 2 was left out, because all pages may have 10485760 bytes together."),
+        notes(&result)
+            .contains("Page 2 was left out, because all pages may have 10485760 bytes together."),
         "{}",
         notes(&result)
     );
     assert_eq!((count(&result), upstream.take_all().len()), (1, 2));
 
-    let (spec, upstream) = (cursors(), endless(|number| format!(r#"["{}{number}"]"#, "x".repeat(400))));
-    let mut session = Session::serving(&spec, &upstream, &["--collect-pages", "5", "--max-response-bytes", "1000"]);
+    let (spec, upstream) = (
+        cursors(),
+        endless(|number| format!(r#"["{}{number}"]"#, "x".repeat(400))),
+    );
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--collect-pages", "5", "--max-response-bytes", "1000"],
+    );
     let result = session.call("list", &json!({"collect_pages": 5}));
     assert!(
-        notes(&result).contains("Page 3 was left out, because all pages may have 1000 bytes together."),
+        notes(&result)
+            .contains("Page 3 was left out, because all pages may have 1000 bytes together."),
         "{}",
         notes(&result)
     );
@@ -190,19 +281,33 @@ fn p12_all_pages_together_are_no_larger_than_a_reply() {
 #[test]
 fn pages_of_a_tool_with_a_rule_are_no_larger_than_the_rule_can_be_applied_to() {
     let text = "x".repeat(5 << 20);
-    let (spec, upstream) = (cursors(), endless(move |number| format!(r#"[{{"id":{number},"text":"{text}"}}]"#)));
-    let config = json!({"collect_pages": 5, "overrides": [{"response": {"fields": ["/items/*/id"]}}]});
+    let (spec, upstream) = (
+        cursors(),
+        endless(move |number| format!(r#"[{{"id":{number},"text":"{text}"}}]"#)),
+    );
+    let config =
+        json!({"collect_pages": 5, "overrides": [{"response": {"fields": ["/items/*/id"]}}]});
     let config = SpecFile::new(&config.to_string());
     let mut session = Session::serving(&spec, &upstream, &["--config", config.path()]);
     let result = session.call("list", &json!({"collect_pages": 5}));
-    assert_eq!(result["structuredContent"]["items"], json!([{"id": 0}]), "{result}");
-    assert!(notes(&result).contains("all pages may have 8388608 bytes together"), "{result}");
+    assert_eq!(
+        result["structuredContent"]["items"],
+        json!([{"id": 0}]),
+        "{result}"
+    );
+    assert!(
+        notes(&result).contains("all pages may have 8388608 bytes together"),
+        "{result}"
+    );
 }
 
 #[test]
 fn p45_pages_count_as_the_memory_of_their_client() {
     let page = format!(r#"["{}"]"#, "x".repeat(6 << 20));
-    let (spec, upstream) = (cursors(), endless(move |number| page.replacen('x', &number.to_string(), 1)));
+    let (spec, upstream) = (
+        cursors(),
+        endless(move |number| page.replacen('x', &number.to_string(), 1)),
+    );
     let mut session = Session::serving(
         &spec,
         &upstream,
@@ -239,11 +344,19 @@ fn p10_pages_that_do_not_come_in_time_are_left_out() {
             format!("[{number}]")
         }),
     );
-    let mut session = Session::serving(&spec, &upstream, &["--collect-pages", "5", "--timeout", "2"]);
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--collect-pages", "5", "--timeout", "2"],
+    );
     let started = Instant::now();
     let result = session.call("list", &json!({"collect_pages": 5}));
     assert!(started.elapsed() < Duration::from_secs(15));
-    assert_eq!(result["structuredContent"]["items"], json!([0, 1]), "{result}");
+    assert_eq!(
+        result["structuredContent"]["items"],
+        json!([0, 1]),
+        "{result}"
+    );
     for part in [
         "The time for the call was over before page 3 came.",
         r#"{\"cursor\":\"2\"} for the next page"#,
@@ -258,32 +371,57 @@ fn a_connection_that_breaks_ends_with_what_has_come() {
         0 => json_reply(&[], r#"{"items":[1],"next_cursor":1}"#),
         _ => Vec::new(),
     }));
-    let mut session = Session::serving(&cursors(), &upstream, &["--collect-pages", "5", "--retries", "0"]);
+    let mut session = Session::serving(
+        &cursors(),
+        &upstream,
+        &["--collect-pages", "5", "--retries", "0"],
+    );
     let result = session.call("list", &json!({"collect_pages": 5}));
-    assert_eq!((count(&result), &result["isError"]), (1, &json!(false)), "{result}");
+    assert_eq!(
+        (count(&result), &result["isError"]),
+        (1, &json!(false)),
+        "{result}"
+    );
     assert!(notes(&result).contains("Page 2 failed: "), "{result}");
 }
 
 #[test]
 fn each_page_is_repeated_as_a_single_call_is() {
     let failures = AtomicUsize::new(0);
-    let upstream = Upstream::start(Box::new(move |request| match (number(request), failures.load(SeqCst)) {
-        (1, 0) | (2, 1) => {
-            failures.fetch_add(1, SeqCst);
-            reply(503, &["Retry-After: 0"], b"")
+    let upstream = Upstream::start(Box::new(move |request| {
+        match (number(request), failures.load(SeqCst)) {
+            (1, 0) | (2, 1) => {
+                failures.fetch_add(1, SeqCst);
+                reply(503, &["Retry-After: 0"], b"")
+            }
+            (number, _) => json_reply(
+                &[],
+                &format!(r#"{{"items":[{number}],"next_cursor":{}}}"#, number + 1),
+            ),
         }
-        (number, _) => json_reply(&[], &format!(r#"{{"items":[{number}],"next_cursor":{}}}"#, number + 1)),
     }));
     let mut session = Session::serving(&cursors(), &upstream, &["--collect-pages", "3"]);
     let result = session.call("list", &json!({"collect_pages": 3}));
-    assert_eq!(result["structuredContent"]["items"], json!([0, 1, 2]), "{result}");
+    assert_eq!(
+        result["structuredContent"]["items"],
+        json!([0, 1, 2]),
+        "{result}"
+    );
     assert_eq!(upstream.take_all().len(), 5);
 }
 
 #[test]
 fn a_result_that_is_cut_names_the_page_of_the_cut() {
     let row = |number: usize| format!(r#"{{"id":{number},"text":"{}"}}"#, "x".repeat(100));
-    let items = move |page: usize| format!("[{}]", (0..10).map(|index| row(page * 10 + index)).collect::<Vec<_>>().join(","));
+    let items = move |page: usize| {
+        format!(
+            "[{}]",
+            (0..10)
+                .map(|index| row(page * 10 + index))
+                .collect::<Vec<_>>()
+                .join(",")
+        )
+    };
     let (spec, upstream) = (cursors(), endless(items));
     for (tokens, rule, kept, page) in [
         ("1000", json!({}), 20..30, 3),
@@ -295,14 +433,23 @@ fn a_result_that_is_cut_names_the_page_of_the_cut() {
         let mut session = Session::serving(&spec, &upstream, &["--config", config.path()]);
         let result = session.call("list", &json!({"collect_pages": 5}));
         let shown = text(&result);
-        let number = shown.matches("xxxxx\"").count().max(shown.matches("xxxxx|").count());
+        let number = shown
+            .matches("xxxxx\"")
+            .count()
+            .max(shown.matches("xxxxx|").count());
         assert!(kept.contains(&number), "{number}: {shown}");
         let expected = match page {
             1 => "The cut is on page 1.".to_owned(),
             page => format!("The cut is on page {page}: call again with the same arguments and "),
         };
-        assert!(shown.contains(&expected), "{}", result["structuredContent"]["_notes"]);
-        let is_named = shown.replace('\\', "").contains(r#"{"cursor":"2"} to go on from there."#);
+        assert!(
+            shown.contains(&expected),
+            "{}",
+            result["structuredContent"]["_notes"]
+        );
+        let is_named = shown
+            .replace('\\', "")
+            .contains(r#"{"cursor":"2"} to go on from there."#);
         assert_eq!(is_named, page == 3, "{shown}");
         assert_eq!(upstream.take_all().len(), 5);
     }
@@ -317,11 +464,19 @@ fn pages_are_kept_and_used_as_single_replies() {
             &format!(r#"{{"items":[{number}],"next_cursor":{}}}"#, number + 1),
         )
     }));
-    let mut session = Session::serving(&cursors(), &upstream, &["--collect-pages", "3", "--cache", "10000000"]);
+    let mut session = Session::serving(
+        &cursors(),
+        &upstream,
+        &["--collect-pages", "3", "--cache", "10000000"],
+    );
     let single = session.call("list", &json!({"cursor": "1"}));
     assert_eq!(single["structuredContent"]["items"], json!([1]));
     let result = session.call("list", &json!({"collect_pages": 3}));
-    assert_eq!(result["structuredContent"]["items"], json!([0, 1, 2]), "{result}");
+    assert_eq!(
+        result["structuredContent"]["items"],
+        json!([0, 1, 2]),
+        "{result}"
+    );
     assert_eq!(upstream.take_all().len(), 3);
     let again = session.call("list", &json!({"collect_pages": 3}));
     assert_eq!(again["structuredContent"], result["structuredContent"]);
@@ -335,7 +490,10 @@ fn pages_are_kept_and_used_as_single_replies() {
 #[test]
 fn p41_secrets_are_taken_out_of_every_page() {
     let upstream = Upstream::start(Box::new(|request| {
-        let (number, key) = (number(request), request.header("x-key").unwrap_or_default().to_owned());
+        let (number, key) = (
+            number(request),
+            request.header("x-key").unwrap_or_default().to_owned(),
+        );
         let next = if number < 2 {
             (number + 1).to_string()
         } else {
@@ -350,15 +508,29 @@ fn p41_secrets_are_taken_out_of_every_page() {
     let flags = ["--collect-pages", "9", "--header-env", "X-Key=KEY"];
     let mut session = Session::serving_with(&spec, &upstream, &flags, &variables);
     let result = session.call("list", &json!({"collect_pages": 9}));
-    assert_eq!((count(&result), upstream.take_all().len()), (3, 3), "{result}");
-    assert!(!result.to_string().contains("a-long-secret-key"), "{result}");
-    assert_eq!(result.to_string().matches("[redacted]").count(), 6, "{result}");
+    assert_eq!(
+        (count(&result), upstream.take_all().len()),
+        (3, 3),
+        "{result}"
+    );
+    assert!(
+        !result.to_string().contains("a-long-secret-key"),
+        "{result}"
+    );
+    assert_eq!(
+        result.to_string().matches("[redacted]").count(),
+        6,
+        "{result}"
+    );
 }
 
 #[test]
 fn pages_are_one_call_in_the_audit_log() {
     let (spec, upstream) = (cursors(), endless(|number| format!("[{number}]")));
-    for (flags, events) in [(&[][..], vec!["call"]), (&["--audit-log-required"], vec!["begin", "end"])] {
+    for (flags, events) in [
+        (&[][..], vec!["call"]),
+        (&["--audit-log-required"], vec!["begin", "end"]),
+    ] {
         let log = Log::new();
         let mut session = Session::serving(
             &spec,
@@ -367,7 +539,13 @@ fn pages_are_one_call_in_the_audit_log() {
         );
         session.call("list", &json!({"collect_pages": 3}));
         let lines = log.wait_for(events.len());
-        assert_eq!(lines.iter().map(|line| line["event"].as_str().unwrap()).collect::<Vec<_>>(), events);
+        assert_eq!(
+            lines
+                .iter()
+                .map(|line| line["event"].as_str().unwrap())
+                .collect::<Vec<_>>(),
+            events
+        );
         let last = lines.last().unwrap();
         assert_eq!(
             (&last["pages"], &last["attempts"], &last["outcome"]),
@@ -375,7 +553,13 @@ fn pages_are_one_call_in_the_audit_log() {
             "{last}"
         );
         session.call("list", &json!({}));
-        assert!(log.wait_for(events.len() * 2).last().unwrap().get("pages").is_none());
+        assert!(
+            log.wait_for(events.len() * 2)
+                .last()
+                .unwrap()
+                .get("pages")
+                .is_none()
+        );
     }
 }
 
@@ -396,8 +580,14 @@ fn the_progress_of_all_pages_only_grows() {
         assert!(message["params"].get("total").is_none(), "{message}");
         reported.push(message["params"]["progress"].as_u64().unwrap());
     }
-    assert!(reported.windows(2).all(|pair| pair[0] < pair[1]), "{reported:?}");
-    assert!(reported.last().is_some_and(|last| *last > 319_000), "{reported:?}");
+    assert!(
+        reported.windows(2).all(|pair| pair[0] < pair[1]),
+        "{reported:?}"
+    );
+    assert!(
+        reported.last().is_some_and(|last| *last > 319_000),
+        "{reported:?}"
+    );
 }
 
 #[test]
@@ -413,7 +603,10 @@ fn p24_a_call_that_is_cancelled_asks_for_no_further_page() {
         format!("[{number}]")
     });
     let mut session = Session::serving(&cursors(), &upstream, &["--collect-pages", "50"]);
-    let id = session.post("tools/call", &json!({"name": "list", "arguments": {"collect_pages": 50}}));
+    let id = session.post(
+        "tools/call",
+        &json!({"name": "list", "arguments": {"collect_pages": 50}}),
+    );
     seen.recv_timeout(TIMEOUT).unwrap();
     session.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
     // Answered after the notification was read.
@@ -427,25 +620,49 @@ fn p24_a_call_that_is_cancelled_asks_for_no_further_page() {
 #[test]
 fn p52_each_page_takes_a_turn_of_the_rate() {
     let (spec, upstream) = (cursors(), endless(|number| format!("[{number}]")));
-    let mut session = Session::serving(&spec, &upstream, &["--collect-pages", "5", "--rate-limit", "10"]);
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--collect-pages", "5", "--rate-limit", "10"],
+    );
     let started = Instant::now();
     let result = session.call("list", &json!({"collect_pages": 5}));
     assert_eq!(count(&result), 5, "{result}");
-    assert!(started.elapsed() >= Duration::from_millis(300), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() >= Duration::from_millis(300),
+        "{:?}",
+        started.elapsed()
+    );
 }
 
 #[test]
 fn a_tool_of_search_mode_collects_pages_and_goes_on_through_its_meta_tool() {
     let (spec, upstream) = (cursors(), endless(|number| format!("[{number}]")));
-    let mut session = Session::serving(&spec, &upstream, &["--collect-pages", "3", "--tools", "search"]);
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--collect-pages", "3", "--tools", "search"],
+    );
     let described = session
-        .call("describe_operations", &json!({"names": ["list"], "detail": "schema"}))
+        .call(
+            "describe_operations",
+            &json!({"names": ["list"], "detail": "schema"}),
+        )
         .to_string();
     assert!(described.contains("collect_pages"), "{described}");
-    let result = session.call("call_read", &json!({"operation": "list", "arguments": {"collect_pages": 3}}));
-    assert_eq!(result["structuredContent"]["items"], json!([0, 1, 2]), "{result}");
+    let result = session.call(
+        "call_read",
+        &json!({"operation": "list", "arguments": {"collect_pages": 3}}),
+    );
+    assert_eq!(
+        result["structuredContent"]["items"],
+        json!([0, 1, 2]),
+        "{result}"
+    );
     assert!(
-        notes(&result).contains(r#"call `call_read` with operation `list`, the same arguments and {\"cursor\":\"3\"}"#),
+        notes(&result).contains(
+            r#"call `call_read` with operation `list`, the same arguments and {\"cursor\":\"3\"}"#
+        ),
         "{result}"
     );
 }
@@ -455,11 +672,18 @@ fn the_list_of_several_pages_fits_the_output_schema() {
     let items = json!({"type": "array", "maxItems": 1, "items": {"type": "integer"}});
     let body = json!({"type": "object", "required": ["items"], "properties": {"items": items}});
     let cursor = json!([{"name": "cursor", "in": "query", "schema": {"type": "string"}}]);
-    let responses = json!({"200": {"description": "All", "content": {"application/json": {"schema": body}}}});
-    let spec = SpecFile::with_paths(&json!({"/list": {"get": {"operationId": "list", "parameters": cursor, "responses": responses}}}));
+    let responses =
+        json!({"200": {"description": "All", "content": {"application/json": {"schema": body}}}});
+    let spec = SpecFile::with_paths(
+        &json!({"/list": {"get": {"operationId": "list", "parameters": cursor, "responses": responses}}}),
+    );
     let upstream = endless(|number| format!("[{number}]"));
     for mode in ["strict", "lenient", "auto", "off"] {
-        let mut session = Session::serving(&spec, &upstream, &["--collect-pages", "3", "--output-schemas", mode]);
+        let mut session = Session::serving(
+            &spec,
+            &upstream,
+            &["--collect-pages", "3", "--output-schemas", mode],
+        );
         let tool = session.tools().remove(0);
         let result = session.call("list", &json!({"collect_pages": 3}));
         if let Some(schema) = tool.get("outputSchema") {
@@ -475,18 +699,35 @@ fn the_list_of_several_pages_fits_the_output_schema() {
 #[test]
 fn the_command_line_takes_it_as_any_argument() {
     let (spec, upstream) = (cursors(), endless(|number| format!("[{number}]")));
-    let call = ["call", "--spec", spec.path(), "--base-url", &upstream.url, "--collect-pages", "5"];
+    let call = [
+        "call",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--collect-pages",
+        "5",
+    ];
     let output = run(&[&call[..], &["list", "collect_pages=2"]].concat());
     let shown = stdout(&output) + &stderr(&output);
     assert!(shown.contains("2 pages were collected: 2 items"), "{shown}");
     let output = run(&[&call[..], &["--dry-run", "list", "collect_pages=2"]].concat());
-    assert!(stdout(&output).starts_with("GET /list HTTP/1.1\n"), "{}", stdout(&output));
+    assert!(
+        stdout(&output).starts_with("GET /list HTTP/1.1\n"),
+        "{}",
+        stdout(&output)
+    );
 }
 
 #[test]
 fn a_setting_that_no_tool_has_a_use_for_is_reported() {
     let (plain, paged) = (document(&json!({"parameters": ["name"]})), cursors());
-    let rule = |pages: u32| SpecFile::new(&json!({"overrides": [{"match": {"operation": "list"}, "collect_pages": pages}]}).to_string());
+    let rule = |pages: u32| {
+        SpecFile::new(
+            &json!({"overrides": [{"match": {"operation": "list"}, "collect_pages": pages}]})
+                .to_string(),
+        )
+    };
     let (on, off) = (rule(5), rule(0));
     let serve = |spec: &SpecFile, more: &[&str]| {
         let mut session = Session::serving(spec, &Upstream::echo(), more);
@@ -494,7 +735,11 @@ fn a_setting_that_no_tool_has_a_use_for_is_reported() {
         session.end()
     };
     for (spec, flags, name) in [
-        (&plain, &["--collect-pages", "5"][..], Some("--collect-pages changes no tool")),
+        (
+            &plain,
+            &["--collect-pages", "5"][..],
+            Some("--collect-pages changes no tool"),
+        ),
         (
             &plain,
             &["--config", on.path()],
@@ -529,10 +774,17 @@ fn issue(number: usize) -> Value {
 fn forty_pages_in_one_call_cost_what_the_guide_says() {
     const PAGES: usize = 40;
     let upstream = Upstream::start(Box::new(|request| {
-        let page = request.path().split_once("&page=").map_or(1, |(_, page)| page.parse().unwrap());
+        let page = request
+            .path()
+            .split_once("&page=")
+            .map_or(1, |(_, page)| page.parse().unwrap());
         let issues: Vec<Value> = (page * 100 - 99..=page * 100).map(issue).collect();
         let link = format!("Link: </list?per_page=100&page={}>; rel=\"next\"", page + 1);
-        let headers = if page < PAGES { vec![link.as_str()] } else { Vec::new() };
+        let headers = if page < PAGES {
+            vec![link.as_str()]
+        } else {
+            Vec::new()
+        };
         json_reply(&headers, &Value::from(issues).to_string())
     }));
     let spec = document(&json!({"parameters": ["per_page#", "page#"]}));
@@ -545,10 +797,13 @@ fn forty_pages_in_one_call_cost_what_the_guide_says() {
         assert_eq!(result["isError"], false, "{result}");
         arguments.to_string().len() + text(&result).len()
     };
-    let one_by_one: usize = (1..=PAGES).map(|page| cost(json!({"per_page": 100, "page": page}))).sum();
+    let one_by_one: usize = (1..=PAGES)
+        .map(|page| cost(json!({"per_page": 100, "page": page})))
+        .sum();
     let collected = cost(json!({"per_page": 100, "collect_pages": PAGES}));
     let filter = "group_by(.user.login) | map({login: .[0].user.login, issues: length})";
-    let filtered = cost(json!({"per_page": 100, "collect_pages": PAGES, "response_filter": filter}));
+    let filtered =
+        cost(json!({"per_page": 100, "collect_pages": PAGES, "response_filter": filter}));
     assert_eq!(upstream.take_all().len(), 3 * PAGES);
     let guide = std::fs::read_to_string(project("docs/guides/pages.md")).unwrap();
     let thousands = |number: usize| {
@@ -566,6 +821,16 @@ fn forty_pages_in_one_call_cost_what_the_guide_says() {
         ("`collect_pages`", 1, collected),
         ("`collect_pages` with the filter above", 1, filtered),
     ];
-    let rows = rows.map(|(name, calls, bytes)| format!("| {name} | {calls} | {} | {} |", thousands(bytes), thousands(bytes / 4)));
-    assert!(guide.contains(&rows.join("\n")), "docs/guides/pages.md lacks\n{}", rows.join("\n"));
+    let rows = rows.map(|(name, calls, bytes)| {
+        format!(
+            "| {name} | {calls} | {} | {} |",
+            thousands(bytes),
+            thousands(bytes / 4)
+        )
+    });
+    assert!(
+        guide.contains(&rows.join("\n")),
+        "docs/guides/pages.md lacks\n{}",
+        rows.join("\n")
+    );
 }

@@ -33,13 +33,22 @@ fn the_model_reads_why_there_is_no_connection_and_the_log_says_the_cause() {
     });
     let http2 = serve_connections(|_, mut stream| {
         let _ = stream.read(&mut [0; 1 << 10]);
-        // What a server of HTTP/2 says to a client that does not begin with the preface: SETTINGS and GOAWAY (RFC 9113).
+        // What a server of HTTP/2 says to a client that does not begin with the preface: SETTINGS
+        // and GOAWAY (RFC 9113).
         let _ = stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
         let _ = stream.write_all(&[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
     });
     for (url, class, cause) in [
-        ("http://no-such-host.invalid:8080", "its name does not resolve", "dns error"),
-        (closed.as_str(), "it refused the connection", "Connection refused"),
+        (
+            "http://no-such-host.invalid:8080",
+            "its name does not resolve",
+            "dns error",
+        ),
+        (
+            closed.as_str(),
+            "it refused the connection",
+            "Connection refused",
+        ),
         (
             &authority.serve(),
             "its certificate is not trusted; whoever runs this server can name its authority with --ca-cert",
@@ -50,15 +59,27 @@ fn the_model_reads_why_there_is_no_connection_and_the_log_says_the_cause() {
             "it does not speak TLS on that port",
             "received corrupt message",
         ),
-        (&http2, "an API that speaks only HTTP/2 is called over https", "invalid HTTP"),
+        (
+            &http2,
+            "an API that speaks only HTTP/2 is called over https",
+            "invalid HTTP",
+        ),
     ] {
         let (told, logs) = failed_call(url);
         assert!(told.contains(class), "{url}: {told}");
         let (_, authority) = url.split_once("://").unwrap();
         let (host, port) = authority.rsplit_once(':').unwrap();
-        assert!(!told.contains(host) && !told.contains(port), "{url}: {told}");
-        let warning = logs.lines().find(|line| line.contains("WARN") && line.contains("the call failed"));
-        assert!(warning.is_some_and(|line| line.contains(cause)), "{url}: {logs}");
+        assert!(
+            !told.contains(host) && !told.contains(port),
+            "{url}: {told}"
+        );
+        let warning = logs
+            .lines()
+            .find(|line| line.contains("WARN") && line.contains("the call failed"));
+        assert!(
+            warning.is_some_and(|line| line.contains(cause)),
+            "{url}: {logs}"
+        );
     }
 }
 
@@ -72,12 +93,26 @@ fn p41_the_cause_in_the_log_holds_neither_the_query_nor_a_credential() {
             "paths": {"/a": {"get": {"operationId": "a", "security": [{"key": []}]}}}})
         .to_string(),
     );
-    let args = ["serve", "--spec", spec.path(), "--base-url", &url, "--log-level", "debug"];
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &url,
+        "--log-level",
+        "debug",
+    ];
     let mut session = Session::start_with(&args, &[("OPENAPI_MCP_AUTH_KEY", "a-very-secret-key")]);
     let result = session.call("a", &json!({}));
-    assert!(text(&result).contains("it refused the connection"), "{result}");
+    assert!(
+        text(&result).contains("it refused the connection"),
+        "{result}"
+    );
     let logs = session.end();
-    assert!(logs.contains("Connection refused") && !logs.contains("a-very-secret-key"), "{logs}");
+    assert!(
+        logs.contains("Connection refused") && !logs.contains("a-very-secret-key"),
+        "{logs}"
+    );
 }
 
 /// The number of connections over which three calls of an API leave that sends this header.
@@ -88,7 +123,11 @@ fn connections_with(header: &'static str) -> usize {
         let mut reader = std::io::BufReader::new(&stream);
         while read_request(&mut reader).is_some() {
             seen.lock().unwrap().insert(number);
-            let _ = (&stream).write_all(&reply(200, &[header, "Content-Type: application/json"], b"{}"));
+            let _ = (&stream).write_all(&reply(
+                200,
+                &[header, "Content-Type: application/json"],
+                b"{}",
+            ));
         }
     });
     let spec = SpecFile::with_paths(&json!({"/a": {"post": {"operationId": "a"}}}));

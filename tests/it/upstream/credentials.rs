@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::support::{Received, Session, SpecFile, Upstream, command, reply, run, stderr, stdout, text};
+use crate::support::{
+    Received, Session, SpecFile, Upstream, command, reply, run, stderr, stdout, text,
+};
 
 /// A document with these schemes, and one operation, `call`, with that `security`.
 pub(super) fn document(schemes: &Value, security: &Value) -> SpecFile {
@@ -13,7 +15,8 @@ pub(super) fn document(schemes: &Value, security: &Value) -> SpecFile {
     )
 }
 
-/// A document with these schemes and an operation for each, called like it, that asks for nothing else.
+/// A document with these schemes and an operation for each, called like it, that asks for nothing
+/// else.
 fn one_operation_per_scheme(schemes: &Value) -> SpecFile {
     let names = schemes.as_object().unwrap().keys();
     let operation = |name: &String| json!({"get": {"operationId": name, "security": [{name: []}]}});
@@ -30,24 +33,44 @@ fn one_operation_per_scheme(schemes: &Value) -> SpecFile {
 /// Everything of a request that a credential could be in.
 pub(super) fn carried(request: &Received) -> Vec<String> {
     let names = ["authorization", "cookie", "x-key"];
-    let headers = names.iter().filter_map(|name| Some(format!("{name}: {}", request.header(name)?)));
+    let headers = names
+        .iter()
+        .filter_map(|name| Some(format!("{name}: {}", request.header(name)?)));
     let query = request.path().split_once('?');
-    headers.chain(query.map(|(_, query)| format!("?{query}"))).collect()
+    headers
+        .chain(query.map(|(_, query)| format!("?{query}")))
+        .collect()
 }
 
 #[test]
 fn p48_every_kind_of_scheme_is_sent_where_it_belongs() {
     let key = |place: &str, name: &str| json!({"type": "apiKey", "in": place, "name": name});
     let kinds = [
-        (key("header", "X-Key"), &[("", "s3cret key")][..], "x-key: s3cret key"),
+        (
+            key("header", "X-Key"),
+            &[("", "s3cret key")][..],
+            "x-key: s3cret key",
+        ),
         (
             key("header", "Authorization"),
             &[("", "Token s3cret")],
             "authorization: Token s3cret",
         ),
-        (key("query", "api key"), &[("", "a&b=c")], "?api%20key=a%26b%3Dc"),
-        (key("cookie", "sid"), &[("", "s3cret")], "cookie: sid=s3cret"),
-        (key("cookie", "sid"), &[("", "a; b")], "cookie: sid=a%3B%20b"),
+        (
+            key("query", "api key"),
+            &[("", "a&b=c")],
+            "?api%20key=a%26b%3Dc",
+        ),
+        (
+            key("cookie", "sid"),
+            &[("", "s3cret")],
+            "cookie: sid=s3cret",
+        ),
+        (
+            key("cookie", "sid"),
+            &[("", "a; b")],
+            "cookie: sid=a%3B%20b",
+        ),
         (
             json!({"type": "http", "scheme": "Basic"}),
             &[("", "ann:p:w")],
@@ -85,8 +108,14 @@ fn p48_every_kind_of_scheme_is_sent_where_it_belongs() {
         ),
     ];
     let upstream = Upstream::echo();
-    let names: Vec<String> = (0..kinds.len()).map(|number| format!("kind{number}")).collect();
-    let schemes: Map<String, Value> = names.iter().cloned().zip(kinds.iter().map(|(scheme, ..)| scheme.clone())).collect();
+    let names: Vec<String> = (0..kinds.len())
+        .map(|number| format!("kind{number}"))
+        .collect();
+    let schemes: Map<String, Value> = names
+        .iter()
+        .cloned()
+        .zip(kinds.iter().map(|(scheme, ..)| scheme.clone()))
+        .collect();
     let spec = one_operation_per_scheme(&schemes.into());
     let variables: Vec<(String, &str)> = kinds
         .iter()
@@ -97,7 +126,10 @@ fn p48_every_kind_of_scheme_is_sent_where_it_belongs() {
                 .map(move |(part, value)| (format!("OPENAPI_MCP_AUTH_KIND{number}{part}"), *value))
         })
         .collect();
-    let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    let variables: Vec<(&str, &str)> = variables
+        .iter()
+        .map(|(name, value)| (name.as_str(), *value))
+        .collect();
     let mut session = Session::serving_with(&spec, &upstream, &[], &variables);
     for (name, (scheme, _, expected)) in names.iter().zip(&kinds) {
         let result = session.call(name, &json!({}));
@@ -118,18 +150,29 @@ fn the_variable_of_a_scheme_is_its_name_in_capitals() {
     ]
     .map(|(scheme, variable)| (scheme, format!("OPENAPI_MCP_AUTH_{variable}")));
     let key = json!({"type": "apiKey", "in": "header", "name": "X-Key"});
-    let schemes: Map<String, Value> = variables.iter().map(|(scheme, _)| ((*scheme).to_owned(), key.clone())).collect();
+    let schemes: Map<String, Value> = variables
+        .iter()
+        .map(|(scheme, _)| ((*scheme).to_owned(), key.clone()))
+        .collect();
     let (spec, upstream) = (one_operation_per_scheme(&schemes.into()), Upstream::echo());
-    let set: Vec<(&str, &str)> = variables.iter().map(|(scheme, name)| (name.as_str(), *scheme)).collect();
+    let set: Vec<(&str, &str)> = variables
+        .iter()
+        .map(|(scheme, name)| (name.as_str(), *scheme))
+        .collect();
     let mut session = Session::serving_with(&spec, &upstream, &[], &set);
     let tools = session.tools();
     for ((scheme, name), tool) in variables.iter().zip(&tools) {
         session.call(tool["name"].as_str().unwrap(), &json!({}));
-        assert_eq!(carried(&upstream.take_one()), [format!("x-key: {scheme}")], "{name}");
+        assert_eq!(
+            carried(&upstream.take_one()),
+            [format!("x-key: {scheme}")],
+            "{name}"
+        );
     }
 }
 
-/// `OPENAPI_MCP_AUTH_TOKEN_FILE` says who may call us, and must not become what a document's scheme of that name is sent.
+/// `OPENAPI_MCP_AUTH_TOKEN_FILE` says who may call us, and must not become what a document's scheme
+/// of that name is sent.
 #[test]
 fn p48_a_setting_that_is_named_like_a_credential_is_not_one() {
     for (scheme, variable) in [
@@ -141,7 +184,14 @@ fn p48_a_setting_that_is_named_like_a_credential_is_not_one() {
             &json!({scheme: {"type": "apiKey", "in": "header", "name": "X-Key"}}),
             &json!([{scheme: []}]),
         );
-        let mut command = command(&["call", "--spec", spec.path(), "--base-url", &upstream.url, "call"]);
+        let mut command = command(&[
+            "call",
+            "--spec",
+            spec.path(),
+            "--base-url",
+            &upstream.url,
+            "call",
+        ]);
         let output = command.env(variable, "/run/tokens").output().unwrap();
         assert!(
             !output.status.success() && upstream.received().is_empty(),
@@ -149,11 +199,16 @@ fn p48_a_setting_that_is_named_like_a_credential_is_not_one() {
             stderr(&output)
         );
         let advice = format!("`auth.{scheme}` in the configuration file");
-        assert!(stdout(&output).contains(&advice), "{scheme}: {}", stdout(&output));
+        assert!(
+            stdout(&output).contains(&advice),
+            "{scheme}: {}",
+            stdout(&output)
+        );
     }
 }
 
-/// A document chooses the names of schemes: one named `petsClientSecret` does not get the client secret of `pets`.
+/// A document chooses the names of schemes: one named `petsClientSecret` does not get the client
+/// secret of `pets`.
 #[test]
 fn p48_a_part_of_one_schemes_credential_is_never_anothers_value() {
     let upstream = Upstream::echo();
@@ -179,13 +234,17 @@ fn p48_a_part_of_one_schemes_credential_is_never_anothers_value() {
     let parts = ["petsClientSecret", "petsRefreshToken", "loginPassword"];
     for name in parts {
         let result = session.call(name, &json!({}));
-        assert!(result["isError"] == true && upstream.received().is_empty(), "{name}: {result}");
+        assert!(
+            result["isError"] == true && upstream.received().is_empty(),
+            "{name}: {result}"
+        );
     }
     assert_eq!(session.call("otherClientId", &json!({}))["isError"], false);
     assert_eq!(carried(&upstream.take_one()), ["x-key: key-of-other"]);
     let logs = session.end();
     for name in parts {
-        let told = |line: &str| line.contains(&format!("`{name}`")) && line.contains("configuration file");
+        let told =
+            |line: &str| line.contains(&format!("`{name}`")) && line.contains("configuration file");
         assert!(logs.lines().any(told), "{name}: {logs}");
     }
     assert!(!logs.contains("s3cret"), "{logs}");
@@ -194,7 +253,8 @@ fn p48_a_part_of_one_schemes_credential_is_never_anothers_value() {
 #[test]
 fn p48_security_is_an_or_of_ands_of_the_operation_over_the_document() {
     let upstream = Upstream::echo();
-    let operation = |id: &str, security: Value| json!({"get": {"operationId": id, "security": security}});
+    let operation =
+        |id: &str, security: Value| json!({"get": {"operationId": id, "security": security}});
     let spec = SpecFile::new(
         &json!({"openapi": "3.0.3", "info": {"title": "T", "version": "1"}, "security": [{"a": []}],
             "components": {"securitySchemes": {
@@ -233,9 +293,15 @@ fn p48_security_is_an_or_of_ands_of_the_operation_over_the_document() {
         ("unknown", "`nobody`"),
     ] {
         let result = session.call(tool, &json!({}));
-        assert!(result["isError"] == true && text(&result).contains(expected), "{tool}: {result}");
+        assert!(
+            result["isError"] == true && text(&result).contains(expected),
+            "{tool}: {result}"
+        );
     }
-    assert!(upstream.received().is_empty(), "a call without its credential is not sent");
+    assert!(
+        upstream.received().is_empty(),
+        "a call without its credential is not sent"
+    );
 }
 
 #[test]
@@ -248,7 +314,10 @@ fn what_is_missing_is_told_once_at_start() {
     );
     let mut session = Session::start_with(
         &["serve", "--spec", spec.path()],
-        &[("OPENAPI_MCP_AUTH_PETSKEY", "s3cret"), ("OPENAPI_MCP_AUTH_LOGIN", "no-colon-here")],
+        &[
+            ("OPENAPI_MCP_AUTH_PETSKEY", "s3cret"),
+            ("OPENAPI_MCP_AUTH_LOGIN", "no-colon-here"),
+        ],
     );
     let logs = session.end();
     for expected in [
@@ -258,7 +327,10 @@ fn what_is_missing_is_told_once_at_start() {
     ] {
         assert_eq!(logs.matches(expected).count(), 1, "{expected}: {logs}");
     }
-    assert!(!logs.contains("s3cret") && !logs.contains("no-colon-here"), "{logs}");
+    assert!(
+        !logs.contains("s3cret") && !logs.contains("no-colon-here"),
+        "{logs}"
+    );
 }
 
 #[test]
@@ -274,7 +346,13 @@ fn a_credential_that_occurs_in_replies_by_chance_is_warned_of() {
         ("q8Zr41-0kDf2", false),
     ] {
         let mut session = Session::start_with(
-            &["serve", "--base-url", "http://127.0.0.1:1", "--spec", spec.path()],
+            &[
+                "serve",
+                "--base-url",
+                "http://127.0.0.1:1",
+                "--spec",
+                spec.path(),
+            ],
             &[("OPENAPI_MCP_AUTH_PET_KEY", value)],
         );
         let logs = session.end();
@@ -290,10 +368,21 @@ fn p43_values_come_from_the_file_by_reference_and_never_as_they_are() {
     let schemes = json!({"key": {"type": "apiKey", "in": "header", "name": "X-Key"}, "login": {"type": "http", "scheme": "basic"}});
     let spec = document(&schemes, &json!([{"key": [], "login": []}]));
     let folder = tempfile::tempdir().unwrap();
-    let (secret, config) = (folder.path().join("secret"), folder.path().join("config.yaml"));
+    let (secret, config) = (
+        folder.path().join("secret"),
+        folder.path().join("config.yaml"),
+    );
     std::fs::write(&secret, "from-file\n").unwrap();
     let path = config.display().to_string();
-    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url, "--config", &path];
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--config",
+        &path,
+    ];
     std::fs::write(
         &config,
         format!(
@@ -302,7 +391,10 @@ fn p43_values_come_from_the_file_by_reference_and_never_as_they_are() {
         ),
     )
     .unwrap();
-    let mut session = Session::start_with(&args, &[("NAME_OF_USER", "ann"), ("PASSWORD_OF_USER", "pass")]);
+    let mut session = Session::start_with(
+        &args,
+        &[("NAME_OF_USER", "ann"), ("PASSWORD_OF_USER", "pass")],
+    );
     session.call("call", &json!({}));
     assert_eq!(
         carried(&upstream.take_one()),
@@ -310,22 +402,34 @@ fn p43_values_come_from_the_file_by_reference_and_never_as_they_are() {
     );
 
     // What the file names lies where the file does.
-    std::fs::write(&config, "auth: { key: { file: secret }, login: { file: secret } }").unwrap();
+    std::fs::write(
+        &config,
+        "auth: { key: { file: secret }, login: { file: secret } }",
+    )
+    .unwrap();
     std::fs::write(&secret, "a:b").unwrap();
     Session::start_with(&args, &[]).call("call", &json!({}));
-    assert_eq!(carried(&upstream.take_one()), ["authorization: Basic YTpi", "x-key: a:b"]);
+    assert_eq!(
+        carried(&upstream.take_one()),
+        ["authorization: Basic YTpi", "x-key: a:b"]
+    );
 
     std::fs::write(&config, "auth: { key: hunter2 }").unwrap();
     let output = run(&args);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("`{ env: VARIABLE }`") && !stderr(&output).contains("hunter2"));
+    assert!(
+        stderr(&output).contains("`{ env: VARIABLE }`") && !stderr(&output).contains("hunter2")
+    );
 
     std::fs::write(
         &config,
         "auth: { key: { env: NOT_SET_ANYWHERE }, login: { file: /no/such/file }, both: { env: A, file: b } }",
     )
     .unwrap();
-    let output = command(&args).env("OPENAPI_MCP_AUTH_KEY", "\n").output().unwrap();
+    let output = command(&args)
+        .env("OPENAPI_MCP_AUTH_KEY", "\n")
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(2));
     for expected in [
         "`NOT_SET_ANYWHERE`",
@@ -333,7 +437,11 @@ fn p43_values_come_from_the_file_by_reference_and_never_as_they_are() {
         "both `env` and `file`",
         "OPENAPI_MCP_AUTH_KEY is empty",
     ] {
-        assert!(stderr(&output).contains(expected), "{expected}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains(expected),
+            "{expected}: {}",
+            stderr(&output)
+        );
     }
 }
 
@@ -356,9 +464,17 @@ fn p48_a_parameter_that_a_scheme_sets_is_not_an_argument() {
         ("OPENAPI_MCP_AUTH_QUERY", "qqq"),
         ("OPENAPI_MCP_AUTH_COOKIE", "ccc"),
     ];
-    let mut session = Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
+    let mut session = Session::start_with(
+        &["serve", "--spec", spec.path(), "--base-url", &upstream.url],
+        &variables,
+    );
     let schema = session.tools()[0]["inputSchema"].clone();
-    let names: Vec<&str> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+    let names: Vec<&str> = schema["properties"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
     assert_eq!(
         (names, &schema["required"]),
         (vec!["lang", "filter", "crumbs"], &json!(["lang"])),
@@ -370,7 +486,11 @@ fn p48_a_parameter_that_a_scheme_sets_is_not_an_argument() {
         json!({"lang": "en", "filter": {"key": "mine"}}),
         json!({"lang": "en", "crumbs": {"sid": "mine"}}),
     ] {
-        assert_eq!(session.call("a", &arguments)["isError"], true, "{arguments}");
+        assert_eq!(
+            session.call("a", &arguments)["isError"],
+            true,
+            "{arguments}"
+        );
     }
     assert!(upstream.received().is_empty());
     session.call("a", &json!({"lang": "en", "filter": {"other": "x"}}));
@@ -390,11 +510,23 @@ fn p46_credentials_go_to_the_apis_own_origin_only() {
             "/steal": {"get": {"operationId": "steal", "servers": [{"url": other.url}]}},
             "/public": {"get": {"operationId": "public", "security": [], "servers": [{"url": other.url}]}}}});
     let spec = SpecFile::new(&document.to_string());
-    let variables = [("OPENAPI_MCP_AUTH_KEY", "s3cret"), ("AUTHORIZATION", "Bearer operator")];
-    let args = ["serve", "--spec", spec.path(), "--header-env", "Authorization=AUTHORIZATION"];
+    let variables = [
+        ("OPENAPI_MCP_AUTH_KEY", "s3cret"),
+        ("AUTHORIZATION", "Bearer operator"),
+    ];
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--header-env",
+        "Authorization=AUTHORIZATION",
+    ];
     let mut first = Session::start_with(&args, &variables);
     assert_eq!(first.call("own", &json!({}))["isError"], false);
-    assert_eq!(carried(&own.take_one()), ["authorization: Bearer operator", "x-key: s3cret"]);
+    assert_eq!(
+        carried(&own.take_one()),
+        ["authorization: Bearer operator", "x-key: s3cret"]
+    );
     let refused = first.call("steal", &json!({}));
     assert!(
         refused["isError"] == true && text(&refused).contains("--credential-origin"),
@@ -402,14 +534,24 @@ fn p46_credentials_go_to_the_apis_own_origin_only() {
     );
     assert!(other.received().is_empty());
     assert_eq!(first.call("public", &json!({}))["isError"], false);
-    assert_eq!(carried(&other.take_one()), Vec::<String>::new(), "not even the operator's headers");
+    assert_eq!(
+        carried(&other.take_one()),
+        Vec::<String>::new(),
+        "not even the operator's headers"
+    );
 
     let allowed = [&args[..], &["--credential-origin", &other.url]].concat();
     Session::start_with(&allowed, &variables).call("steal", &json!({}));
-    assert_eq!(carried(&other.take_one()), ["authorization: Bearer operator", "x-key: s3cret"]);
+    assert_eq!(
+        carried(&other.take_one()),
+        ["authorization: Bearer operator", "x-key: s3cret"]
+    );
     let to_one = [&args[..], &["--base-url", &own.url]].concat();
     Session::start_with(&to_one, &variables).call("steal", &json!({}));
-    assert_eq!(carried(&own.take_one()), ["authorization: Bearer operator", "x-key: s3cret"]);
+    assert_eq!(
+        carried(&own.take_one()),
+        ["authorization: Bearer operator", "x-key: s3cret"]
+    );
     assert!(other.received().is_empty());
 
     // Where only operations have servers, the first one's is the API's own.
@@ -433,13 +575,15 @@ fn the_value_of_a_header_is_read_from_a_file_and_stays_a_secret() {
     }
     // A path of the configuration file begins at its folder.
     let config = folder.path().join("c.yaml");
-    let settings =
-        json!({"spec": spec.path(), "base_url": upstream.url, "header_file": ["Authorization=Bearer token.txt", "X-Key=./my key"]});
+    let settings = json!({"spec": spec.path(), "base_url": upstream.url, "header_file": ["Authorization=Bearer token.txt", "X-Key=./my key"]});
     std::fs::write(&config, settings.to_string()).unwrap();
     let mut session = Session::start(&["serve", "--config", config.to_str().unwrap()]);
     let result = session.call("call", &json!({}));
     let sent = upstream.take_one();
-    assert_eq!(carried(&sent), ["authorization: Bearer s3cret-token", "x-key: s3cret-key"]);
+    assert_eq!(
+        carried(&sent),
+        ["authorization: Bearer s3cret-token", "x-key: s3cret-key"]
+    );
     assert!(!result.to_string().contains("s3cret"), "{result}");
 }
 
@@ -474,7 +618,15 @@ fn a_header_of_the_operators_stands_in_for_a_credential_and_a_scheme_is_stronger
 #[test]
 fn a_refusal_by_the_api_names_the_scheme_and_its_setting() {
     let upstream = Upstream::start(Box::new(|request| {
-        reply(if request.line.contains("/forbidden") { 403 } else { 401 }, &[], b"")
+        reply(
+            if request.line.contains("/forbidden") {
+                403
+            } else {
+                401
+            },
+            &[],
+            b"",
+        )
     }));
     let spec = SpecFile::new(
         &json!({"openapi": "3.1.0", "info": {"title": "T"}, "security": [{"token": ["pets:read"]}],
@@ -496,9 +648,13 @@ fn a_refusal_by_the_api_names_the_scheme_and_its_setting() {
     );
 
     let mut without = Session::start_with(&args, &[]);
-    assert!(text(&without.call("open", &json!({}))).contains("sets OPENAPI_MCP_AUTH_TOKEN for the security scheme `token`"));
+    assert!(
+        text(&without.call("open", &json!({})))
+            .contains("sets OPENAPI_MCP_AUTH_TOKEN for the security scheme `token`")
+    );
     assert!(text(&without.call("a", &json!({}))).contains("nothing was sent"));
-    let mut loose = Session::start_with(&[&args[..], &["--allow-missing-credentials"]].concat(), &[]);
+    let mut loose =
+        Session::start_with(&[&args[..], &["--allow-missing-credentials"]].concat(), &[]);
     assert!(text(&loose.call("a", &json!({}))).contains("401 Unauthorized"));
 }
 
@@ -513,7 +669,11 @@ fn p9_p15_no_redirect_takes_a_credential_along_and_no_cookie_replaces_one() {
             .and_then(|rest| rest.split('?').next()?.parse().ok())
         {
             Some(status) => reply(status, &[&location, "Set-Cookie: sid=evil; Path=/"], b""),
-            None => reply(200, &["Content-Type: application/json", "Set-Cookie: sid=evil"], b"{}"),
+            None => reply(
+                200,
+                &["Content-Type: application/json", "Set-Cookie: sid=evil"],
+                b"{}",
+            ),
         }
     }));
     let schemes = json!({
@@ -530,16 +690,29 @@ fn p9_p15_no_redirect_takes_a_credential_along_and_no_cookie_replaces_one() {
         ("OPENAPI_MCP_AUTH_TOKEN_CLIENT_ID", "client"),
         ("OPENAPI_MCP_AUTH_TOKEN_CLIENT_SECRET", "client-s3cret"),
     ];
-    let mut session = Session::start_with(&["serve", "--spec", spec.path(), "--base-url", &upstream.url], &variables);
+    let mut session = Session::start_with(
+        &["serve", "--spec", spec.path(), "--base-url", &upstream.url],
+        &variables,
+    );
     for status in ["301", "302", "303", "307", "308"] {
-        assert_eq!(session.call("away", &json!({"status": status}))["isError"], true, "{status}");
+        assert_eq!(
+            session.call("away", &json!({"status": status}))["isError"],
+            true,
+            "{status}"
+        );
         assert_eq!(session.call("a", &json!({}))["isError"], false);
     }
     for request in upstream.take_all() {
-        assert_eq!(carried(&request), ["cookie: sid=own-cookie", "?key=own-key"]);
+        assert_eq!(
+            carried(&request),
+            ["cookie: sid=own-cookie", "?key=own-key"]
+        );
     }
     let refused = session.call("b", &json!({}));
-    assert!(text(&refused).contains("the token endpoint answered 307"), "{refused}");
+    assert!(
+        text(&refused).contains("the token endpoint answered 307"),
+        "{refused}"
+    );
     assert!(thief.received().is_empty(), "{:?}", thief.received());
 }
 
@@ -566,7 +739,8 @@ fn two_schemes_that_an_operation_needs_together_in_one_header_are_reported() {
     let clash = "operations need `gateway` and `user` together, and both are sent in the header `authorization`: one of them is not sent";
     assert_eq!(logs.matches("together").count(), 1, "{logs}");
     assert!(
-        logs.contains(clash) || logs.contains(&clash.replace("`gateway` and `user`", "`user` and `gateway`")),
+        logs.contains(clash)
+            || logs.contains(&clash.replace("`gateway` and `user`", "`user` and `gateway`")),
         "{logs}"
     );
 }

@@ -14,9 +14,18 @@ fn p31_a_client_sends_on_what_the_operator_lists_and_nothing_else() {
             serde_json::to_string(&request.headers).unwrap().as_bytes(),
         )
     }));
-    let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "call", "parameters": [
-        {"name": "x-tenant", "in": "header", "required": true, "schema": {"type": "string"}}]}}}));
-    let base = ["--spec", spec.path(), "--base-url", &upstream.url, "--header", "X-Own: operator"];
+    let spec = SpecFile::with_paths(
+        &json!({"/a": {"get": {"operationId": "call", "parameters": [
+        {"name": "x-tenant", "in": "header", "required": true, "schema": {"type": "string"}}]}}}),
+    );
+    let base = [
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--header",
+        "X-Own: operator",
+    ];
     let more = [
         "--forward-header",
         "X-Tenant",
@@ -56,7 +65,10 @@ fn p31_a_client_sends_on_what_the_operator_lists_and_nothing_else() {
     }
     assert_eq!(received.header("x-tenant"), Some("of-the-model"));
     let (line, answer) = server.post(&sent, &call_message("call", "{}"));
-    assert!(line.contains(" 200 ") && answer.contains("acme-tenant"), "{line} {answer}");
+    assert!(
+        line.contains(" 200 ") && answer.contains("acme-tenant"),
+        "{line} {answer}"
+    );
     let received = upstream.take_one();
     for (name, expected) in [
         ("x-tenant", Some("acme-tenant")),
@@ -74,13 +86,23 @@ fn p31_a_client_sends_on_what_the_operator_lists_and_nothing_else() {
     let mut server = HttpServer::start(
         &[
             &base[..],
-            &["--forward-header=X-Tenant", "--forward-authorization", "--log-level=trace"],
+            &[
+                "--forward-header=X-Tenant",
+                "--forward-authorization",
+                "--log-level=trace",
+            ],
         ]
         .concat(),
     );
     let (_, answer) = server.post(&sent, &call_message("call", "{}"));
-    assert_eq!(upstream.take_one().header("authorization"), Some("Bearer client-s3cret"));
-    assert!(!answer.contains("client-s3cret") && answer.contains("[redacted]"), "{answer}");
+    assert_eq!(
+        upstream.take_one().header("authorization"),
+        Some("Bearer client-s3cret")
+    );
+    assert!(
+        !answer.contains("client-s3cret") && answer.contains("[redacted]"),
+        "{answer}"
+    );
     let logs = server.end();
     assert!(!logs.contains("client-s3cret"), "{logs}");
 }
@@ -88,15 +110,33 @@ fn p31_a_client_sends_on_what_the_operator_lists_and_nothing_else() {
 #[test]
 fn p31_a_forwarded_credential_meets_a_scheme_and_its_absence_is_told() {
     let upstream = Upstream::echo();
-    let spec = document(&json!({"token": {"type": "http", "scheme": "bearer"}}), &json!([{"token": []}]));
-    let args = ["--spec", spec.path(), "--base-url", &upstream.url, "--forward-authorization"];
+    let spec = document(
+        &json!({"token": {"type": "http", "scheme": "bearer"}}),
+        &json!([{"token": []}]),
+    );
+    let args = [
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--forward-authorization",
+    ];
     let server = HttpServer::start(&args);
     server.post(
-        &["MCP-Protocol-Version: 2025-11-25", "Authorization: Bearer mine"],
+        &[
+            "MCP-Protocol-Version: 2025-11-25",
+            "Authorization: Bearer mine",
+        ],
         &call_message("call", "{}"),
     );
-    assert_eq!(upstream.take_one().header("authorization"), Some("Bearer mine"));
-    let (_, answer) = server.post(&["MCP-Protocol-Version: 2025-11-25"], &call_message("call", "{}"));
+    assert_eq!(
+        upstream.take_one().header("authorization"),
+        Some("Bearer mine")
+    );
+    let (_, answer) = server.post(
+        &["MCP-Protocol-Version: 2025-11-25"],
+        &call_message("call", "{}"),
+    );
     assert!(
         answer.contains("\"isError\":true") && answer.contains("`authorization` header"),
         "{answer}"
@@ -107,7 +147,13 @@ fn p31_a_forwarded_credential_meets_a_scheme_and_its_absence_is_told() {
 #[test]
 fn p31_headers_that_cannot_be_forwarded_are_refused_at_start() {
     let spec = SpecFile::with_paths(&json!({"/a": {"get": {}}}));
-    let args = ["serve", "--spec", spec.path(), "--base-url", "http://127.0.0.1:1"];
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        "http://127.0.0.1:1",
+    ];
     for name in [
         "Host",
         "Connection",
@@ -119,20 +165,30 @@ fn p31_headers_that_cannot_be_forwarded_are_refused_at_start() {
         "a b",
         "Authorization",
     ] {
-        let output = run(&[&args[..], &["--transport", "http", "--forward-header", name]].concat());
+        let output = run(&[
+            &args[..],
+            &["--transport", "http", "--forward-header", name],
+        ]
+        .concat());
         assert!(
             output.status.code() == Some(2) && stderr(&output).contains("--forward-header"),
             "{name}"
         );
     }
     let output = run(&[&args[..], &["--forward-authorization"]].concat());
-    assert!(output.status.code() == Some(2) && stderr(&output).contains("--forward-authorization needs --transport http"));
+    assert!(
+        output.status.code() == Some(2)
+            && stderr(&output).contains("--forward-authorization needs --transport http")
+    );
 }
 
 #[test]
 fn p31_what_belongs_to_the_clients_connection_or_to_a_digest_is_not_forwarded() {
     let upstream = Upstream::echo();
-    let digest = document(&json!({"d": {"type": "http", "scheme": "digest"}}), &json!([{"d": []}]));
+    let digest = document(
+        &json!({"d": {"type": "http", "scheme": "digest"}}),
+        &json!([{"d": []}]),
+    );
     let args = [
         "--spec",
         digest.path(),
@@ -151,11 +207,21 @@ fn p31_what_belongs_to_the_clients_connection_or_to_a_digest_is_not_forwarded() 
     let (line, _) = server.post(&sent, &call_message("call", "{}"));
     let received = upstream.take_one();
     assert!(
-        line.contains(" 200 ") && received.header("authorization").is_none() && received.header("x-t").is_none(),
+        line.contains(" 200 ")
+            && received.header("authorization").is_none()
+            && received.header("x-t").is_none(),
         "{received:?}"
     );
     for name in ["Http2-Settings", "Set-Cookie"] {
-        let refused = run(&["serve", "--spec", digest.path(), "--transport", "http", "--forward-header", name]);
+        let refused = run(&[
+            "serve",
+            "--spec",
+            digest.path(),
+            "--transport",
+            "http",
+            "--forward-header",
+            name,
+        ]);
         assert!(
             refused.status.code() == Some(2) && stderr(&refused).contains("is not passed on"),
             "{}",
@@ -165,8 +231,11 @@ fn p31_what_belongs_to_the_clients_connection_or_to_a_digest_is_not_forwarded() 
 }
 
 #[test]
-fn p31_p42_neither_arguments_nor_replies_are_logged_and_forwarded_headers_stay_on_the_apis_origin() {
-    let upstream = Upstream::start(Box::new(|_| reply(200, &["Content-Type: text/plain"], b"what-the-api-said")));
+fn p31_p42_neither_arguments_nor_replies_are_logged_and_forwarded_headers_stay_on_the_apis_origin()
+{
+    let upstream = Upstream::start(Box::new(|_| {
+        reply(200, &["Content-Type: text/plain"], b"what-the-api-said")
+    }));
     let other = Upstream::echo();
     let parameter = json!([{"name": "q", "in": "query", "schema": {"type": "string"}}]);
     let spec = SpecFile::new(
@@ -175,13 +244,26 @@ fn p31_p42_neither_arguments_nor_replies_are_logged_and_forwarded_headers_stay_o
             "/b": {"get": {"operationId": "away", "servers": [{"url": other.url}]}}}})
         .to_string(),
     );
-    let mut server = HttpServer::start(&["--spec", spec.path(), "--forward-header", "X-User", "--log-level", "debug"]);
+    let mut server = HttpServer::start(&[
+        "--spec",
+        spec.path(),
+        "--forward-header",
+        "X-User",
+        "--log-level",
+        "debug",
+    ]);
     let call = |name: &str, arguments: &str| {
         let headers = ["MCP-Protocol-Version: 2025-11-25", "X-User: ann-s3cret"];
         server.post(&headers, &call_message(name, arguments)).1
     };
     assert!(call("call", r#"{"q":"what-the-model-asked"}"#).contains("what-the-api-said"));
-    assert!(call("call", r#"{"q":["what-the-model-asked"],"r":"what-the-model-asked"}"#).contains("isError\":true"));
+    assert!(
+        call(
+            "call",
+            r#"{"q":["what-the-model-asked"],"r":"what-the-model-asked"}"#
+        )
+        .contains("isError\":true")
+    );
     call("away", "{}");
     assert_eq!(upstream.take_one().header("x-user"), Some("ann-s3cret"));
     assert_eq!(other.take_one().header("x-user"), None);

@@ -1,4 +1,5 @@
-//! Hostile and odd arguments: a value fills its own place in the request, exactly, or it is refused before anything is sent.
+//! Hostile and odd arguments: a value fills its own place in the request, exactly, or it is refused
+//! before anything is sent.
 
 use serde_json::{Value, json};
 
@@ -13,17 +14,23 @@ fn odd_values() -> Vec<String> {
 }
 
 fn decoded(text: &str) -> String {
-    percent_encoding::percent_decode_str(text).decode_utf8().unwrap().into_owned()
+    percent_encoding::percent_decode_str(text)
+        .decode_utf8()
+        .unwrap()
+        .into_owned()
 }
 
-/// Key and value of every pair of a query or a form (URL Standard, application/x-www-form-urlencoded).
+/// Key and value of every pair of a query or a form (URL Standard,
+/// application/x-www-form-urlencoded).
 pub(super) fn pairs(text: &str) -> Vec<(String, String)> {
     let part = |part: &str| decoded(&part.replace('+', " "));
     text.split('&')
         .filter(|pair| !pair.is_empty())
         .map(|pair| {
-            pair.split_once('=')
-                .map_or_else(|| (part(pair), String::new()), |(key, value)| (part(key), part(value)))
+            pair.split_once('=').map_or_else(
+                || (part(pair), String::new()),
+                |(key, value)| (part(key), part(value)),
+            )
         })
         .collect()
 }
@@ -112,7 +119,10 @@ fn p1_no_path_value_leaves_its_segment() {
         ] {
             let result = session.call(tool, &json!({"x": value}));
             if result["isError"] == true {
-                assert!(upstream.received().is_empty(), "{tool} {value:?} was refused and still sent");
+                assert!(
+                    upstream.received().is_empty(),
+                    "{tool} {value:?} was refused and still sent"
+                );
                 continue;
             }
             sent += 1;
@@ -126,17 +136,26 @@ fn p1_no_path_value_leaves_its_segment() {
                 !inner.contains(['/', '?', '#', '\\', ';']) && !inner.is_empty(),
                 "{tool} {value:?}: {path}"
             );
-            let once = percent_encoding::percent_decode_str(inner).decode_utf8().unwrap();
+            let once = percent_encoding::percent_decode_str(inner)
+                .decode_utf8()
+                .unwrap();
             assert_eq!(once, value, "the value arrives as it was");
-            // However often a sloppy server decodes, and whatever it takes for a slash, it finds no dot segment.
+            // However often a sloppy server decodes, and whatever it takes for a slash, it finds no
+            // dot segment.
             let mut read = inner.to_owned();
             for _ in 0..4 {
-                let dots = read.split(['/', '\\']).map(|segment| segment.split(';').next().unwrap_or_default());
+                let dots = read
+                    .split(['/', '\\'])
+                    .map(|segment| segment.split(';').next().unwrap_or_default());
                 assert!(
-                    !dots.into_iter().any(|segment| segment == "." || segment == ".."),
+                    !dots
+                        .into_iter()
+                        .any(|segment| segment == "." || segment == ".."),
                     "{tool} {value:?}: {path}"
                 );
-                read = percent_encoding::percent_decode_str(&read).decode_utf8_lossy().into_owned();
+                read = percent_encoding::percent_decode_str(&read)
+                    .decode_utf8_lossy()
+                    .into_owned();
             }
         }
     }
@@ -199,7 +218,11 @@ fn p3_empty_and_mistyped_values_are_refused_before_anything_is_sent() {
                 json!({"id": {"a": "b"}}),
             ]);
         } else {
-            refused.extend([json!({"id": []}), json!({"id": {}}), json!({"id": {"a": [1]}})]);
+            refused.extend([
+                json!({"id": []}),
+                json!({"id": {}}),
+                json!({"id": {"a": [1]}}),
+            ]);
         }
         if tool == "number" {
             refused.extend([
@@ -213,7 +236,10 @@ fn p3_empty_and_mistyped_values_are_refused_before_anything_is_sent() {
         for arguments in refused {
             let result = session.call(tool, &arguments);
             assert_eq!(result["isError"], true, "{tool} {arguments}: {result}");
-            assert!(upstream.received().is_empty(), "{tool} {arguments} was refused and still sent");
+            assert!(
+                upstream.received().is_empty(),
+                "{tool} {arguments} was refused and still sent"
+            );
         }
     }
     assert_eq!(session.call("text", &json!({"id": "7"}))["isError"], false);
@@ -226,7 +252,9 @@ fn p4_a_value_is_never_read_as_a_template() {
         &json!({"/{x}/{y}/{xy}": {"get": {"operationId": "get", "parameters": [{"name": "q", "in": "query", "schema": {"type": "string"}}]}}}),
         &upstream,
     );
-    for value in ["{y}", "{xy}", "{x}", "{{y}}", "%7By%7D", "${y}", "{+y}", "{q}", "{y}{y}"] {
+    for value in [
+        "{y}", "{xy}", "{x}", "{{y}}", "%7By%7D", "${y}", "{+y}", "{q}", "{y}{y}",
+    ] {
         let arguments = json!({"x": value, "y": "secret", "xy": value, "q": value});
         assert_eq!(session.call("get", &arguments)["isError"], false, "{value}");
         let received = upstream.take_one();
@@ -314,7 +342,8 @@ fn p5_no_argument_and_no_template_decides_the_host() {
     let host = other.host();
     let templates = templates(host);
     assert!(templates.len() >= 25);
-    let servers = json!([{"url": other.url}, {"url": "//{host}", "variables": {"host": {"default": host}}}]);
+    let servers =
+        json!([{"url": other.url}, {"url": "//{host}", "variables": {"host": {"default": host}}}]);
     let paths: serde_json::Map<String, Value> = templates
         .iter()
         .enumerate()
@@ -326,18 +355,33 @@ fn p5_no_argument_and_no_template_decides_the_host() {
         .collect();
     let spec =
         SpecFile::new(&json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "servers": servers, "paths": paths}).to_string());
-    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
+    let mut session =
+        Session::start(&["serve", "--spec", spec.path(), "--base-url", &upstream.url]);
     let tools: Vec<(String, Vec<String>)> = session
         .tools()
         .iter()
         .map(|tool| {
-            let keys = tool["inputSchema"]["properties"].as_object().unwrap().keys().cloned().collect();
+            let keys = tool["inputSchema"]["properties"]
+                .as_object()
+                .unwrap()
+                .keys()
+                .cloned()
+                .collect();
             (tool["name"].as_str().unwrap().to_owned(), keys)
         })
         .collect();
-    assert!(tools.len() >= 2, "some of these templates are legal: {tools:?}");
+    assert!(
+        tools.len() >= 2,
+        "some of these templates are legal: {tools:?}"
+    );
     for (tool, keys) in &tools {
-        for value in [host, &other.url, &format!("//{host}"), &format!("a@{host}"), &format!("\\\\{host}")] {
+        for value in [
+            host,
+            &other.url,
+            &format!("//{host}"),
+            &format!("a@{host}"),
+            &format!("\\\\{host}"),
+        ] {
             let arguments: Value = keys
                 .iter()
                 .map(|key| (key.clone(), json!(value)))
@@ -345,15 +389,22 @@ fn p5_no_argument_and_no_template_decides_the_host() {
                 .into();
             session.call(tool, &arguments);
         }
-        let all: serde_json::Map<String, Value> = UNDECLARED.iter().map(|name| ((*name).to_owned(), json!(other.url))).collect();
+        let all: serde_json::Map<String, Value> = UNDECLARED
+            .iter()
+            .map(|name| ((*name).to_owned(), json!(other.url)))
+            .collect();
         session.call(tool, &all.into());
         for name in UNDECLARED {
-            let mut arguments: serde_json::Map<String, Value> = keys.iter().map(|key| (key.clone(), json!("1"))).collect();
+            let mut arguments: serde_json::Map<String, Value> =
+                keys.iter().map(|key| (key.clone(), json!("1"))).collect();
             let known = arguments.contains_key(name);
             arguments.insert(name.into(), json!(other.url));
             let sent_before = upstream.received().len();
             let result = session.call(tool, &arguments.into());
-            assert!(known || result["isError"] == true, "{tool} {name}: {result}");
+            assert!(
+                known || result["isError"] == true,
+                "{tool} {name}: {result}"
+            );
             assert!(
                 known || upstream.received().len() == sent_before,
                 "{tool} {name} was refused and still sent"
@@ -384,10 +435,26 @@ fn p1_a_value_spans_segments_only_where_the_operator_allows_slashes() {
     std::fs::write(config.path(), rules).unwrap();
     let base = format!("{}/base", upstream.url);
     let path = config.path().to_str().unwrap();
-    let mut session = Session::start(&["serve", "--config", path, "--spec", spec.path(), "--base-url", &base]);
+    let mut session = Session::start(&[
+        "serve",
+        "--config",
+        path,
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &base,
+    ]);
     for (tool, value, expected) in [
-        ("get_any", "projects/p/topics/t", "/base/v1/projects/p/topics/t"),
-        ("get_any", "projects/a%2Fb/c\\d", "/base/v1/projects/a%252Fb/c%5Cd"),
+        (
+            "get_any",
+            "projects/p/topics/t",
+            "/base/v1/projects/p/topics/t",
+        ),
+        (
+            "get_any",
+            "projects/a%2Fb/c\\d",
+            "/base/v1/projects/a%252Fb/c%5Cd",
+        ),
         ("get_any", "one", "/base/v1/one"),
         ("read", "projects/p", "/base/v1/projects/p:read"),
         ("encoded", "projects/p", "/base/v2/projects%2Fp"),
@@ -397,10 +464,16 @@ fn p1_a_value_spans_segments_only_where_the_operator_allows_slashes() {
     }
     session.call("list_files", &json!({"path": ""}));
     assert_eq!(upstream.take_one().path(), "/base/files/");
-    for (tool, said) in [("delete_files", "must not be empty"), ("one_of_all", "another operation")] {
+    for (tool, said) in [
+        ("delete_files", "must not be empty"),
+        ("one_of_all", "another operation"),
+    ] {
         let result = session.call(tool, &json!({"path": ""}));
         let text = result["content"][0]["text"].as_str().unwrap();
-        assert!(text.contains(said) && upstream.received().is_empty(), "{tool}: {text}");
+        assert!(
+            text.contains(said) && upstream.received().is_empty(),
+            "{tool}: {text}"
+        );
     }
     for (value, said) in [
         ("projects/../p", "as a path segment"),
@@ -438,9 +511,21 @@ fn p1_no_value_reaches_an_operation_that_is_left_out_or_confirmed() {
         "/boxes/purge": {"post": {"operationId": "purge_boxes", "summary": "Deletes all boxes."}},
     }));
     let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
-    std::fs::write(config.path(), "tool_exclude: [get_keys, get_payroll]\nconfirm: destructive\n").unwrap();
+    std::fs::write(
+        config.path(),
+        "tool_exclude: [get_keys, get_payroll]\nconfirm: destructive\n",
+    )
+    .unwrap();
     let path = config.path().to_str().unwrap();
-    let arguments = ["serve", "--config", path, "--spec", spec.path(), "--base-url", &upstream.url];
+    let arguments = [
+        "serve",
+        "--config",
+        path,
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+    ];
     let mut session = Session::start(&arguments);
     for (tool, values) in [
         (
@@ -479,7 +564,10 @@ fn p1_no_value_reaches_an_operation_that_is_left_out_or_confirmed() {
         for value in values {
             let result = session.call(tool, &json!({"id": value}));
             let text = result["content"][0]["text"].as_str().unwrap();
-            assert!(text.contains("another operation"), "{tool} {value:?}: {text}");
+            assert!(
+                text.contains("another operation"),
+                "{tool} {value:?}: {text}"
+            );
             assert!(upstream.received().is_empty(), "{tool} {value:?} was sent");
         }
     }
@@ -487,8 +575,18 @@ fn p1_no_value_reaches_an_operation_that_is_left_out_or_confirmed() {
     for (tool, argument, value, expected) in [
         ("get_user", "id", "me", "/users/me"),
         ("get_user", "id", "7/photos", "/users/7%2Fphotos"),
-        ("get_project", "id", "group/project", "/projects/group%2Fproject"),
-        ("get_project", "id", "group/issues", "/projects/group%2Fissues"),
+        (
+            "get_project",
+            "id",
+            "group/project",
+            "/projects/group%2Fproject",
+        ),
+        (
+            "get_project",
+            "id",
+            "group/issues",
+            "/projects/group%2Fissues",
+        ),
         ("get_file", "path", "a/keys", "/files/a%2Fkeys"),
         ("get_report", "id", "payrolls", "/reports/payrolls"),
         ("start_box", "id", "7/restart", "/boxes/7%2Frestart"),

@@ -1,5 +1,5 @@
-//! Hostile and broken replies: every one that is cut, endless, swollen or misleading becomes an answer of ours, within the time
-//! and the memory that a call may take.
+//! Hostile and broken replies: every one that is cut, endless, swollen or misleading becomes an
+//! answer of ours, within the time and the memory that a call may take.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -19,9 +19,11 @@ pub(super) fn number(request: &Received) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-/// `case` is a GET and `send` a POST of the number that says which reply is wanted; `well` is answered as it should be.
+/// `case` is a GET and `send` a POST of the number that says which reply is wanted; `well` is
+/// answered as it should be.
 pub(super) fn session(upstream: &Upstream, more: &[&str]) -> Session {
-    let parameter = json!([{"name": "n", "in": "path", "required": true, "schema": {"type": "integer"}}]);
+    let parameter =
+        json!([{"name": "n", "in": "path", "required": true, "schema": {"type": "integer"}}]);
     let spec = SpecFile::with_paths(&json!({
         "/case/{n}": {"get": {"operationId": "case", "parameters": parameter}, "post": {"operationId": "send", "parameters": parameter, "requestBody": {"content": {"application/json": {}}}}},
         "/well": {"get": {"operationId": "well"}},
@@ -29,7 +31,15 @@ pub(super) fn session(upstream: &Upstream, more: &[&str]) -> Session {
     let base = format!("{}/base", upstream.url);
     Session::start(
         &[
-            &["serve", "--spec", spec.path(), "--base-url", &base, "--breaker-failures", "0"],
+            &[
+                "serve",
+                "--spec",
+                spec.path(),
+                "--base-url",
+                &base,
+                "--breaker-failures",
+                "0",
+            ],
             more,
         ]
         .concat(),
@@ -38,11 +48,18 @@ pub(super) fn session(upstream: &Upstream, more: &[&str]) -> Session {
 
 /// `Connection: close` keeps the next request off a connection that is just being closed.
 pub(super) fn well() -> Vec<u8> {
-    reply(200, &["Content-Type: application/json", "Connection: close"], b"{\"well\":true}")
+    reply(
+        200,
+        &["Content-Type: application/json", "Connection: close"],
+        b"{\"well\":true}",
+    )
 }
 
 pub(super) fn is_well(session: &mut Session) {
-    assert_eq!(session.call("well", &json!({}))["structuredContent"], json!({"well": true}));
+    assert_eq!(
+        session.call("well", &json!({}))["structuredContent"],
+        json!({"well": true})
+    );
 }
 
 #[test]
@@ -72,7 +89,11 @@ fn p9_p15_no_redirect_is_followed_and_no_cookie_is_kept() {
     let upstream = Upstream::start(Box::new(move |request| {
         let number = number(request);
         let location = format!("Location: {}", locations[number % locations.len()]);
-        reply(statuses[number / locations.len()], &[&location, "Set-Cookie: s=1"], b"moved")
+        reply(
+            statuses[number / locations.len()],
+            &[&location, "Set-Cookie: s=1"],
+            b"moved",
+        )
     }));
     let mut session = session(
         &upstream,
@@ -84,7 +105,10 @@ fn p9_p15_no_redirect_is_followed_and_no_cookie_is_kept() {
         ],
     );
     for number in 0..cases {
-        for (tool, arguments) in [("case", json!({"n": number})), ("send", json!({"n": number, "body": {"x": 1}}))] {
+        for (tool, arguments) in [
+            ("case", json!({"n": number})),
+            ("send", json!({"n": number, "body": {"x": 1}})),
+        ] {
             let result = session.call(tool, &arguments);
             assert_eq!(result["isError"], true, "{number}: {result}");
             assert!(!result.to_string().contains("s=1"), "{result}");
@@ -132,16 +156,24 @@ fn p10_every_hung_upstream_is_an_error_in_time_and_its_neighbours_do_not_wait() 
                 say("HTTP/1.1 200 OK\r\n");
                 drip(stream, b"X-More: y\r\n");
             }
-            5 => say(&format!("HTTP/1.1 200 OK\r\n{JSON}Content-Length: 100\r\n\r\n")),
+            5 => say(&format!(
+                "HTTP/1.1 200 OK\r\n{JSON}Content-Length: 100\r\n\r\n"
+            )),
             6 => {
-                say(&format!("HTTP/1.1 200 OK\r\n{JSON}Content-Length: 1000000\r\n\r\n"));
+                say(&format!(
+                    "HTTP/1.1 200 OK\r\n{JSON}Content-Length: 1000000\r\n\r\n"
+                ));
                 drip(stream, b" ");
             }
             7 => {
-                say(&format!("HTTP/1.1 200 OK\r\n{JSON}Transfer-Encoding: chunked\r\n\r\n"));
+                say(&format!(
+                    "HTTP/1.1 200 OK\r\n{JSON}Transfer-Encoding: chunked\r\n\r\n"
+                ));
                 drip(stream, b"1\r\n \r\n");
             }
-            8 => say(&format!("HTTP/1.1 200 OK\r\n{JSON}Transfer-Encoding: chunked\r\n\r\nff")),
+            8 => say(&format!(
+                "HTTP/1.1 200 OK\r\n{JSON}Transfer-Encoding: chunked\r\n\r\nff"
+            )),
             9 => drip(stream, b"HTTP/1.1 100 Continue\r\n\r\n"),
             10 => {
                 say("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n");
@@ -160,7 +192,12 @@ fn p10_every_hung_upstream_is_an_error_in_time_and_its_neighbours_do_not_wait() 
     let mut session = session(&upstream, &["--timeout", "3", "--retries", "0"]);
     let started = Instant::now();
     let hung: Vec<u64> = (0..12)
-        .map(|number| session.post("tools/call", &json!({"name": "case", "arguments": {"n": number}})))
+        .map(|number| {
+            session.post(
+                "tools/call",
+                &json!({"name": "case", "arguments": {"n": number}}),
+            )
+        })
         .collect();
     // Answered while the others hang: they come before any of those.
     let healthy: Vec<u64> = (0..10)
@@ -168,7 +205,10 @@ fn p10_every_hung_upstream_is_an_error_in_time_and_its_neighbours_do_not_wait() 
         .collect();
     for _ in &healthy {
         let answer = session.receive();
-        assert!(healthy.contains(&answer["id"].as_u64().unwrap()), "{answer}");
+        assert!(
+            healthy.contains(&answer["id"].as_u64().unwrap()),
+            "{answer}"
+        );
         assert_eq!(answer["result"]["isError"], false);
     }
     for _ in &hung {
@@ -176,9 +216,16 @@ fn p10_every_hung_upstream_is_an_error_in_time_and_its_neighbours_do_not_wait() 
         let case = hung.iter().position(|id| answer["id"] == *id).unwrap();
         // The events that came until then are a result, with a note on how the stream ended.
         assert_eq!(answer["result"]["isError"], case != 10, "{case}: {answer}");
-        assert!(answer.to_string().contains("3 s") || case == 10, "{case}: {answer}");
+        assert!(
+            answer.to_string().contains("3 s") || case == 10,
+            "{case}: {answer}"
+        );
     }
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        started.elapsed()
+    );
     is_well(&mut session);
 }
 
@@ -224,8 +271,15 @@ fn broken() -> Vec<(String, Vec<u8>, bool)> {
         all.push((format!("chunks, cut at {tenth}"), cut(&chunked), true));
         for (coding, bytes) in [("gzip", gzip(body)), ("deflate", zlib(body))] {
             let bytes = cut(&bytes);
-            let head = format!("{ok}Content-Encoding: {coding}\r\nContent-Length: {}\r\n", bytes.len());
-            all.push((format!("{coding}, cut at {tenth}"), with(&head, &bytes), true));
+            let head = format!(
+                "{ok}Content-Encoding: {coding}\r\nContent-Length: {}\r\n",
+                bytes.len()
+            );
+            all.push((
+                format!("{coding}, cut at {tenth}"),
+                with(&head, &bytes),
+                true,
+            ));
         }
     }
     let mut wrong_sum = gzip(body);
@@ -233,17 +287,25 @@ fn broken() -> Vec<(String, Vec<u8>, bool)> {
     wrong_sum[at] ^= 0xff;
     let coded = |coding: &str, bytes: &[u8]| {
         with(
-            &format!("{ok}Content-Encoding: {coding}\r\nContent-Length: {}\r\n", bytes.len()),
+            &format!(
+                "{ok}Content-Encoding: {coding}\r\nContent-Length: {}\r\n",
+                bytes.len()
+            ),
             bytes,
         )
     };
-    let mut add = |what: &str, bytes: Vec<u8>, fails: bool| all.push((what.to_owned(), bytes, fails));
+    let mut add =
+        |what: &str, bytes: Vec<u8>, fails: bool| all.push((what.to_owned(), bytes, fails));
     add("a gzip with a wrong sum", coded("gzip", &wrong_sum), true);
     add("no gzip at all", coded("gzip", body), true);
     add("no brotli at all", coded("br", &[0xff; 40]), true);
     add("no zstd at all", coded("zstd", body), true);
     add("a coding nobody knows", coded("x-rot13", body), false);
-    add("words after a gzip", coded("gzip", &[&gzip(body)[..], b"trailing"].concat()), false);
+    add(
+        "words after a gzip",
+        coded("gzip", &[&gzip(body)[..], b"trailing"].concat()),
+        false,
+    );
     add("bytes that are no text", vec![0xff; 600], true);
     add(
         "a switch of protocols",
@@ -306,7 +368,15 @@ fn p11_a_reset_connection_is_an_error() {
         let _ = stream.write_all(said);
     });
     let spec = SpecFile::with_paths(&json!({"/a": {"post": {"operationId": "send"}}}));
-    let mut session = Session::start(&["serve", "--spec", spec.path(), "--base-url", &url, "--breaker-failures", "0"]);
+    let mut session = Session::start(&[
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &url,
+        "--breaker-failures",
+        "0",
+    ]);
     for _ in 0..9 {
         let result = session.call("send", &json!({}));
         assert_eq!(result["isError"], true, "{result}");
@@ -324,12 +394,17 @@ fn p10_an_endless_stream_is_collected_within_the_time_of_a_call() {
     let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "get"}}}));
     let mut session = Session::serving(&spec, &upstream, &["--timeout", "1"]);
     let result = session.call("get", &json!({}));
-    assert_eq!(result["structuredContent"]["result"], json!([1]), "{result}");
+    assert_eq!(
+        result["structuredContent"]["result"],
+        json!([1]),
+        "{result}"
+    );
     let note = result["structuredContent"]["_notes"][0].as_str().unwrap();
     assert!(note.contains("the time for a call was over"), "{result}");
 }
 
-/// The received part of endless JSON is returned, and an API that answers so does not count as failing.
+/// The received part of endless JSON is returned, and an API that answers so does not count as
+/// failing.
 #[test]
 fn p10_a_stream_under_the_type_of_json_is_collected_within_the_time_of_a_call() {
     let upstream = Upstream::raw(|request, stream| {
@@ -341,20 +416,30 @@ fn p10_a_stream_under_the_type_of_json_is_collected_within_the_time_of_a_call() 
             _ if request.path() == "/watch" => &[],
             _ => &["{\"a\":{}"],
         };
-        let chunks = chunks.iter().map(|chunk| format!("{:x}\r\n{chunk}\r\n", chunk.len()));
+        let chunks = chunks
+            .iter()
+            .map(|chunk| format!("{:x}\r\n{chunk}\r\n", chunk.len()));
         let _ = stream.write_all(format!("{head}{}", chunks.collect::<String>()).as_bytes());
         hold(stream);
     });
-    let parameter = json!([{"name": "n", "in": "path", "required": true, "schema": {"type": "integer"}}]);
-    let streams =
-        json!({"200": {"description": "Events", "content": {"application/json": {"schema": {"$ref": "#/x-stream-definitions/event"}}}}});
+    let parameter =
+        json!([{"name": "n", "in": "path", "required": true, "schema": {"type": "integer"}}]);
+    let streams = json!({"200": {"description": "Events", "content": {"application/json": {"schema": {"$ref": "#/x-stream-definitions/event"}}}}});
     let spec = SpecFile::with_paths(&json!({
         "/case/{n}": {"get": {"operationId": "case", "parameters": parameter}}, "/watch": {"get": {"operationId": "watch", "responses": streams}},
     }));
-    let mut session = Session::serving(&spec, &upstream, &["--timeout", "1", "--breaker-failures", "1"]);
-    for (number, expected) in [json!([{"a": 1}, {"a": 2}]), json!([{"a": 1}]), json!([{"a": 1}])]
-        .iter()
-        .enumerate()
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--timeout", "1", "--breaker-failures", "1"],
+    );
+    for (number, expected) in [
+        json!([{"a": 1}, {"a": 2}]),
+        json!([{"a": 1}]),
+        json!([{"a": 1}]),
+    ]
+    .iter()
+    .enumerate()
     {
         let result = session.call("case", &json!({"n": number}));
         assert_eq!(result["structuredContent"]["result"], *expected, "{result}");
@@ -364,7 +449,10 @@ fn p10_a_stream_under_the_type_of_json_is_collected_within_the_time_of_a_call() 
     // Nothing came, and the document says that this is a stream.
     let result = session.call("watch", &json!({}));
     assert_eq!(result["structuredContent"]["result"], json!([]), "{result}");
-    assert!(result.to_string().contains("the time for a call was over"), "{result}");
+    assert!(
+        result.to_string().contains("the time for a call was over"),
+        "{result}"
+    );
     let result = session.call("case", &json!({"n": 3}));
     assert_eq!(result["isError"], true, "{result}");
     assert!(text(&result).contains("did not answer"), "{result}");
@@ -377,13 +465,20 @@ fn p15_p23_five_hundred_calls_at_once_get_their_own_answers_and_no_cookie_of_oth
         assert_eq!(request.header("cookie"), None);
         let cookie = format!("Set-Cookie: session=secret{number}");
         let body = json!({"number": number, "pad": "x".repeat(number % 50 * 100)}).to_string();
-        reply(200, &["Content-Type: application/json", &cookie], body.as_bytes())
+        reply(
+            200,
+            &["Content-Type: application/json", &cookie],
+            body.as_bytes(),
+        )
     }));
     let mut session = session(&upstream, &[]);
     let sent: std::collections::HashMap<u64, usize> = (0..500)
         .map(|number| {
             (
-                session.post("tools/call", &json!({"name": "case", "arguments": {"n": number}})),
+                session.post(
+                    "tools/call",
+                    &json!({"name": "case", "arguments": {"n": number}}),
+                ),
                 number,
             )
         })

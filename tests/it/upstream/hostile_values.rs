@@ -40,7 +40,10 @@ fn p6_a_query_value_reaches_exactly_one_key() {
     let upstream = Upstream::echo();
     let parameter = |name: &str, schema: Value, more: Value| {
         let mut parameter = json!({"name": name, "in": "query", "schema": schema});
-        parameter.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        parameter
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         parameter
     };
     let texts = json!({"type": "array", "items": {"type": "string"}});
@@ -67,9 +70,16 @@ fn p6_a_query_value_reaches_exactly_one_key() {
         for (arguments, keys) in expected {
             let result = session.call("get", &arguments);
             if result["isError"] == true {
-                assert!(upstream.received().is_empty(), "{arguments} was refused and still sent");
-                // Only values that cannot be distinguished from their neighbour once they are joined.
-                assert!(keys == ["joined"] || keys == ["piped"], "{arguments}: {result}");
+                assert!(
+                    upstream.received().is_empty(),
+                    "{arguments} was refused and still sent"
+                );
+                // Only values that cannot be distinguished from their neighbour once they are
+                // joined.
+                assert!(
+                    keys == ["joined"] || keys == ["piped"],
+                    "{arguments}: {result}"
+                );
                 continue;
             }
             let received = upstream.take_one();
@@ -106,7 +116,9 @@ fn p6_a_query_value_reaches_exactly_one_key() {
             let pairs = pairs(sent[0].path().strip_prefix("/a?").unwrap());
             let number: f64 = pairs[0].1.parse().unwrap();
             assert!(
-                value.as_f64().is_some_and(|value| (value - number).abs() < f64::EPSILON * value),
+                value
+                    .as_f64()
+                    .is_some_and(|value| (value - number).abs() < f64::EPSILON * value),
                 "{value} left as {}",
                 sent[0].line
             );
@@ -150,11 +162,24 @@ fn p7_a_header_value_is_one_line_or_nothing() {
             sent[0].line.starts_with("GET /a ") && sent[0].header("x-injected").is_none(),
             "{value:?}: {sent:?}"
         );
-        assert_eq!(sent[0].headers.iter().filter(|line| line.starts_with("x-free:")).count(), 1);
-        assert!(!value.contains(['\r', '\n', '\u{0}']), "{value:?} was sent: {sent:?}");
+        assert_eq!(
+            sent[0]
+                .headers
+                .iter()
+                .filter(|line| line.starts_with("x-free:"))
+                .count(),
+            1
+        );
+        assert!(
+            !value.contains(['\r', '\n', '\u{0}']),
+            "{value:?} was sent: {sent:?}"
+        );
     }
     // Tab and blank are legal inside of a value (RFC 9110 section 5.5).
-    assert_eq!(session.call("get", &json!({"X-Free": "a \tb"}))["isError"], false);
+    assert_eq!(
+        session.call("get", &json!({"X-Free": "a \tb"}))["isError"],
+        false
+    );
     assert_eq!(upstream.take_one().header("x-free"), Some("a \tb"));
 }
 
@@ -179,7 +204,9 @@ fn p7_framing_and_credentials_cannot_be_set_by_a_call() {
         .chain(&["X-Key", "X-Free"])
         .map(|name| json!({"name": name, "in": "header", "schema": {"type": "string"}}))
         .collect();
-    let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "a", "parameters": parameters}}}));
+    let spec = SpecFile::with_paths(
+        &json!({"/a": {"get": {"operationId": "a", "parameters": parameters}}}),
+    );
     let mut session = Session::start(&[
         "serve",
         "--spec",
@@ -192,12 +219,22 @@ fn p7_framing_and_credentials_cannot_be_set_by_a_call() {
         "X-Key: operator",
     ]);
     for name in names {
-        assert_eq!(session.call("a", &json!({name: "model"}))["isError"], true, "{name}");
+        assert_eq!(
+            session.call("a", &json!({name: "model"}))["isError"],
+            true,
+            "{name}"
+        );
     }
-    assert_eq!(session.call("a", &json!({"X-Free": "a\r\nX-Injected: b"}))["isError"], true);
+    assert_eq!(
+        session.call("a", &json!({"X-Free": "a\r\nX-Injected: b"}))["isError"],
+        true
+    );
     assert!(upstream.received().is_empty());
     // A header that the operator sets is not an argument.
-    assert_eq!(session.call("a", &json!({"X-Key": "model"}))["isError"], true);
+    assert_eq!(
+        session.call("a", &json!({"X-Key": "model"}))["isError"],
+        true
+    );
     session.call("a", &json!({"X-Free": "fine"}));
     let received = upstream.take_one();
     assert_eq!(
@@ -208,13 +245,21 @@ fn p7_framing_and_credentials_cannot_be_set_by_a_call() {
         ),
         (Some("Bearer operator"), Some("operator"), Some("fine"))
     );
-    assert_eq!(received.headers.iter().filter(|line| line.starts_with("x-key")).count(), 1);
+    assert_eq!(
+        received
+            .headers
+            .iter()
+            .filter(|line| line.starts_with("x-key"))
+            .count(),
+        1
+    );
 }
 
 #[test]
 fn p8_a_value_stays_in_its_own_cookie_and_field() {
     let upstream = Upstream::echo();
-    let fields = json!({"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "string"}}});
+    let fields =
+        json!({"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "string"}}});
     let body = |kind: &str| json!({"content": {kind: {"schema": fields}}});
     let (mut session, _spec) = session(
         &json!({
@@ -225,9 +270,10 @@ fn p8_a_value_stays_in_its_own_cookie_and_field() {
         }),
         &upstream,
     );
-    for value in BREAKERS
-        .into_iter()
-        .chain(["a; admin=true", "a;b", "\"a; b\"", "a\\b", "\u{e9}; x=y"])
+    for value in
+        BREAKERS
+            .into_iter()
+            .chain(["a; admin=true", "a;b", "\"a; b\"", "a\\b", "\u{e9}; x=y"])
     {
         let result = session.call("cookie", &json!({"x": value}));
         let sent = upstream.take_all();
@@ -244,25 +290,40 @@ fn p8_a_value_stays_in_its_own_cookie_and_field() {
         }
         let given = json!({"x": value, "y": "z"});
         for tool in ["json", "form", "parts"] {
-            assert_eq!(session.call(tool, &json!({"body": given}))["isError"], false, "{tool} {value:?}");
+            assert_eq!(
+                session.call(tool, &json!({"body": given}))["isError"],
+                false,
+                "{tool} {value:?}"
+            );
             let received = upstream.take_one();
             let text = String::from_utf8(received.body.clone()).unwrap();
             match tool {
                 "json" => assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), given),
                 "form" => assert_eq!(
                     pairs(&text),
-                    [("x".to_owned(), value.to_owned()), ("y".to_owned(), "z".to_owned())],
+                    [
+                        ("x".to_owned(), value.to_owned()),
+                        ("y".to_owned(), "z".to_owned())
+                    ],
                     "{text}"
                 ),
                 _ => {
                     let kind = received.header("content-type").unwrap();
-                    let boundary = kind.split_once("boundary=").unwrap().1.trim_matches('"').to_owned();
+                    let boundary = kind
+                        .split_once("boundary=")
+                        .unwrap()
+                        .1
+                        .trim_matches('"')
+                        .to_owned();
                     let delimiter = format!("--{boundary}");
                     let parts: Vec<&str> = text.split(&delimiter).collect();
                     // Before the first, two of them, and what ends the last.
                     assert_eq!(parts.len(), 4, "{value:?}: {text}");
                     let (head, content) = parts[1].split_once("\r\n\r\n").unwrap();
-                    assert!(head.contains("name=\"x\"") && head.lines().count() <= 4, "{head}");
+                    assert!(
+                        head.contains("name=\"x\"") && head.lines().count() <= 4,
+                        "{head}"
+                    );
                     assert_eq!(content.strip_suffix("\r\n"), Some(value), "{text}");
                 }
             }

@@ -1,4 +1,5 @@
-//! Replies and results that are too large: endless, swollen, deeply nested, or slow to read; and the cut of texts.
+//! Replies and results that are too large: endless, swollen, deeply nested, or slow to read; and
+//! the cut of texts.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -30,19 +31,37 @@ fn p12_endless_and_swollen_replies_take_little_memory() {
     let upstream = Upstream::raw(move |request, stream| {
         let head = |more: &str| format!("HTTP/1.1 200 OK\r\nConnection: close\r\n{more}\r\n\r\n");
         let mut whole = |kind: &str, bytes: &[u8]| {
-            let head = head(&format!("Content-Type: application/json\r\n{kind}Content-Length: {}", bytes.len()));
-            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(bytes));
+            let head = head(&format!(
+                "Content-Type: application/json\r\n{kind}Content-Length: {}",
+                bytes.len()
+            ));
+            let _ = stream
+                .write_all(head.as_bytes())
+                .and_then(|()| stream.write_all(bytes));
         };
-        let chunk = |text: &[u8]| [format!("{:x}\r\n", text.len()).as_bytes(), text, b"\r\n"].concat();
+        let chunk =
+            |text: &[u8]| [format!("{:x}\r\n", text.len()).as_bytes(), text, b"\r\n"].concat();
         let (more, piece) = match number(request) {
-            0 => ("Content-Type: text/plain\r\nContent-Length: 10737418240".into(), million.clone()),
-            1 => ("Content-Type: text/plain\r\nTransfer-Encoding: chunked".into(), chunk(&million)),
-            2 => ("Content-Type: application/octet-stream".into(), million.clone()),
+            0 => (
+                "Content-Type: text/plain\r\nContent-Length: 10737418240".into(),
+                million.clone(),
+            ),
+            1 => (
+                "Content-Type: text/plain\r\nTransfer-Encoding: chunked".into(),
+                chunk(&million),
+            ),
+            2 => (
+                "Content-Type: application/octet-stream".into(),
+                million.clone(),
+            ),
             3 => (
                 "Content-Type: text/event-stream".into(),
                 [b"data: ", &million[..], b"\n\n"].concat(),
             ),
-            4 => ("Content-Type: application/x-ndjson".into(), [b"\"", &million[..], b"\"\n"].concat()),
+            4 => (
+                "Content-Type: application/x-ndjson".into(),
+                [b"\"", &million[..], b"\"\n"].concat(),
+            ),
             5 => (
                 "Content-Type: multipart/mixed; boundary=b".into(),
                 [b"--b\r\n\r\n", &million[..], b"\r\n"].concat(),
@@ -83,7 +102,10 @@ fn p12_endless_and_swollen_replies_take_little_memory() {
         let result = session.call("case", &json!({"n": number}));
         // Both a length that is announced and one that is not.
         if number == 0 || number == 2 {
-            assert!(text(&result).contains("larger than 10485760 bytes"), "{number}: {result}");
+            assert!(
+                text(&result).contains("larger than 10485760 bytes"),
+                "{number}: {result}"
+            );
         }
         let length = result.to_string().len();
         assert!(length < 200_000, "{number}: {length} bytes");
@@ -102,7 +124,10 @@ fn p12_endless_and_swollen_replies_take_little_memory() {
     }
     done.store(1, SeqCst);
     let most = watch.join().unwrap();
-    assert!(most.saturating_sub(before) < 256, "{before} MiB grew to {most}");
+    assert!(
+        most.saturating_sub(before) < 256,
+        "{before} MiB grew to {most}"
+    );
     // Kernels buffer some megabytes of each on the way.
     assert!(
         poured.load(SeqCst) < ENDLESS * (64 << 20),
@@ -114,10 +139,16 @@ fn p12_endless_and_swollen_replies_take_little_memory() {
 #[test]
 fn p10_a_hostile_error_page_is_read_in_one_pass() {
     let page = "<SCRIPT></SCRIPT>".repeat(61_440);
-    let upstream = Upstream::start(Box::new(move |_| reply(500, &["Content-Type: text/html"], page.as_bytes())));
-    let mut session = Session::start(&["serve", "--spec", &petstore(), "--base-url", &upstream.url]);
+    let upstream = Upstream::start(Box::new(move |_| {
+        reply(500, &["Content-Type: text/html"], page.as_bytes())
+    }));
+    let mut session =
+        Session::start(&["serve", "--spec", &petstore(), "--base-url", &upstream.url]);
     let started = Instant::now();
-    assert_eq!(session.call("get_pet", &json!({"petId": 7}))["isError"], true);
+    assert_eq!(
+        session.call("get_pet", &json!({"petId": 7}))["isError"],
+        true
+    );
     assert!(started.elapsed() < within(5));
 }
 
@@ -127,7 +158,12 @@ fn p13_a_text_is_cut_between_characters() {
     let characters = ["é", "日", "💥"];
     let upstream = Upstream::start(Box::new(move |request| {
         let number = number(request);
-        let (size, offset, character, bad) = (sizes[number % 5], number / 5 % 4, characters[number / 20 % 3], number >= 60);
+        let (size, offset, character, bad) = (
+            sizes[number % 5],
+            number / 5 % 4,
+            characters[number / 20 % 3],
+            number >= 60,
+        );
         let text = "a".repeat(offset) + &character.repeat(size);
         let kind = "Content-Type: text/plain; charset=utf-8";
         reply(if bad { 400 } else { 200 }, &[kind], text.as_bytes())
@@ -142,7 +178,10 @@ fn p13_a_text_is_cut_between_characters() {
             !text.contains('\u{fffd}') && text.len() < if number < 60 { 600 } else { 20_000 },
             "{number}: {text}"
         );
-        let body = text.split_once('\n').filter(|_| number >= 60).map_or(text, |(_, body)| body);
+        let body = text
+            .split_once('\n')
+            .filter(|_| number >= 60)
+            .map_or(text, |(_, body)| body);
         assert!(body.contains(character), "{number}: {text}");
     }
 }
@@ -158,11 +197,19 @@ fn p16_heads_that_are_far_too_large_are_errors() {
             }
             1 => {
                 let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n");
-                let lines: String = (0..50_000).map(|number| format!("X-{number}: y\r\n")).collect();
+                let lines: String = (0..50_000)
+                    .map(|number| format!("X-{number}: y\r\n"))
+                    .collect();
                 let _ = stream.write_all(lines.as_bytes());
                 stream.write_all(b"Content-Length: 2\r\n\r\n{}")
             }
-            2 => stream.write_all(format!("HTTP/1.1 200 {}\r\nContent-Length: 2\r\n\r\n{{}}", "x".repeat(1 << 20)).as_bytes()),
+            2 => stream.write_all(
+                format!(
+                    "HTTP/1.1 200 {}\r\nContent-Length: 2\r\n\r\n{{}}",
+                    "x".repeat(1 << 20)
+                )
+                .as_bytes(),
+            ),
             _ => stream.write_all(&well()),
         };
     });
@@ -195,7 +242,10 @@ fn p12_the_results_limit_holds_for_keys_headers_parts_and_cursors() {
                 b"[1]",
             ),
             _ => {
-                let part = format!("--b\r\nContent-Type: text/plain\r\n\r\n{}\r\n", "k".repeat(40_000));
+                let part = format!(
+                    "--b\r\nContent-Type: text/plain\r\n\r\n{}\r\n",
+                    "k".repeat(40_000)
+                );
                 reply(
                     200,
                     &["Content-Type: multipart/mixed; boundary=b"],
@@ -204,7 +254,8 @@ fn p12_the_results_limit_holds_for_keys_headers_parts_and_cursors() {
             }
         }
     }));
-    let cursor = json!({"operationId": "cursor", "parameters": [{"name": "cursor", "in": "query"}]});
+    let cursor =
+        json!({"operationId": "cursor", "parameters": [{"name": "cursor", "in": "query"}]});
     let spec = SpecFile::with_paths(
         &json!({"/key": {"get": {"operationId": "key"}}, "/header": {"get": {"operationId": "header"}},
         "/cursor": {"get": cursor}, "/parts": {"get": {"operationId": "parts"}}}),
@@ -229,21 +280,29 @@ fn p10_a_multipart_reply_of_delimiters_is_read_in_one_pass() {
         };
         reply(
             200,
-            &[&format!("Content-Type: multipart/mixed; boundary={boundary}")],
+            &[&format!(
+                "Content-Type: multipart/mixed; boundary={boundary}"
+            )],
             dashes.as_bytes(),
         )
     }));
-    let spec = SpecFile::with_paths(&json!({"/long": {"get": {"operationId": "long"}}, "/short": {"get": {"operationId": "short"}}}));
+    let spec = SpecFile::with_paths(
+        &json!({"/long": {"get": {"operationId": "long"}}, "/short": {"get": {"operationId": "short"}}}),
+    );
     let mut session = Session::serving(&spec, &upstream, &[]);
     let begun = Instant::now();
     for tool in ["long", "short"] {
         let result = session.call(tool, &json!({}));
-        assert!(result.to_string().len() < 70_000, "{tool}: a result is as short as any other");
+        assert!(
+            result.to_string().len() < 70_000,
+            "{tool}: a result is as short as any other"
+        );
     }
     assert!(begun.elapsed() < within(10), "{:?}", begun.elapsed());
 }
 
-/// JSON as a text within JSON, under a key to which the JSON library gives a special meaning, any number of times.
+/// JSON as a text within JSON, under a key to which the JSON library gives a special meaning, any
+/// number of times.
 fn nested(levels: usize) -> String {
     let mut text = "1".to_owned();
     for _ in 0..levels {
@@ -258,7 +317,11 @@ fn p12_json_within_json_does_not_nest_deeper_than_the_limit() {
     let deep = nested(12);
     let body = deep.clone();
     let upstream = Upstream::start(Box::new(move |request| {
-        let status = if request.line.contains("/bad") { 400 } else { 200 };
+        let status = if request.line.contains("/bad") {
+            400
+        } else {
+            200
+        };
         let (kind, body) = if request.line.contains("/events") {
             ("text/event-stream", format!("data: {body}\n\n"))
         } else {
@@ -284,7 +347,8 @@ fn p12_json_within_json_does_not_nest_deeper_than_the_limit() {
     assert_eq!(session.receive()["error"]["code"], -32600);
     assert!(!session.tools().is_empty(), "still there");
     let server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url]);
-    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{deep}}}}}"#);
+    let body =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{deep}}}}}"#);
     let (status, _) = server.post(&["MCP-Protocol-Version: 2025-11-25"], &body);
     assert!(status.contains("400"), "{status}");
     let (status, _) = server.post(
@@ -296,11 +360,16 @@ fn p12_json_within_json_does_not_nest_deeper_than_the_limit() {
 
 #[test]
 fn p13_many_short_members_use_the_room_of_a_result() {
-    let members: serde_json::Map<String, Value> = (0..5000).map(|number| (format!("k{number:04}"), 1.into())).collect();
+    let members: serde_json::Map<String, Value> = (0..5000)
+        .map(|number| (format!("k{number:04}"), 1.into()))
+        .collect();
     let body = Value::Object(members).to_string();
-    let upstream = Upstream::start(Box::new(move |_| reply(200, &["Content-Type: application/json"], body.as_bytes())));
+    let upstream = Upstream::start(Box::new(move |_| {
+        reply(200, &["Content-Type: application/json"], body.as_bytes())
+    }));
     let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "get"}}}));
-    let result = Session::serving(&spec, &upstream, &["--max-result-tokens", "5000"]).call("get", &json!({}));
+    let result = Session::serving(&spec, &upstream, &["--max-result-tokens", "5000"])
+        .call("get", &json!({}));
     let kept = result["structuredContent"].as_object().unwrap().len();
     assert!(
         (1400..=1500).contains(&kept),
@@ -309,8 +378,8 @@ fn p13_many_short_members_use_the_room_of_a_result() {
     );
 }
 
-/// RFC 1952 section 2.2: a gzip has members, one behind the other. RFC 9110 section 8.4.1.3: a recipient should treat `x-gzip` as
-/// `gzip`.
+/// RFC 1952 section 2.2: a gzip has members, one behind the other. RFC 9110 section 8.4.1.3: a
+/// recipient should treat `x-gzip` as `gzip`.
 #[test]
 fn p11_p12_all_members_of_a_gzip_are_decompressed_within_the_limits() {
     for coding in ["Content-Encoding: gzip", "Content-Encoding: X-GZIP"] {
@@ -335,11 +404,20 @@ fn p11_p12_all_members_of_a_gzip_are_decompressed_within_the_limits() {
         let mut session = session(&upstream, &["--retries", "0"]);
         let mut call = |number: u32| session.call("case", &json!({"n": number}));
         for number in 0..2 {
-            assert_eq!(call(number)["structuredContent"], json!({"a": 1}), "{coding} {number}");
+            assert_eq!(
+                call(number)["structuredContent"],
+                json!({"a": 1}),
+                "{coding} {number}"
+            );
         }
         assert_eq!(call(2)["isError"], false, "{coding}");
         let broken = "cannot be decompressed";
-        for (number, why) in [(3, "larger than 10485760 bytes"), (4, broken), (5, broken), (6, broken)] {
+        for (number, why) in [
+            (3, "larger than 10485760 bytes"),
+            (4, broken),
+            (5, broken),
+            (6, broken),
+        ] {
             let result = call(number);
             assert!(
                 result["isError"] == true && text(&result).contains(why),

@@ -1,4 +1,5 @@
-//! Limits of what goes to one API: at a time, per second, how often a request is sent again, and when the API is left alone.
+//! Limits of what goes to one API: at a time, per second, how often a request is sent again, and
+//! when the API is left alone.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
@@ -48,11 +49,19 @@ fn p14_what_is_not_idempotent_leaves_exactly_once_and_the_rest_at_most_four_time
         let upstream = Upstream::start(Box::new(move |_| failure.clone()));
         let mut session = session(&upstream, &["--breaker-failures", "0", "--retries", "3"]);
         for tool in ["post", "patch"] {
-            assert_eq!(session.call(tool, &json!({}))["isError"], true, "{tool} {shown}");
+            assert_eq!(
+                session.call(tool, &json!({}))["isError"],
+                true,
+                "{tool} {shown}"
+            );
             upstream.take_one();
         }
         for tool in ["get", "put", "delete"] {
-            assert_eq!(session.call(tool, &json!({}))["isError"], true, "{tool} {shown}");
+            assert_eq!(
+                session.call(tool, &json!({}))["isError"],
+                true,
+                "{tool} {shown}"
+            );
             let sent = upstream.take_all().len();
             assert_eq!(sent, if repeated { 4 } else { 1 }, "{tool} {shown}");
         }
@@ -75,15 +84,33 @@ fn a_request_that_failed_for_a_moment_is_sent_again_and_retry_after_is_honoured(
     }));
     let mut session = session(&upstream, &[]);
     let started = Instant::now();
-    assert_eq!(session.call("get", &json!({}))["structuredContent"], json!({"ok": true}));
-    assert!(started.elapsed() >= Duration::from_secs(1), "{:?}", started.elapsed());
+    assert_eq!(
+        session.call("get", &json!({}))["structuredContent"],
+        json!({"ok": true})
+    );
+    assert!(
+        started.elapsed() >= Duration::from_secs(1),
+        "{:?}",
+        started.elapsed()
+    );
     assert_eq!(upstream.take_all().len(), 3);
 
     let started = Instant::now();
     let result = session.call("gone", &json!({}));
-    assert!(text(&result).contains("Retry after 3600 seconds"), "{result}");
-    assert_eq!(upstream.take_all().len(), 1, "an hour is for the model to wait, not for us");
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert!(
+        text(&result).contains("Retry after 3600 seconds"),
+        "{result}"
+    );
+    assert_eq!(
+        upstream.take_all().len(),
+        1,
+        "an hour is for the model to wait, not for us"
+    );
+    assert!(
+        started.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        started.elapsed()
+    );
 }
 
 #[test]
@@ -159,7 +186,8 @@ struct Holding {
     most: usize,
 }
 
-/// An upstream that holds every reply back until it is opened, and counts how many it holds at a time.
+/// An upstream that holds every reply back until it is opened, and counts how many it holds at a
+/// time.
 struct Held {
     upstream: Upstream,
     state: Arc<(Mutex<Holding>, Condvar)>,
@@ -175,7 +203,10 @@ impl Held {
             state.now += 1;
             state.most = state.most.max(state.now);
             changed.notify_all();
-            state = changed.wait_timeout_while(state, TIMEOUT, |state| !state.open).unwrap().0;
+            state = changed
+                .wait_timeout_while(state, TIMEOUT, |state| !state.open)
+                .unwrap()
+                .0;
             state.now -= 1;
             reply(200, OK, b"{}")
         }));
@@ -186,7 +217,9 @@ impl Held {
     fn wait(&self, held: usize) {
         let (lock, changed) = &*self.state;
         let state = lock.lock().unwrap();
-        let (state, waited) = changed.wait_timeout_while(state, TIMEOUT, |state| state.now < held).unwrap();
+        let (state, waited) = changed
+            .wait_timeout_while(state, TIMEOUT, |state| state.now < held)
+            .unwrap();
         assert!(!waited.timed_out(), "{} of {held} came", state.now);
     }
 
@@ -204,8 +237,13 @@ impl Held {
 #[test]
 fn p52_a_full_queue_answers_busy_at_once_and_the_rest_take_turns() {
     let held = Held::new();
-    let mut session = session(&held.upstream, &["--max-concurrency", "2", "--max-queue", "3"]);
-    let post = |session: &mut Session| session.post("tools/call", &json!({"name": "post", "arguments": {}}));
+    let mut session = session(
+        &held.upstream,
+        &["--max-concurrency", "2", "--max-queue", "3"],
+    );
+    let post = |session: &mut Session| {
+        session.post("tools/call", &json!({"name": "post", "arguments": {}}))
+    };
     for _ in 0..2 {
         post(&mut session);
     }
@@ -216,7 +254,8 @@ fn p52_a_full_queue_answers_busy_at_once_and_the_rest_take_turns() {
     for _ in 0..7 {
         let busy = session.receive();
         assert!(
-            busy["result"]["isError"] == true && text(&busy["result"]).contains("nothing was sent; try again in a moment"),
+            busy["result"]["isError"] == true
+                && text(&busy["result"]).contains("nothing was sent; try again in a moment"),
             "{busy}"
         );
     }
@@ -239,9 +278,16 @@ fn p10_a_hung_operation_does_not_keep_others_waiting() {
     held.wait(8);
     for _ in 0..8 {
         let answer = session.receive();
-        assert!(text(&answer["result"]).contains("did not answer within 2 s"), "{answer}");
+        assert!(
+            text(&answer["result"]).contains("did not answer within 2 s"),
+            "{answer}"
+        );
     }
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        started.elapsed()
+    );
     held.open();
     assert_eq!(session.call("post", &json!({}))["isError"], false);
 }
@@ -255,13 +301,20 @@ fn p52_requests_leave_at_the_given_pace_and_what_comes_too_late_is_told() {
         paced.post("tools/call", &json!({"name": "post", "arguments": {}}));
     }
     (0..10).for_each(|_| assert_eq!(paced.receive()["result"]["isError"], false));
-    assert!(started.elapsed() >= Duration::from_millis(450), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() >= Duration::from_millis(450),
+        "{:?}",
+        started.elapsed()
+    );
 
     let mut slow = session(&upstream, &["--rate-limit", "0.01"]);
     assert_eq!(slow.call("post", &json!({}))["isError"], false);
     let started = Instant::now();
     let result = slow.call("post", &json!({}));
-    assert!(text(&result).contains("nothing was sent; try again in 1"), "{result}");
+    assert!(
+        text(&result).contains("nothing was sent; try again in 1"),
+        "{result}"
+    );
     assert!(started.elapsed() < Duration::from_secs(20));
 }
 
@@ -277,7 +330,10 @@ fn an_api_that_fails_repeatedly_is_paused_and_tried_again() {
         }
     }));
     let failing = |pause: &str| {
-        let mut session = session(&upstream, &["--breaker-failures", "3", "--breaker-pause", pause]);
+        let mut session = session(
+            &upstream,
+            &["--breaker-failures", "3", "--breaker-pause", pause],
+        );
         for _ in 0..3 {
             assert!(text(&session.call("post", &json!({}))).starts_with("503"));
         }
@@ -286,13 +342,16 @@ fn an_api_that_fails_repeatedly_is_paused_and_tried_again() {
     };
     let refused = failing("300").call("post", &json!({}));
     assert!(
-        text(&refused).contains("failed 3 times in a row") && text(&refused).contains("it is tried again in "),
+        text(&refused).contains("failed 3 times in a row")
+            && text(&refused).contains("it is tried again in "),
         "{refused}"
     );
     assert!(upstream.received().is_empty());
     let mut session = failing("0.1");
     *well.lock().unwrap() = true;
-    wait_until("it is not tried again", || session.call("post", &json!({}))["isError"] == false);
+    wait_until("it is not tried again", || {
+        session.call("post", &json!({}))["isError"] == false
+    });
     assert_eq!(upstream.take_all().len(), 1, "one probe");
     assert_eq!(session.call("post", &json!({}))["isError"], false);
     let logs = session.end();
@@ -312,7 +371,18 @@ fn invalid_limits_are_refused() {
         ("--retries", "4"),
         ("--breaker-pause", "0"),
     ] {
-        let output = run(&["serve", "--spec", spec.path(), "--base-url", "http://127.0.0.1:1", flag, value]);
-        assert!(output.status.code() == Some(2) && stderr(&output).contains(flag), "{flag} {value}");
+        let output = run(&[
+            "serve",
+            "--spec",
+            spec.path(),
+            "--base-url",
+            "http://127.0.0.1:1",
+            flag,
+            value,
+        ]);
+        assert!(
+            output.status.code() == Some(2) && stderr(&output).contains(flag),
+            "{flag} {value}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The API behind the server: the requests that reach it, the credentials that they carry, and its replies.
+//! The API behind the server: the requests that reach it, the credentials that they carry, and its
+//! replies.
 
 mod access_tokens;
 mod cache;

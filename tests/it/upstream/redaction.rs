@@ -1,17 +1,25 @@
-//! Secrets that come back: they are taken out of replies, and appear in no log, list, error or process list.
+//! Secrets that come back: they are taken out of replies, and appear in no log, list, error or
+//! process list.
 
 use serde_json::{Map, Value, json};
 
 use crate::support::{Session, SpecFile, Upstream, reply, run, stdout};
 
-/// The given and the sent credential may differ: a word before a token, blanks around a key, an encoding.
+/// The given and the sent credential may differ: a word before a token, blanks around a key, an
+/// encoding.
 #[test]
 fn p41_a_credential_that_comes_back_as_it_was_sent_is_taken_out() {
     let key = || json!({"type": "apiKey", "in": "header", "name": "X-Key"});
     let bearer = || json!({"type": "http", "scheme": "bearer"});
     // Scheme, variable, value, and the part of it that comes back.
     let schemes = [
-        ("one", bearer(), "OPENAPI_MCP_AUTH_ONE", "Bearer s3cr3t-value", "s3cr3t-value"),
+        (
+            "one",
+            bearer(),
+            "OPENAPI_MCP_AUTH_ONE",
+            "Bearer s3cr3t-value",
+            "s3cr3t-value",
+        ),
         (
             "two",
             bearer(),
@@ -19,7 +27,13 @@ fn p41_a_credential_that_comes_back_as_it_was_sent_is_taken_out() {
             "bearer  an0ther-value",
             "Bearer an0ther-value",
         ),
-        ("three", key(), "OPENAPI_MCP_AUTH_THREE", " a-key-with-bl4nks ", "a-key-with-bl4nks"),
+        (
+            "three",
+            key(),
+            "OPENAPI_MCP_AUTH_THREE",
+            " a-key-with-bl4nks ",
+            "a-key-with-bl4nks",
+        ),
         (
             "xIbmClientId",
             key(),
@@ -27,12 +41,23 @@ fn p41_a_credential_that_comes_back_as_it_was_sent_is_taken_out() {
             "a-client-1d",
             "a-client-1d",
         ),
-        ("five", key(), "OPENAPI_MCP_AUTH_FIVE", "uml4ut-ü", "uml4ut-\u{c3}\u{bc}"),
+        (
+            "five",
+            key(),
+            "OPENAPI_MCP_AUTH_FIVE",
+            "uml4ut-ü",
+            "uml4ut-\u{c3}\u{bc}",
+        ),
     ];
     let headers = [
         ("X-A=HELD_A", "HELD_A", "ab3de7x", "ab3de7x"),
         ("X-B=HELD_B", "HELD_B", "pass wd4 s3cr", "pass wd4 s3cr"),
-        ("Cookie=HELD_C", "HELD_C", "sid=c00kie; theme=dark", "c00kie"),
+        (
+            "Cookie=HELD_C",
+            "HELD_C",
+            "sid=c00kie; theme=dark",
+            "c00kie",
+        ),
         (
             "Authorization=HELD_D",
             "HELD_D",
@@ -40,15 +65,31 @@ fn p41_a_credential_that_comes_back_as_it_was_sent_is_taken_out() {
             "hunter2hunter2",
         ),
     ];
-    let echoes: Vec<&str> = schemes.iter().map(|row| row.4).chain(headers.iter().map(|row| row.3)).collect();
-    let said: Vec<String> = echoes.iter().map(|echo| json!({"echo": format!("<{echo}>")}).to_string()).collect();
+    let echoes: Vec<&str> = schemes
+        .iter()
+        .map(|row| row.4)
+        .chain(headers.iter().map(|row| row.3))
+        .collect();
+    let said: Vec<String> = echoes
+        .iter()
+        .map(|echo| json!({"echo": format!("<{echo}>")}).to_string())
+        .collect();
     let upstream = Upstream::start(Box::new(move |request| {
         let number: usize = request.path().trim_start_matches('/').parse().unwrap();
-        reply(200, &["Content-Type: application/json"], said[number].as_bytes())
+        reply(
+            200,
+            &["Content-Type: application/json"],
+            said[number].as_bytes(),
+        )
     }));
-    let components: Map<String, Value> = schemes.iter().map(|row| (row.0.to_owned(), row.1.clone())).collect();
+    let components: Map<String, Value> = schemes
+        .iter()
+        .map(|row| (row.0.to_owned(), row.1.clone()))
+        .collect();
     let operation = |number: usize| {
-        let security = schemes.get(number).map_or_else(|| json!([]), |row| json!([{row.0: []}]));
+        let security = schemes
+            .get(number)
+            .map_or_else(|| json!([]), |row| json!([{row.0: []}]));
         (
             format!("/{number}"),
             json!({"get": {"operationId": format!("call_{number}"), "security": security}}),
@@ -59,7 +100,10 @@ fn p41_a_credential_that_comes_back_as_it_was_sent_is_taken_out() {
         &json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "components": {"securitySchemes": components}, "paths": paths})
             .to_string(),
     );
-    let flags: Vec<&str> = headers.iter().flat_map(|row| ["--header-env", row.0]).collect();
+    let flags: Vec<&str> = headers
+        .iter()
+        .flat_map(|row| ["--header-env", row.0])
+        .collect();
     let variables: Vec<(&str, &str)> = schemes
         .iter()
         .map(|row| (row.2, row.3))
@@ -67,8 +111,13 @@ fn p41_a_credential_that_comes_back_as_it_was_sent_is_taken_out() {
         .collect();
     let mut session = Session::serving_with(&spec, &upstream, &flags, &variables);
     for (number, echo) in echoes.iter().enumerate() {
-        let echoed = session.call(&format!("call_{number}"), &json!({}))["structuredContent"]["echo"].to_string();
-        assert!(echoed.contains("[redacted]") && !echoed.contains(echo), "{echo}: {echoed}");
+        let echoed =
+            session.call(&format!("call_{number}"), &json!({}))["structuredContent"]["echo"]
+                .to_string();
+        assert!(
+            echoed.contains("[redacted]") && !echoed.contains(echo),
+            "{echo}: {echoed}"
+        );
     }
 }
 
@@ -80,14 +129,31 @@ fn p41_the_authorization_header_of_the_operator_is_taken_out_of_a_reply() {
     }));
     let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "call"}}}));
     for (flags, value, shown) in [
-        (["--header-env", "Authorization=HELD"], "Token ab3de7x", "ab3de7x"),
-        (["--header", "Authorization: Bearer s3cret-token"], "", "s3cret-token"),
+        (
+            ["--header-env", "Authorization=HELD"],
+            "Token ab3de7x",
+            "ab3de7x",
+        ),
+        (
+            ["--header", "Authorization: Bearer s3cret-token"],
+            "",
+            "s3cret-token",
+        ),
     ] {
         let result = Session::serving_with(&spec, &upstream, &flags, &[("HELD", value)])
             .call("call", &json!({}))
             .to_string();
-        assert!(upstream.take_one().header("authorization").unwrap().ends_with(shown));
-        assert!(!result.contains(shown) && result.contains("[redacted]"), "{result}");
+        assert!(
+            upstream
+                .take_one()
+                .header("authorization")
+                .unwrap()
+                .ends_with(shown)
+        );
+        assert!(
+            !result.contains(shown) && result.contains("[redacted]"),
+            "{result}"
+        );
     }
 }
 
@@ -103,14 +169,22 @@ fn p41_a_credential_is_in_no_log_no_answer_no_list_and_no_process_list() {
             "/redirect" => reply(302, &[&location], all.as_bytes()),
             "/empty" => reply(201, &[&location], b""),
             "/denied" => reply(401, &["Content-Type: application/json"], json.as_bytes()),
-            "/broken" => b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\nConnection: close\r\n\r\nx".to_vec(),
+            "/broken" => {
+                b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\nConnection: close\r\n\r\nx".to_vec()
+            }
             _ => reply(200, &["Content-Type: application/json"], json.as_bytes()),
         }
     }));
-    let paths: serde_json::Map<String, Value> = ["/json", "/redirect", "/empty", "/denied", "/broken"]
-        .iter()
-        .map(|path| ((*path).to_owned(), json!({"post": {"operationId": path.trim_start_matches('/')}})))
-        .collect();
+    let paths: serde_json::Map<String, Value> =
+        ["/json", "/redirect", "/empty", "/denied", "/broken"]
+            .iter()
+            .map(|path| {
+                (
+                    (*path).to_owned(),
+                    json!({"post": {"operationId": path.trim_start_matches('/')}}),
+                )
+            })
+            .collect();
     let spec = SpecFile::new(
         &json!({"openapi": "3.1.0", "info": {"title": "T"}, "paths": paths, "security": [{"query": [], "login": [], "sid": [], "head": []}],
             "components": {"securitySchemes": {
@@ -156,7 +230,11 @@ fn p41_a_credential_is_in_no_log_no_answer_no_list_and_no_process_list() {
     }
     let received = upstream.take_all();
     assert_eq!(received.len(), 15);
-    assert!(received.iter().all(|request| request.header("x-held") == Some("held-s3cret")));
+    assert!(
+        received
+            .iter()
+            .all(|request| request.header("x-held") == Some("held-s3cret"))
+    );
     let help = run(&["serve", "--help"]);
     clean("--help", &stdout(&help));
 }
@@ -165,7 +243,11 @@ fn p41_a_credential_is_in_no_log_no_answer_no_list_and_no_process_list() {
 fn p41_a_credential_that_comes_back_escaped_or_in_another_charset_is_taken_out() {
     let upstream = Upstream::start(Box::new(|request| {
         let json = r#"{"authorization":"Bearer QWxh\u002bZGRpb\u002fjpvcGVuI\u003d\u003d","QWxh\u002bZGRpb/jpvcGVuI==":1}"#;
-        let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        let wide = |text: &str| {
+            text.encode_utf16()
+                .flat_map(u16::to_le_bytes)
+                .collect::<Vec<u8>>()
+        };
         let page = b"<h1>Bearer QWxh&#43;ZGRpb&#x2F;jpvcGVuI&#61;&equals;</h1>";
         match request.path() {
             "/json" => reply(200, &["Content-Type: application/json"], json.as_bytes()),
@@ -213,7 +295,9 @@ fn p41_a_credential_that_comes_back_escaped_or_in_another_charset_is_taken_out()
 #[test]
 fn p41_the_values_of_plain_headers_stay_in_replies() {
     let said = r#"{"created":"2022-06-28T10:00:00Z","tenant":"platform","acct":123456789012,"url":"https://h/platform"}"#;
-    let upstream = Upstream::start(Box::new(|_| reply(200, &["Content-Type: application/json"], said.as_bytes())));
+    let upstream = Upstream::start(Box::new(|_| {
+        reply(200, &["Content-Type: application/json"], said.as_bytes())
+    }));
     let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "call"}}}));
     let flags = [
         "--header",
@@ -227,7 +311,10 @@ fn p41_the_values_of_plain_headers_stay_in_replies() {
     ];
     let result = Session::serving_with(&spec, &upstream, &flags, &[]).call("call", &json!({}));
     assert_eq!(result["content"][0]["text"], said, "{result}");
-    assert_eq!(upstream.take_one().header("notion-version"), Some("2022-06-28"));
+    assert_eq!(
+        upstream.take_one().header("notion-version"),
+        Some("2022-06-28")
+    );
 }
 
 #[test]
@@ -237,13 +324,22 @@ fn p41_a_secret_header_never_changes_how_a_reply_is_read() {
         reply(200, &["Content-Type: application/json"], body)
     }));
     let schema = json!({"type": "object", "properties": {"acct": {"type": "integer"}}});
-    let response = json!({"200": {"description": "", "content": {"application/json": {"schema": schema}}}});
-    let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "call", "responses": response}}}));
-    let flags = ["--header-env", "X-Type=TYPE", "--header-env", "X-Account=ACCOUNT"];
+    let response =
+        json!({"200": {"description": "", "content": {"application/json": {"schema": schema}}}});
+    let spec = SpecFile::with_paths(
+        &json!({"/a": {"get": {"operationId": "call", "responses": response}}}),
+    );
+    let flags = [
+        "--header-env",
+        "X-Type=TYPE",
+        "--header-env",
+        "X-Account=ACCOUNT",
+    ];
     let variables = [("TYPE", "application/json"), ("ACCOUNT", "123456789012")];
     for (schemas, number) in [("lenient", json!("[redacted]")), ("strict", json!(0))] {
         let flags = [&flags[..], &["--output-schemas", schemas]].concat();
-        let result = Session::serving_with(&spec, &upstream, &flags, &variables).call("call", &json!({}));
+        let result =
+            Session::serving_with(&spec, &upstream, &flags, &variables).call("call", &json!({}));
         let expected = json!({"type": "[redacted]", "acct": number, "id": 123_456_789_012_345_u64, "[redacted]": 1});
         let expected = if schemas == "strict" {
             json!({"result": expected})
@@ -266,10 +362,21 @@ fn p41_a_plain_header_is_secret_where_its_name_or_the_document_says_so() {
             "components": {"securitySchemes": {"k": {"type": "apiKey", "in": "header", "name": "X-Tenant-Pin"}}}})
         .to_string(),
     );
-    for name in ["X-Api-Key", "PRIVATE-TOKEN", "X-Client-Secret", "X-Auth", "Cookie", "X-Tenant-Pin"] {
+    for name in [
+        "X-Api-Key",
+        "PRIVATE-TOKEN",
+        "X-Client-Secret",
+        "X-Auth",
+        "Cookie",
+        "X-Tenant-Pin",
+    ] {
         let flag = format!("{name}: abc-12345");
-        let result = Session::serving_with(&spec, &upstream, &["--header", &flag], &[]).call("call", &json!({}));
+        let result = Session::serving_with(&spec, &upstream, &["--header", &flag], &[])
+            .call("call", &json!({}));
         let said = result.to_string();
-        assert!(said.contains("[redacted]") && !said.contains("abc-12345"), "{name}: {said}");
+        assert!(
+            said.contains("[redacted]") && !said.contains("abc-12345"),
+            "{name}: {said}"
+        );
     }
 }

@@ -1,19 +1,23 @@
-//! Rules of the operator for arguments, which an adversary tries to circumvent: the values of clients, the dry run, the question to a
-//! person, the log, and the settings themselves.
+//! Rules of the operator for arguments, which an adversary tries to circumvent: the values of
+//! clients, the dry run, the question to a person, the log, and the settings themselves.
 
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{HttpServer, Session, SpecFile, Upstream, call_message, command, project, reply, stderr, stdout};
+use crate::support::{
+    HttpServer, Session, SpecFile, Upstream, call_message, command, project, reply, stderr, stdout,
+};
 
 fn document() -> SpecFile {
-    SpecFile::with_paths(&json!({"/items/{id}": {"post": {"operationId": "act", "parameters": [
+    SpecFile::with_paths(
+        &json!({"/items/{id}": {"post": {"operationId": "act", "parameters": [
         {"name": "id", "in": "path", "required": true, "schema": {"type": "string"}},
         {"name": "tenant", "in": "query", "required": true, "schema": {"type": "string"}},
         {"name": "level", "in": "query", "schema": {"type": "integer"}},
         {"name": "X-Trace", "in": "header", "schema": {"type": "string"}}],
-        "requestBody": {"content": {"application/json": {"schema": {"type": "object", "properties": {"owner": {"type": "string"}, "note": {"type": "string"}}}}}}}}}))
+        "requestBody": {"content": {"application/json": {"schema": {"type": "object", "properties": {"owner": {"type": "string"}, "note": {"type": "string"}}}}}}}}}),
+    )
 }
 
 fn config(rules: &Value) -> SpecFile {
@@ -22,7 +26,14 @@ fn config(rules: &Value) -> SpecFile {
 
 /// A command for an API that is not there, with these rules.
 fn with_rules(subcommand: &[&str], spec: &SpecFile, rules: &SpecFile, more: &[&str]) -> Command {
-    let settings = ["--spec", spec.path(), "--base-url", "http://127.0.0.1:9", "--config", rules.path()];
+    let settings = [
+        "--spec",
+        spec.path(),
+        "--base-url",
+        "http://127.0.0.1:9",
+        "--config",
+        rules.path(),
+    ];
     command(&[subcommand, &settings, more].concat())
 }
 
@@ -40,26 +51,55 @@ fn p31_a_value_of_the_client_goes_where_its_rule_says_and_nowhere_else() {
         "query:tenant": { "value": { "forward": "X-Tenant" } },
         "query:level": { "value": { "forward": "X-Level" } },
     } }]));
-    let server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url, "--config", rules.path()]);
+    let server = HttpServer::start(&[
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--config",
+        rules.path(),
+    ]);
     let call = call_message("act", r#"{"id":"1"}"#);
-    let (_, answer) = server.post(&["X-Tenant: acme-tenant", "X-Level: 3", "X-Other: no"], &call);
+    let (_, answer) = server.post(
+        &["X-Tenant: acme-tenant", "X-Level: 3", "X-Other: no"],
+        &call,
+    );
     let received = upstream.take_one();
-    assert_eq!(received.line, "POST /items/1?tenant=acme-tenant&level=3 HTTP/1.1", "{answer}");
-    assert_eq!((received.header("x-tenant"), received.header("x-other")), (None, None));
-    assert!(!answer.contains("acme-tenant"), "the value came back: {answer}");
-    // A header that is missing, there twice, of another type, or of the connection alone is refused, and named without its value.
+    assert_eq!(
+        received.line, "POST /items/1?tenant=acme-tenant&level=3 HTTP/1.1",
+        "{answer}"
+    );
+    assert_eq!(
+        (received.header("x-tenant"), received.header("x-other")),
+        (None, None)
+    );
+    assert!(
+        !answer.contains("acme-tenant"),
+        "the value came back: {answer}"
+    );
+    // A header that is missing, there twice, of another type, or of the connection alone is
+    // refused, and named without its value.
     for (headers, expected) in [
         (&["X-Level: 3"][..], "x-tenant"),
-        (&["X-Tenant: one-tenant", "X-Tenant: two-tenant", "X-Level: 3"], "x-tenant"),
+        (
+            &["X-Tenant: one-tenant", "X-Tenant: two-tenant", "X-Level: 3"],
+            "x-tenant",
+        ),
         (&["X-Tenant: one-tenant", "X-Level: many-levels"], "x-level"),
-        (&["X-Tenant: one-tenant", "X-Level: 3", "Connection: x-tenant"], "x-tenant"),
+        (
+            &["X-Tenant: one-tenant", "X-Level: 3", "Connection: x-tenant"],
+            "x-tenant",
+        ),
     ] {
         let (_, answer) = server.post(headers, &call);
         assert!(
             answer.contains("nothing was sent") && answer.contains(expected),
             "{headers:?}: {answer}"
         );
-        assert!(!answer.contains("one-tenant") && !answer.contains("many-levels"), "{answer}");
+        assert!(
+            !answer.contains("one-tenant") && !answer.contains("many-levels"),
+            "{answer}"
+        );
         assert!(upstream.received().is_empty(), "{headers:?}");
     }
     for arguments in [
@@ -67,7 +107,10 @@ fn p31_a_value_of_the_client_goes_where_its_rule_says_and_nowhere_else() {
         r#"{"id":"1","query":{"tenant":"mine"}}"#,
         r#"{"id":"1","X-Tenant":"mine"}"#,
     ] {
-        let (_, answer) = server.post(&["X-Tenant: t", "X-Level: 3"], &call_message("act", arguments));
+        let (_, answer) = server.post(
+            &["X-Tenant: t", "X-Level: 3"],
+            &call_message("act", arguments),
+        );
         assert!(answer.contains("isError\":true"), "{answer}");
         assert!(upstream.received().is_empty(), "{arguments}");
     }
@@ -94,24 +137,49 @@ fn a_secret_value_is_masked_in_the_dry_run_and_in_the_log() {
         command.env("RULED_SECRET", "s3cret-value");
         command.output().unwrap()
     };
-    let shown = args(&["--args", r#"{"body":{"note":"x"}}"#, "--dry-run", "--log-level", "trace"]);
+    let shown = args(&[
+        "--args",
+        r#"{"body":{"note":"x"}}"#,
+        "--dry-run",
+        "--log-level",
+        "trace",
+    ]);
     let (out, log) = (stdout(&shown), stderr(&shown));
     assert!(shown.status.success(), "{out}{log}");
     assert!(
-        out.contains("POST /items/***?tenant=***") && out.contains("fixed-trace") && out.contains(r#""owner":"***""#),
+        out.contains("POST /items/***?tenant=***")
+            && out.contains("fixed-trace")
+            && out.contains(r#""owner":"***""#),
         "{out}"
     );
-    assert!(!out.contains("s3cret-value") && !log.contains("s3cret-value"), "{out}{log}");
+    assert!(
+        !out.contains("s3cret-value") && !log.contains("s3cret-value"),
+        "{out}{log}"
+    );
     // Nor does an error, a list, an explanation or a report.
     let wrong = args(&["--args", r#"{"tenant":"x"}"#, "--dry-run"]);
-    for more in [&["tools", "--format", "json"][..], &["tools", "--explain"], &["check"]] {
-        let mut command = command(&[more, &["--spec", spec.path(), "--config", rules.path()]].concat());
-        let output = command.env("RULED_SECRET", "s3cret-value").output().unwrap();
+    for more in [
+        &["tools", "--format", "json"][..],
+        &["tools", "--explain"],
+        &["check"],
+    ] {
+        let mut command =
+            command(&[more, &["--spec", spec.path(), "--config", rules.path()]].concat());
+        let output = command
+            .env("RULED_SECRET", "s3cret-value")
+            .output()
+            .unwrap();
         let all = stdout(&output) + &stderr(&output);
-        assert!(output.status.code().is_some_and(|code| code < 2), "{more:?}: {all}");
+        assert!(
+            output.status.code().is_some_and(|code| code < 2),
+            "{more:?}: {all}"
+        );
         assert!(!all.contains("s3cret-value"), "{more:?}: {all}");
         if more.contains(&"--explain") {
-            assert!(all.contains("query:tenant") && all.contains("from the environment"), "{all}");
+            assert!(
+                all.contains("query:tenant") && all.contains("from the environment"),
+                "{all}"
+            );
         }
     }
     assert!(!(stdout(&wrong) + &stderr(&wrong)).contains("s3cret-value"));
@@ -120,7 +188,9 @@ fn a_secret_value_is_masked_in_the_dry_run_and_in_the_log() {
 #[test]
 fn the_question_to_a_person_masks_secret_values() {
     let spec = document();
-    let rules = config(&json!([{ "arguments": { "query:tenant": { "value": { "env": "RULED_SECRET" } } } }]));
+    let rules = config(
+        &json!([{ "arguments": { "query:tenant": { "value": { "env": "RULED_SECRET" } } } }]),
+    );
     let upstream = Upstream::echo();
     let args = [
         "--spec",
@@ -133,9 +203,16 @@ fn the_question_to_a_person_masks_secret_values() {
         "write",
     ];
     let server = HttpServer::start_with(&args, &[("RULED_SECRET", "s3cret-value")]);
-    let question = server.call_stateless("act", json!({ "arguments": { "id": "1" } }), &json!({ "elicitation": {} }));
+    let question = server.call_stateless(
+        "act",
+        json!({ "arguments": { "id": "1" } }),
+        &json!({ "elicitation": {} }),
+    );
     let text = question.to_string();
-    assert!(text.contains("tenant=***") && !text.contains("s3cret-value"), "{text}");
+    assert!(
+        text.contains("tenant=***") && !text.contains("s3cret-value"),
+        "{text}"
+    );
     assert!(upstream.received().is_empty());
 }
 
@@ -145,37 +222,59 @@ fn what_does_not_go_together_with_a_hidden_value_names_the_arguments_in_the_log_
         &json!({"/items": {"post": {"operationId": "act", "requestBody": {"content": {"application/json": {"schema":
         {"type": "object", "maxProperties": 1, "properties": {"owner": {"type": "string"}, "note": {"type": "string"}}}}}}}}}),
     );
-    let rules = config(&json!([{ "arguments": { "/owner": { "value": { "env": "RULED_SECRET" } } } }]));
+    let rules =
+        config(&json!([{ "arguments": { "/owner": { "value": { "env": "RULED_SECRET" } } } }]));
     let upstream = Upstream::echo();
-    let mut session = Session::serving_with(&spec, &upstream, &["--config", rules.path()], &[("RULED_SECRET", "s3cret-value")]);
-    let result = session.call("act", &json!({ "body": { "note": "n0te-value" } })).to_string();
+    let mut session = Session::serving_with(
+        &spec,
+        &upstream,
+        &["--config", rules.path()],
+        &[("RULED_SECRET", "s3cret-value")],
+    );
+    let result = session
+        .call("act", &json!({ "body": { "note": "n0te-value" } }))
+        .to_string();
     assert!(
-        result.contains("do not go together with a setting of this server") && !result.contains("owner") && !result.contains("s3cret"),
+        result.contains("do not go together with a setting of this server")
+            && !result.contains("owner")
+            && !result.contains("s3cret"),
         "{result}"
     );
     assert!(upstream.received().is_empty());
-    let log = session.logged("do not fit the document's schema once those of `overrides` are in: /owner");
-    assert!(!log.contains("s3cret-value") && !log.contains("n0te-value"), "{log}");
+    let log =
+        session.logged("do not fit the document's schema once those of `overrides` are in: /owner");
+    assert!(
+        !log.contains("s3cret-value") && !log.contains("n0te-value"),
+        "{log}"
+    );
 }
 
 #[test]
 fn what_is_wrong_with_rules_for_arguments_ends_the_start() {
-    let text = std::fs::read_to_string(project("tests/cases/settings/overrides_problems.yaml")).unwrap();
+    let text =
+        std::fs::read_to_string(project("tests/cases/settings/overrides_problems.yaml")).unwrap();
     let file: Value = serde_yaml::from_str(&text).unwrap();
     let spec = SpecFile::new(&file["document"].to_string());
     for case in file["cases"].as_array().unwrap() {
         let rules = config(&json!([case["rule"]]));
         let output = with_rules(&["serve"], &spec, &rules, &[]).output().unwrap();
         let log = stderr(&output);
-        assert!(output.status.code().is_some_and(|code| code > 0), "{case}: {log}");
-        assert!(log.contains(case["problem"].as_str().unwrap()), "{case}: {log}");
+        assert!(
+            output.status.code().is_some_and(|code| code > 0),
+            "{case}: {log}"
+        );
+        assert!(
+            log.contains(case["problem"].as_str().unwrap()),
+            "{case}: {log}"
+        );
     }
 }
 
 #[test]
 fn p31_a_rule_for_a_header_that_another_setting_sends_ends_the_start() {
     let spec = document();
-    let optional = json!([{ "optional": true, "arguments": { "header:X-Trace": { "value": "fixed" } } }]);
+    let optional =
+        json!([{ "optional": true, "arguments": { "header:X-Trace": { "value": "fixed" } } }]);
     let rules = config(&optional);
     for (flags, words) in [
         (
@@ -183,32 +282,56 @@ fn p31_a_rule_for_a_header_that_another_setting_sends_ends_the_start() {
             "--forward-header takes it from the client",
         ),
         (
-            &["--transport", "http", "--forward-header", "X-Client-Trace=X-Trace"],
+            &[
+                "--transport",
+                "http",
+                "--forward-header",
+                "X-Client-Trace=X-Trace",
+            ],
             "--forward-header takes it from the client",
         ),
-        (&["--header", "X-Trace: of-the-operator"], "--header sets it"),
+        (
+            &["--header", "X-Trace: of-the-operator"],
+            "--header sets it",
+        ),
     ] {
-        let output = with_rules(&["serve"], &spec, &rules, flags).output().unwrap();
+        let output = with_rules(&["serve"], &spec, &rules, flags)
+            .output()
+            .unwrap();
         let log = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{flags:?}: {log}");
         assert!(
-            log.contains("`overrides[0]`: `header:X-Trace` is sent whatever the rule says") && log.contains(words),
+            log.contains("`overrides[0]`: `header:X-Trace` is sent whatever the rule says")
+                && log.contains(words),
             "{flags:?}: {log}"
         );
     }
     // A rule that takes the header's value from the client needs no other setting.
-    let forwarding = config(&json!([{ "arguments": { "header:X-Trace": { "value": { "forward": "X-Client-Trace" } } } }]));
+    let forwarding = config(
+        &json!([{ "arguments": { "header:X-Trace": { "value": { "forward": "X-Client-Trace" } } } }]),
+    );
     let upstream = Upstream::echo();
-    let server = HttpServer::start(&["--spec", spec.path(), "--base-url", &upstream.url, "--config", forwarding.path()]);
+    let server = HttpServer::start(&[
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--config",
+        forwarding.path(),
+    ]);
     let call = call_message("act", r#"{"id":"1","tenant":"t"}"#);
-    server.post(&["X-Client-Trace: of-the-client", "X-Trace: another"], &call);
+    server.post(
+        &["X-Client-Trace: of-the-client", "X-Trace: another"],
+        &call,
+    );
     assert_eq!(upstream.take_one().header("x-trace"), Some("of-the-client"));
 }
 
 #[test]
 fn a_rule_that_may_match_nothing_may_name_any_argument() {
     let spec = document();
-    let rules = config(&json!([{ "optional": true, "arguments": { "query:nowhere": { "hide": true } } }]));
+    let rules =
+        config(&json!([{ "optional": true, "arguments": { "query:nowhere": { "hide": true } } }]));
     let upstream = Upstream::echo();
     let mut session = Session::serving(&spec, &upstream, &["--config", rules.path()]);
     assert_eq!(session.tools().len(), 1);
@@ -269,7 +392,10 @@ fn no_argument_gives_a_fixed_key_a_second_time() {
             ("form", json!({ key: "mine" })),
             ("form", json!({ "body": { key: "mine" } })),
             ("form", json!({ "body": { "spread": { key: "mine" } } })),
-            ("form", json!({ "body": { "text": format!("x&{key}=mine") } })),
+            (
+                "form",
+                json!({ "body": { "text": format!("x&{key}=mine") } }),
+            ),
             ("form", json!({ "body": { "body": { key: "mine" } } })),
         ] {
             session.call(tool, &arguments);
@@ -286,7 +412,11 @@ fn no_argument_gives_a_fixed_key_a_second_time() {
                     .split('&')
                     .filter(|pair| {
                         let key = decode(pair.split('=').next().unwrap());
-                        key.split(['[', '\0']).next().unwrap().trim().eq_ignore_ascii_case("tenant")
+                        key.split(['[', '\0'])
+                            .next()
+                            .unwrap()
+                            .trim()
+                            .eq_ignore_ascii_case("tenant")
                     })
                     .collect();
                 assert_eq!(named, ["tenant=fixed"], "{tool} {arguments}: {pairs}");
@@ -314,7 +444,8 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A form writes `{"a": {"b": …}}` as `a[b]` or as `b`: no other property gives that key a second time.
+/// A form writes `{"a": {"b": …}}` as `a[b]` or as `b`: no other property gives that key a second
+/// time.
 #[test]
 fn a_closed_pointer_into_an_object_of_a_form_is_closed_on_every_road() {
     let upstream = Upstream::echo();
@@ -355,15 +486,27 @@ fn a_closed_pointer_into_an_object_of_a_form_is_closed_on_every_road() {
         ),
         ("deep", json!({}), Some("filter%5Btenant%5D=ours")),
         ("deep", json!({"filter[tenant]": "mine"}), None),
-        ("deep", json!({"filter": {}, "Filter[tenant]": "mine"}), None),
+        (
+            "deep",
+            json!({"filter": {}, "Filter[tenant]": "mine"}),
+            None,
+        ),
         ("deep", json!({"more": {"filter[tenant]": "mine"}}), None),
         ("deep", json!({"filter": {"tenant][x": "mine"}}), None),
         ("deep", json!({"filter": {"tenant": "mine"}}), None),
-        ("spread", json!({"filter": {"q": "1"}}), Some("q=1&tenant=ours")),
+        (
+            "spread",
+            json!({"filter": {"q": "1"}}),
+            Some("q=1&tenant=ours"),
+        ),
         ("spread", json!({"tenant": "mine"}), None),
         ("spread", json!({"more": {"tenant": "mine"}}), None),
         ("spread", json!({"more": {"TENANT": "mine"}}), None),
-        ("parts", json!({"filter": {"q": "1"}}), Some(r#"{"q":"1","tenant":"ours"}"#)),
+        (
+            "parts",
+            json!({"filter": {"q": "1"}}),
+            Some(r#"{"q":"1","tenant":"ours"}"#),
+        ),
         ("parts", json!({"filter[tenant]": "mine"}), None),
         ("parts", json!({"FILTER": "mine"}), None),
     ] {
@@ -374,7 +517,11 @@ fn a_closed_pointer_into_an_object_of_a_form_is_closed_on_every_road() {
             assert!(text.contains(sent), "{tool} {body}: {text}");
         } else {
             assert_eq!(result["isError"], true, "{tool} {body}: {result}");
-            assert!(upstream.received().is_empty(), "{tool} {body}: {:?}", upstream.take_all());
+            assert!(
+                upstream.received().is_empty(),
+                "{tool} {body}: {:?}",
+                upstream.take_all()
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Requests that are signed for AWS, through the binary: each signature is computed once more from what came over the wire.
-//! `tests/signatures` does the same with the library of AWS.
+//! Requests that are signed for AWS, through the binary: each signature is computed once more from
+//! what came over the wire. `tests/signatures` does the same with the library of AWS.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +11,8 @@ use aws_lc_rs::{digest, hmac};
 use serde_json::{Value, json};
 
 use crate::support::{
-    HttpServer, Received, Session, SpecFile, Upstream, call_message, command, reply, run, stderr, stdout, text, wait_until,
+    HttpServer, Received, Session, SpecFile, Upstream, call_message, command, reply, run, stderr,
+    stdout, text, wait_until,
 };
 
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
@@ -32,7 +33,8 @@ fn sha256(bytes: &[u8]) -> String {
 /// AWS's `UriEncode`, with slashes kept if it is for a path.
 fn uri_encode(bytes: &[u8], keeps_slashes: bool) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) || keeps_slashes && *byte == b'/' {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) || keeps_slashes && *byte == b'/'
+        {
             text.push(char::from(*byte));
         } else {
             let _ = write!(text, "%{byte:02X}");
@@ -41,7 +43,8 @@ fn uri_encode(bytes: &[u8], keeps_slashes: bool) -> String {
     })
 }
 
-/// The authorization of a request: identifier of the key, scope, names of the signed headers, and signature.
+/// The authorization of a request: identifier of the key, scope, names of the signed headers, and
+/// signature.
 struct Authorization {
     key: String,
     scope: Vec<String>,
@@ -51,7 +54,9 @@ struct Authorization {
 
 fn authorization(request: &Received) -> Authorization {
     let text = request.header("authorization").expect("a signature");
-    let parts = text.strip_prefix("AWS4-HMAC-SHA256 ").expect("the algorithm");
+    let parts = text
+        .strip_prefix("AWS4-HMAC-SHA256 ")
+        .expect("the algorithm");
     let part = |name: &str| {
         let found = parts.split(", ").find_map(|part| part.strip_prefix(name));
         found.expect("a part").to_owned()
@@ -61,12 +66,16 @@ fn authorization(request: &Received) -> Authorization {
     Authorization {
         key: key.into(),
         scope: scope.split('/').map(str::to_owned).collect(),
-        signed: part("SignedHeaders=").split(';').map(str::to_owned).collect(),
+        signed: part("SignedHeaders=")
+            .split(';')
+            .map(str::to_owned)
+            .collect(),
         signature: part("Signature="),
     }
 }
 
-/// The signature that a request must have, by "Create a signed AWS API request" of the reference of IAM.
+/// The signature that a request must have, by "Create a signed AWS API request" of the reference of
+/// IAM.
 fn expected_signature(request: &Received, secret: &str) -> String {
     let Authorization { scope, signed, .. } = authorization(request);
     let [date, region, service, end] = scope.as_slice() else {
@@ -83,13 +92,23 @@ fn expected_signature(request: &Received, secret: &str) -> String {
     };
     let pairs = url::form_urlencoded::parse(query.as_bytes());
     let mut pairs: Vec<String> = pairs
-        .map(|(name, value)| format!("{}={}", uri_encode(name.as_bytes(), false), uri_encode(value.as_bytes(), false)))
+        .map(|(name, value)| {
+            format!(
+                "{}={}",
+                uri_encode(name.as_bytes(), false),
+                uri_encode(value.as_bytes(), false)
+            )
+        })
         .collect();
     pairs.sort();
     let headers: String = signed
         .iter()
         .map(|name| {
-            let value: Vec<&str> = request.header(name).expect("a signed header").split_whitespace().collect();
+            let value: Vec<&str> = request
+                .header(name)
+                .expect("a signed header")
+                .split_whitespace()
+                .collect();
             format!("{name}:{}\n", value.join(" "))
         })
         .collect();
@@ -100,14 +119,22 @@ fn expected_signature(request: &Received, secret: &str) -> String {
         sha256(&request.body)
     );
     let stamp = request.header("x-amz-date").unwrap();
-    let text = format!("AWS4-HMAC-SHA256\n{stamp}\n{}\n{}", scope.join("/"), sha256(canonical.as_bytes()));
+    let text = format!(
+        "AWS4-HMAC-SHA256\n{stamp}\n{}\n{}",
+        scope.join("/"),
+        sha256(canonical.as_bytes())
+    );
     let mac = |key: &[u8], text: &str| {
         hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes())
             .as_ref()
             .to_vec()
     };
     let parts = [date.as_str(), region, service, end];
-    let key = parts.iter().fold(format!("AWS4{secret}").into_bytes(), |key, part| mac(&key, part));
+    let key = parts
+        .iter()
+        .fold(format!("AWS4{secret}").into_bytes(), |key, part| {
+            mac(&key, part)
+        });
     hex(&mac(&key, &text))
 }
 
@@ -119,7 +146,11 @@ pub(crate) fn is_signed(request: &Received, secret: &str) -> bool {
 fn assert_signed(request: &Received, secret: &str) -> Authorization {
     let found = authorization(request);
     let (line, headers) = (&request.line, &request.headers);
-    assert_eq!(found.signature, expected_signature(request, secret), "{line} {headers:?}");
+    assert_eq!(
+        found.signature,
+        expected_signature(request, secret),
+        "{line} {headers:?}"
+    );
     found
 }
 
@@ -171,7 +202,10 @@ impl Setup {
     /// The configuration file of a server whose scheme has these settings.
     fn config(&self, url: &str, signature: &Value, more: &Value) -> String {
         let mut config = json!({"spec": self.spec.path(), "base_url": url, "auth": {"hmac": {"sigv4": signature}}});
-        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        config
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         std::fs::write(self.path("config.yaml"), config.to_string()).unwrap();
         self.path("config.yaml")
     }
@@ -183,7 +217,11 @@ fn by_reference() -> Value {
         "secret_access_key": {"env": "KEY"}, "session_token": {"env": "SESSION"}})
 }
 
-const KEY_VARIABLES: [(&str, &str); 3] = [("KEY_ID", "AKIDEXAMPLE"), ("KEY", SECRET), ("SESSION", TOKEN)];
+const KEY_VARIABLES: [(&str, &str); 3] = [
+    ("KEY_ID", "AKIDEXAMPLE"),
+    ("KEY", SECRET),
+    ("SESSION", TOKEN),
+];
 const AWS_VARIABLES: [(&str, &str); 3] = [
     ("AWS_ACCESS_KEY_ID", "AKIDENVIRONMENT"),
     ("AWS_SECRET_ACCESS_KEY", SECRET),
@@ -194,8 +232,7 @@ const AWS_VARIABLES: [(&str, &str); 3] = [
 fn p85_each_request_is_signed_as_it_leaves_and_nothing_of_the_credential_comes_back() {
     // Answers like AWS does to a signature that is wrong: with all of what was signed.
     let upstream = Upstream::start(Box::new(|request| {
-        let said =
-            json!({"Authorization": request.header("authorization"), "CanonicalString": request.headers.join("\n"), "Secret": SECRET});
+        let said = json!({"Authorization": request.header("authorization"), "CanonicalString": request.headers.join("\n"), "Secret": SECRET});
         reply(200, &JSON, said.to_string().as_bytes())
     }));
     let setup = Setup::new();
@@ -223,7 +260,10 @@ fn p85_each_request_is_signed_as_it_leaves_and_nothing_of_the_credential_comes_b
         let signed = assert_signed(&request, SECRET);
         assert_eq!(
             (signed.key.as_str(), &signed.scope[1..3]),
-            ("AKIDEXAMPLE", &["eu-central-1".to_owned(), "execute-api".to_owned()][..])
+            (
+                "AKIDEXAMPLE",
+                &["eu-central-1".to_owned(), "execute-api".to_owned()][..]
+            )
         );
         assert!(
             ["host", "x-amz-date", "x-amz-security-token"]
@@ -233,7 +273,10 @@ fn p85_each_request_is_signed_as_it_leaves_and_nothing_of_the_credential_comes_b
         assert_eq!(request.header("x-amz-security-token"), Some(TOKEN));
         assert_eq!(request.header("x-amz-content-sha256"), None, "it is for S3");
         let shown = result.to_string();
-        assert!(shown.contains("AKIDEXAMPLE") && shown.contains("[redacted]"), "{shown}");
+        assert!(
+            shown.contains("AKIDEXAMPLE") && shown.contains("[redacted]"),
+            "{shown}"
+        );
         for secret in [SECRET, TOKEN, &signed.signature] {
             assert!(!shown.contains(secret), "{shown}");
         }
@@ -256,7 +299,10 @@ fn p85_what_a_signature_sets_is_no_argument_and_is_not_forwarded() {
     signature.as_object_mut().unwrap().remove("session_token");
     let config = setup.config(&upstream.url, &signature, &more);
     let server = HttpServer::start_with(&["--config", &config], &KEY_VARIABLES);
-    let list = server.send("POST", &[], crate::support::LIST).1.to_ascii_lowercase();
+    let list = server
+        .send("POST", &[], crate::support::LIST)
+        .1
+        .to_ascii_lowercase();
     for name in [
         "x-amz-date",
         "x-amz-security-token",
@@ -279,12 +325,18 @@ fn p85_what_a_signature_sets_is_no_argument_and_is_not_forwarded() {
     assert_signed(&request, SECRET);
     assert_eq!(request.header("x-amz-security-token"), None, "{request:?}");
     assert_eq!(request.header("x-amz-trace"), Some("t"));
-    assert!(!request.header("x-amz-date").unwrap().starts_with("2000"), "{request:?}");
+    assert!(
+        !request.header("x-amz-date").unwrap().starts_with("2000"),
+        "{request:?}"
+    );
     // A parameter without a fixed name must not bring a second signature.
     let (_, answer) = server.send(
         "POST",
         &[],
-        &call_message("pet", r#"{"name":"x","more":{"x-amz-CREDENTIAL":"theirs"}}"#),
+        &call_message(
+            "pet",
+            r#"{"name":"x","more":{"x-amz-CREDENTIAL":"theirs"}}"#,
+        ),
     );
     assert!(answer.contains("is a part of the signature"), "{answer}");
     assert!(upstream.take_all().is_empty());
@@ -299,7 +351,9 @@ fn a_dry_run_and_a_call_without_settings_say_what_is_signed() {
         .output()
         .unwrap();
     assert!(
-        stdout(&output).to_ascii_lowercase().contains("x-amz-date: ***"),
+        stdout(&output)
+            .to_ascii_lowercase()
+            .contains("x-amz-date: ***"),
         "{}",
         stdout(&output)
     );
@@ -308,7 +362,8 @@ fn a_dry_run_and_a_call_without_settings_say_what_is_signed() {
     let plain = ["--spec", setup.spec.path(), "--base-url", &upstream.url];
     let output = run(&[&["check"], &plain[..]].concat());
     assert!(
-        stdout(&output).contains("`auth.hmac.sigv4` in the configuration file (AWS Signature Version 4)"),
+        stdout(&output)
+            .contains("`auth.hmac.sigv4` in the configuration file (AWS Signature Version 4)"),
         "{}",
         stdout(&output)
     );
@@ -328,11 +383,17 @@ fn s3_gets_the_hash_of_the_body_and_one_encoding_of_the_path() {
     signature["service"] = "s3".into();
     let config = setup.config(&upstream.url, &signature, &json!({}));
     let mut session = Session::start_with(&["serve", "--config", &config], &KEY_VARIABLES);
-    session.call("put_file", &json!({"name": "a+b (c)&ä", "body": {"data": "aGk="}}));
+    session.call(
+        "put_file",
+        &json!({"name": "a+b (c)&ä", "body": {"data": "aGk="}}),
+    );
     let request = upstream.take_one();
     assert_signed(&request, SECRET);
     assert_eq!(request.path(), "/pets/a%2Bb%20%28c%29%26%C3%A4");
-    assert_eq!(request.header("x-amz-content-sha256"), Some(sha256(b"hi").as_str()));
+    assert_eq!(
+        request.header("x-amz-content-sha256"),
+        Some(sha256(b"hi").as_str())
+    );
 }
 
 #[test]
@@ -351,7 +412,10 @@ fn a_retry_signs_again_and_bodies_with_files_too() {
     let more = json!({"allow_file_args": setup.folder.path(), "overrides": [{"match": {"operation": "send_form"}, "annotations": {"idempotentHint": true}}]});
     let config = setup.config(&upstream.url, &by_reference(), &more);
     let mut session = Session::start_with(&["serve", "--config", &config], &KEY_VARIABLES);
-    for (tool, body) in [("put_file", json!({"path": "f"})), ("send_form", json!({"file": {"path": "f"}}))] {
+    for (tool, body) in [
+        ("put_file", json!({"path": "f"})),
+        ("send_form", json!({"file": {"path": "f"}})),
+    ] {
         let result = session.call(tool, &json!({"name": "x", "body": body}));
         assert_eq!(result["isError"], false, "{result}");
         let requests = upstream.take_all();
@@ -365,13 +429,26 @@ fn a_retry_signs_again_and_bodies_with_files_too() {
 
 #[test]
 fn a_clock_that_is_off_is_named_and_nothing_is_sent_twice() {
-    for (status, minutes, is_named) in [(403, 20, true), (400, -20, true), (403, 1, false), (404, 20, false)] {
+    for (status, minutes, is_named) in [
+        (403, 20, true),
+        (400, -20, true),
+        (403, 1, false),
+        (404, 20, false),
+    ] {
         let upstream = Upstream::start(Box::new(move |_| {
             let now = SystemTime::now();
             let offset = Duration::from_secs(60 * u64::from(i32::unsigned_abs(minutes)));
-            let theirs = if minutes > 0 { now + offset } else { now - offset };
+            let theirs = if minutes > 0 {
+                now + offset
+            } else {
+                now - offset
+            };
             let date = format!("Date: {}", httpdate::fmt_http_date(theirs));
-            reply(status, &[JSON[0], &date], br#"{"message":"Signature expired"}"#)
+            reply(
+                status,
+                &[JSON[0], &date],
+                br#"{"message":"Signature expired"}"#,
+            )
         }));
         let setup = Setup::new();
         let config = setup.config(&upstream.url, &by_reference(), &json!({}));
@@ -380,9 +457,14 @@ fn a_clock_that_is_off_is_named_and_nothing_is_sent_twice() {
         let direction = if minutes > 0 { "behind" } else { "ahead of" };
         let minutes = minutes.abs();
         // A second may pass, or the date lose a fraction of one.
-        let words =
-            [minutes - 1, minutes].map(|minutes| format!("The clock of this server is {minutes} minutes {direction} that of the API"));
-        assert_eq!(words.iter().any(|words| result.contains(words)), is_named, "{result}");
+        let words = [minutes - 1, minutes].map(|minutes| {
+            format!("The clock of this server is {minutes} minutes {direction} that of the API")
+        });
+        assert_eq!(
+            words.iter().any(|words| result.contains(words)),
+            is_named,
+            "{result}"
+        );
         upstream.take_one();
     }
 }
@@ -390,13 +472,15 @@ fn a_clock_that_is_off_is_named_and_nothing_is_sent_twice() {
 #[test]
 fn p85_the_environment_is_read_only_for_an_api_that_says_so() {
     let (upstream, setup) = (Upstream::echo(), Setup::new());
-    let environment = json!({"region": "r-1", "service": "execute-api", "credentials": "environment"});
+    let environment =
+        json!({"region": "r-1", "service": "execute-api", "credentials": "environment"});
     let api = |signature: &Value| json!({"spec": setup.spec.path(), "base_url": upstream.url, "auth": {"hmac": {"sigv4": signature}}});
     let config = json!({"apis": {"one": api(&environment), "two": api(&by_reference()),
         "three": {"spec": setup.spec.path(), "base_url": upstream.url}}});
     std::fs::write(setup.path("apis.yaml"), config.to_string()).unwrap();
     let variables = [KEY_VARIABLES, AWS_VARIABLES].concat();
-    let mut session = Session::start_with(&["serve", "--config", &setup.path("apis.yaml")], &variables);
+    let mut session =
+        Session::start_with(&["serve", "--config", &setup.path("apis.yaml")], &variables);
     for (tool, key) in [("one_pet", "AKIDENVIRONMENT"), ("two_pet", "AKIDEXAMPLE")] {
         session.call(tool, &json!({"name": "x"}));
         assert_eq!(assert_signed(&upstream.take_one(), SECRET).key, key);
@@ -406,17 +490,21 @@ fn p85_the_environment_is_read_only_for_an_api_that_says_so() {
     assert!(upstream.take_all().is_empty());
 }
 
-/// An endpoint that issues keys, and how often it was asked. Keys end after that many seconds; the number of the request is in their name.
+/// An endpoint that issues keys, and how often it was asked. Keys end after that many seconds; the
+/// number of the request is in their name.
 fn container(seconds: u64, token: &'static str) -> (Upstream, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let upstream = Upstream::start(Box::new(move |request| {
         let number = count.fetch_add(1, Ordering::SeqCst);
         if request.header("authorization") != Some(token) {
-            return reply(403, &JSON, br#"{"code":"AccessDenied","message":"not this token"}"#);
+            return reply(
+                403,
+                &JSON,
+                br#"{"code":"AccessDenied","message":"not this token"}"#,
+            );
         }
-        let keys =
-            json!({"AccessKeyId": format!("ASIA{number}"), "SecretAccessKey": SECRET, "Token": TOKEN, "Expiration": rfc3339(seconds)});
+        let keys = json!({"AccessKeyId": format!("ASIA{number}"), "SecretAccessKey": SECRET, "Token": TOKEN, "Expiration": rfc3339(seconds)});
         reply(200, &JSON, keys.to_string().as_bytes())
     }));
     (upstream, asked)
@@ -448,10 +536,16 @@ fn the_endpoint_of_a_container_is_asked_once_for_all_calls_and_again_before_its_
         let url = format!("{}/v1/credentials", keys.url);
         let variables = [("AWS_CONTAINER_CREDENTIALS_FULL_URI", url.as_str()), token];
         let mut session = Session::start_with(&["serve", "--config", &config], &variables);
-        assert_eq!(asked.load(Ordering::SeqCst), 0, "keys are requested with the first call");
+        assert_eq!(
+            asked.load(Ordering::SeqCst),
+            0,
+            "keys are requested with the first call"
+        );
         for number in 0..20 {
-            session.send(&json!({"jsonrpc": "2.0", "id": format!("c{number}"), "method": "tools/call",
-                "params": {"name": "pet", "arguments": {"name": "x"}}}));
+            session.send(
+                &json!({"jsonrpc": "2.0", "id": format!("c{number}"), "method": "tools/call",
+                "params": {"name": "pet", "arguments": {"name": "x"}}}),
+            );
         }
         for _ in 0..20 {
             assert_eq!(session.receive()["result"]["isError"], false);
@@ -488,7 +582,10 @@ fn without_keys_nothing_is_sent_and_the_result_says_why() {
     assert!(text(&result).contains(said), "{result}");
     assert!(upstream.take_all().is_empty());
     let logs = session.end();
-    assert!(logs.contains("not this token") && !logs.contains("container-t0ken"), "{logs}");
+    assert!(
+        logs.contains("not this token") && !logs.contains("container-t0ken"),
+        "{logs}"
+    );
 }
 
 #[test]
@@ -507,16 +604,24 @@ fn an_endpoint_that_gives_no_keys_is_not_asked_by_every_call_and_asked_again_lat
     wait_until("the endpoint is not asked again", || {
         calls += 1;
         let result = session.call("pet", &json!({"name": "x"}));
-        assert!(text(&result).contains("the endpoint for credentials answered 403"), "{result}");
+        assert!(
+            text(&result).contains("the endpoint for credentials answered 403"),
+            "{result}"
+        );
         asked.load(Ordering::SeqCst) > 1
     });
-    assert!(calls > 10 && asked.load(Ordering::SeqCst) == 2, "{calls} calls");
+    assert!(
+        calls > 10 && asked.load(Ordering::SeqCst) == 2,
+        "{calls} calls"
+    );
 }
 
 #[test]
 fn a_web_identity_assumes_its_role_at_the_token_service() {
     let service = Upstream::start(Box::new(|request| {
-        let form: BTreeMap<String, String> = url::form_urlencoded::parse(&request.body).into_owned().collect();
+        let form: BTreeMap<String, String> = url::form_urlencoded::parse(&request.body)
+            .into_owned()
+            .collect();
         let expected = [
             ("Action", "AssumeRoleWithWebIdentity"),
             ("RoleArn", "arn:aws:iam::123456789012:role/reader"),
@@ -524,7 +629,10 @@ fn a_web_identity_assumes_its_role_at_the_token_service() {
             ("Version", "2011-06-15"),
             ("WebIdentityToken", "the.web.token"),
         ];
-        let is_expected = form == expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let is_expected = form
+            == expected
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into();
         let (status, inside) = if is_expected {
             (
                 200,
@@ -539,7 +647,9 @@ fn a_web_identity_assumes_its_role_at_the_token_service() {
                 "<Error><Code>InvalidIdentityToken</Code><Message>No: the.web.token</Message></Error>".to_owned(),
             )
         };
-        let body = format!("<Response xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\">\n{inside}\n</Response>");
+        let body = format!(
+            "<Response xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\">\n{inside}\n</Response>"
+        );
         reply(status, &["Content-Type: text/xml"], body.as_bytes())
     }));
     let upstream = Upstream::echo();
@@ -562,7 +672,10 @@ fn a_web_identity_assumes_its_role_at_the_token_service() {
 
     let mut session = Session::start_with(&["serve", "--config", &config], &role("others"));
     let result = session.call("pet", &json!({"name": "x"}));
-    assert!(text(&result).contains("answered 400 (InvalidIdentityToken)"), "{result}");
+    assert!(
+        text(&result).contains("answered 400 (InvalidIdentityToken)"),
+        "{result}"
+    );
     assert!(!session.end().contains("the.web.token"));
     assert!(upstream.take_all().is_empty());
 }
@@ -571,7 +684,11 @@ fn a_web_identity_assumes_its_role_at_the_token_service() {
 fn the_host_of_the_api_gives_region_and_service() {
     let setup = Setup::new();
     let keys = json!({"access_key_id": {"env": "KEY_ID"}, "secret_access_key": {"env": "KEY"}});
-    let config = setup.config("https://abc.execute-api.eu-central-1.amazonaws.com/stage", &keys, &json!({}));
+    let config = setup.config(
+        "https://abc.execute-api.eu-central-1.amazonaws.com/stage",
+        &keys,
+        &json!({}),
+    );
     let output = command(&["call", "--config", &config, "--dry-run", "pet", "name=x"])
         .envs(KEY_VARIABLES)
         .output()
@@ -590,6 +707,9 @@ fn p85_a_tenant_signs_with_its_own_keys() {
     server.send("POST", &["X-Tenant: acme"], &call);
     assert_signed(&acme.take_one(), SECRET);
     let (_, answer) = server.send("POST", &["X-Tenant: other"], &call);
-    assert!(answer.contains("`auth.hmac.sigv4` of its tenant"), "{answer}");
+    assert!(
+        answer.contains("`auth.hmac.sigv4` of its tenant"),
+        "{answer}"
+    );
     assert!(other.take_all().is_empty());
 }

@@ -28,7 +28,10 @@ const WAYS: [&str; 4] = ["chosen_json", "chosen_table", "whole_json", "whole_tab
 fn rows(github: &Value, operation: &str) -> Vec<Value> {
     let paths = github["paths"].as_object().unwrap();
     let is_it = |item: &&Value| item["get"]["operationId"] == operation;
-    let item = paths.values().find(is_it).unwrap_or_else(|| panic!("{operation}"));
+    let item = paths
+        .values()
+        .find(is_it)
+        .unwrap_or_else(|| panic!("{operation}"));
     let examples = item["get"]["responses"]["200"]["content"]["application/json"]["examples"]
         .as_object()
         .unwrap();
@@ -44,7 +47,9 @@ fn flat_fields(row: &Value) -> Vec<String> {
     let flat = members
         .into_iter()
         .filter(|(name, value)| !value.is_object() && !value.is_array() && !name.ends_with("url"));
-    flat.map(|(name, _)| format!("/{name}")).take(FIELDS).collect()
+    flat.map(|(name, _)| format!("/{name}"))
+        .take(FIELDS)
+        .collect()
 }
 
 /// The bytes of each list in each way.
@@ -69,13 +74,21 @@ fn measure(lists: Vec<Vec<Value>>) -> HashMap<(usize, &'static str), usize> {
     let count = lists.len();
     let upstream = Upstream::start(Box::new(move |request| {
         let index: usize = request.path().split('/').nth(1).unwrap().parse().unwrap();
-        reply(200, &["Content-Type: application/json"], json!(lists[index]).to_string().as_bytes())
+        reply(
+            200,
+            &["Content-Type: application/json"],
+            json!(lists[index]).to_string().as_bytes(),
+        )
     }));
     let (spec, config) = (
         SpecFile::with_paths(&paths),
         SpecFile::new(&json!({ "overrides": rules }).to_string()),
     );
-    let mut session = Session::serving(&spec, &upstream, &["--config", config.path(), "--max-result-tokens", "0"]);
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--config", config.path(), "--max-result-tokens", "0"],
+    );
     let mut sizes = HashMap::new();
     for index in 0..count {
         for way in WAYS {
@@ -88,13 +101,29 @@ fn measure(lists: Vec<Vec<Value>>) -> HashMap<(usize, &'static str), usize> {
 
 #[test]
 fn a_table_saves_what_the_documentation_says() {
-    let Ok(corpus) = std::env::var("OPENAPI_MCP_CORPUS") else { return };
+    let Ok(corpus) = std::env::var("OPENAPI_MCP_CORPUS") else {
+        return;
+    };
     let document = std::fs::read_to_string(format!("{corpus}/github/api.github.com.json")).unwrap();
     let github: Value = serde_json::from_str(&document).unwrap();
-    let sizes = measure(LISTS.iter().map(|operation| rows(&github, operation)).collect());
-    let sum = |way: &'static str| (0..LISTS.len()).map(|index| sizes[&(index, way)]).sum::<usize>();
+    let sizes = measure(
+        LISTS
+            .iter()
+            .map(|operation| rows(&github, operation))
+            .collect(),
+    );
+    let sum = |way: &'static str| {
+        (0..LISTS.len())
+            .map(|index| sizes[&(index, way)])
+            .sum::<usize>()
+    };
     let percent = |table: usize, json: usize| (200 * table + json) / (2 * json);
-    let share = |index: usize| percent(sizes[&(index, "chosen_table")], sizes[&(index, "chosen_json")]);
+    let share = |index: usize| {
+        percent(
+            sizes[&(index, "chosen_table")],
+            sizes[&(index, "chosen_json")],
+        )
+    };
     let shares: Vec<usize> = (0..LISTS.len()).map(share).collect();
     let chosen = format!(
         "{} % of the bytes of compact JSON ({} % to {} %)",
@@ -102,10 +131,16 @@ fn a_table_saves_what_the_documentation_says() {
         shares.iter().min().unwrap(),
         shares.iter().max().unwrap()
     );
-    let whole = format!("nested objects, {} %", percent(sum("whole_table"), sum("whole_json")));
+    let whole = format!(
+        "nested objects, {} %",
+        percent(sum("whole_table"), sum("whole_json"))
+    );
     let page = std::fs::read_to_string(project("docs/reference/overrides.md")).unwrap();
     let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
     for figure in [chosen, whole] {
-        assert!(page.contains(&figure), "docs/reference/overrides.md does not say: {figure}");
+        assert!(
+            page.contains(&figure),
+            "docs/reference/overrides.md does not say: {figure}"
+        );
     }
 }

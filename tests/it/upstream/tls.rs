@@ -18,11 +18,18 @@ fn a_certificate_authority_is_trusted_only_when_it_is_named() {
     let (authority, stranger) = (Authority::new(), Authority::new());
     let (url, spec) = (authority.serve(), document(&json!([])));
     let call = |more: &[&str]| {
-        let mut session = Session::start(&[&["serve", "--spec", spec.path(), "--base-url", &url], more].concat());
+        let mut session =
+            Session::start(&[&["serve", "--spec", spec.path(), "--base-url", &url], more].concat());
         let result = session.call("a", &json!({}));
-        (result["structuredContent"]["known"].as_bool(), session.end())
+        (
+            result["structuredContent"]["known"].as_bool(),
+            session.end(),
+        )
     };
-    assert_eq!(call(&["--ca-cert", &authority.file("ca.pem")]).0, Some(false));
+    assert_eq!(
+        call(&["--ca-cert", &authority.file("ca.pem")]).0,
+        Some(false)
+    );
     assert_eq!(call(&[]).0, None);
     assert_eq!(call(&["--ca-cert", &stranger.file("ca.pem")]).0, None);
     let (known, logs) = call(&["--insecure-upstream"]);
@@ -35,23 +42,43 @@ fn a_client_certificate_meets_mutual_tls() {
     let authority = Authority::new();
     let (url, spec) = (authority.serve(), document(&json!([{"certificate": []}])));
     let ca = authority.file("ca.pem");
-    let args = ["serve", "--spec", spec.path(), "--base-url", &url, "--ca-cert", &ca];
+    let args = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &url,
+        "--ca-cert",
+        &ca,
+    ];
     let refused = Session::start(&args).call("a", &json!({}));
     assert!(
         refused["isError"] == true && text(&refused).contains("--client-cert and --client-key"),
         "{refused}"
     );
     let (certificate, key) = (authority.file("client.pem"), authority.file("client.key"));
-    let mut session = Session::start(&[&args[..], &["--client-cert", &certificate, "--client-key", &key]].concat());
+    let mut session = Session::start(
+        &[
+            &args[..],
+            &["--client-cert", &certificate, "--client-key", &key],
+        ]
+        .concat(),
+    );
     let result = session.call("a", &json!({}));
     assert_eq!(result["structuredContent"]["known"], true, "{result}");
 
     let other = Authority::new().file("client.key");
     for (more, expected) in [
-        (&["--client-key", &key][..], "--client-key needs --client-cert"),
+        (
+            &["--client-key", &key][..],
+            "--client-key needs --client-cert",
+        ),
         (&["--client-cert", &key], "contains no certificate"),
         (&["--client-cert", &certificate], "--client-key: the file"),
-        (&["--client-cert", &certificate, "--client-key", &other], "cannot be read"),
+        (
+            &["--client-cert", &certificate, "--client-key", &other],
+            "cannot be read",
+        ),
         (
             &["--ca-cert", "/no/such/file"],
             "--ca-cert: the file `/no/such/file` cannot be read",
@@ -59,7 +86,11 @@ fn a_client_certificate_meets_mutual_tls() {
     ] {
         let output = run(&[&args[..], more].concat());
         assert_eq!(output.status.code(), Some(2), "{more:?}");
-        assert!(stderr(&output).contains(expected), "{more:?}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains(expected),
+            "{more:?}: {}",
+            stderr(&output)
+        );
     }
 }
 
@@ -67,7 +98,8 @@ fn a_client_certificate_meets_mutual_tls() {
 fn p49_a_client_certificate_is_shown_to_the_apis_own_origin_only() {
     let authority = Authority::new();
     let (own, other) = (authority.serve(), authority.serve());
-    let operation = |id: &str, url: &str| json!({"get": {"operationId": id, "servers": [{"url": url}]}});
+    let operation =
+        |id: &str, url: &str| json!({"get": {"operationId": id, "servers": [{"url": url}]}});
     let spec = SpecFile::new(
         &json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "servers": [{"url": own}],
             "paths": {"/own": operation("own", &own), "/other": operation("other", &other)}})
@@ -75,22 +107,48 @@ fn p49_a_client_certificate_is_shown_to_the_apis_own_origin_only() {
     );
     let files = ["ca.pem", "client.pem", "client.key"].map(|name| authority.file(name));
     let [ca, certificate, key] = files.each_ref().map(String::as_str);
-    let serve = ["serve", "--spec", spec.path(), "--client-cert", certificate, "--client-key", key];
+    let serve = [
+        "serve",
+        "--spec",
+        spec.path(),
+        "--client-cert",
+        certificate,
+        "--client-key",
+        key,
+    ];
     let trusting = [&serve[..], &["--ca-cert", ca]].concat();
     let mut session = Session::start(&trusting);
-    assert_eq!(session.call("own", &json!({}))["structuredContent"]["known"], true);
-    assert_eq!(session.call("other", &json!({}))["structuredContent"]["known"], false);
+    assert_eq!(
+        session.call("own", &json!({}))["structuredContent"]["known"],
+        true
+    );
+    assert_eq!(
+        session.call("other", &json!({}))["structuredContent"]["known"],
+        false
+    );
     let mut allowed = Session::start(&[&trusting[..], &["--credential-origin", &other]].concat());
-    assert_eq!(allowed.call("other", &json!({}))["structuredContent"]["known"], true);
+    assert_eq!(
+        allowed.call("other", &json!({}))["structuredContent"]["known"],
+        true
+    );
     // An unknown authority is an error, but for the API's own origin.
     let mut insecure = Session::start(&[&serve[..], &["--insecure-upstream"]].concat());
-    assert_eq!(insecure.call("own", &json!({}))["structuredContent"]["known"], true);
+    assert_eq!(
+        insecure.call("own", &json!({}))["structuredContent"]["known"],
+        true
+    );
     assert_eq!(insecure.call("other", &json!({}))["isError"], true);
 }
 
 #[test]
 fn p50_a_proxy_is_used_when_asked_for_and_never_because_of_the_environment() {
-    let proxy = Upstream::start(Box::new(|_| reply(200, &["Content-Type: application/json"], b"{\"by\":\"proxy\"}")));
+    let proxy = Upstream::start(Box::new(|_| {
+        reply(
+            200,
+            &["Content-Type: application/json"],
+            b"{\"by\":\"proxy\"}",
+        )
+    }));
     let (upstream, spec) = (Upstream::echo(), document(&json!([])));
     let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
     let unasked = [
@@ -101,18 +159,30 @@ fn p50_a_proxy_is_used_when_asked_for_and_never_because_of_the_environment() {
     Session::start_with(&args, &unasked).call("a", &json!({}));
     assert_eq!((upstream.received().len(), proxy.received().len()), (1, 0));
 
-    let asked = [&args[..], &["--proxy", &proxy.url, "--proxy-auth-env", "LOGIN"]].concat();
+    let asked = [
+        &args[..],
+        &["--proxy", &proxy.url, "--proxy-auth-env", "LOGIN"],
+    ]
+    .concat();
     let result = Session::start_with(&asked, &[("LOGIN", "ann:s3cret")]).call("a", &json!({}));
     assert_eq!(result["structuredContent"]["by"], "proxy");
     let request = proxy.take_one();
     assert_eq!(request.line, format!("GET {}/a HTTP/1.1", upstream.url));
-    assert_eq!(request.header("proxy-authorization"), Some("Basic YW5uOnMzY3JldA=="));
+    assert_eq!(
+        request.header("proxy-authorization"),
+        Some("Basic YW5uOnMzY3JldA==")
+    );
 
     let output = run(&[&args[..], &["--proxy", "http://ann:hunter2@h.example"]].concat());
-    assert!(output.status.code() == Some(2) && stderr(&output).contains("--proxy-auth-env") && !stderr(&output).contains("hunter2"));
+    assert!(
+        output.status.code() == Some(2)
+            && stderr(&output).contains("--proxy-auth-env")
+            && !stderr(&output).contains("hunter2")
+    );
 }
 
-/// `--insecure-upstream` holds for the API alone: an attacker who can pass for the issuer can forge tokens.
+/// `--insecure-upstream` holds for the API alone: an attacker who can pass for the issuer can forge
+/// tokens.
 #[test]
 fn p49_an_insecure_api_does_not_make_the_issuer_of_tokens_insecure() {
     let authority = Authority::new();
@@ -132,15 +202,23 @@ fn p49_an_insecure_api_does_not_make_the_issuer_of_tokens_insecure() {
         &issuer,
     ]);
     let logs = server.logged("cannot be read");
-    assert!(logs.contains("ertificate") && !logs.contains("names no issuer"), "{logs}");
+    assert!(
+        logs.contains("ertificate") && !logs.contains("names no issuer"),
+        "{logs}"
+    );
 }
 
 #[test]
 fn p41_a_proxys_password_that_comes_back_is_taken_out() {
     let proxy = Upstream::start(Box::new(|request| {
         let basic = request.header("proxy-authorization").unwrap_or_default();
-        let echo = json!({"basic": basic, "password": "hunter2-hunter2", "pair": "user:hunter2-hunter2"});
-        reply(200, &["Content-Type: application/json"], echo.to_string().as_bytes())
+        let echo =
+            json!({"basic": basic, "password": "hunter2-hunter2", "pair": "user:hunter2-hunter2"});
+        reply(
+            200,
+            &["Content-Type: application/json"],
+            echo.to_string().as_bytes(),
+        )
     }));
     let spec = SpecFile::with_paths(&json!({"/a": {"get": {"operationId": "call"}}}));
     let args = [
@@ -154,7 +232,8 @@ fn p41_a_proxys_password_that_comes_back_is_taken_out() {
         "--proxy-auth-env",
         "PAIR",
     ];
-    let result = Session::start_with(&args, &[("PAIR", "user:hunter2-hunter2")]).call("call", &json!({}));
+    let result =
+        Session::start_with(&args, &[("PAIR", "user:hunter2-hunter2")]).call("call", &json!({}));
     assert_eq!(
         proxy.take_one().header("proxy-authorization"),
         Some("Basic dXNlcjpodW50ZXIyLWh1bnRlcjI=")

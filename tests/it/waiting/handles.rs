@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::http::audit::Log;
 use crate::support::{
-    HttpServer, Received, Session, SpecFile, Upstream, call_message, command, memory, peak_memory, reply, run, signal, stderr, stdout,
-    text, wait_until,
+    HttpServer, Received, Session, SpecFile, Upstream, call_message, command, memory, peak_memory,
+    reply, run, signal, stderr, stdout, text, wait_until,
 };
 
 const KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
@@ -36,7 +36,9 @@ fn answer(request: &Received, asked: &AtomicUsize, polls: usize) -> Vec<u8> {
     const JSON: &str = "Content-Type: application/json";
     match request.path() {
         "/plain" => reply(200, &[JSON], b"{\"plain\":true}"),
-        "/exports" | "/report" => reply(202, &["Location: /jobs/7", JSON], b"{\"state\":\"queued\"}"),
+        "/exports" | "/report" => {
+            reply(202, &["Location: /jobs/7", JSON], b"{\"state\":\"queued\"}")
+        }
         _ if asked.fetch_add(1, SeqCst) < polls => reply(200, &[JSON], b"{\"state\":\"working\"}"),
         _ => reply(200, &[JSON], b"{\"rows\":3}"),
     }
@@ -46,7 +48,8 @@ fn handle_in(text: &str) -> String {
     let (_, rest) = text
         .split_once("handle: ")
         .unwrap_or_else(|| panic!("there is no handle in {text}"));
-    let is_part = |character: &char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
+    let is_part =
+        |character: &char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
     rest.chars().take_while(is_part).collect()
 }
 
@@ -73,10 +76,19 @@ fn a_handle_goes_on_as_often_as_it_is_given_and_the_request_is_sent_once() {
     let next = handle_in(text(&look));
     for handle in [&handle, &next, &handle] {
         let done = session.call("wait_operation", &json!({"handle": handle, "wait": false}));
-        assert!(text(&done).contains("\"rows\":3") && done["isError"] == false, "{done}");
+        assert!(
+            text(&done).contains("\"rows\":3") && done["isError"] == false,
+            "{done}"
+        );
     }
     let received = upstream.take_all();
-    assert_eq!(received.iter().filter(|request| request.line.starts_with("POST")).count(), 1);
+    assert_eq!(
+        received
+            .iter()
+            .filter(|request| request.line.starts_with("POST"))
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -93,11 +105,19 @@ fn a_handle_goes_on_where_a_rule_sets_an_argument_and_the_call_gave_a_required_o
     let flags = [&["--config", config.path()], AT_ONCE].concat();
     let mut session = Session::serving(&spec, &upstream, &flags);
     let begun = session.call("export", &json!({"X-Format": "csv"}));
-    let done = session.call("wait_operation", &json!({"handle": handle_in(text(&begun)), "wait": false}));
-    assert!(text(&done).contains("\"rows\":3") && done["isError"] == false, "{done}");
+    let done = session.call(
+        "wait_operation",
+        &json!({"handle": handle_in(text(&begun)), "wait": false}),
+    );
+    assert!(
+        text(&done).contains("\"rows\":3") && done["isError"] == false,
+        "{done}"
+    );
     let received = upstream.take_all();
     assert!(
-        received.iter().all(|request| request.header("x-version") == Some("2")),
+        received
+            .iter()
+            .all(|request| request.header("x-version") == Some("2")),
         "{received:?}"
     );
 }
@@ -116,30 +136,58 @@ fn wait_operation_is_listed_where_an_operation_may_need_it() {
     let has = |names: &[String]| names.iter().any(|name| name == "wait_operation");
     assert!(has(&names(&spec(), &[])));
     assert!(has(&names(&spec(), &["--tools", "search"])));
-    assert!(!has(&names(&spec(), &["--tool-exclude", "export", "--tool-exclude", "report"])));
     assert!(!has(&names(
         &spec(),
-        &["--tools", "search", "--tool-exclude", "export", "--tool-exclude", "report"]
+        &["--tool-exclude", "export", "--tool-exclude", "report"]
+    )));
+    assert!(!has(&names(
+        &spec(),
+        &[
+            "--tools",
+            "search",
+            "--tool-exclude",
+            "export",
+            "--tool-exclude",
+            "report"
+        ]
     )));
     let without = SpecFile::with_paths(&json!({"/plain": {"get": {"operationId": "plain"}}}));
     assert!(!has(&names(&without, &[])));
-    let config = SpecFile::new(&json!({"overrides": [{"match": {"operation": "plain"}, "wait": {"interval": 2}}]}).to_string());
+    let config = SpecFile::new(
+        &json!({"overrides": [{"match": {"operation": "plain"}, "wait": {"interval": 2}}]})
+            .to_string(),
+    );
     assert!(has(&names(&without, &["--config", config.path()])));
     let config = SpecFile::new(&json!({"overrides": [{"wait": false}]}).to_string());
     assert!(!has(&names(&spec(), &["--config", config.path()])));
     let prefixed = names(&spec(), &["--tool-prefix", "x_"]);
-    assert!(prefixed.contains(&"x_wait_operation".to_owned()), "{prefixed:?}");
+    assert!(
+        prefixed.contains(&"x_wait_operation".to_owned()),
+        "{prefixed:?}"
+    );
     // The name is reserved.
-    let taken =
-        SpecFile::with_paths(&json!({"/wait": {"get": {"operationId": "wait_operation", "responses": {"202": {"description": "later"}}}}}));
+    let taken = SpecFile::with_paths(
+        &json!({"/wait": {"get": {"operationId": "wait_operation", "responses": {"202": {"description": "later"}}}}}),
+    );
     let taken = names(&taken, &[]);
-    assert_eq!(taken.iter().filter(|name| *name == "wait_operation").count(), 1, "{taken:?}");
+    assert_eq!(
+        taken
+            .iter()
+            .filter(|name| *name == "wait_operation")
+            .count(),
+        1,
+        "{taken:?}"
+    );
 }
 
 #[test]
 fn the_audit_log_names_the_meta_tool_that_refused_a_handle_also_if_its_name_has_a_prefix() {
     let (spec, upstream, log) = (spec(), Upstream::echo(), Log::new());
-    let mut session = Session::serving(&spec, &upstream, &["--tool-prefix", "x_", "--audit-log", log.name()]);
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--tool-prefix", "x_", "--audit-log", log.name()],
+    );
     let refused = session.call("x_wait_operation", &json!({"handle": "forged"}));
     assert_eq!(refused["isError"], true, "{refused}");
     assert_eq!(log.wait_for(1)[0]["meta_tool"], "wait_operation");
@@ -148,16 +196,26 @@ fn the_audit_log_names_the_meta_tool_that_refused_a_handle_also_if_its_name_has_
 #[test]
 fn through_the_meta_tools_an_operation_waits_in_the_same_way() {
     let (spec, upstream) = (spec(), slow(0));
-    let mut session = Session::serving(&spec, &upstream, &[&["--tools", "search"], AT_ONCE].concat());
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &[&["--tools", "search"], AT_ONCE].concat(),
+    );
     let begun = session.call("call_write", &json!({"operation": "export"}));
-    let done = session.call("wait_operation", &json!({"handle": handle_in(text(&begun)), "wait": false}));
+    let done = session.call(
+        "wait_operation",
+        &json!({"handle": handle_in(text(&begun)), "wait": false}),
+    );
     assert!(text(&done).contains("\"rows\":3"), "{done}");
 }
 
 #[test]
 fn p81_a_handle_that_was_changed_or_is_another_clients_or_of_another_endpoint_is_refused() {
     let (spec, upstream) = (spec(), slow(100));
-    let config = SpecFile::new(&json!({"auth_tokens": [{"name": "one", "env": "ONE"}, {"name": "two", "env": "TWO"}]}).to_string());
+    let config = SpecFile::new(
+        &json!({"auth_tokens": [{"name": "one", "env": "ONE"}, {"name": "two", "env": "TWO"}]})
+            .to_string(),
+    );
     let flags = [
         "--spec",
         spec.path(),
@@ -180,7 +238,11 @@ fn p81_a_handle_that_was_changed_or_is_another_clients_or_of_another_endpoint_is
         let request = crate::support::http_server::http_request(
             &server.address,
             "POST",
-            &[&authorization, "MCP-Protocol-Version: 2025-11-25", "Connection: close"],
+            &[
+                &authorization,
+                "MCP-Protocol-Version: 2025-11-25",
+                "Connection: close",
+            ],
             &body,
         );
         let answer = server.raw(&request.replacen("POST /mcp ", &format!("POST {path} "), 1));
@@ -214,16 +276,29 @@ fn p81_a_handle_that_was_changed_or_is_another_clients_or_of_another_endpoint_is
         ("/mcp", one, "x"),
         ("/mcp", one, &"A".repeat(5000)),
     ] {
-        let refused = call(path, token, "wait_operation", json!({"handle": handle, "wait": false}));
+        let refused = call(
+            path,
+            token,
+            "wait_operation",
+            json!({"handle": handle, "wait": false}),
+        );
         assert!(
             refused["isError"] == true && text(&refused).contains("not valid here"),
             "{path} {refused}"
         );
     }
     let unsaid = call("/mcp", one, "wait_operation", json!({}));
-    assert!(unsaid["isError"] == true && text(&unsaid).contains("handle"), "{unsaid}");
+    assert!(
+        unsaid["isError"] == true && text(&unsaid).contains("handle"),
+        "{unsaid}"
+    );
     assert!(upstream.take_all().is_empty());
-    let look = call("/mcp", one, "wait_operation", json!({"handle": handle, "wait": false}));
+    let look = call(
+        "/mcp",
+        one,
+        "wait_operation",
+        json!({"handle": handle, "wait": false}),
+    );
     assert!(text(&look).contains("working"), "{look}");
     // What only reads has handles at the endpoint for it as well.
     let begun = call("/mcp/readonly", one, "report", json!({}));
@@ -240,7 +315,14 @@ fn p81_a_handle_that_was_changed_or_is_another_clients_or_of_another_endpoint_is
 fn a_handle_outlives_the_server_that_gave_it() {
     let (spec, upstream) = (spec(), slow(0));
     let start = |key: &str, more: &[&str]| {
-        let flags = ["--spec", spec.path(), "--base-url", &upstream.url, "--state-key-env", "STATE_KEY"];
+        let flags = [
+            "--spec",
+            spec.path(),
+            "--base-url",
+            &upstream.url,
+            "--state-key-env",
+            "STATE_KEY",
+        ];
         HttpServer::start_with(&[&flags[..], AT_ONCE, more].concat(), &[("STATE_KEY", key)])
     };
     let call = |server: &HttpServer, tool: &str, arguments: Value| {
@@ -250,14 +332,20 @@ fn a_handle_outlives_the_server_that_gave_it() {
     let begun = call(&first, "export", json!({}));
     let handle = handle_in(text(&begun));
     let log = first.end();
-    assert!(!log.contains("end with this process") && !log.contains(&handle), "{log}");
+    assert!(
+        !log.contains("end with this process") && !log.contains(&handle),
+        "{log}"
+    );
     let look = json!({"handle": handle, "wait": false});
     let other = start(&"22".repeat(32), &[]);
     let refused = call(&other, "wait_operation", look.clone());
     assert!(text(&refused).contains("not valid here"), "{refused}");
     let narrower = start(KEY, &["--tool-exclude", "export"]);
     let refused = call(&narrower, "wait_operation", look.clone());
-    assert!(text(&refused).contains("operation `export`, which is not served"), "{refused}");
+    assert!(
+        text(&refused).contains("operation `export`, which is not served"),
+        "{refused}"
+    );
     // Nobody is asked about a wait, which starts nothing.
     let second = start(KEY, &["--confirm", "write"]);
     let refused = call(&second, "export", json!({}));
@@ -291,21 +379,38 @@ fn a_server_that_ends_answers_waiting_calls_with_a_handle_at_once() {
     ]);
     let started = Instant::now();
     let answer = std::thread::scope(|scope| {
-        let call = scope.spawn(|| server.post(&["MCP-Protocol-Version: 2025-11-25"], &call_message("export", "{}")).1);
+        let call = scope.spawn(|| {
+            server
+                .post(
+                    &["MCP-Protocol-Version: 2025-11-25"],
+                    &call_message("export", "{}"),
+                )
+                .1
+        });
         wait_until("the status was asked for", || {
-            upstream.received().iter().any(|request| request.path() == "/jobs/7")
+            upstream
+                .received()
+                .iter()
+                .any(|request| request.path() == "/jobs/7")
         });
         signal(server.pid(), "TERM");
         call.join().unwrap()
     });
-    assert!(answer.contains("about to end") && answer.contains("handle: "), "{answer}");
+    assert!(
+        answer.contains("about to end") && answer.contains("handle: "),
+        "{answer}"
+    );
     assert!(started.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
 fn p14_the_requests_of_a_wait_are_one_member_of_the_audit_log() {
     let (spec, upstream, log) = (spec(), slow(1), Log::new());
-    let mut session = Session::serving(&spec, &upstream, &["--audit-log", log.name(), "--timeout", "10"]);
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--audit-log", log.name(), "--timeout", "10"],
+    );
     let done = session.call("export", &json!({}));
     assert!(text(&done).contains("\"rows\":3"), "{done}");
     session.end();
@@ -323,7 +428,20 @@ fn a_command_that_is_interrupted_gives_a_handle_if_there_is_a_key() {
     let (spec, upstream) = (spec(), slow(usize::MAX));
     let interrupted = |flags: &[&str]| {
         let base_url = upstream.url.as_str();
-        let mut command = command(&[&["call", "--spec", spec.path(), "--base-url", base_url, "export"], flags].concat());
+        let mut command = command(
+            &[
+                &[
+                    "call",
+                    "--spec",
+                    spec.path(),
+                    "--base-url",
+                    base_url,
+                    "export",
+                ],
+                flags,
+            ]
+            .concat(),
+        );
         let call = command
             .env("STATE_KEY", KEY)
             .stdout(Stdio::piped())
@@ -331,7 +449,10 @@ fn a_command_that_is_interrupted_gives_a_handle_if_there_is_a_key() {
             .spawn()
             .unwrap();
         wait_until("the call waits", || {
-            upstream.received().iter().any(|request| request.path() == "/jobs/7")
+            upstream
+                .received()
+                .iter()
+                .any(|request| request.path() == "/jobs/7")
         });
         signal(call.id(), "INT");
         let output = call.wait_with_output().unwrap();
@@ -355,11 +476,18 @@ fn a_command_that_is_interrupted_gives_a_handle_if_there_is_a_key() {
 fn the_end_of_an_operation_drops_what_its_request_dropped_once_more() {
     let count = AtomicUsize::new(0);
     let upstream = Upstream::start(Box::new(move |request| {
-        const FRESH: &[&str] = &["Content-Type: application/json", "Cache-Control: max-age=60"];
+        const FRESH: &[&str] = &[
+            "Content-Type: application/json",
+            "Cache-Control: max-age=60",
+        ];
         match request.line.split(' ').next() {
             Some("POST") => reply(202, &["Location: /jobs/7"], b""),
             _ if request.path() == "/jobs/7" => reply(200, FRESH, b"{\"rows\":3}"),
-            _ => reply(200, FRESH, format!("{{\"count\":{}}}", count.fetch_add(1, SeqCst)).as_bytes()),
+            _ => reply(
+                200,
+                FRESH,
+                format!("{{\"count\":{}}}", count.fetch_add(1, SeqCst)).as_bytes(),
+            ),
         }
     }));
     let spec = SpecFile::with_paths(&json!({"/exports": {
@@ -371,10 +499,16 @@ fn the_end_of_an_operation_drops_what_its_request_dropped_once_more() {
     let begun = session.call("export", &json!({}));
     let before = session.call("list", &json!({}));
     assert!(text(&before).contains("\"count\":1"), "{before}");
-    assert!(text(&session.call("list", &json!({}))).contains("\"count\":1"), "it was to be kept");
+    assert!(
+        text(&session.call("list", &json!({}))).contains("\"count\":1"),
+        "it was to be kept"
+    );
     for _ in 0..2 {
         upstream.take_all();
-        session.call("wait_operation", &json!({"handle": handle_in(text(&begun)), "wait": false}));
+        session.call(
+            "wait_operation",
+            &json!({"handle": handle_in(text(&begun)), "wait": false}),
+        );
         assert_eq!(upstream.take_all().len(), 1, "a status is never kept");
     }
     assert!(text(&session.call("list", &json!({}))).contains("\"count\":2"));
@@ -384,14 +518,23 @@ fn the_end_of_an_operation_drops_what_its_request_dropped_once_more() {
 fn many_waiting_calls_do_not_slow_others_down() {
     const CALLS: usize = 256;
     let (spec, upstream) = (spec(), slow(usize::MAX));
-    let mut session = Session::serving(&spec, &upstream, &["--timeout", "12", "--max-concurrency", "8"]);
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--timeout", "12", "--max-concurrency", "8"],
+    );
     let pid = session.pid();
     let before = memory(pid);
     let waiting: Vec<u64> = (0..CALLS)
         .map(|_| session.post("tools/call", &json!({"name": "export", "arguments": {}})))
         .collect();
     wait_until("all calls wait", || {
-        upstream.received().iter().filter(|request| request.path() == "/jobs/7").count() >= CALLS
+        upstream
+            .received()
+            .iter()
+            .filter(|request| request.path() == "/jobs/7")
+            .count()
+            >= CALLS
     });
     let plain = session.call("plain", &json!({}));
     assert!(text(&plain).contains("plain"), "{plain}");
@@ -408,7 +551,10 @@ fn many_waiting_calls_do_not_slow_others_down() {
 #[test]
 fn p45_long_statuses_of_waiting_calls_neither_stop_others_nor_take_many_times_their_size() {
     const CALLS: usize = 12;
-    let long = format!("{{\"status\":\"Running\",\"rows\":[[]{}]}}", ",[]".repeat(1 << 20));
+    let long = format!(
+        "{{\"status\":\"Running\",\"rows\":[[]{}]}}",
+        ",[]".repeat(1 << 20)
+    );
     let upstream = Upstream::start(Box::new(move |request| match request.path() {
         "/exports" => reply(202, &["Location: /jobs/7"], b""),
         "/plain" => reply(200, &[], b"plain"),
@@ -420,7 +566,12 @@ fn p45_long_statuses_of_waiting_calls_neither_stop_others_nor_take_many_times_th
         .map(|_| session.post("tools/call", &json!({"name": "export", "arguments": {}})))
         .collect();
     wait_until("all calls wait", || {
-        upstream.received().iter().filter(|request| request.path() == "/jobs/7").count() >= CALLS
+        upstream
+            .received()
+            .iter()
+            .filter(|request| request.path() == "/jobs/7")
+            .count()
+            >= CALLS
     });
     let mut slowest = Duration::ZERO;
     while !waiting.is_empty() {
@@ -437,24 +588,39 @@ fn p45_long_statuses_of_waiting_calls_neither_stop_others_nor_take_many_times_th
         slowest = slowest.max(started.elapsed());
     }
     let peak = peak_memory(session.pid());
-    assert!(slowest < Duration::from_secs(4) && peak < 240, "{slowest:?}, {peak} MiB");
+    assert!(
+        slowest < Duration::from_secs(4) && peak < 240,
+        "{slowest:?}, {peak} MiB"
+    );
 }
 
 #[test]
 fn p24_a_call_that_is_cancelled_asks_no_more() {
     let calls = AtomicUsize::new(0);
     let upstream = Upstream::start(Box::new(move |request| match request.path() {
-        "/exports" => reply(202, &[&format!("Location: /jobs/{}", calls.fetch_add(1, SeqCst))], b""),
+        "/exports" => reply(
+            202,
+            &[&format!("Location: /jobs/{}", calls.fetch_add(1, SeqCst))],
+            b"",
+        ),
         _ => reply(202, &[], b""),
     }));
     let spec = spec();
-    let asked = |path: &str| upstream.received().iter().filter(|request| request.path() == path).count();
+    let asked = |path: &str| {
+        upstream
+            .received()
+            .iter()
+            .filter(|request| request.path() == path)
+            .count()
+    };
     let mut session = Session::serving(&spec, &upstream, &[]);
     let id = session.post("tools/call", &json!({"name": "export", "arguments": {}}));
     wait_until("the status was asked for", || asked("/jobs/0") > 0);
     session.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
     session.post("tools/call", &json!({"name": "export", "arguments": {}}));
-    wait_until("the next call was asked about for longer", || asked("/jobs/1") > 2);
+    wait_until("the next call was asked about for longer", || {
+        asked("/jobs/1") > 2
+    });
     assert_eq!(asked("/jobs/0"), 1);
 }
 
@@ -470,7 +636,11 @@ fn the_command_waits_too_and_goes_on_with_a_handle() {
     };
     let done = call(&[], "export");
     assert!(stdout(&done).contains("\"rows\": 3"), "{}", stderr(&done));
-    assert!(stderr(&done).contains("not done yet: working"), "{}", stderr(&done));
+    assert!(
+        stderr(&done).contains("not done yet: working"),
+        "{}",
+        stderr(&done)
+    );
     let keyless = call(AT_ONCE, "export");
     assert!(
         stderr(&keyless).contains("--state-key-env") && !stderr(&keyless).contains("--handle "),
@@ -491,14 +661,26 @@ fn the_command_waits_too_and_goes_on_with_a_handle() {
     let other = call(&["--state-key-file", &key, "--handle", &handle], "plain");
     let why = stderr(&other);
     assert!(
-        !other.status.success() && why.contains("belongs to a call of `export`, and not of `plain`"),
+        !other.status.success()
+            && why.contains("belongs to a call of `export`, and not of `plain`"),
         "{why}"
     );
     // The operator may do everything, also if a rule asks for more of clients.
-    let rules = SpecFile::new(&json!({"access": [{"match": {"operation": "export"}, "claims": {"groups": ["ops"]}}]}).to_string());
+    let rules = SpecFile::new(
+        &json!({"access": [{"match": {"operation": "export"}, "claims": {"groups": ["ops"]}}]})
+            .to_string(),
+    );
     for config in [&[][..], &["--config", rules.path()]] {
-        let done = call(&[config, &["--state-key-file", &key, "--handle", &handle]].concat(), "export");
-        assert!(stdout(&done).contains("\"rows\": 3"), "{} {}", stdout(&done), stderr(&done));
+        let done = call(
+            &[config, &["--state-key-file", &key, "--handle", &handle]].concat(),
+            "export",
+        );
+        assert!(
+            stdout(&done).contains("\"rows\": 3"),
+            "{} {}",
+            stdout(&done),
+            stderr(&done)
+        );
     }
 }
 
@@ -509,10 +691,22 @@ fn the_mock_plays_an_operation_that_takes_long() {
         "/exports": {"post": {"operationId": "export", "responses": {"200": example(json!({"rows": 3})), "202": example(json!({"state": "queued"}))}}},
         "/jobs": {"delete": {"operationId": "stop", "responses": {"202": example(json!({"state": "queued"}))}}},
     }));
-    for (tool, expected) in [("export", "\"rows\": 3"), ("stop", "\"status\": \"succeeded\"")] {
+    for (tool, expected) in [
+        ("export", "\"rows\": 3"),
+        ("stop", "\"status\": \"succeeded\""),
+    ] {
         let done = run(&["call", "--spec", spec.path(), "--mock", tool]);
-        assert!(stdout(&done).contains(expected), "{tool}: {} {}", stdout(&done), stderr(&done));
-        assert!(stderr(&done).contains("this is its result"), "{tool}: {}", stderr(&done));
+        assert!(
+            stdout(&done).contains(expected),
+            "{tool}: {} {}",
+            stdout(&done),
+            stderr(&done)
+        );
+        assert!(
+            stderr(&done).contains("this is its result"),
+            "{tool}: {}",
+            stderr(&done)
+        );
     }
 }
 
@@ -527,7 +721,13 @@ fn p67_a_handle_belongs_to_the_tenant_of_its_call() {
     let server = HttpServer::start(&[&["--config", config.path()], AT_ONCE].concat());
     let call = |tenant: &str, tool: &str, arguments: Value| {
         let tenant = format!("X-Tenant: {tenant}");
-        server.call_stateless_as(&[&tenant], tool, json!({"arguments": arguments}), &json!({}))["result"].clone()
+        server.call_stateless_as(
+            &[&tenant],
+            tool,
+            json!({"arguments": arguments}),
+            &json!({}),
+        )["result"]
+            .clone()
     };
     let begun = call("north", "export", json!({}));
     let look = json!({"handle": handle_in(text(&begun)), "wait": false});
@@ -545,15 +745,30 @@ fn what_a_client_forwards_is_that_of_each_call() {
         _ => reply(
             200,
             &["Content-Type: application/json"],
-            json!({"for": request.header("x-client")}).to_string().as_bytes(),
+            json!({"for": request.header("x-client")})
+                .to_string()
+                .as_bytes(),
         ),
     }));
     let spec = spec();
-    let flags = ["--spec", spec.path(), "--base-url", &upstream.url, "--forward-header", "X-Client"];
+    let flags = [
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--forward-header",
+        "X-Client",
+    ];
     let server = HttpServer::start(&[&flags[..], AT_ONCE].concat());
     let call = |client: &str, tool: &str, arguments: Value| {
         let client = format!("X-Client: {client}");
-        server.call_stateless_as(&[&client], tool, json!({"arguments": arguments}), &json!({}))["result"].clone()
+        server.call_stateless_as(
+            &[&client],
+            tool,
+            json!({"arguments": arguments}),
+            &json!({}),
+        )["result"]
+            .clone()
     };
     let begun = call("first-value", "export", json!({}));
     call(
@@ -562,7 +777,10 @@ fn what_a_client_forwards_is_that_of_each_call() {
         json!({"handle": handle_in(text(&begun)), "wait": false}),
     );
     let received = upstream.take_all();
-    let sent: Vec<Option<&str>> = received.iter().map(|request| request.header("x-client")).collect();
+    let sent: Vec<Option<&str>> = received
+        .iter()
+        .map(|request| request.header("x-client"))
+        .collect();
     assert_eq!(
         sent,
         [Some("first-value"), Some("second-value")],

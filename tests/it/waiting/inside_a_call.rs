@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Session, SpecFile, Upstream, project, reply, text};
 
-/// Replies whose texts name the API by $URL, given one after the other. The status 0 closes the connection.
+/// Replies whose texts name the API by $URL, given one after the other. The status 0 closes the
+/// connection.
 fn scripted(replies: &[Value]) -> Upstream {
     let next: Mutex<VecDeque<Value>> = Mutex::new(replies.iter().cloned().collect());
     Upstream::start(Box::new(move |request| {
@@ -21,16 +22,28 @@ fn scripted(replies: &[Value]) -> Upstream {
         if status == 0 {
             return Vec::new();
         }
-        let mut headers: Vec<String> = texts(&given["headers"]).iter().map(|line| with_url(line)).collect();
-        headers.push(format!("Content-Type: {}", given["type"].as_str().unwrap_or("application/json")));
+        let mut headers: Vec<String> = texts(&given["headers"])
+            .iter()
+            .map(|line| with_url(line))
+            .collect();
+        headers.push(format!(
+            "Content-Type: {}",
+            given["type"].as_str().unwrap_or("application/json")
+        ));
         let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
-        reply(status, &headers, with_url(given["body"].as_str().unwrap_or_default()).as_bytes())
+        reply(
+            status,
+            &headers,
+            with_url(given["body"].as_str().unwrap_or_default()).as_bytes(),
+        )
     }))
 }
 
 fn texts(value: &Value) -> Vec<String> {
     let items = value.as_array().into_iter().flatten();
-    items.map(|text| text.as_str().unwrap().to_owned()).collect()
+    items
+        .map(|text| text.as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn merge(into: &mut Value, from: &Value) {
@@ -109,25 +122,41 @@ fn run_case(case: &Value) {
     };
     let result = session.call("act", &given);
     let received = upstream.take_all();
-    let asked: Vec<&str> = received.iter().map(|request| request.line.trim_end_matches(" HTTP/1.1")).collect();
+    let asked: Vec<&str> = received
+        .iter()
+        .map(|request| request.line.trim_end_matches(" HTTP/1.1"))
+        .collect();
     assert_eq!(asked, texts(&case["asks"]), "{name}: {result}");
     for request in received.iter().filter(|_| !case["every"].is_null()) {
         assert!(
-            request.headers.iter().any(|line| line == case["every"].as_str().unwrap()),
+            request
+                .headers
+                .iter()
+                .any(|line| line == case["every"].as_str().unwrap()),
             "{name}: {request:?}"
         );
     }
     let whole = result.to_string().replace("\\\"", "\"");
-    assert_eq!(result["isError"] == true, case["error"] == true, "{name}: {result}");
+    assert_eq!(
+        result["isError"] == true,
+        case["error"] == true,
+        "{name}: {result}"
+    );
     for expected in [&case["gives"], &case["also"], &case["note"]] {
         let expected = expected.as_str().unwrap_or_default();
-        assert!(text(&result).contains(expected), "{name}: {expected:?} is not in {result}");
+        assert!(
+            text(&result).contains(expected),
+            "{name}: {expected:?} is not in {result}"
+        );
     }
     if let Some(lacking) = case["lacks"].as_str() {
         assert!(!whole.contains(lacking), "{name}: {result}");
     }
     let log = session.end();
-    assert!(!log.contains("/v1/exports/7"), "{name}: a URL is in the log: {log}");
+    assert!(
+        !log.contains("/v1/exports/7"),
+        "{name}: a URL is in the log: {log}"
+    );
 }
 
 #[test]
@@ -137,11 +166,19 @@ fn p14_no_place_of_the_api_is_held_between_two_requests() {
         "/plain": {"get": {"operationId": "plain"}},
     }));
     let upstream = Upstream::start(Box::new(|request| match request.line.as_str() {
-        line if line.starts_with("POST") => reply(202, &["Location: /exports/7", "Retry-After: 2"], b""),
-        line if line.contains("/exports/7") => reply(200, &["Content-Type: application/json"], b"{\"rows\":3}"),
+        line if line.starts_with("POST") => {
+            reply(202, &["Location: /exports/7", "Retry-After: 2"], b"")
+        }
+        line if line.contains("/exports/7") => {
+            reply(200, &["Content-Type: application/json"], b"{\"rows\":3}")
+        }
         _ => reply(200, &[], b"plain"),
     }));
-    let mut session = Session::serving(&spec, &upstream, &["--max-concurrency", "1", "--max-queue", "0"]);
+    let mut session = Session::serving(
+        &spec,
+        &upstream,
+        &["--max-concurrency", "1", "--max-queue", "0"],
+    );
     let waiting = session.post(
         "tools/call",
         &json!({"name": "act", "arguments": {}, "_meta": {"progressToken": "p"}}),
@@ -154,7 +191,9 @@ fn p14_no_place_of_the_api_is_held_between_two_requests() {
         if message["method"] == "notifications/progress" {
             progress.push(message["params"]["progress"].as_u64().unwrap());
             // The wait has begun: the only place is free.
-            plain.get_or_insert_with(|| session.post("tools/call", &json!({"name": "plain", "arguments": {}})));
+            plain.get_or_insert_with(|| {
+                session.post("tools/call", &json!({"name": "plain", "arguments": {}}))
+            });
         } else if message["id"] == waiting {
             assert!(text(&message["result"]).contains("rows"), "{message}");
             break;
@@ -163,13 +202,22 @@ fn p14_no_place_of_the_api_is_held_between_two_requests() {
             is_plain_answered = true;
         }
     }
-    assert!(is_plain_answered, "the plain call was to be answered before the other one");
+    assert!(
+        is_plain_answered,
+        "the plain call was to be answered before the other one"
+    );
     assert!(
         progress.is_sorted_by(|one, next| one < next) && !progress.is_empty(),
         "{progress:?}"
     );
     let first = Arc::new(upstream.take_all());
-    assert_eq!(first.iter().filter(|request| request.line.starts_with("POST")).count(), 1);
+    assert_eq!(
+        first
+            .iter()
+            .filter(|request| request.line.starts_with("POST"))
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -181,15 +229,21 @@ fn p46_a_link_to_the_store_that_a_rule_names_is_fetched_without_anything_of_the_
     let other = Upstream::echo();
     let link = Arc::new(Mutex::new(String::new()));
     let given = Arc::clone(&link);
-    let upstream = Upstream::start(Box::new(move |request| match request.line.split(' ').next() {
-        Some("POST") => reply(202, &["Location: /jobs/7"], b""),
-        _ => reply(
-            200,
-            &["Content-Type: application/json"],
-            json!({ "url": *given.lock().unwrap() }).to_string().as_bytes(),
-        ),
+    let upstream = Upstream::start(Box::new(move |request| {
+        match request.line.split(' ').next() {
+            Some("POST") => reply(202, &["Location: /jobs/7"], b""),
+            _ => reply(
+                200,
+                &["Content-Type: application/json"],
+                json!({ "url": *given.lock().unwrap() })
+                    .to_string()
+                    .as_bytes(),
+            ),
+        }
     }));
-    let spec = SpecFile::with_paths(&json!({"/exports": {"post": {"operationId": "act", "responses": {"202": {"description": "later"}}}}}));
+    let spec = SpecFile::with_paths(
+        &json!({"/exports": {"post": {"operationId": "act", "responses": {"202": {"description": "later"}}}}}),
+    );
     let rule = json!({ "wait": { "result": { "field": "/url", "origin": store.url } } });
     let config = SpecFile::new(&json!({ "overrides": [rule] }).to_string());
     let flags = [
@@ -207,21 +261,31 @@ fn p46_a_link_to_the_store_that_a_rule_names_is_fetched_without_anything_of_the_
     };
     let signed = format!("{}/signed?signature=abc%2F..%2F", store.url);
     let done = result_of(signed);
-    assert!(text(&done).contains("a,b") && !text(&done).contains("signature"), "{done}");
+    assert!(
+        text(&done).contains("a,b") && !text(&done).contains("signature"),
+        "{done}"
+    );
     let received = store.take_one();
     assert_eq!(received.line, "GET /signed?signature=abc%2F..%2F HTTP/1.1");
     for name in ["x-tenant", "authorization", "cookie", "traceparent"] {
         assert_eq!(received.header(name), None, "{received:?}");
     }
     let moved = result_of(format!("{}/moved", store.url));
-    assert_eq!((moved["isError"] == true, store.take_all().len()), (true, 1), "{moved}");
+    assert_eq!(
+        (moved["isError"] == true, store.take_all().len()),
+        (true, 1),
+        "{moved}"
+    );
     for url in [
         format!("{}/x", other.url),
         format!("{}@{}/x", store.url, other.host()),
         "/relative".to_owned(),
     ] {
         let given = result_of(url.clone());
-        assert!(text(&given).contains("this is its last status"), "{url}: {given}");
+        assert!(
+            text(&given).contains("this is its last status"),
+            "{url}: {given}"
+        );
     }
     assert!(store.take_all().is_empty() && other.take_all().is_empty());
     let gone = result_of(store.url.replace("127.0.0.1", "user@127.0.0.1"));

@@ -1,4 +1,5 @@
-//! The tenants of an API: the source of their names, and the destination and the credentials of the calls of each.
+//! The tenants of an API: the source of their names, and the destination and the credentials of the
+//! calls of each.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +16,13 @@ use crate::config::upstream::read_base_url;
 use crate::proxy::{Credentials, TenantEntry, TenantOptions, TenantSource};
 use crate::text;
 
-/// The tenants of an API with their credentials; everything wrong with them is pushed to `problems`. `headers` are those of every
-/// request.
-pub(crate) fn resolve_tenants(api: &ApiSettings, headers: &HeaderMap, problems: &mut Vec<String>) -> Option<TenantOptions> {
+/// The tenants of an API with their credentials; everything wrong with them is pushed to
+/// `problems`. `headers` are those of every request.
+pub(crate) fn resolve_tenants(
+    api: &ApiSettings,
+    headers: &HeaderMap,
+    problems: &mut Vec<String>,
+) -> Option<TenantOptions> {
     let settings = api.tenants.as_ref()?;
     refuse_shared_destinations_and_credentials(api, headers, problems);
     let source = resolve_source(settings, problems);
@@ -44,36 +49,55 @@ pub(crate) fn resolve_tenants(api: &ApiSettings, headers: &HeaderMap, problems: 
             tenant: Some(value.clone()),
             ..resolve_auth(&join_path(&place, "auth"), &entry.auth, problems)
         };
-        if let Some((scheme, _)) = credentials.clients.iter().find(|(_, client)| client.logs_in()) {
+        if let Some((scheme, _)) = credentials
+            .clients
+            .iter()
+            .find(|(_, client)| client.logs_in())
+        {
             problems.push(format!(
                 "`{place}.auth.{scheme}` has an address for logins: a login is that of one person, and tenants cannot have one"
             ));
         }
         match base_url {
             Ok(base_url) => {
-                entries.insert(value.clone(), TenantEntry { base_url, credentials });
+                entries.insert(
+                    value.clone(),
+                    TenantEntry {
+                        base_url,
+                        credentials,
+                    },
+                );
             }
             Err(problem) => problems.push(problem),
         }
     }
-    let with_credentials = settings.entries.values().filter(|entry| !entry.auth.is_empty()).count();
+    let with_credentials = settings
+        .entries
+        .values()
+        .filter(|entry| !entry.auth.is_empty())
+        .count();
     if settings.header.is_some() && with_credentials > 1 {
         problems.push(format!(
             "`tenants`: {with_credentials} tenants have credentials, and a header only says which one a client wants; with `claim`, its access token proves it"
         ));
     }
-    Some(TenantOptions { source: source?, entries })
+    Some(TenantOptions {
+        source: source?,
+        entries,
+    })
 }
 
 fn resolve_source(settings: &TenantSettings, problems: &mut Vec<String>) -> Option<TenantSource> {
     let claim = settings.claim.as_deref().map(str::trim);
     match (claim, &settings.header) {
         (Some(claim), None) => {
-            let read = check_claim(claim).map_err(|problem| problems.push(format!("`tenants.claim`: {problem}")));
+            let read = check_claim(claim)
+                .map_err(|problem| problems.push(format!("`tenants.claim`: {problem}")));
             read.ok().map(|()| TenantSource::Claim(claim.to_owned()))
         }
         (None, Some(header)) => {
-            let read = read_client_header(header).map_err(|problem| problems.push(format!("`tenants.header`: {problem}")));
+            let read = read_client_header(header)
+                .map_err(|problem| problems.push(format!("`tenants.header`: {problem}")));
             read.ok().map(TenantSource::Header)
         }
         (Some(_), Some(_)) => {
@@ -88,7 +112,11 @@ fn resolve_source(settings: &TenantSettings, problems: &mut Vec<String>) -> Opti
 }
 
 /// Refuses settings for all calls of an API that would send them, or a credential, to every tenant.
-fn refuse_shared_destinations_and_credentials(api: &ApiSettings, headers: &HeaderMap, problems: &mut Vec<String>) {
+fn refuse_shared_destinations_and_credentials(
+    api: &ApiSettings,
+    headers: &HeaderMap,
+    problems: &mut Vec<String>,
+) {
     let given = [
         ("--base-url", api.base_url.is_some()),
         ("--server", api.server.is_some()),
@@ -102,8 +130,14 @@ fn refuse_shared_destinations_and_credentials(api: &ApiSettings, headers: &Heade
     let upstream = &api.upstream;
     let given = [
         ("`auth`", !api.credentials.auth.is_empty()),
-        ("--client-cert", upstream.client_cert.is_some() || upstream.client_key.is_some()),
-        ("--credential-origin", !api.credentials.credential_origin.is_empty()),
+        (
+            "--client-cert",
+            upstream.client_cert.is_some() || upstream.client_key.is_some(),
+        ),
+        (
+            "--credential-origin",
+            !api.credentials.credential_origin.is_empty(),
+        ),
         ("--token-store", api.credentials.token_store.is_some()),
     ];
     for (what, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
@@ -119,12 +153,21 @@ fn refuse_shared_destinations_and_credentials(api: &ApiSettings, headers: &Heade
 }
 
 /// Checks that clients of the transport can name their tenant.
-pub(crate) fn check_tenant_source(tenants: Option<&TenantOptions>, transport: &Transport) -> Option<String> {
+pub(crate) fn check_tenant_source(
+    tenants: Option<&TenantOptions>,
+    transport: &Transport,
+) -> Option<String> {
     let source = &tenants?.source;
     let why = match (source, transport) {
-        (TenantSource::Header(_), Transport::Stdio) => "a header of the client, which there is only over HTTP",
-        (TenantSource::Claim(_), Transport::Stdio) => "a claim of the client's token, which there is only over HTTP",
-        (TenantSource::Claim(_), Transport::Http { options, .. }) if options.access.oauth.is_none() => {
+        (TenantSource::Header(_), Transport::Stdio) => {
+            "a header of the client, which there is only over HTTP"
+        }
+        (TenantSource::Claim(_), Transport::Stdio) => {
+            "a claim of the client's token, which there is only over HTTP"
+        }
+        (TenantSource::Claim(_), Transport::Http { options, .. })
+            if options.access.oauth.is_none() =>
+        {
             "a claim of the client's token, and no token is verified without --oauth-issuer"
         }
         _ => return None,
@@ -132,8 +175,8 @@ pub(crate) fn check_tenant_source(tenants: Option<&TenantOptions>, transport: &T
     Some(format!("`tenants`: the source of the tenant is {why}"))
 }
 
-/// Describes the source of tenants, and each of them in a line: its value, the destination of its calls, and the schemes that it has
-/// credentials for.
+/// Describes the source of tenants, and each of them in a line: its value, the destination of its
+/// calls, and the schemes that it has credentials for.
 pub(crate) fn describe_tenants(tenants: &TenantOptions) -> Vec<String> {
     let source = format!(
         "calls go to the base URL of the client's tenant, whose name comes {}:",
@@ -151,7 +194,13 @@ pub(crate) fn describe_tenants(tenants: &TenantOptions) -> Vec<String> {
         } else {
             format!("with {}", schemes.join(", "))
         };
-        format!("  {} -> {}, {credentials}", text::one_line(value), entry.base_url)
+        format!(
+            "  {} -> {}, {credentials}",
+            text::one_line(value),
+            entry.base_url
+        )
     };
-    std::iter::once(source).chain(tenants.entries.iter().map(line)).collect()
+    std::iter::once(source)
+        .chain(tenants.entries.iter().map(line))
+        .collect()
 }

@@ -1,4 +1,5 @@
-//! The authorization code flow with PKCE on a loopback address (RFC 6749 section 4.1, RFC 7636, RFC 8252, RFC 9207).
+//! The authorization code flow with PKCE on a loopback address (RFC 6749 section 4.1, RFC 7636, RFC
+//! 8252, RFC 9207).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -49,7 +50,11 @@ impl AuthorizationRequest {
     ///
     /// # Errors
     /// The system has no randomness.
-    pub(super) fn new(endpoint: &Url, redirect: &str, asked: &AuthorizationParameters<'_>) -> Result<Self, String> {
+    pub(super) fn new(
+        endpoint: &Url,
+        redirect: &str,
+        asked: &AuthorizationParameters<'_>,
+    ) -> Result<Self, String> {
         let (state, verifier) = (random_text()?, random_text()?);
         let mut url = endpoint.clone();
         url.set_fragment(None);
@@ -96,28 +101,43 @@ impl AuthorizationRequest {
 
     /// Reads the query of an answer; `None` if it is not an answer to this request.
     pub(crate) fn read_answer(&self, query: &str) -> Option<AuthorizationAnswer> {
-        let pairs: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+        let pairs: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes())
+            .into_owned()
+            .collect();
         // RFC 6749 section 3.1: no parameter is there twice.
         let only = |name: &str| {
-            let mut values = pairs.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
+            let mut values = pairs
+                .iter()
+                .filter(|(key, _)| key == name)
+                .map(|(_, value)| value.as_str());
             (values.next(), values.next().is_some())
         };
         let members = ["state", "code", "error", "iss"].map(only);
         if members.iter().any(|(_, is_twice)| *is_twice) {
             return None;
         }
-        let [state, code, error, issuer] = members.map(|(value, _)| value.filter(|value| !value.is_empty()));
-        if !bool::from(state?.as_bytes().ct_eq(self.state.expose_secret().as_bytes())) {
+        let [state, code, error, issuer] =
+            members.map(|(value, _)| value.filter(|value| !value.is_empty()));
+        if !bool::from(
+            state?
+                .as_bytes()
+                .ct_eq(self.state.expose_secret().as_bytes()),
+        ) {
             return None;
         }
         let refused = |why: &str| Some(AuthorizationAnswer::Refused(why.to_owned()));
-        let (is_missing, is_other) = (issuer.is_none(), issuer.zip(self.issuer.as_deref()).is_some_and(|(a, b)| a != b));
+        let (is_missing, is_other) = (
+            issuer.is_none(),
+            issuer
+                .zip(self.issuer.as_deref())
+                .is_some_and(|(a, b)| a != b),
+        );
         match (code, error) {
             (None, None) | (Some(_), Some(_)) => None,
             _ if is_other => refused("the answer is that of another issuer (`iss`)"),
-            _ if self.needs_issuer && is_missing => {
-                refused("the answer does not name its issuer (`iss`), although the issuer's metadata promise it")
-            }
+            _ if self.needs_issuer && is_missing => refused(
+                "the answer does not name its issuer (`iss`), although the issuer's metadata promise it",
+            ),
             (Some(code), None) => Some(AuthorizationAnswer::Code(code.into())),
             (None, Some(error)) => {
                 let description = only("error_description").0.unwrap_or_default();
@@ -140,6 +160,7 @@ impl AuthorizationRequest {
 /// 256 random bits (RFC 7636 section 4.1).
 fn random_text() -> Result<SecretString, String> {
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random numbers: {error}"))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|error| format!("the system gives no random numbers: {error}"))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes).into())
 }

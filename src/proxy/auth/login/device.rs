@@ -1,4 +1,5 @@
-//! The device authorization grant (RFC 8628): the person signs in on any device, and this process asks until that is done.
+//! The device authorization grant (RFC 8628): the person signs in on any device, and this process
+//! asks until that is done.
 
 use std::time::Duration;
 
@@ -59,14 +60,20 @@ impl DeviceAuthorization {
 /// The longest interval between two questions.
 const MAX_INTERVAL: Duration = Duration::from_mins(1);
 
-/// The next interval after a refusal with this code; `None` if the refusal is final. An endpoint that cannot be reached or is busy is asked
-/// less often (RFC 8628 section 3.5).
+/// The next interval after a refusal with this code; `None` if the refusal is final. An endpoint
+/// that cannot be reached or is busy is asked less often (RFC 8628 section 3.5).
 pub(super) fn next_interval(interval: Duration, refusal: &TokenRefusal) -> Option<Duration> {
     match refusal {
-        TokenRefusal::Refused { code: Some(code), .. } if code == "authorization_pending" => Some(interval),
-        TokenRefusal::Refused { code: Some(code), .. } if code == "slow_down" => Some(interval + SLOW_DOWN),
+        TokenRefusal::Refused {
+            code: Some(code), ..
+        } if code == "authorization_pending" => Some(interval),
+        TokenRefusal::Refused {
+            code: Some(code), ..
+        } if code == "slow_down" => Some(interval + SLOW_DOWN),
         TokenRefusal::Unreachable(_) => Some((interval * 2).min(MAX_INTERVAL)),
-        TokenRefusal::Refused { code: None, status, .. } if status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS => {
+        TokenRefusal::Refused {
+            code: None, status, ..
+        } if status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS => {
             Some((interval * 2).min(MAX_INTERVAL))
         }
         TokenRefusal::Refused { .. } | TokenRefusal::Failed(_) => None,
@@ -79,8 +86,17 @@ mod tests {
 
     #[test]
     fn the_interval_is_the_servers_within_limits() {
-        for (interval, expected) in [("null", 5), ("1", 1), ("\"7\"", 7), ("0", 1), ("-3", 5), ("86400", 60)] {
-            let text = format!("{{\"device_code\":\"d\",\"user_code\":\"u\",\"verification_url\":\"v\",\"interval\":{interval}}}");
+        for (interval, expected) in [
+            ("null", 5),
+            ("1", 1),
+            ("\"7\"", 7),
+            ("0", 1),
+            ("-3", 5),
+            ("86400", 60),
+        ] {
+            let text = format!(
+                "{{\"device_code\":\"d\",\"user_code\":\"u\",\"verification_url\":\"v\",\"interval\":{interval}}}"
+            );
             let read: DeviceAuthorization = serde_json::from_str(&text).unwrap();
             assert_eq!(read.interval(), Duration::from_secs(expected), "{interval}");
         }
@@ -90,7 +106,10 @@ mod tests {
             code: Some(code.into()),
             claims: None,
         };
-        assert_eq!(next_interval(five, &refused("authorization_pending")), Some(five));
+        assert_eq!(
+            next_interval(five, &refused("authorization_pending")),
+            Some(five)
+        );
         assert_eq!(next_interval(five, &refused("slow_down")), Some(five * 2));
         assert_eq!(next_interval(five, &refused("access_denied")), None);
         let busy = |status| TokenRefusal::Refused {
@@ -98,7 +117,10 @@ mod tests {
             code: None,
             claims: None,
         };
-        assert_eq!(next_interval(five, &busy(StatusCode::SERVICE_UNAVAILABLE)), Some(five * 2));
+        assert_eq!(
+            next_interval(five, &busy(StatusCode::SERVICE_UNAVAILABLE)),
+            Some(five * 2)
+        );
         assert_eq!(
             next_interval(MAX_INTERVAL, &busy(StatusCode::TOO_MANY_REQUESTS)),
             Some(MAX_INTERVAL)

@@ -1,7 +1,8 @@
 //! Logins: a person agrees once, and the refresh token that this gives is kept in the token store.
 //!
-//! Who the person is is decided by the authorization server alone. The token is bound to the scheme, the endpoint, the client and the origin of
-//! the API: another document or base URL under the same names does not get it.
+//! Who the person is is decided by the authorization server alone. The token is bound to the
+//! scheme, the endpoint, the client and the origin of the API: another document or base URL under
+//! the same names does not get it.
 
 pub(crate) mod authorization;
 pub(crate) mod device;
@@ -40,12 +41,14 @@ pub(crate) struct Login {
     endpoints: LoginEndpoints,
     scopes: Vec<String>,
     audience: Option<SecretString>,
-    /// Owner of the tokens; `None` if the location of the API is not known, because nothing is called.
+    /// Owner of the tokens; `None` if the location of the API is not known, because nothing is
+    /// called.
     owner: Option<TokenOwner>,
     store: TokenStore,
 }
 
-/// The endpoints of a login besides the token endpoint. The issuer's metadata name those that are missing.
+/// The endpoints of a login besides the token endpoint. The issuer's metadata name those that are
+/// missing.
 #[derive(Debug)]
 struct LoginEndpoints {
     issuer: Option<Url>,
@@ -84,7 +87,9 @@ impl Login {
     /// # Errors
     /// The store cannot be read; in a sentence.
     pub(crate) fn stored(&self) -> Result<Option<StoredToken>, String> {
-        self.owner.as_ref().map_or(Ok(None), |owner| self.store.find_login(owner))
+        self.owner
+            .as_ref()
+            .map_or(Ok(None), |owner| self.store.find_login(owner))
     }
 
     fn is_stored(&self) -> bool {
@@ -93,7 +98,9 @@ impl Login {
 
     /// The source of the tokens that the login gives.
     fn into_source(self) -> TokenSource {
-        let keeper = self.owner.map(|owner| TokenKeeper::of_login(owner, self.store));
+        let keeper = self
+            .owner
+            .map(|owner| TokenKeeper::of_login(owner, self.store));
         let request = TokenRequest {
             grant: None,
             // Without it, the scopes are those that were agreed to (RFC 6749 section 6).
@@ -107,13 +114,17 @@ impl Login {
     ///
     /// # Errors
     /// It cannot begin; in a sentence.
-    pub(crate) async fn authorization_request(&self, redirect: &str) -> Result<AuthorizationRequest, String> {
+    pub(crate) async fn authorization_request(
+        &self,
+        redirect: &str,
+    ) -> Result<AuthorizationRequest, String> {
         self.owner.as_ref().ok_or(NO_LOCATION)?;
         self.store.prepare()?;
         let metadata = self.metadata().await?;
         let endpoint = self.endpoints.authorization.as_ref();
         let endpoint = endpoint.or_else(|| metadata.as_ref()?.authorization_endpoint.as_ref());
-        let endpoint = endpoint.ok_or_else(|| self.lacks("authorization_url", "authorization endpoint"))?;
+        let endpoint =
+            endpoint.ok_or_else(|| self.lacks("authorization_url", "authorization endpoint"))?;
         let scopes = self.asked_scopes(metadata.as_ref());
         AuthorizationRequest::new(
             endpoint,
@@ -122,7 +133,9 @@ impl Login {
                 client_id: exposed(self.endpoint.client().id.as_ref()).unwrap_or_default(),
                 scopes: &scopes,
                 audience: exposed(self.audience.as_ref()),
-                issuer: metadata.as_ref().map(|metadata| (metadata.issuer.as_str(), metadata.names_itself)),
+                issuer: metadata
+                    .as_ref()
+                    .map(|metadata| (metadata.issuer.as_str(), metadata.names_itself)),
             },
         )
     }
@@ -131,7 +144,11 @@ impl Login {
     ///
     /// # Errors
     /// There are no tokens, or they cannot be kept; in a sentence.
-    pub(crate) async fn redeem_code(&self, request: &AuthorizationRequest, code: SecretString) -> Result<LoginFacts, String> {
+    pub(crate) async fn redeem_code(
+        &self,
+        request: &AuthorizationRequest,
+        code: SecretString,
+    ) -> Result<LoginFacts, String> {
         let started = Instant::now();
         let granted = self.endpoint.ask(&request.grant(code), &[]).await;
         let granted = granted.map_err(|refusal| refusal.describe().into_owned())?;
@@ -147,8 +164,11 @@ impl Login {
         self.store.prepare()?;
         let metadata = self.metadata().await?;
         let endpoint = self.endpoints.device.as_ref();
-        let endpoint = endpoint.or_else(|| metadata.as_ref()?.device_authorization_endpoint.as_ref());
-        let endpoint = endpoint.ok_or_else(|| self.lacks("device_authorization_url", "device authorization endpoint"))?;
+        let endpoint =
+            endpoint.or_else(|| metadata.as_ref()?.device_authorization_endpoint.as_ref());
+        let endpoint = endpoint.ok_or_else(|| {
+            self.lacks("device_authorization_url", "device authorization endpoint")
+        })?;
         let scopes = self.asked_scopes(metadata.as_ref());
         let mut parameters = Vec::new();
         if !scopes.is_empty() {
@@ -157,8 +177,8 @@ impl Login {
         parameters.extend(exposed(self.audience.as_ref()).map(|audience| ("audience", audience)));
         let reply = self.endpoint.post(endpoint, &parameters).await;
         let reply = reply.map_err(|refusal| describe_of("device authorization", &refusal))?;
-        let device: DeviceAuthorization =
-            serde_json::from_slice(&reply).map_err(|_| "the device authorization endpoint's answer holds no code".to_owned())?;
+        let device: DeviceAuthorization = serde_json::from_slice(&reply)
+            .map_err(|_| "the device authorization endpoint's answer holds no code".to_owned())?;
         Ok(device.with_scopes(scopes))
     }
 
@@ -166,7 +186,10 @@ impl Login {
     ///
     /// # Errors
     /// There are no tokens, or they cannot be kept; in a sentence.
-    pub(crate) async fn redeem_device_code(&self, device: &DeviceAuthorization) -> Result<LoginFacts, String> {
+    pub(crate) async fn redeem_device_code(
+        &self,
+        device: &DeviceAuthorization,
+    ) -> Result<LoginFacts, String> {
         let grant = Grant::DeviceCode(device.device_code.clone());
         let mut interval = device.interval();
         loop {
@@ -176,11 +199,13 @@ impl Login {
                 Ok(granted) => return self.keep(granted, &device.scopes, started).await,
                 Err(refusal) => refusal,
             };
-            interval = next_interval(interval, &refusal).ok_or_else(|| refusal.describe().into_owned())?;
+            interval =
+                next_interval(interval, &refusal).ok_or_else(|| refusal.describe().into_owned())?;
         }
     }
 
-    /// Ends a login: revokes the refresh token if the issuer's metadata name an endpoint for that (RFC 7009), and removes it in any case.
+    /// Ends a login: revokes the refresh token if the issuer's metadata name an endpoint for that
+    /// (RFC 7009), and removes it in any case.
     ///
     /// # Errors
     /// The store cannot be read or written; in a sentence.
@@ -189,7 +214,8 @@ impl Login {
             return self.stored().map(|_| LogoutOutcome::NobodySignedIn);
         };
         let stored = {
-            // While it is locked, no other process renews the token. Other logins do not wait for the authorization server.
+            // While it is locked, no other process renews the token. Other logins do not wait for
+            // the authorization server.
             let mut store = self.store.lock().await?;
             let Some(stored) = store.find(owner)? else {
                 return Ok(LogoutOutcome::NobodySignedIn);
@@ -206,19 +232,32 @@ impl Login {
 
     /// Revokes a refresh token. Returns false if the issuer names no endpoint for that.
     async fn revoke(&self, token: &SecretString) -> Result<bool, String> {
-        let Some(endpoint) = self.metadata().await?.and_then(|metadata| metadata.revocation_endpoint) else {
+        let Some(endpoint) = self
+            .metadata()
+            .await?
+            .and_then(|metadata| metadata.revocation_endpoint)
+        else {
             return Ok(false);
         };
-        let parameters = [("token", token.expose_secret()), ("token_type_hint", "refresh_token")];
+        let parameters = [
+            ("token", token.expose_secret()),
+            ("token_type_hint", "refresh_token"),
+        ];
         let revoked = self.endpoint.post(&endpoint, &parameters).await;
-        revoked.map(|_| true).map_err(|refusal| describe_of("revocation", &refusal))
+        revoked
+            .map(|_| true)
+            .map_err(|refusal| describe_of("revocation", &refusal))
     }
 
     async fn metadata(&self) -> Result<Option<IssuerMetadata>, String> {
-        let Some(issuer) = &self.endpoints.issuer else { return Ok(None) };
+        let Some(issuer) = &self.endpoints.issuer else {
+            return Ok(None);
+        };
         let read = self.endpoint.metadata(issuer).await;
         read.map(Some).map_err(|refusal| match refusal {
-            TokenRefusal::Unreachable(_) => format!("the metadata of the issuer `{issuer}` cannot be read"),
+            TokenRefusal::Unreachable(_) => {
+                format!("the metadata of the issuer `{issuer}` cannot be read")
+            }
             refusal => refusal.describe().into_owned(),
         })
     }
@@ -226,7 +265,8 @@ impl Login {
     /// The scopes that are asked for.
     fn asked_scopes(&self, metadata: Option<&IssuerMetadata>) -> String {
         let mut scopes: Vec<&str> = self.scopes.iter().map(String::as_str).collect();
-        let is_listed = metadata.is_some_and(|metadata| metadata.scopes.iter().any(|scope| scope == OFFLINE_ACCESS));
+        let is_listed = metadata
+            .is_some_and(|metadata| metadata.scopes.iter().any(|scope| scope == OFFLINE_ACCESS));
         if is_listed && !scopes.contains(&OFFLINE_ACCESS) {
             scopes.push(OFFLINE_ACCESS);
         }
@@ -234,19 +274,40 @@ impl Login {
     }
 
     /// Stores what was granted.
-    async fn keep(&self, granted: Granted, asked: &str, started: Instant) -> Result<LoginFacts, String> {
+    async fn keep(
+        &self,
+        granted: Granted,
+        asked: &str,
+        started: Instant,
+    ) -> Result<LoginFacts, String> {
         let owner = self.owner.as_ref().ok_or(NO_LOCATION)?;
-        let refresh_token = granted.refresh_token.ok_or_else(|| self.explain_missing_token(asked))?;
+        let refresh_token = granted
+            .refresh_token
+            .ok_or_else(|| self.explain_missing_token(asked))?;
         if HeaderValue::from_str(granted.access_token.expose_secret()).is_err() {
-            return Err("the token endpoint gave an access token that no header can carry".to_owned());
+            return Err(
+                "the token endpoint gave an access token that no header can carry".to_owned(),
+            );
         }
-        let claims = granted.id_token.as_ref().and_then(Value::as_str).and_then(claims_of);
+        let claims = granted
+            .id_token
+            .as_ref()
+            .and_then(Value::as_str)
+            .and_then(claims_of);
         let claim = |name: &str| claims.as_ref()?.get(name)?.as_str().map(str::to_owned);
         let facts = LoginFacts {
-            scopes: granted.scope.as_ref().and_then(Value::as_str).unwrap_or(asked).to_owned(),
+            scopes: granted
+                .scope
+                .as_ref()
+                .and_then(Value::as_str)
+                .unwrap_or(asked)
+                .to_owned(),
             subject: claim("sub"),
             email: claim("email"),
-            since: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+            since: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default()
+                .as_secs(),
         };
         let lifetime = granted.expires_in.as_ref().and_then(seconds);
         let left = lifetime.map(|lifetime| lifetime.saturating_sub(started.elapsed()));
@@ -274,7 +335,8 @@ impl Login {
         Ok(facts)
     }
 
-    /// Explains why there is no refresh token, without which the login would end with the access token.
+    /// Explains why there is no refresh token, without which the login would end with the access
+    /// token.
     fn explain_missing_token(&self, asked: &str) -> String {
         let scheme = one_line(self.scheme());
         if asked.split(' ').any(|scope| scope == OFFLINE_ACCESS) {
@@ -291,7 +353,9 @@ impl Login {
     fn lacks(&self, key: &str, what: &str) -> String {
         let scheme = one_line(self.scheme());
         if self.endpoints.issuer.is_some() {
-            format!("the issuer names no {what} that is encrypted or on this machine; set `auth.{scheme}.{key}`")
+            format!(
+                "the issuer names no {what} that is encrypted or on this machine; set `auth.{scheme}.{key}`"
+            )
         } else {
             format!("no {what} is known; set `auth.{scheme}.{key}`, or `auth.{scheme}.issuer`")
         }
@@ -305,8 +369,8 @@ fn describe_of(endpoint: &str, refusal: &TokenRefusal) -> String {
         .replace("the token endpoint", &format!("the {endpoint} endpoint"))
 }
 
-/// The claims of an ID token. It came from the token endpoint itself, which takes the place of its signature (`OpenID` Connect Core 1.0
-/// section 3.1.3.7); the claims are only shown.
+/// The claims of an ID token. It came from the token endpoint itself, which takes the place of its
+/// signature (`OpenID` Connect Core 1.0 section 3.1.3.7); the claims are only shown.
 fn claims_of(token: &str) -> Option<Value> {
     let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
     serde_json::from_slice(&claims).ok()

@@ -1,11 +1,16 @@
-//! Signatures of requests. Nothing outside of this folder depends on their kind but the settings of each.
+//! Signatures of requests. Nothing outside of this folder depends on their kind but the settings of
+//! each.
 //!
 //! # Adding a signature of requests
 //!
-//! - A `SignatureKind` in `proxy/auth/signatures/mod.rs`, beside `SIGV4`; `of_scheme` there returns it if documents can ask for it.
-//! - A file or a folder beside that file, with a `Signature`, which holds what the operator sets, and a `RequestSigner`, which signs.
-//! - Its key: a field of `SchemeSettings` in `config/auth/settings.rs`, which `signature` and `check_schemes` there read.
-//! - The settings below that key, in `config/auth/signature.rs`, and in `form_in_signatures` there the forms of their values.
+//! - A `SignatureKind` in `proxy/auth/signatures/mod.rs`, beside `SIGV4`; `of_scheme` there returns
+//!   it if documents can ask for it.
+//! - A file or a folder beside that file, with a `Signature`, which holds what the operator sets,
+//!   and a `RequestSigner`, which signs.
+//! - Its key: a field of `SchemeSettings` in `config/auth/settings.rs`, which `signature` and
+//!   `check_schemes` there read.
+//! - The settings below that key, in `config/auth/signature.rs`, and in `form_in_signatures` there
+//!   the forms of their values.
 
 pub(crate) mod aws;
 
@@ -71,7 +76,10 @@ impl SignatureKind {
     /// Returns true if a signature sets the header or the query parameter of that name.
     pub(crate) fn sets(&self, location: Location, name: &str) -> bool {
         let is_same = |known: &str| name.eq_ignore_ascii_case(known);
-        let is_known = || self.parameters.iter().any(|known| is_same(known)) || self.headers.iter().any(|known| is_same(known.as_str()));
+        let is_known = || {
+            self.parameters.iter().any(|known| is_same(known))
+                || self.headers.iter().any(|known| is_same(known.as_str()))
+        };
         matches!(location, Location::Header | Location::Query) && is_known()
     }
 }
@@ -97,7 +105,12 @@ pub trait Signature: Debug + Send + Sync {
     ///
     /// # Errors
     /// The end of a sentence if requests cannot be signed.
-    fn signer(&self, scheme: &str, base: Option<&Url>, clients: &Clients) -> Result<Arc<dyn RequestSigner>, String>;
+    fn signer(
+        &self,
+        scheme: &str,
+        base: Option<&Url>,
+        clients: &Clients,
+    ) -> Result<Arc<dyn RequestSigner>, String>;
 }
 
 /// Signs the requests of a security scheme.
@@ -108,12 +121,16 @@ pub trait RequestSigner: Debug + Send + Sync {
     /// Returns an identity of the credential.
     fn identity(&self) -> &[u8];
 
-    /// Sets the headers of a signature of the request as it is now, body included: nothing of what is signed may change after that.
-    /// Returns what redacts the signature and its keys.
+    /// Sets the headers of a signature of the request as it is now, body included: nothing of what
+    /// is signed may change after that. Returns what redacts the signature and its keys.
     ///
     /// # Errors
-    /// [`CallError::Credential`] if there are no keys; [`CallError::InvalidRequest`] if the request cannot be signed.
-    fn sign<'r>(&'r self, request: &'r mut Request) -> BoxFuture<'r, Result<Arc<Redactor>, CallError>>;
+    /// [`CallError::Credential`] if there are no keys; [`CallError::InvalidRequest`] if the request
+    /// cannot be signed.
+    fn sign<'r>(
+        &'r self,
+        request: &'r mut Request,
+    ) -> BoxFuture<'r, Result<Arc<Redactor>, CallError>>;
 
     /// Returns a sentence about the probable cause if the API refuses a request.
     fn describe_refusal(&self, response: &Response) -> Option<String>;
@@ -122,8 +139,9 @@ pub trait RequestSigner: Debug + Send + Sync {
 /// Signatures by the name of the security scheme.
 pub(crate) type Signatures = BTreeMap<String, Arc<dyn Signature>>;
 
-/// A sentence for each signature that cannot take effect with a document: no other credential must take its place, which `has_other`
-/// reports for a scheme. `base` is where calls go if all go to one place, and `is_sent` is false if there are none.
+/// A sentence for each signature that cannot take effect with a document: no other credential must
+/// take its place, which `has_other` reports for a scheme. `base` is where calls go if all go to
+/// one place, and `is_sent` is false if there are none.
 pub(crate) fn wrong_signatures(
     signatures: &Signatures,
     has_other: impl Fn(&str) -> bool,
@@ -151,7 +169,10 @@ pub(crate) fn wrong_signatures(
 
 /// A sentence for each of these headers that a signature sets as well.
 pub(crate) fn headers_set_twice(signatures: &Signatures, headers: &HeaderMap) -> Vec<String> {
-    let kinds: BTreeMap<&str, &SignatureKind> = signatures.values().map(|own| (own.kind().key, own.kind())).collect();
+    let kinds: BTreeMap<&str, &SignatureKind> = signatures
+        .values()
+        .map(|own| (own.kind().key, own.kind()))
+        .collect();
     let set = kinds
         .into_iter()
         .flat_map(|(key, kind)| kind.headers.iter().map(move |name| (key, name)));

@@ -20,9 +20,14 @@ pub(crate) struct AccessToken {
 }
 
 impl AccessToken {
-    /// A token that replies do not show, and neither what can renew it; `ends` are the times from when on it is renewed, and from when
-    /// on it is not valid any more. `None` if no header can hold it.
-    pub(super) fn new(access: &str, refresh: Option<&str>, ends: Option<[Instant; 2]>) -> Option<Self> {
+    /// A token that replies do not show, and neither what can renew it; `ends` are the times from
+    /// when on it is renewed, and from when on it is not valid any more. `None` if no header can
+    /// hold it.
+    pub(super) fn new(
+        access: &str,
+        refresh: Option<&str>,
+        ends: Option<[Instant; 2]>,
+    ) -> Option<Self> {
         Some(Self {
             header: sensitive_header(format!("Bearer {access}").as_bytes()).ok()?,
             redactor: Arc::new(Redactor::for_tokens(std::iter::once(access).chain(refresh))),

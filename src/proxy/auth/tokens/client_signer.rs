@@ -1,5 +1,5 @@
-//! `private_key_jwt`: an OAuth client that authenticates with a signed JWT in place of a secret (RFC 7523 section 2.2, `OpenID` Connect
-//! Core 1.0 section 9).
+//! `private_key_jwt`: an OAuth client that authenticates with a signed JWT in place of a secret
+//! (RFC 7523 section 2.2, `OpenID` Connect Core 1.0 section 9).
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -32,7 +32,8 @@ pub struct ClientSigner {
 pub struct ClientKeyOptions<'o> {
     /// `kid` of the header.
     pub key_id: Option<&'o str>,
-    /// A certificate in PEM, whose digest becomes `x5t#S256` of the header; the algorithm of an RSA key is PS256 then, as Entra asks.
+    /// A certificate in PEM, whose digest becomes `x5t#S256` of the header; the algorithm of an RSA
+    /// key is PS256 then, as Entra asks.
     pub certificate: Option<&'o str>,
     /// `aud`, if it is not the issuer or the token endpoint.
     pub audience: Option<&'o str>,
@@ -65,7 +66,8 @@ impl ClientSigner {
         let mut header = Header::new(algorithm);
         header.kid = options.key_id.map(str::to_owned);
         if let Some(certificate) = options.certificate {
-            let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).map_err(|_| "has a certificate that is not in PEM")?;
+            let certificate = CertificateDer::from_pem_slice(certificate.as_bytes())
+                .map_err(|_| "has a certificate that is not in PEM")?;
             header.x5t_s256 = Some(URL_SAFE_NO_PAD.encode(Sha256::digest(&certificate)));
         }
         let signer = Self {
@@ -80,9 +82,13 @@ impl ClientSigner {
         }
     }
 
-    /// An assertion that the client is `client_id`, for that audience unless the operator set another; `None` if the key cannot sign.
+    /// An assertion that the client is `client_id`, for that audience unless the operator set
+    /// another; `None` if the key cannot sign.
     pub(super) fn assertion(&self, client_id: &str, audience: &str) -> Option<String> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_secs();
         let claims = json!({
             "iss": client_id, "sub": client_id, "aud": self.audience.as_deref().unwrap_or(audience),
             "jti": text::random_id(), "iat": now, "exp": now + LIFETIME.as_secs(),

@@ -1,4 +1,5 @@
-//! Tokens that were exchanged, by what they were given for. They are kept in this process alone, and asked for once at a time.
+//! Tokens that were exchanged, by what they were given for. They are kept in this process alone,
+//! and asked for once at a time.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -41,11 +42,15 @@ struct Exchanged {
 }
 
 impl Exchanged {
-    /// Returns true if the entry can answer a call: its exchange is in progress, or its outcome still counts.
+    /// Returns true if the entry can answer a call: its exchange is in progress, or its outcome
+    /// still counts.
     fn is_useful(&self, refused: Option<&Arc<AccessToken>>) -> bool {
         match self.flight.peek() {
             None => true,
-            Some(Ok(token)) => token.is_good(Instant::now()) && refused.is_none_or(|refused| !Arc::ptr_eq(refused, token)),
+            Some(Ok(token)) => {
+                token.is_good(Instant::now())
+                    && refused.is_none_or(|refused| !Arc::ptr_eq(refused, token))
+            }
             Some(Err(ExchangeFailure::OfUser { at, .. })) => at.elapsed() < REFUSAL_PAUSE,
             Some(Err(ExchangeFailure::OfEndpoint(_))) => false,
         }
@@ -65,8 +70,8 @@ static TOKENS: LazyLock<Mutex<ExchangedTokens>> = LazyLock::new(|| {
     })
 });
 
-/// The exchange for that key, and whether it was there before; `begin` starts one. A user has at most half of the places that others
-/// leave free.
+/// The exchange for that key, and whether it was there before; `begin` starts one. A user has at
+/// most half of the places that others leave free.
 pub(super) fn find_or_begin(
     key: [u8; 32],
     user: ClientKey,
@@ -97,7 +102,11 @@ impl ExchangedTokens {
         let own = self.by_user.get(&user).copied().unwrap_or_default();
         if !may_take_place(own, self.tokens.len(), MAX_TOKENS) {
             let oldest = if own > 0 {
-                let of_user = self.tokens.iter().rev().find(|(_, known)| known.user == user);
+                let of_user = self
+                    .tokens
+                    .iter()
+                    .rev()
+                    .find(|(_, known)| known.user == user);
                 of_user.map(|(key, _)| *key)
             } else {
                 self.tokens.peek_lru().map(|(key, _)| *key)
@@ -109,7 +118,9 @@ impl ExchangedTokens {
     }
 
     fn remove(&mut self, key: &[u8; 32]) {
-        let Some(removed) = self.tokens.pop(key) else { return };
+        let Some(removed) = self.tokens.pop(key) else {
+            return;
+        };
         if let Some(count) = self.by_user.get_mut(&removed.user) {
             *count -= 1;
             if *count == 0 {
@@ -140,7 +151,13 @@ mod tests {
             key[..8].copy_from_slice(&user.to_be_bytes());
             key[8..12].copy_from_slice(&number.to_be_bytes());
             let user = ClientKey(user);
-            kept.insert(key, Exchanged { user, flight: pending() });
+            kept.insert(
+                key,
+                Exchanged {
+                    user,
+                    flight: pending(),
+                },
+            );
         };
         for number in 0..20_000 {
             insert(&mut kept, 1, number);

@@ -1,4 +1,5 @@
-//! Grants by which access tokens are requested (RFC 6749 sections 4.3, 4.4 and 6, RFC 8693, RFC 7523).
+//! Grants by which access tokens are requested (RFC 6749 sections 4.3, 4.4 and 6, RFC 8693, RFC
+//! 7523).
 
 use secrecy::{ExposeSecret as _, SecretString};
 
@@ -20,7 +21,8 @@ pub(crate) enum Grant {
     },
     /// A refresh token (RFC 6749 section 6).
     RefreshToken(SecretString),
-    /// The code that the browser brought from the authorization endpoint (RFC 6749 section 4.1, RFC 7636).
+    /// The code that the browser brought from the authorization endpoint (RFC 6749 section 4.1, RFC
+    /// 7636).
     AuthorizationCode {
         /// The code.
         code: SecretString,
@@ -38,7 +40,8 @@ pub(crate) enum Grant {
         /// Its type, a URI.
         subject_token_type: String,
     },
-    /// The token of the user who calls, in the on-behalf-of flow of Microsoft Entra (RFC 7523 section 2.1).
+    /// The token of the user who calls, in the on-behalf-of flow of Microsoft Entra (RFC 7523
+    /// section 2.1).
     OnBehalfOf(SecretString),
 }
 
@@ -57,18 +60,26 @@ pub(crate) struct TokenRequest {
 pub(crate) type LackingPart = (CredentialPart, &'static str);
 
 impl Grant {
-    /// Selects the grant by which the tokens of a scheme are requested; `has_key` if the client has a key. `None` if none are: an access
-    /// token is set, or no value for a request is.
+    /// Selects the grant by which the tokens of a scheme are requested; `has_key` if the client has
+    /// a key. `None` if none are: an access token is set, or no value for a request is.
     ///
     /// # Errors
     /// A part of the credential is missing.
-    pub(crate) fn select(scheme: &SecurityScheme, values: &CredentialValues, has_key: bool) -> Result<Option<Self>, LackingPart> {
+    pub(crate) fn select(
+        scheme: &SecurityScheme,
+        values: &CredentialValues,
+        has_key: bool,
+    ) -> Result<Option<Self>, LackingPart> {
         let part = |part: CredentialPart| values.get(&part).cloned();
         let of_user = |kind: CredentialPart| part(kind).filter(|_| has_password_flow(scheme));
-        let (username, password) = (of_user(CredentialPart::Username), of_user(CredentialPart::Password));
+        let (username, password) = (
+            of_user(CredentialPart::Username),
+            of_user(CredentialPart::Password),
+        );
         let has_client = values.contains_key(&CredentialPart::ClientId);
         let refresh_token = part(CredentialPart::RefreshToken);
-        let has_any = has_client || refresh_token.is_some() || username.is_some() || password.is_some();
+        let has_any =
+            has_client || refresh_token.is_some() || username.is_some() || password.is_some();
         if values.contains_key(&CredentialPart::Value) || !has_any {
             return Ok(None);
         }
@@ -77,8 +88,12 @@ impl Grant {
             (Some(_), None, _) => lacking(CredentialPart::Password),
             (None, Some(_), _) => lacking(CredentialPart::Username),
             (_, _, Some(token)) => Ok(Some(Self::RefreshToken(token))),
-            (Some(username), Some(password), None) => Ok(Some(Self::Password { username, password })),
-            (None, None, None) if has_key || values.contains_key(&CredentialPart::ClientSecret) => Ok(Some(Self::ClientCredentials)),
+            (Some(username), Some(password), None) => {
+                Ok(Some(Self::Password { username, password }))
+            }
+            (None, None, None) if has_key || values.contains_key(&CredentialPart::ClientSecret) => {
+                Ok(Some(Self::ClientCredentials))
+            }
             (None, None, None) => Err((
                 CredentialPart::ClientSecret,
                 "a client needs a secret or a key to get tokens, or a person signs in with `openapi-mcp login`",
@@ -113,7 +128,10 @@ impl Grant {
         match self {
             Self::ClientCredentials => {}
             Self::Password { username, password } => {
-                parameters.extend([("username", username.expose_secret()), ("password", password.expose_secret())]);
+                parameters.extend([
+                    ("username", username.expose_secret()),
+                    ("password", password.expose_secret()),
+                ]);
             }
             Self::RefreshToken(token) => parameters.push(("refresh_token", token.expose_secret())),
             Self::AuthorizationCode {
@@ -134,23 +152,27 @@ impl Grant {
                 ("subject_token_type", subject_token_type),
             ]),
             Self::OnBehalfOf(assertion) => {
-                parameters.extend([("assertion", assertion.expose_secret()), ("requested_token_use", "on_behalf_of")]);
+                parameters.extend([
+                    ("assertion", assertion.expose_secret()),
+                    ("requested_token_use", "on_behalf_of"),
+                ]);
             }
         }
         parameters
     }
 
-    /// Returns true if the code of a refusal may mean that the client was not recognized. A server may answer an unknown form of
-    /// authentication with `invalid_request`, which for a user's token speaks of the token (RFC 8693 section 2.2.2). A code is good for one
-    /// use.
+    /// Returns true if the code of a refusal may mean that the client was not recognized. A server
+    /// may answer an unknown form of authentication with `invalid_request`, which for a user's
+    /// token speaks of the token (RFC 8693 section 2.2.2). A code is good for one use.
     pub(crate) fn doubts_client(&self, code: Option<&str>) -> bool {
         match self {
             Self::ClientCredentials | Self::Password { .. } | Self::RefreshToken(_) => {
                 code.is_none_or(|code| matches!(code, "invalid_client" | "invalid_request"))
             }
-            Self::AuthorizationCode { .. } | Self::DeviceCode(_) | Self::TokenExchange { .. } | Self::OnBehalfOf(_) => {
-                code == Some("invalid_client")
-            }
+            Self::AuthorizationCode { .. }
+            | Self::DeviceCode(_)
+            | Self::TokenExchange { .. }
+            | Self::OnBehalfOf(_) => code == Some("invalid_client"),
         }
     }
 }
@@ -164,7 +186,9 @@ impl TokenRequest {
     /// A digest of everything that decides which tokens a client is given.
     pub(crate) fn identity(&self, client: &OauthClient) -> [u8; 32] {
         let of_grant = self.grant.iter().flat_map(Grant::parameters);
-        let digest = of_grant.fold(client.digest(), |digest, (_, value)| digest.with(Some(value)));
+        let digest = of_grant.fold(client.digest(), |digest, (_, value)| {
+            digest.with(Some(value))
+        });
         digest
             .with(None)
             .with(exposed(self.scopes.as_ref()))

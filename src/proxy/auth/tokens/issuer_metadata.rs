@@ -5,7 +5,8 @@ use url::Url;
 
 use crate::outbound::is_encrypted_or_local;
 
-/// Returns the URLs of an issuer's metadata, in the order of MCP (basic/authorization, "Authorization Server Metadata Discovery").
+/// Returns the URLs of an issuer's metadata, in the order of MCP (basic/authorization,
+/// "Authorization Server Metadata Discovery").
 pub(crate) fn metadata_urls(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let mut places = vec![
@@ -23,8 +24,8 @@ pub(crate) fn metadata_urls(issuer: &Url) -> Vec<Url> {
     places.into_iter().map(at).collect()
 }
 
-/// Members of the metadata that requests for tokens and logins need. An endpoint that is neither encrypted nor on this machine counts as
-/// missing.
+/// Members of the metadata that requests for tokens and logins need. An endpoint that is neither
+/// encrypted nor on this machine counts as missing.
 #[derive(Debug, Clone)]
 pub(crate) struct IssuerMetadata {
     /// The issuer, to the letter.
@@ -62,15 +63,23 @@ impl IssuerMetadata {
             (is_encrypted_or_local(&url) || url.origin() == issuer.origin()).then_some(url)
         };
         let endpoint_of = |name: &str| member(name).and_then(endpoint);
-        let scopes = read.get("scopes_supported").and_then(Value::as_array).into_iter().flatten();
+        let scopes = read
+            .get("scopes_supported")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         Ok(Self {
             issuer: own.to_owned(),
-            token_endpoint: endpoint(token_endpoint).ok_or("the issuer's token endpoint is neither encrypted nor on this machine")?,
+            token_endpoint: endpoint(token_endpoint)
+                .ok_or("the issuer's token endpoint is neither encrypted nor on this machine")?,
             authorization_endpoint: endpoint_of("authorization_endpoint"),
             device_authorization_endpoint: endpoint_of("device_authorization_endpoint"),
             revocation_endpoint: endpoint_of("revocation_endpoint"),
-            scopes: scopes.filter_map(|scope| scope.as_str().map(str::to_owned)).collect(),
-            names_itself: read.get("authorization_response_iss_parameter_supported") == Some(&Value::Bool(true)),
+            scopes: scopes
+                .filter_map(|scope| scope.as_str().map(str::to_owned))
+                .collect(),
+            names_itself: read.get("authorization_response_iss_parameter_supported")
+                == Some(&Value::Bool(true)),
         })
     }
 }
@@ -86,15 +95,29 @@ mod tests {
         let issuer = Url::parse("https://login.example/t").unwrap();
         let read = |more: Value| {
             let mut text = json!({"issuer": "https://login.example/t", "token_endpoint": "https://login.example/token"});
-            text.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            text.as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
             IssuerMetadata::read(text.to_string().as_bytes(), &issuer)
         };
         let found = read(json!({"authorization_endpoint": "http://login.example/a", "device_authorization_endpoint": "javascript:alert(1)",
             "revocation_endpoint": "https://login.example/r", "scopes_supported": ["a", 7], "authorization_response_iss_parameter_supported": "yes"}))
         .unwrap();
-        assert_eq!((found.authorization_endpoint, found.device_authorization_endpoint), (None, None));
-        assert_eq!(found.revocation_endpoint.unwrap().as_str(), "https://login.example/r");
-        assert_eq!((found.scopes, found.names_itself), (vec!["a".to_owned()], false));
+        assert_eq!(
+            (
+                found.authorization_endpoint,
+                found.device_authorization_endpoint
+            ),
+            (None, None)
+        );
+        assert_eq!(
+            found.revocation_endpoint.unwrap().as_str(),
+            "https://login.example/r"
+        );
+        assert_eq!(
+            (found.scopes, found.names_itself),
+            (vec!["a".to_owned()], false)
+        );
         for wrong in [
             json!({"issuer": "https://evil.example"}),
             json!({"token_endpoint": "http://login.example/token"}),

@@ -1,4 +1,5 @@
-//! OAuth clients, their token endpoints, and the operator's settings for the exchange of users' tokens.
+//! OAuth clients, their token endpoints, and the operator's settings for the exchange of users'
+//! tokens.
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,7 +48,8 @@ pub struct ExchangeOptions {
     pub audiences: Vec<String>,
     /// Each `resource` of the request.
     pub resources: Vec<String>,
-    /// Asks for the scopes that the document names for the operation, in place of the same ones always.
+    /// Asks for the scopes that the document names for the operation, in place of the same ones
+    /// always.
     pub operation_scopes: bool,
     /// `subject_token_type`: a URI, or `None` for an access token.
     pub subject_token_type: Option<String>,

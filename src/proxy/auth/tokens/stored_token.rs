@@ -11,7 +11,8 @@ use url::Origin;
 use super::oauth_client::OauthClient;
 use crate::text::hex;
 
-/// The last second that a date of HTTP can have: the end of the year 9999. A later one in a file is damage.
+/// The last second that a date of HTTP can have: the end of the year 9999. A later one in a file is
+/// damage.
 const LAST_SECOND: u64 = 253_402_300_799;
 /// Generations are counted from 1; one above this is damage.
 const LAST_GENERATION: u64 = 1 << 62;
@@ -51,14 +52,19 @@ pub(crate) struct LoginFacts {
 pub(crate) struct TokenOwner {
     /// Security scheme, token endpoint and client; of a login, the origin of the API as well.
     pub(crate) id: String,
-    /// A digest of the refresh token in the settings: with another one there, the stored one counts no more. `login` for a login.
+    /// A digest of the refresh token in the settings: with another one there, the stored one counts
+    /// no more. `login` for a login.
     pub(crate) configured: String,
 }
 
 impl TokenOwner {
     /// The owner of the tokens of a login of a client for the API at an origin.
     pub(crate) fn of_login(client: &OauthClient, api: &Origin) -> Self {
-        let id = client.id.as_ref().map(SecretString::expose_secret).unwrap_or_default();
+        let id = client
+            .id
+            .as_ref()
+            .map(SecretString::expose_secret)
+            .unwrap_or_default();
         let parts = [
             "login",
             &client.scheme,
@@ -122,7 +128,9 @@ impl From<&StoredToken> for TokenRecord {
             configured: String::new(),
             refresh_token: token.refresh_token.expose_secret().to_owned(),
             access_token: token.access_token.expose_secret().to_owned(),
-            expires: token.expires.and_then(|at| Some(at.duration_since(UNIX_EPOCH).ok()?.as_secs())),
+            expires: token
+                .expires
+                .and_then(|at| Some(at.duration_since(UNIX_EPOCH).ok()?.as_secs())),
             lifetime: token.lifetime.map(|lifetime| lifetime.as_secs()),
             generation: token.generation,
             login: token.login.clone(),
@@ -138,7 +146,9 @@ impl From<TokenRecord> for StoredToken {
             expires: text
                 .expires
                 .map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds.min(LAST_SECOND))),
-            lifetime: text.lifetime.map(|seconds| Duration::from_secs(seconds.min(LAST_SECOND))),
+            lifetime: text
+                .lifetime
+                .map(|seconds| Duration::from_secs(seconds.min(LAST_SECOND))),
             generation: text.generation.min(LAST_GENERATION),
             login: text.login,
         }

@@ -1,4 +1,5 @@
-//! A token endpoint (RFC 6749 section 3.2): its location, the authentication of the client, and its grants.
+//! A token endpoint (RFC 6749 section 3.2): its location, the authentication of the client, and its
+//! grants.
 
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
@@ -66,7 +67,8 @@ pub(crate) enum TokenRefusal {
 }
 
 impl TokenRefusal {
-    /// Returns true if the token, code or password that was sent is not valid, or no longer (RFC 6749 section 5.2).
+    /// Returns true if the token, code or password that was sent is not valid, or no longer (RFC
+    /// 6749 section 5.2).
     pub(crate) fn is_invalid_grant(&self) -> bool {
         matches!(self, Self::Refused { code: Some(code), .. } if code == "invalid_grant")
     }
@@ -79,7 +81,10 @@ impl TokenRefusal {
                 format!("the token endpoint's answer holds no `access_token` ({code})").into()
             }
             Self::Refused { status, code, .. } => {
-                let code = code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
+                let code = code
+                    .as_ref()
+                    .map(|code| format!(" ({code})"))
+                    .unwrap_or_default();
                 format!("the token endpoint answered {}{code}", status.as_u16()).into()
             }
             Self::Unreachable(why) => Cow::Borrowed(why),
@@ -107,35 +112,51 @@ impl TokenEndpoint {
     pub(super) fn client_pair(&self) -> Option<String> {
         let (id, secret) = (self.client.id.as_ref()?, self.client.secret.as_ref()?);
         // Both are form-encoded first (RFC 6749 section 2.3.1).
-        let encode = |value: &SecretString| style::percent_encode(value.expose_secret(), Keep::Unreserved);
+        let encode =
+            |value: &SecretString| style::percent_encode(value.expose_secret(), Keep::Unreserved);
         Some(STANDARD.encode(format!("{}:{}", encode(id), encode(secret))))
     }
 
-    /// Asks for a token by a grant with further parameters, and with the client's secret in the body if the endpoint does not take it from
-    /// the header. The log gets the reason of a refusal.
-    pub(crate) async fn ask(&self, grant: &Grant, more: &[(&str, &str)]) -> Result<Granted, TokenRefusal> {
+    /// Asks for a token by a grant with further parameters, and with the client's secret in the
+    /// body if the endpoint does not take it from the header. The log gets the reason of a refusal.
+    pub(crate) async fn ask(
+        &self,
+        grant: &Grant,
+        more: &[(&str, &str)],
+    ) -> Result<Granted, TokenRefusal> {
         let assertion = self.assertion().await?;
         let mut parameters = [grant.parameters().as_slice(), more].concat();
         if let Some(assertion) = &assertion {
-            parameters.extend([("client_assertion_type", ASSERTION_TYPE), ("client_assertion", assertion)]);
+            parameters.extend([
+                ("client_assertion_type", ASSERTION_TYPE),
+                ("client_assertion", assertion),
+            ]);
         }
         let url = self.url().await?;
-        let reply = self.ask_as_accepted(&url, &parameters, |code| grant.doubts_client(code)).await?;
+        let reply = self
+            .ask_as_accepted(&url, &parameters, |code| grant.doubts_client(code))
+            .await?;
         self.read_grant(&reply, &parameters)
     }
 
-    /// Asks an endpoint of introspection (RFC 7662) with these parameters, with the client's credentials as the endpoint takes them. Returns
-    /// its answer; `None` if it does not answer with a success, which is logged.
+    /// Asks an endpoint of introspection (RFC 7662) with these parameters, with the client's
+    /// credentials as the endpoint takes them. Returns its answer; `None` if it does not answer
+    /// with a success, which is logged.
     pub(crate) async fn introspect(&self, parameters: &[(&str, &str)]) -> Option<Bytes> {
         let doubts_client = |code: Option<&str>| code.is_none_or(|code| code == "invalid_client");
         let url = self.url().await.ok()?;
-        let reply = self.ask_as_accepted(&url, parameters, doubts_client).await.ok()?;
+        let reply = self
+            .ask_as_accepted(&url, parameters, doubts_client)
+            .await
+            .ok()?;
         if reply.status.is_success() {
             return Some(reply.body);
         }
         if self.may_log() {
             let status = reply.status.as_u16();
-            tracing::warn!("the introspection endpoint answered {status}; check --oauth-client-id and its secret");
+            tracing::warn!(
+                "the introspection endpoint answered {status}; check --oauth-client-id and its secret"
+            );
         }
         None
     }
@@ -143,7 +164,10 @@ impl TokenEndpoint {
     /// The error of a call that gets no token.
     pub(super) fn failure(&self, why: &str) -> CallError {
         let scheme = text::one_line(&self.client.scheme);
-        CallError::Credential(format!("no access token could be obtained for the security scheme `{scheme}`: {why}").into())
+        CallError::Credential(
+            format!("no access token could be obtained for the security scheme `{scheme}`: {why}")
+                .into(),
+        )
     }
 
     async fn ask_as_accepted(
@@ -153,18 +177,27 @@ impl TokenEndpoint {
         doubts_client: impl Fn(Option<&str>) -> bool,
     ) -> Result<Response, TokenRefusal> {
         let in_body = self.learned().in_body;
-        let reply = self.send(self.token_request(url, parameters, in_body)?).await?;
-        // RFC 6749 section 2.3.1: every server must accept the header, but some accept only the body.
+        let reply = self
+            .send(self.token_request(url, parameters, in_body)?)
+            .await?;
+        // RFC 6749 section 2.3.1: every server must accept the header, but some accept only the
+        // body.
         let may_want_body = !in_body
             && self.client.secret.is_some()
-            && matches!(reply.status, StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED)
+            && matches!(
+                reply.status,
+                StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED
+            )
             && doubts_client(error_code(&reply).as_deref());
         if !may_want_body {
             return Ok(reply);
         }
-        let second = self.send(self.token_request(url, parameters, true)?).await?;
+        let second = self
+            .send(self.token_request(url, parameters, true)?)
+            .await?;
         // Another error than `invalid_client` means that the client was recognized.
-        let is_recognized = second.status.is_success() || error_code(&second).is_some_and(|code| code != "invalid_client");
+        let is_recognized = second.status.is_success()
+            || error_code(&second).is_some_and(|code| code != "invalid_client");
         self.learned().in_body = is_recognized;
         Ok(if is_recognized { second } else { reply })
     }
@@ -202,21 +235,32 @@ impl TokenEndpoint {
     }
 
     /// Reads the token that the endpoint grants: one that can be sent as `Bearer`.
-    fn read_grant(&self, reply: &Response, parameters: &[(&str, &str)]) -> Result<Granted, TokenRefusal> {
+    fn read_grant(
+        &self,
+        reply: &Response,
+        parameters: &[(&str, &str)],
+    ) -> Result<Granted, TokenRefusal> {
         let refused = |code| {
             self.log_refusal(reply, parameters);
             let (status, claims) = (reply.status, demanded_claims(reply));
-            TokenRefusal::Refused { status, code, claims }
+            TokenRefusal::Refused {
+                status,
+                code,
+                claims,
+            }
         };
         let code = error_code(reply);
         if !reply.status.is_success() {
             return Err(refused(code));
         }
         // GitHub refuses with 200.
-        let granted = serde_json::from_value::<Granted>(token_reply(reply)).map_err(|_| match code {
-            Some(_) => refused(code),
-            None => TokenRefusal::Failed("the token endpoint's answer holds no `access_token`".into()),
-        })?;
+        let granted =
+            serde_json::from_value::<Granted>(token_reply(reply)).map_err(|_| match code {
+                Some(_) => refused(code),
+                None => TokenRefusal::Failed(
+                    "the token endpoint's answer holds no `access_token`".into(),
+                ),
+            })?;
         // An empty token would be sent to the API as `Bearer `.
         if granted.access_token.expose_secret().trim().is_empty() {
             return Err(TokenRefusal::Failed(
@@ -235,28 +279,47 @@ impl TokenEndpoint {
         Ok(granted)
     }
 
-    /// Logs why the endpoint refuses a token, without the secrets of the request. A model reads no more than the code.
+    /// Logs why the endpoint refuses a token, without the secrets of the request. A model reads no
+    /// more than the code.
     fn log_refusal(&self, reply: &Response, parameters: &[(&str, &str)]) {
         const MAX_REASON_BYTES: usize = 500;
-        const PUBLIC: [&str; 6] = ["grant_type", "scope", "audience", "resource", "username", "client_assertion_type"];
-        let Some(mut reason) = refusal_reason(reply) else { return };
+        const PUBLIC: [&str; 6] = [
+            "grant_type",
+            "scope",
+            "audience",
+            "resource",
+            "username",
+            "client_assertion_type",
+        ];
+        let Some(mut reason) = refusal_reason(reply) else {
+            return;
+        };
         // RFC 8628 section 3.5: the person has not finished yet.
-        let is_pending = error_code(reply).is_some_and(|code| matches!(code.as_str(), "authorization_pending" | "slow_down"));
+        let is_pending = error_code(reply)
+            .is_some_and(|code| matches!(code.as_str(), "authorization_pending" | "slow_down"));
         if is_pending || !self.may_log() {
             return;
         }
         let sent = parameters.iter().filter(|(name, _)| !PUBLIC.contains(name));
         let pair = self.client_pair();
         let secret = self.client.secret.as_ref().map(SecretString::expose_secret);
-        let secrets: Vec<&str> = sent.map(|(_, value)| *value).chain(secret).chain(pair.as_deref()).collect();
+        let secrets: Vec<&str> = sent
+            .map(|(_, value)| *value)
+            .chain(secret)
+            .chain(pair.as_deref())
+            .collect();
         Redactor::for_tokens(secrets.iter().copied()).redact_line(&mut reason);
         let reason = without_parts(&reason, &secrets);
         let scheme = text::one_line(&self.client.scheme);
         let reason = text::truncate(&text::one_line(&reason), MAX_REASON_BYTES);
-        tracing::warn!("the token endpoint of `{scheme}` answered {}: {reason}", reply.status.as_u16());
+        tracing::warn!(
+            "the token endpoint of `{scheme}` answered {}: {reason}",
+            reply.status.as_u16()
+        );
     }
 
-    /// Returns true if a failure may be logged now: clients cause them, and must not be able to fill the log.
+    /// Returns true if a failure may be logged now: clients cause them, and must not be able to
+    /// fill the log.
     fn may_log(&self) -> bool {
         const INTERVAL: Duration = Duration::from_mins(1);
         let mut learned = self.learned();
@@ -267,16 +330,25 @@ impl TokenEndpoint {
         is_due
     }
 
-    fn token_request(&self, url: &Url, parameters: &[(&str, &str)], in_body: bool) -> Result<Request, TokenRefusal> {
+    fn token_request(
+        &self,
+        url: &Url,
+        parameters: &[(&str, &str)],
+        in_body: bool,
+    ) -> Result<Request, TokenRefusal> {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.extend_pairs(parameters);
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static("application/x-www-form-urlencoded"),
+        );
         match (self.client_pair().filter(|_| !in_body), &self.client.id) {
             (Some(pair), _) => {
                 let value = sensitive_header(format!("Basic {pair}").as_bytes());
-                let value = value.map_err(|_| TokenRefusal::Failed("the client's name cannot be sent".into()))?;
+                let value = value
+                    .map_err(|_| TokenRefusal::Failed("the client's name cannot be sent".into()))?;
                 headers.insert(AUTHORIZATION, value);
             }
             (None, Some(id)) => {
@@ -303,14 +375,19 @@ impl TokenEndpoint {
             let request = Request {
                 method: Method::GET,
                 url,
-                headers: HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]),
+                headers: HeaderMap::from_iter([(
+                    ACCEPT,
+                    HeaderValue::from_static("application/json"),
+                )]),
                 body: None,
                 may_stream: false,
             };
             let reply = self.send(request).await?;
             if !reply.status.is_success() {
                 let status = reply.status.as_u16();
-                problem.get_or_insert_with(|| format!("the issuer answered {status} when asked for its token endpoint").into());
+                problem.get_or_insert_with(|| {
+                    format!("the issuer answered {status} when asked for its token endpoint").into()
+                });
                 continue;
             }
             match IssuerMetadata::read(&reply.body, issuer) {
@@ -321,13 +398,20 @@ impl TokenEndpoint {
         Err(TokenRefusal::Failed(problem.unwrap_or_default()))
     }
 
-    /// Sends these parameters, with the client's credentials, to another endpoint of the same server, and returns its answer; of a refusal,
-    /// status and code.
-    pub(crate) async fn post(&self, url: &Url, parameters: &[(&str, &str)]) -> Result<Bytes, TokenRefusal> {
+    /// Sends these parameters, with the client's credentials, to another endpoint of the same
+    /// server, and returns its answer; of a refusal, status and code.
+    pub(crate) async fn post(
+        &self,
+        url: &Url,
+        parameters: &[(&str, &str)],
+    ) -> Result<Bytes, TokenRefusal> {
         let assertion = self.assertion().await?;
         let mut parameters = parameters.to_vec();
         if let Some(assertion) = &assertion {
-            parameters.extend([("client_assertion_type", ASSERTION_TYPE), ("client_assertion", assertion)]);
+            parameters.extend([
+                ("client_assertion_type", ASSERTION_TYPE),
+                ("client_assertion", assertion),
+            ]);
         }
         let reply = self
             .ask_as_accepted(url, &parameters, |code| code == Some("invalid_client"))
@@ -348,22 +432,30 @@ impl TokenEndpoint {
             max_response_bytes: MAX_REPLY_BYTES,
             ..CallOptions::default()
         };
-        let sent = exchange::send_with_timeout(&self.http, request, &options, &Caller::default()).await;
+        let sent =
+            exchange::send_with_timeout(&self.http, request, &options, &Caller::default()).await;
         sent.map_err(|error| {
             let scheme = text::one_line(&self.client.scheme);
-            let cause = error.cause().map(|cause| format!(" ({cause})")).unwrap_or_default();
+            let cause = error
+                .cause()
+                .map(|cause| format!(" ({cause})"))
+                .unwrap_or_default();
             if self.may_log() {
                 tracing::warn!("the token endpoint of `{scheme}` did not answer: {error}{cause}");
             }
-            TokenRefusal::Unreachable("the token endpoint cannot be reached, or did not answer as it should")
+            TokenRefusal::Unreachable(
+                "the token endpoint cannot be reached, or did not answer as it should",
+            )
         })
     }
 }
 
-/// A text without long parts of secrets: an endpoint may repeat the end of a token, or its signature alone.
+/// A text without long parts of secrets: an endpoint may repeat the end of a token, or its
+/// signature alone.
 fn without_parts(text: &str, secrets: &[&str]) -> String {
     const MIN_PART_BYTES: usize = 12;
-    let is_of_token = |character: char| character.is_ascii_alphanumeric() || "-_+/=".contains(character);
+    let is_of_token =
+        |character: char| character.is_ascii_alphanumeric() || "-_+/=".contains(character);
     let mut shown = String::with_capacity(text.len());
     for piece in text.split_inclusive(|character| !is_of_token(character)) {
         let part = piece.trim_end_matches(|character| !is_of_token(character));
@@ -384,13 +476,19 @@ mod tests {
     #[test]
     fn parts_of_what_was_sent_are_not_shown() {
         let token = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJlLW9mLWl0";
-        for part in ["c2lnbmF0dXJlLW9mLWl0", "hbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJlLW9mL"] {
+        for part in [
+            "c2lnbmF0dXJlLW9mLWl0",
+            "hbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJlLW9mL",
+        ] {
             let shown = without_parts(&format!("error: token '{part}' is bad"), &[token]);
             assert!(
                 shown.starts_with("error: token '[redacted]") && shown.ends_with("' is bad"),
                 "{shown}"
             );
-            assert!(!part.split('.').any(|piece| shown.contains(piece)), "{shown}");
+            assert!(
+                !part.split('.').any(|piece| shown.contains(piece)),
+                "{shown}"
+            );
         }
         assert_eq!(
             without_parts("error: invalid_request: subject_token", &[token]),

@@ -1,5 +1,5 @@
-//! Acting as the user: the client's verified access token is exchanged for one of the API (RFC 8693, or the on-behalf-of flow of
-//! Microsoft Entra, which is RFC 7523 section 2.1).
+//! Acting as the user: the client's verified access token is exchanged for one of the API (RFC
+//! 8693, or the on-behalf-of flow of Microsoft Entra, which is RFC 7523 section 2.1).
 //!
 //! No call falls back to another credential: without a user, or without a token, nothing is sent.
 
@@ -64,8 +64,14 @@ struct ExchangeSource {
 }
 
 impl TokenExchange {
-    /// Asks for tokens with that scope at an endpoint; `owner` are the names of the API and of its tenant.
-    pub(crate) fn new(endpoint: TokenEndpoint, options: ExchangeOptions, scope: Option<&str>, owner: [Option<String>; 2]) -> Self {
+    /// Asks for tokens with that scope at an endpoint; `owner` are the names of the API and of its
+    /// tenant.
+    pub(crate) fn new(
+        endpoint: TokenEndpoint,
+        options: ExchangeOptions,
+        scope: Option<&str>,
+        owner: [Option<String>; 2],
+    ) -> Self {
         let breaker = Breaker::new(MAX_FAILURES, FAILURE_PAUSE);
         let source = ExchangeSource {
             endpoint,
@@ -79,7 +85,10 @@ impl TokenExchange {
     fn with_scope(source: Arc<ExchangeSource>, scope: Option<&str>) -> Self {
         let options = &source.options;
         let digest = source.endpoint.client().digest();
-        let owned = source.owner.iter().fold(digest, |digest, owner| digest.with(owner.as_deref()));
+        let owned = source
+            .owner
+            .iter()
+            .fold(digest, |digest, owner| digest.with(owner.as_deref()));
         let kind = match options.grant {
             GrantKind::TokenExchange => "token-exchange",
             GrantKind::OnBehalfOf => "on-behalf-of",
@@ -98,7 +107,8 @@ impl TokenExchange {
         }
     }
 
-    /// The same for an operation that needs these scopes, if each operation gets a token of its own scopes.
+    /// The same for an operation that needs these scopes, if each operation gets a token of its own
+    /// scopes.
     pub(crate) fn for_operation(&self, scopes: &[String]) -> Option<Self> {
         let mut scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         scopes.sort_unstable();
@@ -117,7 +127,10 @@ impl TokenExchange {
 
     /// Returns an identity of the tokens that a caller gets.
     pub(crate) fn identity(&self, caller: &Caller) -> [u8; 32] {
-        self.key.clone().with(caller.subject().map(|subject| subject.expose())).finish()
+        self.key
+            .clone()
+            .with(caller.subject().map(|subject| subject.expose()))
+            .finish()
     }
 
     /// The client's name and secret as they are sent in `Basic`.
@@ -125,17 +138,23 @@ impl TokenExchange {
         self.source.endpoint.client_pair()
     }
 
-    /// The API's token for a caller, other than a `refused` one. Asked for once for all calls that need the same.
+    /// The API's token for a caller, other than a `refused` one. Asked for once for all calls that
+    /// need the same.
     ///
     /// # Errors
-    /// [`CallError::Credential`] if the caller is not a user, or the endpoint gives no token; [`CallError::SignIn`] if the user can
-    /// mend that.
-    pub(crate) async fn token(&self, caller: &Caller, refused: Option<&Arc<AccessToken>>) -> Result<Arc<AccessToken>, CallError> {
+    /// [`CallError::Credential`] if the caller is not a user, or the endpoint gives no token;
+    /// [`CallError::SignIn`] if the user can mend that.
+    pub(crate) async fn token(
+        &self,
+        caller: &Caller,
+        refused: Option<&Arc<AccessToken>>,
+    ) -> Result<Arc<AccessToken>, CallError> {
         let (scheme, scope) = self.asked();
         let Some(subject) = caller.subject() else {
             let scheme = text::one_line(scheme);
-            let why =
-                format!("this operation is called as the user (security scheme `{scheme}`), and the client's token is not one of a user");
+            let why = format!(
+                "this operation is called as the user (security scheme `{scheme}`), and the client's token is not one of a user"
+            );
             return Err(sign_in(NOTHING_SENT, &why, None));
         };
         let user = caller.key();
@@ -157,20 +176,28 @@ impl TokenExchange {
             return Err(expired());
         }
         let started = Instant::now();
-        let (flight, is_cached) = exchanged_tokens::find_or_begin(self.identity(caller), user, refused, || {
-            let (source, scope, subject) = (Arc::clone(&self.source), self.scope.clone(), Arc::clone(subject));
-            // In a task of its own: a client that leaves does not end what others wait for.
-            let task = tokio::spawn(async move { source.exchange(&subject, scope.as_deref(), user).await });
-            async move {
-                task.await.unwrap_or_else(|_| {
-                    Err(ExchangeFailure::OfEndpoint(CallError::Setting(
-                        "the exchange of the user's token failed inside this server".into(),
-                    )))
-                })
-            }
-            .boxed()
-            .shared()
-        });
+        let (flight, is_cached) =
+            exchanged_tokens::find_or_begin(self.identity(caller), user, refused, || {
+                let (source, scope, subject) = (
+                    Arc::clone(&self.source),
+                    self.scope.clone(),
+                    Arc::clone(subject),
+                );
+                // In a task of its own: a client that leaves does not end what others wait for.
+                let task =
+                    tokio::spawn(
+                        async move { source.exchange(&subject, scope.as_deref(), user).await },
+                    );
+                async move {
+                    task.await.unwrap_or_else(|_| {
+                        Err(ExchangeFailure::OfEndpoint(CallError::Setting(
+                            "the exchange of the user's token failed inside this server".into(),
+                        )))
+                    })
+                }
+                .boxed()
+                .shared()
+            });
         let outcome = flight.await;
         if let Some(metrics) = observe::metrics() {
             let judged = match &outcome {
@@ -204,7 +231,12 @@ impl ExchangeSource {
         match self.options.grant {
             GrantKind::TokenExchange => Grant::TokenExchange {
                 subject_token: token,
-                subject_token_type: self.options.subject_token_type.as_deref().unwrap_or(TOKEN_TYPES[0]).to_owned(),
+                subject_token_type: self
+                    .options
+                    .subject_token_type
+                    .as_deref()
+                    .unwrap_or(TOKEN_TYPES[0])
+                    .to_owned(),
             },
             GrantKind::OnBehalfOf => Grant::OnBehalfOf(token),
         }
@@ -215,7 +247,12 @@ impl ExchangeSource {
     }
 
     /// Asks the endpoint once.
-    async fn exchange(&self, subject: &SubjectToken, scope: Option<&str>, user: ClientKey) -> Result<Arc<AccessToken>, ExchangeFailure> {
+    async fn exchange(
+        &self,
+        subject: &SubjectToken,
+        scope: Option<&str>,
+        user: ClientKey,
+    ) -> Result<Arc<AccessToken>, ExchangeFailure> {
         let Ok(permit) = self.breaker.admit() else {
             return Err(self.failed("the token endpoint failed several times in a row and is left alone for a few seconds"));
         };
@@ -223,16 +260,31 @@ impl ExchangeSource {
         let grant = self.grant(subject);
         let mut parameters = Vec::new();
         if self.options.grant == GrantKind::TokenExchange {
-            parameters.extend(self.options.audiences.iter().map(|audience| ("audience", audience.as_str())));
-            parameters.extend(self.options.resources.iter().map(|resource| ("resource", resource.as_str())));
+            parameters.extend(
+                self.options
+                    .audiences
+                    .iter()
+                    .map(|audience| ("audience", audience.as_str())),
+            );
+            parameters.extend(
+                self.options
+                    .resources
+                    .iter()
+                    .map(|resource| ("resource", resource.as_str())),
+            );
         }
         parameters.extend(scope.map(|scope| ("scope", scope)));
         let asked = timeout(ATTEMPT_TIMEOUT, self.endpoint.ask(&grant, &parameters)).await;
-        let asked = asked.unwrap_or(Err(TokenRefusal::Unreachable("the token endpoint took too long")));
-        // One user's token may be what an endpoint fails at; it is dead only if it says so, or nothing.
+        let asked = asked.unwrap_or(Err(TokenRefusal::Unreachable(
+            "the token endpoint took too long",
+        )));
+        // One user's token may be what an endpoint fails at; it is dead only if it says so, or
+        // nothing.
         permit.settle(match &asked {
             Err(TokenRefusal::Unreachable(_)) => Outcome::Failure,
-            Err(TokenRefusal::Refused { status, .. }) if matches!(status.as_u16(), 502..=504) => Outcome::Failure,
+            Err(TokenRefusal::Refused { status, .. }) if matches!(status.as_u16(), 502..=504) => {
+                Outcome::Failure
+            }
             Ok(_) | Err(_) => Outcome::Success,
         });
         let granted = asked.map_err(|refusal| self.explain(&refusal, user))?;
@@ -240,9 +292,16 @@ impl ExchangeSource {
     }
 
     /// The token that was granted. It ends with the user's, and a moment before its own end.
-    fn read(&self, granted: &Granted, subject: &SubjectToken, started: Instant) -> Result<Arc<AccessToken>, ExchangeFailure> {
+    fn read(
+        &self,
+        granted: &Granted,
+        subject: &SubjectToken,
+        started: Instant,
+    ) -> Result<Arc<AccessToken>, ExchangeFailure> {
         let kind = granted.issued_token_type.as_deref();
-        if self.options.grant == GrantKind::TokenExchange && kind.is_some_and(|kind| !TOKEN_TYPES.contains(&kind)) {
+        if self.options.grant == GrantKind::TokenExchange
+            && kind.is_some_and(|kind| !TOKEN_TYPES.contains(&kind))
+        {
             return Err(self.failed("the token endpoint gives a token that is not an access token"));
         }
         let lifetime = match &granted.expires_in {
@@ -252,10 +311,14 @@ impl ExchangeSource {
         };
         let left = lifetime.min(subject.lifetime().unwrap_or_default());
         let until = started + left.saturating_sub(EXPIRY_MARGIN);
-        let token = AccessToken::new(granted.access_token.expose_secret(), Some(subject.expose()), Some([until, until]));
-        token
-            .map(Arc::new)
-            .ok_or_else(|| self.failed("the token endpoint's answer holds a token that no header can"))
+        let token = AccessToken::new(
+            granted.access_token.expose_secret(),
+            Some(subject.expose()),
+            Some([until, until]),
+        );
+        token.map(Arc::new).ok_or_else(|| {
+            self.failed("the token endpoint's answer holds a token that no header can")
+        })
     }
 
     /// Explains a refusal: the user can resolve some, the operator the others.
@@ -280,11 +343,22 @@ impl ExchangeSource {
         };
         let is_exchange = self.options.grant == GrantKind::TokenExchange;
         let (why, challenge) = match code.as_str() {
-            "invalid_grant" => ("the token endpoint does not take the user's token (invalid_grant)", renews()),
-            "interaction_required" | "login_required" => ("the token endpoint asks for the user", renews()),
-            "consent_required" => ("the user has not agreed to this use of the API (consent_required)", None),
+            "invalid_grant" => (
+                "the token endpoint does not take the user's token (invalid_grant)",
+                renews(),
+            ),
+            "interaction_required" | "login_required" => {
+                ("the token endpoint asks for the user", renews())
+            }
+            "consent_required" => (
+                "the user has not agreed to this use of the API (consent_required)",
+                None,
+            ),
             // RFC 8693 section 2.2.2: the code of a subject token that is not valid.
-            "invalid_request" if is_exchange => ("the token endpoint does not take the user's token (invalid_request)", None),
+            "invalid_request" if is_exchange => (
+                "the token endpoint does not take the user's token (invalid_request)",
+                None,
+            ),
             _ => return self.failed(&refusal.describe()),
         };
         let at = Instant::now();
@@ -294,7 +368,8 @@ impl ExchangeSource {
 
 fn sign_in(begin: &str, why: &str, challenge: Option<SignInChallenge>) -> CallError {
     CallError::SignIn {
-        sentence: format!("{begin}{why}; the user must sign in to this server again, or agree").into(),
+        sentence: format!("{begin}{why}; the user must sign in to this server again, or agree")
+            .into(),
         challenge,
     }
 }

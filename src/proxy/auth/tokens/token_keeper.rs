@@ -1,7 +1,9 @@
-//! Storage of the tokens of one scheme beyond the process, in a file and in the shared state of replicas, with turns for the use of the
-//! refresh token: one process at a time, because a refresh token that is used twice may revoke all of its kind (RFC 9700 section 4.13.2).
+//! Storage of the tokens of one scheme beyond the process, in a file and in the shared state of
+//! replicas, with turns for the use of the refresh token: one process at a time, because a refresh
+//! token that is used twice may revoke all of its kind (RFC 9700 section 4.13.2).
 //!
-//! Without the lock no refresh token is used: a call that waits is better than a family of tokens that is revoked.
+//! Without the lock no refresh token is used: a call that waits is better than a family of tokens
+//! that is revoked.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -17,17 +19,21 @@ use crate::shared_state::keys::OpenError;
 use crate::shared_state::link::StateUnavailable;
 use crate::shared_state::record::{FoundRecord, RecordError, RecordLock, SharedRecord};
 
-/// Time for which a process waits for its turn: a little more than the lifetime of a lock whose holder has ended.
+/// Time for which a process waits for its turn: a little more than the lifetime of a lock whose
+/// holder has ended.
 const TURN_TIMEOUT: Duration = Duration::from_secs(65);
 /// Interval at which it checks for its turn.
 const TURN_INTERVAL: Duration = Duration::from_millis(50);
-/// Time within which replicas must offer a newer token than the one that is found, if the server may have lost it.
+/// Time within which replicas must offer a newer token than the one that is found, if the server
+/// may have lost it.
 const OFFER_TIME: Duration = Duration::from_secs(2);
-/// Interval at which each replica looks for a newer token, and checks that its own still exists. Less than [`OFFER_TIME`].
+/// Interval at which each replica looks for a newer token, and checks that its own still exists.
+/// Less than [`OFFER_TIME`].
 pub(crate) const FOLLOW_INTERVAL: Duration = Duration::from_millis(700);
 
 const UNREACHABLE: &str = "the state that the replicas of this server share cannot be reached, and without its lock the refresh token must not be used; try again in a moment";
-const UNREADABLE: &str = "the tokens that the replicas of this server share cannot be read; the server's log says why";
+const UNREADABLE: &str =
+    "the tokens that the replicas of this server share cannot be read; the server's log says why";
 const OCCUPIED: &str = "another replica of this server takes too long to renew the access token; try again in a moment";
 
 /// Storage of one scheme's tokens.
@@ -64,12 +70,26 @@ impl std::fmt::Debug for TokenKeeper {
 
 impl TokenKeeper {
     /// Makes the storage; `None` without a refresh token, or without a place to keep it.
-    pub(crate) fn new(client: &OauthClient, refresh_token: Option<&SecretString>, credentials: &Credentials) -> Option<Self> {
+    pub(crate) fn new(
+        client: &OauthClient,
+        refresh_token: Option<&SecretString>,
+        credentials: &Credentials,
+    ) -> Option<Self> {
         let configured = digest_secret(refresh_token?);
-        let id = client.id.as_ref().map(SecretString::expose_secret).unwrap_or_default();
+        let id = client
+            .id
+            .as_ref()
+            .map(SecretString::expose_secret)
+            .unwrap_or_default();
         let endpoint = client.endpoint.url().as_str();
         let shared = credentials.shared.as_ref().and_then(|shared| {
-            let subject = [shared.api.as_str(), &client.scheme, endpoint, id, &configured];
+            let subject = [
+                shared.api.as_str(),
+                &client.scheme,
+                endpoint,
+                id,
+                &configured,
+            ];
             Some(SharedTokens {
                 record: SharedRecord::new(&shared.state, &subject.map(str::as_bytes))?,
                 newest: Mutex::default(),
@@ -100,7 +120,11 @@ impl TokenKeeper {
     /// # Errors
     /// The store cannot be read, which is logged; in words for a model.
     pub(crate) fn has_login(&self) -> Result<bool, &'static str> {
-        let found = self.file.as_ref().map(|file| file.find_login(&self.owner)).transpose();
+        let found = self
+            .file
+            .as_ref()
+            .map(|file| file.find_login(&self.owner))
+            .transpose();
         let found = found.map_err(|problem| {
             tracing::error!("the token store: {problem}");
             "the token store of this server cannot be read"
@@ -117,7 +141,10 @@ impl TokenKeeper {
     ///
     /// # Errors
     /// There is none, in words for a model.
-    pub(crate) async fn take_turn(&self, is_useful: impl Fn(&StoredToken) -> bool) -> Result<TokenTurn<'_>, &'static str> {
+    pub(crate) async fn take_turn(
+        &self,
+        is_useful: impl Fn(&StoredToken) -> bool,
+    ) -> Result<TokenTurn<'_>, &'static str> {
         let mut turn = TokenTurn {
             keeper: self,
             lock: None,
@@ -138,7 +165,8 @@ impl TokenKeeper {
         Ok(turn)
     }
 
-    /// Takes what other replicas have stored, and offers what is newer here. Gives a token that was not known here.
+    /// Takes what other replicas have stored, and offers what is newer here. Gives a token that was
+    /// not known here.
     pub(crate) async fn follow(&self) -> Option<StoredToken> {
         let shared = self.shared.as_ref()?;
         let before = shared.newest().map(|token| token.generation);
@@ -159,41 +187,60 @@ impl TokenKeeper {
 
 impl SharedTokens {
     fn newest(&self) -> Option<StoredToken> {
-        self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.newest
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Keeps a token unless a newer one is known.
     fn learn(&self, token: StoredToken) {
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
-        if newest.as_ref().is_none_or(|newest| newest.generation < token.generation) {
+        if newest
+            .as_ref()
+            .is_none_or(|newest| newest.generation < token.generation)
+        {
             *newest = Some(token);
         }
     }
 
-    /// Takes a newer token over, and offers ours if that is newer. Gives whether what was found is the newest.
+    /// Takes a newer token over, and offers ours if that is newer. Gives whether what was found is
+    /// the newest.
     async fn compare(&self, found: &FoundRecord) -> Result<bool, RecordError> {
         let generation = found.newest.as_ref().map(|(generation, _)| *generation);
         if let Some((generation, text)) = &found.newest {
             let record: Option<TokenRecord> = serde_json::from_slice(text).ok();
-            // A record whose generation differs from the one it is stored with was put there by a third party.
-            let token = record.map(StoredToken::from).filter(|token| token.generation == *generation);
+            // A record whose generation differs from the one it is stored with was put there by a
+            // third party.
+            let token = record
+                .map(StoredToken::from)
+                .filter(|token| token.generation == *generation);
             self.learn(token.ok_or(OpenError::Damaged)?);
         }
         let newest = self.newest();
-        let Some(newest) = newest.filter(|newest| generation.is_none_or(|generation| generation < newest.generation)) else {
+        let Some(newest) = newest
+            .filter(|newest| generation.is_none_or(|generation| generation < newest.generation))
+        else {
             return Ok(true);
         };
         self.offer(None, &newest).await?;
         Ok(false)
     }
 
-    async fn offer(&self, lock: Option<&RecordLock>, token: &StoredToken) -> Result<u64, StateUnavailable> {
+    async fn offer(
+        &self,
+        lock: Option<&RecordLock>,
+        token: &StoredToken,
+    ) -> Result<u64, StateUnavailable> {
         let text = serde_json::to_vec(&TokenRecord::from(token)).map_err(|_| StateUnavailable)?;
         self.record.offer(lock, token.generation, &text).await
     }
 
     /// Takes the lock, or `None` if a token that `is_useful` came meanwhile.
-    async fn take_turn(&self, is_useful: impl Fn(&StoredToken) -> bool) -> Result<Option<RecordLock>, &'static str> {
+    async fn take_turn(
+        &self,
+        is_useful: impl Fn(&StoredToken) -> bool,
+    ) -> Result<Option<RecordLock>, &'static str> {
         let deadline = Instant::now() + TURN_TIMEOUT;
         let lock = loop {
             if let Some(lock) = self.record.try_lock().await.map_err(|_| UNREACHABLE)? {
@@ -218,8 +265,8 @@ impl SharedTokens {
         }
     }
 
-    /// Finds out which token is the newest. If the server may have lost it, or the last renewal was interrupted, the other replicas get the
-    /// time to offer theirs.
+    /// Finds out which token is the newest. If the server may have lost it, or the last renewal was
+    /// interrupted, the other replicas get the time to offer theirs.
     async fn settle(&self, is_useful: &impl Fn(&StoredToken) -> bool) -> Result<(), &'static str> {
         let found = self.record.read().await.map_err(problem)?;
         let is_newest = self.compare(&found).await.map_err(problem)?;
@@ -258,12 +305,16 @@ impl TokenTurn<'_> {
 
     async fn read_file(&mut self) -> Result<(), &'static str> {
         let keeper = self.keeper;
-        let Some(file) = &keeper.file else { return Ok(()) };
+        let Some(file) = &keeper.file else {
+            return Ok(());
+        };
         let locked = file.lock().await?;
         let stored = locked.find(&keeper.owner)?;
         self.file = Some(locked);
         let generation = self.newest.as_ref().map(|newest| newest.generation);
-        if let Some(stored) = stored.filter(|stored| generation.is_none_or(|generation| generation < stored.generation)) {
+        if let Some(stored) = stored
+            .filter(|stored| generation.is_none_or(|generation| generation < stored.generation))
+        {
             if let Some(shared) = &keeper.shared {
                 shared.learn(stored.clone());
                 shared.offer(None, &stored).await.map_err(|_| UNREACHABLE)?;
@@ -273,7 +324,8 @@ impl TokenTurn<'_> {
         Ok(())
     }
 
-    /// Makes sure that the turn lasts and that there is room for the new token, before the refresh token is used.
+    /// Makes sure that the turn lasts and that there is room for the new token, before the refresh
+    /// token is used.
     ///
     /// # Errors
     /// It does not, or the new token could not be written; in words for a model.
@@ -281,8 +333,12 @@ impl TokenTurn<'_> {
         if let Some(file) = &mut self.file {
             file.reserve().await?;
         }
-        let Some(shared) = &self.keeper.shared else { return Ok(()) };
-        let Some(lock) = &self.lock else { return Err(OCCUPIED) };
+        let Some(shared) = &self.keeper.shared else {
+            return Ok(());
+        };
+        let Some(lock) = &self.lock else {
+            return Err(OCCUPIED);
+        };
         match shared.record.begin_renewal(lock).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(OCCUPIED),
@@ -293,7 +349,10 @@ impl TokenTurn<'_> {
     /// Stores a token that replaces the newest one, and ends the turn.
     pub(crate) async fn store(mut self, token: StoredToken) {
         let token = StoredToken {
-            generation: self.newest.as_ref().map_or(1, |newest| newest.generation + 1),
+            generation: self
+                .newest
+                .as_ref()
+                .map_or(1, |newest| newest.generation + 1),
             login: self.newest.as_ref().and_then(|newest| newest.login.clone()),
             ..token
         };

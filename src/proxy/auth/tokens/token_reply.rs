@@ -27,13 +27,15 @@ pub(crate) struct Granted {
     pub(crate) id_token: Option<Value>,
 }
 
-fn present_secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretString>, D::Error> {
+fn present_secret<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SecretString>, D::Error> {
     let given = Option::<SecretString>::deserialize(deserializer)?;
     Ok(given.filter(|secret| !secret.expose_secret().trim().is_empty()))
 }
 
-/// Known error codes of token endpoints (RFC 6749 section 5.2, RFC 8707 section 2, RFC 8628 section 3.5, `OpenID` Connect Core 1.0
-/// section 3.1.2.6, and common others).
+/// Known error codes of token endpoints (RFC 6749 section 5.2, RFC 8707 section 2, RFC 8628 section
+/// 3.5, `OpenID` Connect Core 1.0 section 3.1.2.6, and common others).
 const CODES: [&str; 16] = [
     "invalid_request",
     "invalid_client",
@@ -53,11 +55,18 @@ const CODES: [&str; 16] = [
     "expired_token",
 ];
 
-/// The members of a token endpoint's answer: JSON (RFC 6749 section 5.1), or a form, as GitHub writes it.
+/// The members of a token endpoint's answer: JSON (RFC 6749 section 5.1), or a form, as GitHub
+/// writes it.
 pub(super) fn token_reply(reply: &Response) -> Value {
-    if essence(content_type(&reply.headers)).eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+    if essence(content_type(&reply.headers))
+        .eq_ignore_ascii_case("application/x-www-form-urlencoded")
+    {
         let fields = form_urlencoded::parse(&reply.body).into_owned();
-        return Value::Object(fields.map(|(name, value)| (name, Value::String(value))).collect());
+        return Value::Object(
+            fields
+                .map(|(name, value)| (name, Value::String(value)))
+                .collect(),
+        );
     }
     serde_json::from_slice(&reply.body).unwrap_or_default()
 }
@@ -68,35 +77,52 @@ pub(super) fn error_code(reply: &Response) -> Option<String> {
     struct Refused {
         error: String,
     }
-    let code = serde_json::from_value::<Refused>(token_reply(reply)).ok()?.error;
+    let code = serde_json::from_value::<Refused>(token_reply(reply))
+        .ok()?
+        .error;
     CODES.contains(&code.as_str()).then_some(code)
 }
 
-/// Reads the claims that the user's next token must have, as Entra writes them beside an error; they are passed on to the client.
+/// Reads the claims that the user's next token must have, as Entra writes them beside an error;
+/// they are passed on to the client.
 pub(super) fn demanded_claims(reply: &Response) -> Option<String> {
     const MAX_CLAIMS_BYTES: usize = 4096;
     let claims = token_reply(reply).get("claims")?.as_str()?.to_owned();
     (claims.len() <= MAX_CLAIMS_BYTES).then_some(claims)
 }
 
-/// Reads the reason of a refusal: `error` and `error_description` (RFC 6749 section 5.2), and the `detail` of frameworks: a text, or a list
-/// of problems of which only place and message are taken, because they may repeat what was sent.
+/// Reads the reason of a refusal: `error` and `error_description` (RFC 6749 section 5.2), and the
+/// `detail` of frameworks: a text, or a list of problems of which only place and message are taken,
+/// because they may repeat what was sent.
 pub(super) fn refusal_reason(reply: &Response) -> Option<String> {
     let said = token_reply(reply);
     let mut reasons: Vec<String> = ["error", "error_description", "detail"]
         .iter()
         .filter_map(|key| Some(format!("{key}: {}", said.get(key)?.as_str()?)))
         .collect();
-    for problem in said.get("detail").and_then(Value::as_array).into_iter().flatten() {
-        let place = problem.get("loc").and_then(Value::as_array).into_iter().flatten();
+    for problem in said
+        .get("detail")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        let place = problem
+            .get("loc")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         let place: Vec<&str> = place.filter_map(Value::as_str).collect();
-        let message = problem.get("msg").and_then(Value::as_str).unwrap_or_default();
+        let message = problem
+            .get("msg")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         reasons.push(format!("detail: {}: {message}", place.join(".")));
     }
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
-/// Reads a number of seconds, with or without a fraction, or a string with one, as some servers send.
+/// Reads a number of seconds, with or without a fraction, or a string with one, as some servers
+/// send.
 pub(crate) fn seconds(value: &Value) -> Option<Duration> {
     const MAX_LIFETIME_SECONDS: f64 = 366.0 * 24.0 * 3600.0;
     let seconds: f64 = value.as_f64().or_else(|| value.as_str()?.parse().ok())?;
@@ -125,7 +151,11 @@ mod tests {
             ("null", None),
         ] {
             let value: Value = serde_json::from_str(text).unwrap();
-            assert_eq!(seconds(&value).map(|seconds| seconds.as_secs_f64()), expected, "{text}");
+            assert_eq!(
+                seconds(&value).map(|seconds| seconds.as_secs_f64()),
+                expected,
+                "{text}"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Access tokens (RFC 6749 sections 4.3, 4.4 and 6): fetched when a call first needs one, cached, refreshed before they expire, and
-//! fetched once for all calls that wait.
+//! Access tokens (RFC 6749 sections 4.3, 4.4 and 6): fetched when a call first needs one, cached,
+//! refreshed before they expire, and fetched once for all calls that wait.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -20,7 +20,8 @@ use crate::observe;
 use crate::proxy::error::CallError;
 use crate::text::{self, hex};
 
-/// A token is refreshed this long before it expires, or after nine tenths of its lifetime if that is later.
+/// A token is refreshed this long before it expires, or after nine tenths of its lifetime if that
+/// is later.
 const EXPIRY_MARGIN: Duration = Duration::from_mins(1);
 /// Time after a failed refresh for which a token that is still valid is not refreshed again.
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
@@ -57,7 +58,11 @@ struct RenewalState {
 impl TokenSource {
     /// A source without a token.
     #[must_use]
-    pub(crate) fn new(endpoint: TokenEndpoint, request: TokenRequest, keeper: Option<TokenKeeper>) -> Self {
+    pub(crate) fn new(
+        endpoint: TokenEndpoint,
+        request: TokenRequest,
+        keeper: Option<TokenKeeper>,
+    ) -> Self {
         let mut identity = request.identity(endpoint.client());
         if request.grant.is_none() {
             // Another person may sign in later: replies are kept for this process alone.
@@ -82,15 +87,29 @@ impl TokenSource {
     ///
     /// # Errors
     /// [`CallError::Credential`] if there is none.
-    pub(crate) async fn token(self: &Arc<Self>, spent: Option<&Arc<AccessToken>>) -> Result<Arc<AccessToken>, CallError> {
+    pub(crate) async fn token(
+        self: &Arc<Self>,
+        spent: Option<&Arc<AccessToken>>,
+    ) -> Result<Arc<AccessToken>, CallError> {
         let asked = Instant::now();
-        let is_spent = |token: &Arc<AccessToken>| spent.is_some_and(|spent| Arc::ptr_eq(spent, token));
-        let usable = || self.current().filter(|token| token.is_good(Instant::now()) && !is_spent(token));
+        let is_spent =
+            |token: &Arc<AccessToken>| spent.is_some_and(|spent| Arc::ptr_eq(spent, token));
+        let usable = || {
+            self.current()
+                .filter(|token| token.is_good(Instant::now()) && !is_spent(token))
+        };
         let renewal = match usable() {
             Some(token) if token.is_fresh(asked) => return Ok(token),
             // It will expire soon: one caller refreshes, and the others use it meanwhile.
             Some(token) => match Arc::clone(&self.renewal).try_lock_owned() {
-                Ok(renewal) if renewal.failed.as_ref().is_none_or(|(at, _)| at.elapsed() > FAILURE_PAUSE) => renewal,
+                Ok(renewal)
+                    if renewal
+                        .failed
+                        .as_ref()
+                        .is_none_or(|(at, _)| at.elapsed() > FAILURE_PAUSE) =>
+                {
+                    renewal
+                }
                 _ => return Ok(token),
             },
             None => Arc::clone(&self.renewal).lock_owned().await,
@@ -115,15 +134,20 @@ impl TokenSource {
             // Every caller that waited for that attempt gets its outcome.
             return usable().ok_or_else(|| error.clone());
         }
-        // In a task of its own: if the caller were cancelled, a refresh token that was exchanged meanwhile would be lost.
+        // In a task of its own: if the caller were cancelled, a refresh token that was exchanged
+        // meanwhile would be lost.
         let replaced = current.into_iter().chain(spent.cloned()).collect();
         let fetched = tokio::spawn(Arc::clone(self).renew(renewal, replaced)).await;
-        let fetched = fetched.unwrap_or_else(|_| Err(self.endpoint.failure("asking for it failed")));
+        let fetched =
+            fetched.unwrap_or_else(|_| Err(self.endpoint.failure("asking for it failed")));
         fetched.or_else(|error| usable().ok_or(error))
     }
 
     fn current(&self) -> Option<Arc<AccessToken>> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Gets a token other than those to be replaced.
@@ -132,7 +156,9 @@ impl TokenSource {
         mut renewal: OwnedMutexGuard<RenewalState>,
         replaced: Vec<Arc<AccessToken>>,
     ) -> Result<Arc<AccessToken>, CallError> {
-        if self.keeper.as_ref().is_some_and(TokenKeeper::is_shared) && !self.follows.swap(true, Ordering::Relaxed) {
+        if self.keeper.as_ref().is_some_and(TokenKeeper::is_shared)
+            && !self.follows.swap(true, Ordering::Relaxed)
+        {
             tokio::spawn(Self::follow(Arc::downgrade(&self)));
         }
         let fetched = self.fetch_or_restore(&mut renewal, &replaced).await;
@@ -144,7 +170,8 @@ impl TokenSource {
                 renewal.failed = None;
                 let token = Arc::new(token);
                 renewal.fetched = Some((Instant::now(), Arc::clone(&token)));
-                *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&token));
+                *self.current.write().unwrap_or_else(PoisonError::into_inner) =
+                    Some(Arc::clone(&token));
                 Ok(token)
             }
             Err(error) => {
@@ -163,11 +190,15 @@ impl TokenSource {
 
     /// The scheme for which a person must sign in before the first call.
     pub(crate) fn needs_login(&self) -> Option<&str> {
-        let keeper = self.keeper.as_ref().filter(|_| self.request.grant.is_none())?;
+        let keeper = self
+            .keeper
+            .as_ref()
+            .filter(|_| self.request.grant.is_none())?;
         (keeper.has_login() == Ok(false)).then_some(self.endpoint.client().scheme.as_str())
     }
 
-    /// Returns an identity of its tokens, independent of the current token. A login has one of its own.
+    /// Returns an identity of its tokens, independent of the current token. A login has one of its
+    /// own.
     pub(crate) fn identity(&self) -> [u8; 32] {
         *self.identity.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -181,14 +212,18 @@ impl TokenSource {
             Some(&login.since.to_string()),
         ];
         let identity = facts.into_iter().fold(request, PartsDigest::with).finish();
-        *self.identity.write().unwrap_or_else(PoisonError::into_inner) = identity;
+        *self
+            .identity
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = identity;
     }
 
     /// The error of a call for which a person must sign in.
     fn signed_out(&self, why: &str) -> CallError {
         let scheme = text::shell_word(&text::one_line(&self.endpoint.client().scheme));
-        self.endpoint
-            .failure(&format!("{why}: `openapi-mcp login {scheme}`, with the settings of this server"))
+        self.endpoint.failure(&format!(
+            "{why}: `openapi-mcp login {scheme}`, with the settings of this server"
+        ))
     }
 
     /// The client's name and secret as they are sent in `Basic`.
@@ -201,24 +236,38 @@ impl TokenSource {
     async fn follow(source: Weak<Self>) {
         loop {
             sleep(FOLLOW_INTERVAL).await;
-            let Some(source) = source.upgrade() else { return };
+            let Some(source) = source.upgrade() else {
+                return;
+            };
             let Some(keeper) = &source.keeper else { return };
             if let Some(newest) = keeper.follow().await
                 && let Some(token) = restore(&newest, source.current().as_slice())
             {
-                *source.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(token));
+                *source
+                    .current
+                    .write()
+                    .unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(token));
             }
         }
     }
 
-    /// Returns the tokens that another process or an earlier run has stored, else those of the endpoint, which are stored before they are
-    /// used. No other process uses the refresh token meanwhile.
-    async fn fetch_or_restore(&self, renewal: &mut RenewalState, replaced: &[Arc<AccessToken>]) -> Result<AccessToken, CallError> {
+    /// Returns the tokens that another process or an earlier run has stored, else those of the
+    /// endpoint, which are stored before they are used. No other process uses the refresh token
+    /// meanwhile.
+    async fn fetch_or_restore(
+        &self,
+        renewal: &mut RenewalState,
+        replaced: &[Arc<AccessToken>],
+    ) -> Result<AccessToken, CallError> {
         let Some(keeper) = &self.keeper else {
             return self.fetch(renewal).await;
         };
         let is_login = self.request.grant.is_none();
-        if is_login && !keeper.has_login().map_err(|problem| self.endpoint.failure(problem))? {
+        if is_login
+            && !keeper
+                .has_login()
+                .map_err(|problem| self.endpoint.failure(problem))?
+        {
             renewal.refresh_token = None;
             return Err(self.signed_out("nobody is signed in; sign in"));
         }
@@ -241,9 +290,12 @@ impl TokenSource {
             return Err(self.signed_out("nobody is signed in; sign in"));
         }
         let renewed = match turn.begin_renewal().await {
-            Ok(()) => timeout(RENEWAL_TIMEOUT, self.renew_by(renewal, turn.newest().is_some()))
-                .await
-                .unwrap_or_else(|_| Err(self.endpoint.failure("the token endpoint took too long"))),
+            Ok(()) => timeout(
+                RENEWAL_TIMEOUT,
+                self.renew_by(renewal, turn.newest().is_some()),
+            )
+            .await
+            .unwrap_or_else(|_| Err(self.endpoint.failure("the token endpoint took too long"))),
             Err(problem) => Err(self.endpoint.failure(problem)),
         };
         let token = match renewed {
@@ -254,14 +306,20 @@ impl TokenSource {
             }
         };
         let now = Instant::now();
-        let Some(refresh_token) = renewal.refresh_token.as_ref().or(self.request.refresh_token()) else {
+        let Some(refresh_token) = renewal
+            .refresh_token
+            .as_ref()
+            .or(self.request.refresh_token())
+        else {
             turn.end().await;
             return Ok(token);
         };
         turn.store(StoredToken {
             refresh_token: refresh_token.clone(),
             access_token: token.bearer().into(),
-            expires: token.expires.map(|at| SystemTime::now() + at.saturating_duration_since(now)),
+            expires: token
+                .expires
+                .map(|at| SystemTime::now() + at.saturating_duration_since(now)),
             lifetime: token.expires.map(|at| at.saturating_duration_since(now)),
             generation: 0,
             login: None,
@@ -270,13 +328,20 @@ impl TokenSource {
         Ok(token)
     }
 
-    /// Uses the refresh token; of a stored one that the endpoint refuses, what the operator has set instead.
-    async fn renew_by(&self, renewal: &mut RenewalState, is_stored: bool) -> Result<AccessToken, CallError> {
+    /// Uses the refresh token; of a stored one that the endpoint refuses, what the operator has set
+    /// instead.
+    async fn renew_by(
+        &self,
+        renewal: &mut RenewalState,
+        is_stored: bool,
+    ) -> Result<AccessToken, CallError> {
         let mut fetched = self.fetch(renewal).await;
         if fetched.is_err() && renewal.is_invalid_grant && is_stored {
             renewal.refresh_token = None;
             if self.request.grant.is_none() {
-                return Err(self.signed_out("the stored login is not valid any more (invalid_grant); sign in again"));
+                return Err(self.signed_out(
+                    "the stored login is not valid any more (invalid_grant); sign in again",
+                ));
             }
             fetched = self.fetch(renewal).await;
         }
@@ -290,7 +355,10 @@ impl TokenSource {
         let Some(grant) = renewed.as_ref().or(self.request.grant.as_ref()) else {
             return Err(self.signed_out("nobody is signed in; sign in"));
         };
-        let given = [("scope", &self.request.scopes), ("audience", &self.request.audience)];
+        let given = [
+            ("scope", &self.request.scopes),
+            ("audience", &self.request.audience),
+        ];
         let more = given
             .into_iter()
             .filter_map(|(name, value)| Some((name, value.as_ref()?.expose_secret())));
@@ -301,8 +369,16 @@ impl TokenSource {
         })?;
         self.note_refresh_token(granted.refresh_token.as_ref(), renewal);
         let lifetime = granted.expires_in.as_ref().and_then(seconds);
-        let ends = lifetime.map(|lifetime| [started + lifetime.saturating_sub(renewal_margin(lifetime)), started + lifetime]);
-        let refresh_token = granted.refresh_token.as_ref().map(ExposeSecret::expose_secret);
+        let ends = lifetime.map(|lifetime| {
+            [
+                started + lifetime.saturating_sub(renewal_margin(lifetime)),
+                started + lifetime,
+            ]
+        });
+        let refresh_token = granted
+            .refresh_token
+            .as_ref()
+            .map(ExposeSecret::expose_secret);
         let token = AccessToken::new(granted.access_token.expose_secret(), refresh_token, ends);
         token.ok_or_else(|| {
             self.endpoint
@@ -313,8 +389,13 @@ impl TokenSource {
     /// Uses the refresh token that the endpoint grants from now on, if there was one before.
     fn note_refresh_token(&self, granted: Option<&SecretString>, renewal: &mut RenewalState) {
         let Some(next) = granted else { return };
-        let before = renewal.refresh_token.as_ref().or(self.request.refresh_token());
-        if self.keeper.is_none() && before.is_some_and(|before| before.expose_secret() != next.expose_secret()) {
+        let before = renewal
+            .refresh_token
+            .as_ref()
+            .or(self.request.refresh_token());
+        if self.keeper.is_none()
+            && before.is_some_and(|before| before.expose_secret() != next.expose_secret())
+        {
             tracing::warn!(
                 "the refresh token of `{}` was replaced by the token endpoint; the one in the settings may not work at the next start; --token-store FILE keeps it",
                 text::one_line(&self.endpoint.client().scheme)
@@ -329,12 +410,17 @@ fn renewal_margin(lifetime: Duration) -> Duration {
     EXPIRY_MARGIN.min(lifetime / 10)
 }
 
-/// A stored access token, unless it ends soon or is one of those to be replaced. `TokenSource::current` says nothing about that:
-/// the task that follows other replicas may have put the stored token there.
+/// A stored access token, unless it ends soon or is one of those to be replaced.
+/// `TokenSource::current` says nothing about that: the task that follows other replicas may have
+/// put the stored token there.
 fn restore(stored: &StoredToken, replaced: &[Arc<AccessToken>]) -> Option<AccessToken> {
     let margin = stored.lifetime.map_or(EXPIRY_MARGIN, renewal_margin);
     let left = match stored.expires {
-        Some(at) => Some(at.duration_since(SystemTime::now()).ok().filter(|left| *left > margin)?),
+        Some(at) => Some(
+            at.duration_since(SystemTime::now())
+                .ok()
+                .filter(|left| *left > margin)?,
+        ),
         None => None,
     };
     let access = stored.access_token.expose_secret();

@@ -1,5 +1,6 @@
-//! `--token-store`: refresh tokens that were replaced, and the access tokens that came with them, in a file. A refresh token that is used
-//! twice may revoke all of its kind (RFC 9700 section 4.13.2), so processes that share the file take turns.
+//! `--token-store`: refresh tokens that were replaced, and the access tokens that came with them,
+//! in a file. A refresh token that is used twice may revoke all of its kind (RFC 9700 section
+//! 4.13.2), so processes that share the file take turns.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Seek as _, Write as _};
@@ -72,11 +73,12 @@ pub(crate) struct LockedTokenStore {
 }
 
 impl TokenStore {
-    /// The store at a path, whose folder is there already. With keys, what is there in the clear is encrypted.
+    /// The store at a path, whose folder is there already. With keys, what is there in the clear is
+    /// encrypted.
     ///
     /// # Errors
-    /// Others can read the file, a newer version wrote it, none of the keys opens it, or nothing can be written beside it; in a
-    /// sentence.
+    /// Others can read the file, a newer version wrote it, none of the keys opens it, or nothing
+    /// can be written beside it; in a sentence.
     pub(crate) fn open(path: &Path, keys: Option<StateKeys>) -> Result<Self, String> {
         let store = Self {
             path: path.to_owned(),
@@ -100,9 +102,9 @@ impl TokenStore {
             && let Some(mut locked) = store.try_lock()
         {
             // Another process may have written it since.
-            locked
-                .write(store.read()?)
-                .map_err(|problem| format!("`{}` cannot be encrypted: {problem}", path.display()))?;
+            locked.write(store.read()?).map_err(|problem| {
+                format!("`{}` cannot be encrypted: {problem}", path.display())
+            })?;
         }
         Ok(store)
     }
@@ -121,12 +123,16 @@ impl TokenStore {
         &self.path
     }
 
-    /// Makes the folder, which only its owner can open, and checks that no other user can write to it and that a token can be kept.
+    /// Makes the folder, which only its owner can open, and checks that no other user can write to
+    /// it and that a token can be kept.
     ///
     /// # Errors
     /// It cannot; in a sentence.
     pub(crate) fn prepare(&self) -> Result<(), String> {
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = self
+            .path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);
@@ -134,7 +140,8 @@ impl TokenStore {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         let made = builder.create(folder);
         made.map_err(|error| format!("the folder `{}` cannot be made: {error}", folder.display()))?;
-        Folder::open(folder).map_err(|why| format!("the folder `{}` of the token store {why}", folder.display()))?;
+        Folder::open(folder)
+            .map_err(|why| format!("the folder `{}` of the token store {why}", folder.display()))?;
         Self::open(&self.path, self.keys.clone()).map(|_| ())
     }
 
@@ -148,7 +155,11 @@ impl TokenStore {
             Err(error) => return Err(format!("`{}` cannot be read: {error}", self.path.display())),
             Ok(metadata) => check_mode(&self.path, &metadata)?,
         }
-        let record = self.read()?.tokens.into_iter().find(|record| record.is_of(owner));
+        let record = self
+            .read()?
+            .tokens
+            .into_iter()
+            .find(|record| record.is_of(owner));
         Ok(record.map(StoredToken::from))
     }
 
@@ -161,7 +172,10 @@ impl TokenStore {
         }
         let file = private_options().open(&path)?;
         if !file.metadata()?.is_file() {
-            return Err(io::Error::other(format!("`{}` is not a plain file", path.display())));
+            return Err(io::Error::other(format!(
+                "`{}` is not a plain file",
+                path.display()
+            )));
         }
         #[cfg(unix)]
         {
@@ -171,7 +185,8 @@ impl TokenStore {
         Ok(file)
     }
 
-    /// Makes the file that will replace the store. A file of that name is removed first, because another user may have put it there.
+    /// Makes the file that will replace the store. A file of that name is removed first, because
+    /// another user may have put it there.
     fn create_new_file(&self) -> io::Result<File> {
         let path = self.beside(NEW_SUFFIX);
         match std::fs::remove_file(&path) {
@@ -200,16 +215,26 @@ impl TokenStore {
     pub(crate) async fn lock(&self) -> Result<LockedTokenStore, &'static str> {
         let deadline = Instant::now() + LOCK_TIMEOUT;
         let lock = self.open_lock().map_err(|error| {
-            tracing::error!("the lock of the token store `{}` cannot be opened: {error}", self.path.display());
+            tracing::error!(
+                "the lock of the token store `{}` cannot be opened: {error}",
+                self.path.display()
+            );
             "the token store of this server cannot be used"
         })?;
         loop {
             match lock.try_lock() {
                 Ok(()) => return Ok(LockedTokenStore::new(self, lock)),
-                Err(TryLockError::WouldBlock) if Instant::now() < deadline => sleep(LOCK_INTERVAL).await,
-                Err(TryLockError::WouldBlock) => return Err("another process uses the token store of this server for too long"),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    sleep(LOCK_INTERVAL).await;
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err("another process uses the token store of this server for too long");
+                }
                 Err(TryLockError::Error(error)) => {
-                    tracing::error!("the token store `{}` cannot be locked: {error}", self.path.display());
+                    tracing::error!(
+                        "the token store `{}` cannot be locked: {error}",
+                        self.path.display()
+                    );
                     return Err("the token store of this server cannot be used");
                 }
             }
@@ -227,7 +252,9 @@ impl TokenStore {
     fn read(&self) -> Result<StoreFile, String> {
         let text = match std::fs::read(&self.path) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(StoreFile::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(StoreFile::default());
+            }
             Err(error) => return Err(format!("`{}` cannot be read: {error}", self.path.display())),
         };
         let version = serde_json::from_slice::<Versioned>(&text).map(|versioned| versioned.version);
@@ -268,12 +295,16 @@ impl TokenStore {
         let sealed = serde_json::from_slice::<SealedFile>(text)
             .ok()
             .and_then(|file| STANDARD.decode(file.sealed).ok());
-        let Some(sealed) = sealed else { return Ok(None) };
+        let Some(sealed) = sealed else {
+            return Ok(None);
+        };
         match keys.open(SEALED_NAME, &sealed) {
-            Ok(text) => Ok(serde_json::from_slice::<StoreFile>(&text).ok().map(|file| StoreFile {
-                version: SEALED_VERSION,
-                ..file
-            })),
+            Ok(text) => Ok(serde_json::from_slice::<StoreFile>(&text)
+                .ok()
+                .map(|file| StoreFile {
+                    version: SEALED_VERSION,
+                    ..file
+                })),
             Err(OpenError::Damaged) => Ok(None),
             Err(error) => Err(format!("`{path}` cannot be decrypted: {error}")),
         }
@@ -299,25 +330,34 @@ impl LockedTokenStore {
             "the token store of this server cannot be read"
         })?;
         let record = file.tokens.into_iter().find(|record| record.is_of(owner));
-        Ok(self.store.unsaved.newest(owner, record.map(StoredToken::from)))
+        Ok(self
+            .store
+            .unsaved
+            .newest(owner, record.map(StoredToken::from)))
     }
 
-    /// Writes the tokens of an owner unless the file holds newer ones, and ends the turn. What cannot be written is written later.
+    /// Writes the tokens of an owner unless the file holds newer ones, and ends the turn. What
+    /// cannot be written is written later.
     pub(crate) async fn save(mut self, owner: &TokenOwner, token: &StoredToken) {
         let store = self.store.clone();
         let (of, kept) = (owner.clone(), token.clone());
         let written = spawn_blocking(move || self.put_newer(&of, &kept)).await;
         if let Err(problem) = written.unwrap_or_else(|error| Err(error.to_string())) {
-            tracing::error!("the token store cannot be written ({problem}); until it can, a token is lost with this process");
+            tracing::error!(
+                "the token store cannot be written ({problem}); until it can, a token is lost with this process"
+            );
             store.save_later(owner, token);
         }
     }
 
-    /// Replaces the tokens of an owner, those of another refresh token in the settings included, unless the file holds newer ones.
-    /// They are on the disk afterwards.
+    /// Replaces the tokens of an owner, those of another refresh token in the settings included,
+    /// unless the file holds newer ones. They are on the disk afterwards.
     fn put_newer(&mut self, owner: &TokenOwner, token: &StoredToken) -> Result<(), String> {
         let mut file = self.store.read()?;
-        let is_old = file.tokens.iter().any(|record| record.is_of(owner) && record.is_newer_than(token));
+        let is_old = file
+            .tokens
+            .iter()
+            .any(|record| record.is_of(owner) && record.is_newer_than(token));
         if !is_old {
             file.tokens.retain(|record| record.id != owner.id);
             file.tokens.push(TokenRecord::of(owner, token));
@@ -331,10 +371,20 @@ impl LockedTokenStore {
     ///
     /// # Errors
     /// They cannot be written; the end of a sentence.
-    pub(crate) fn put_login(&mut self, owner: &TokenOwner, token: StoredToken) -> Result<(), String> {
+    pub(crate) fn put_login(
+        &mut self,
+        owner: &TokenOwner,
+        token: StoredToken,
+    ) -> Result<(), String> {
         let before = self.find(owner)?.map_or(0, |before| before.generation);
         let generation = before + 1;
-        self.put_newer(owner, &StoredToken { generation, ..token })
+        self.put_newer(
+            owner,
+            &StoredToken {
+                generation,
+                ..token
+            },
+        )
     }
 
     /// Removes the tokens of an owner.
@@ -347,7 +397,8 @@ impl LockedTokenStore {
         self.write(file)
     }
 
-    /// Makes sure that a new token can be written, before a refresh token is used that may be good for one use.
+    /// Makes sure that a new token can be written, before a refresh token is used that may be good
+    /// for one use.
     ///
     /// # Errors
     /// It could not be written; in words for a model.
@@ -355,14 +406,18 @@ impl LockedTokenStore {
         let store = self.store.clone();
         let reserved = spawn_blocking(move || {
             let length = std::fs::metadata(&store.path).map_or(0, |metadata| metadata.len());
-            let room = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(RESERVED_BYTES);
+            let room = usize::try_from(length)
+                .unwrap_or(usize::MAX)
+                .saturating_add(RESERVED_BYTES);
             let mut file = store.create_new_file()?;
             file.write_all(&vec![0; room])?;
             file.sync_all()?;
             file.rewind()?;
             Ok(file)
         });
-        let reserved = reserved.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        let reserved = reserved
+            .await
+            .unwrap_or_else(|error| Err(io::Error::other(error)));
         self.reserved = Some(reserved.map_err(|error| {
             tracing::error!(
                 "the token store `{}` cannot be written: {error}; no refresh token is used until it can",
@@ -374,12 +429,17 @@ impl LockedTokenStore {
     }
 
     fn write(&mut self, file: StoreFile) -> Result<(), String> {
-        let file = StoreFile { version: VERSION, ..file };
+        let file = StoreFile {
+            version: VERSION,
+            ..file
+        };
         let text = serde_json::to_vec_pretty(&file).map_err(|error| error.to_string())?;
         let text = match &self.store.keys {
             None => text,
             Some(keys) => {
-                let sealed = keys.seal(SEALED_NAME, &text).ok_or("it cannot be encrypted")?;
+                let sealed = keys
+                    .seal(SEALED_NAME, &text)
+                    .ok_or("it cannot be encrypted")?;
                 let file = SealedFile {
                     version: SEALED_VERSION,
                     sealed: STANDARD.encode(sealed),
@@ -390,7 +450,8 @@ impl LockedTokenStore {
         self.replace(&text).map_err(|error| error.to_string())
     }
 
-    /// Writes a file beside the store, and renames it once it is on the disk: readers see either the old file or the new one, complete.
+    /// Writes a file beside the store, and renames it once it is on the disk: readers see either
+    /// the old file or the new one, complete.
     fn replace(&mut self, text: &[u8]) -> io::Result<()> {
         // Not truncated first: the room of [`Self::reserve`] would be lost.
         let mut file = match self.reserved.take() {
@@ -403,14 +464,19 @@ impl LockedTokenStore {
         std::fs::rename(self.store.beside(NEW_SUFFIX), &self.store.path)?;
         #[cfg(unix)]
         if let Some(folder) = self.store.path.parent() {
-            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            let folder = if folder.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                folder
+            };
             File::open(folder)?.sync_all()?;
         }
         Ok(())
     }
 }
 
-/// Tries until all that could not be written is in the file. The reason for the failure has been logged.
+/// Tries until all that could not be written is in the file. The reason for the failure has been
+/// logged.
 async fn save_unsaved(store: TokenStore) {
     let (mut pause, max_pause) = SAVE_PAUSES;
     loop {
@@ -437,14 +503,17 @@ async fn save_unsaved(store: TokenStore) {
 #[cfg(unix)]
 const PRIVATE_MODE: u32 = 0o600;
 
-/// A file that its owner alone can read and write. No symbolic link is followed, and no pipe is waited for.
+/// A file that its owner alone can read and write. No symbolic link is followed, and no pipe is
+/// waited for.
 fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(PRIVATE_MODE).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+        options
+            .mode(PRIVATE_MODE)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     }
     options
 }

@@ -1,4 +1,5 @@
-//! Tokens that could not be written to the token store yet: the refresh tokens in the file before them are used up.
+//! Tokens that could not be written to the token store yet: the refresh tokens in the file before
+//! them are used up.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -20,7 +21,10 @@ impl UnsavedTokens {
     #[must_use]
     pub(crate) fn keep(&self, owner: &TokenOwner, token: &StoredToken) -> bool {
         let mut unsaved = self.lock();
-        if unsaved.of(owner).is_none_or(|known| known.generation <= token.generation) {
+        if unsaved
+            .of(owner)
+            .is_none_or(|known| known.generation <= token.generation)
+        {
             unsaved.tokens.retain(|(other, _)| other.id != owner.id);
             unsaved.tokens.push((owner.clone(), token.clone()));
         }
@@ -28,7 +32,11 @@ impl UnsavedTokens {
     }
 
     /// The token of an owner that is kept here, or the one that is `stored`, whichever is newer.
-    pub(crate) fn newest(&self, owner: &TokenOwner, stored: Option<StoredToken>) -> Option<StoredToken> {
+    pub(crate) fn newest(
+        &self,
+        owner: &TokenOwner,
+        stored: Option<StoredToken>,
+    ) -> Option<StoredToken> {
         let unsaved = self.lock().of(owner).cloned();
         match (unsaved, stored) {
             (Some(unsaved), Some(stored)) if stored.generation > unsaved.generation => Some(stored),
@@ -43,7 +51,9 @@ impl UnsavedTokens {
 
     /// A token of that generation is written.
     pub(crate) fn forget(&self, owner: &TokenOwner, generation: u64) {
-        let is_left = |(other, token): &(TokenOwner, StoredToken)| other.id != owner.id || token.generation > generation;
+        let is_left = |(other, token): &(TokenOwner, StoredToken)| {
+            other.id != owner.id || token.generation > generation
+        };
         self.lock().tokens.retain(is_left);
     }
 

@@ -1,4 +1,5 @@
-//! Bytes that a model gives as text: base64, a `data:` URI (RFC 2397), or either with a name and a media type.
+//! Bytes that a model gives as text: base64, a `data:` URI (RFC 2397), or either with a name and a
+//! media type.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -37,36 +38,54 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(
 ///
 /// # Errors
 /// [`CallError::InvalidRequest`] if the value holds no bytes.
-pub(crate) fn read_file_argument(argument: &str, value: &Value, folder: Option<&FileRoot>) -> Result<FileArgument, CallError> {
+pub(crate) fn read_file_argument(
+    argument: &str,
+    value: &Value,
+    folder: Option<&FileRoot>,
+) -> Result<FileArgument, CallError> {
     let unsendable = |problem: &str| CallError::InvalidRequest {
         argument: argument.to_owned(),
         problem: problem.to_owned(),
     };
     let file = match value {
-        Value::String(text) => decode_file(text).ok_or_else(|| unsendable("is neither base64 nor a data: URI")),
+        Value::String(text) => {
+            decode_file(text).ok_or_else(|| unsendable("is neither base64 nor a data: URI"))
+        }
         Value::Object(object) => {
             let text = |key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
             let mut file = match (text("data"), text("path"), folder) {
-                (Some(data), None, _) => {
-                    decode_file(&data).ok_or_else(|| unsendable("has a `data` that is neither base64 nor a data: URI"))?
-                }
+                (Some(data), None, _) => decode_file(&data).ok_or_else(|| {
+                    unsendable("has a `data` that is neither base64 nor a data: URI")
+                })?,
                 (None, Some(path), Some(folder)) => {
-                    let found = folder.open(&path).map_err(|why| unsendable(&format!("has a `path` that {why}")))?;
+                    let found = folder
+                        .open(&path)
+                        .map_err(|why| unsendable(&format!("has a `path` that {why}")))?;
                     FileArgument {
                         piece: Piece::File(found.file, found.length),
                         filename: found.name,
                         media_type: None,
                     }
                 }
-                (None, Some(_), None) => return Err(unsendable("has a `path`, but this server sends no files of its own; give `data`")),
-                (Some(_), Some(_), _) => return Err(unsendable("has `data` and `path`; give one of them")),
-                (None, None, _) => return Err(unsendable("has no `data` with the bytes as base64")),
+                (None, Some(_), None) => {
+                    return Err(unsendable(
+                        "has a `path`, but this server sends no files of its own; give `data`",
+                    ));
+                }
+                (Some(_), Some(_), _) => {
+                    return Err(unsendable("has `data` and `path`; give one of them"));
+                }
+                (None, None, _) => {
+                    return Err(unsendable("has no `data` with the bytes as base64"));
+                }
             };
             file.filename = text("filename").or(file.filename);
             file.media_type = text("mediaType").or(file.media_type);
             Ok(file)
         }
-        _ => Err(unsendable("is not a file: give base64, a data: URI, or an object with `data`")),
+        _ => Err(unsendable(
+            "is not a file: give base64, a data: URI, or an object with `data`",
+        )),
     }?;
     match &file.media_type {
         Some(given) if !media_type::is_media_type(given) => Err(unsendable(&format!(
@@ -78,17 +97,26 @@ pub(crate) fn read_file_argument(argument: &str, value: &Value, folder: Option<&
 }
 
 impl FileArgument {
-    /// Returns the given media type, which must be one of the declared types and ranges; without one, that of the file's extension, if the
-    /// declared types leave a choice and include it.
+    /// Returns the given media type, which must be one of the declared types and ranges; without
+    /// one, that of the file's extension, if the declared types leave a choice and include it.
     ///
     /// # Errors
     /// [`CallError::InvalidRequest`] if the given type is none of them.
-    pub(crate) fn media_type_of(&self, argument: &str, declared: &[&str]) -> Result<Option<&str>, CallError> {
+    pub(crate) fn media_type_of(
+        &self,
+        argument: &str,
+        declared: &[&str],
+    ) -> Result<Option<&str>, CallError> {
         match self.media_type.as_deref() {
-            Some(given) if !media_type::is_declared(given, declared.iter().copied()) => Err(CallError::InvalidRequest {
-                argument: argument.to_owned(),
-                problem: format!("has the media type `{given}`, but the API takes `{}` there", declared.join("`, `")),
-            }),
+            Some(given) if !media_type::is_declared(given, declared.iter().copied()) => {
+                Err(CallError::InvalidRequest {
+                    argument: argument.to_owned(),
+                    problem: format!(
+                        "has the media type `{given}`, but the API takes `{}` there",
+                        declared.join("`, `")
+                    ),
+                })
+            }
             Some(given) => Ok(Some(given)),
             None if matches!(declared, [only] if !only.contains('*')) => Ok(None),
             None => Ok(self
@@ -103,7 +131,9 @@ impl FileArgument {
 fn decode_file(text: &str) -> Option<FileArgument> {
     if let Some(uri) = text.strip_prefix("data:") {
         let (head, data) = uri.split_once(',')?;
-        let (media_type, base64) = head.strip_suffix(";base64").map_or((head, false), |head| (head, true));
+        let (media_type, base64) = head
+            .strip_suffix(";base64")
+            .map_or((head, false), |head| (head, true));
         let bytes = if base64 {
             decode_base64(&percent_decode_str(data).decode_utf8().ok()?)?
         } else {
@@ -129,8 +159,14 @@ fn decode_file(text: &str) -> Option<FileArgument> {
 }
 
 fn decode_base64(text: &str) -> Option<Vec<u8>> {
-    let compact: String = text.chars().filter(|character| !character.is_ascii_whitespace()).collect();
-    STANDARD.decode(&compact).or_else(|_| URL_SAFE.decode(&compact)).ok()
+    let compact: String = text
+        .chars()
+        .filter(|character| !character.is_ascii_whitespace())
+        .collect();
+    STANDARD
+        .decode(&compact)
+        .or_else(|_| URL_SAFE.decode(&compact))
+        .ok()
 }
 
 #[cfg(test)]
@@ -140,11 +176,16 @@ mod tests {
 
     #[test]
     fn files_are_given_in_three_ways() {
-        let file = |filename: Option<&str>, media_type: Option<&str>| (filename.map(str::to_owned), media_type.map(str::to_owned));
+        let file = |filename: Option<&str>, media_type: Option<&str>| {
+            (filename.map(str::to_owned), media_type.map(str::to_owned))
+        };
         for (value, expected) in [
             (json!("aGk/Pg=="), file(None, None)),
             (json!("aGk_\nPg"), file(None, None)),
-            (json!("data:text/plain;base64,aGk/Pg=="), file(None, Some("text/plain"))),
+            (
+                json!("data:text/plain;base64,aGk/Pg=="),
+                file(None, Some("text/plain")),
+            ),
             (json!("data:,hi%3F%3E"), file(None, None)),
             (
                 json!({"data": "aGk/Pg==", "filename": "a.txt", "mediaType": "text/plain"}),
@@ -152,10 +193,19 @@ mod tests {
             ),
         ] {
             let file = read_file_argument("f", &value, None).unwrap();
-            assert!(matches!(&file.piece, Piece::Bytes(bytes) if bytes == "hi?>"), "{value}");
+            assert!(
+                matches!(&file.piece, Piece::Bytes(bytes) if bytes == "hi?>"),
+                "{value}"
+            );
             assert_eq!((file.filename, file.media_type), expected, "{value}");
         }
-        for value in [json!("not base64!"), json!({}), json!(5), json!("data:x"), json!({"path": "a"})] {
+        for value in [
+            json!("not base64!"),
+            json!({}),
+            json!(5),
+            json!("data:x"),
+            json!({"path": "a"}),
+        ] {
             assert!(read_file_argument("f", &value, None).is_err(), "{value}");
         }
     }

@@ -6,7 +6,10 @@ const TYPES: [(&str, &str); 34] = [
     ("bmp", "image/bmp"),
     ("css", "text/css"),
     ("csv", "text/csv"),
-    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    (
+        "docx",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ),
     ("gif", "image/gif"),
     ("gz", "application/gzip"),
     ("htm", "text/html"),
@@ -24,7 +27,10 @@ const TYPES: [(&str, &str); 34] = [
     ("ogg", "audio/ogg"),
     ("pdf", "application/pdf"),
     ("png", "image/png"),
-    ("pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+    (
+        "pptx",
+        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    ),
     ("svg", "image/svg+xml"),
     ("tar", "application/x-tar"),
     ("tif", "image/tiff"),
@@ -33,7 +39,10 @@ const TYPES: [(&str, &str); 34] = [
     ("wav", "audio/wav"),
     ("webm", "video/webm"),
     ("webp", "image/webp"),
-    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    (
+        "xlsx",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ),
     ("xml", "application/xml"),
     ("zip", "application/zip"),
 ];
@@ -42,7 +51,9 @@ const TYPES: [(&str, &str); 34] = [
 #[must_use]
 pub(crate) fn media_type_of_name(filename: &str) -> Option<&'static str> {
     let (_, extension) = filename.rsplit_once('.')?;
-    let found = TYPES.iter().find(|(known, _)| extension.eq_ignore_ascii_case(known));
+    let found = TYPES
+        .iter()
+        .find(|(known, _)| extension.eq_ignore_ascii_case(known));
     found.map(|(_, media_type)| *media_type)
 }
 
@@ -63,6 +74,10 @@ mod tests {
         ] {
             assert_eq!(media_type_of_name(name), expected, "{name}");
         }
-        assert!(TYPES.iter().all(|(_, media_type)| is_media_type(media_type)));
+        assert!(
+            TYPES
+                .iter()
+                .all(|(_, media_type)| is_media_type(media_type))
+        );
     }
 }

@@ -41,7 +41,8 @@ impl FileRoot {
         Ok(Self { root })
     }
 
-    /// Returns the path within the folder, without `.` and `..`; `None` if any part of the path leads out of the folder.
+    /// Returns the path within the folder, without `.` and `..`; `None` if any part of the path
+    /// leads out of the folder.
     fn own(&self, path: &str) -> Option<PathBuf> {
         let path = Path::new(path);
         let path = if path.is_absolute() {
@@ -61,8 +62,8 @@ impl FileRoot {
         Some(own)
     }
 
-    /// Opens a path below the folder. The opened file itself is checked, because the path may be replaced by a link at any time.
-    /// Opening a pipe does not block.
+    /// Opens a path below the folder. The opened file itself is checked, because the path may be
+    /// replaced by a link at any time. Opening a pipe does not block.
     #[cfg(target_os = "linux")]
     fn open_below(&self, own: &Path) -> Result<File, &'static str> {
         use std::os::fd::AsRawFd as _;
@@ -74,16 +75,27 @@ impl FileRoot {
         let folder_flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let folder = open(&self.root, folder_flags, Mode::empty()).map_err(|_| OUTSIDE)?;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let own = if own.as_os_str().is_empty() { Path::new(".") } else { own };
+        let own = if own.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            own
+        };
         match openat2(&folder, own, flags, Mode::empty(), ResolveFlags::BENEATH) {
             Ok(file) => return Ok(file.into()),
             Err(Errno::ACCESS) => return Err(UNREADABLE),
-            // A link that leads out, and perhaps back; an old kernel; a sandbox that does not know the call.
+            // A link that leads out, and perhaps back; an old kernel; a sandbox that does not know
+            // the call.
             Err(Errno::XDEV | Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
             Err(_) => return Err(OUTSIDE),
         }
         // Opened as a path only, not for reading, until its location is known.
-        let found = rustix::fs::openat(CWD, self.root.join(own), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|_| OUTSIDE)?;
+        let found = rustix::fs::openat(
+            CWD,
+            self.root.join(own),
+            OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .map_err(|_| OUTSIDE)?;
         let found = File::from(found);
         let itself = PathBuf::from(format!("/proc/self/fd/{}", found.as_raw_fd()));
         let place = std::fs::read_link(&itself).map_err(|_| OUTSIDE)?;
@@ -94,7 +106,9 @@ impl FileRoot {
             return Err(NOT_A_FILE);
         }
         let mut options = File::options();
-        options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+        options
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
         options.open(&itself).map_err(|_| UNREADABLE)
     }
 
@@ -120,9 +134,11 @@ impl FileRoot {
     /// Opens the file at `path`, which is relative to the folder, or whole and below it.
     ///
     /// # Errors
-    /// A sentence without the names of folders. It does not reveal which files exist outside of the folder.
+    /// A sentence without the names of folders. It does not reveal which files exist outside of the
+    /// folder.
     pub fn open(&self, path: &str) -> Result<FoundFile, &'static str> {
-        // The text of the path is checked first: the system's answer about a path that leads out and back would reveal what exists there.
+        // The text of the path is checked first: the system's answer about a path that leads out
+        // and back would reveal what exists there.
         let own = self.own(path).ok_or(OUTSIDE)?;
         let file = self.open_below(&own)?;
         let metadata = file.metadata().map_err(|_| OUTSIDE)?;
@@ -132,7 +148,9 @@ impl FileRoot {
         if metadata.len() > MAX_FILE_BYTES {
             return Err("names a file of more than 4 GiB, which this server does not send");
         }
-        let name = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = Path::new(path)
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
         Ok(FoundFile {
             file,
             length: metadata.len(),
@@ -155,8 +173,19 @@ mod tests {
             std::fs::write(outside.path().join(file), "x").unwrap();
         }
         let folder = FileRoot::new(&root).unwrap();
-        let whole = root.canonicalize().unwrap().join("a.txt").display().to_string();
-        for path in ["a.txt", "deep/b.txt", "deep/../a.txt", "./a.txt", whole.as_str()] {
+        let whole = root
+            .canonicalize()
+            .unwrap()
+            .join("a.txt")
+            .display()
+            .to_string();
+        for path in [
+            "a.txt",
+            "deep/b.txt",
+            "deep/../a.txt",
+            "./a.txt",
+            whole.as_str(),
+        ] {
             assert_eq!(folder.open(path).unwrap().length, 1, "{path}");
         }
         let elsewhere = outside.path().join("secret").display().to_string();
@@ -175,7 +204,8 @@ mod tests {
         }
         #[cfg(unix)]
         {
-            let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, root.join(name)).unwrap();
+            let link =
+                |to: &str, name: &str| std::os::unix::fs::symlink(to, root.join(name)).unwrap();
             link("deep/b.txt", "inside");
             link("../secret", "outside");
             link("..", "up");
@@ -207,7 +237,8 @@ mod tests {
         assert!(FileRoot::new(&root.join("a.txt")).is_err());
         assert!(FileRoot::new(&root.join("none")).is_err());
     }
-    /// Another user who can write into the folder swaps a file for a link that leads out, and for a pipe.
+    /// Another user who can write into the folder swaps a file for a link that leads out, and for a
+    /// pipe.
     #[cfg(target_os = "linux")]
     #[test]
     fn p51_a_file_that_is_swapped_meanwhile_is_never_one_from_outside() {
@@ -249,12 +280,25 @@ mod tests {
             assert!(read > 0, "{tries}");
         });
         let pipe = root.join("pipe");
-        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(
+            std::process::Command::new("mkfifo")
+                .arg(&pipe)
+                .status()
+                .unwrap()
+                .success()
+        );
         symlink("../in/pipe", root.join("way round")).unwrap();
         for path in ["pipe", "way round"] {
             assert_eq!(folder.open(path).unwrap_err(), NOT_A_FILE, "{path}");
         }
-        symlink(root.canonicalize().unwrap().join("sub/a.txt"), root.join("whole")).unwrap();
-        assert!(folder.open("whole").is_ok(), "a link that stays inside may be absolute");
+        symlink(
+            root.canonicalize().unwrap().join("sub/a.txt"),
+            root.join("whole"),
+        )
+        .unwrap();
+        assert!(
+            folder.open("whole").is_ok(),
+            "a link that stays inside may be absolute"
+        );
     }
 }

@@ -3,7 +3,8 @@
 use crate::spec::media_type::essence;
 use crate::spec::operation::security_scheme::is_token;
 
-/// Returns true if the text is one media type: `type/subtype`, with or without parameters, and not a range.
+/// Returns true if the text is one media type: `type/subtype`, with or without parameters, and not
+/// a range.
 #[must_use]
 pub(crate) fn is_media_type(text: &str) -> bool {
     let (name, parameters) = text.split_once(';').unwrap_or((text, ""));
@@ -14,9 +15,13 @@ pub(crate) fn is_media_type(text: &str) -> bool {
     is_name && !name.contains('*') && are_parameters(parameters)
 }
 
-/// Returns true if the type is within one of the declared types and ranges; true for all types if bytes of any kind, or none, are declared.
+/// Returns true if the type is within one of the declared types and ranges; true for all types if
+/// bytes of any kind, or none, are declared.
 #[must_use]
-pub(crate) fn is_declared<'r>(media_type: &str, declared: impl IntoIterator<Item = &'r str>) -> bool {
+pub(crate) fn is_declared<'r>(
+    media_type: &str,
+    declared: impl IntoIterator<Item = &'r str>,
+) -> bool {
     let given = essence(media_type);
     let mut declared = declared.into_iter().peekable();
     declared.peek().is_none()
@@ -35,12 +40,18 @@ fn are_parameters(mut rest: &str) -> bool {
         if rest.is_empty() {
             return true;
         }
-        let Some((name, value)) = rest.split_once('=') else { return false };
+        let Some((name, value)) = rest.split_once('=') else {
+            return false;
+        };
         let end = match value.strip_prefix('"') {
             Some(quoted) => quoted_end(quoted).map(|end| end + 1),
-            None => Some(value.find([';', ' ', '\t']).unwrap_or(value.len())).filter(|end| value.get(..*end).is_some_and(is_token)),
+            None => Some(value.find([';', ' ', '\t']).unwrap_or(value.len()))
+                .filter(|end| value.get(..*end).is_some_and(is_token)),
         };
-        let Some(after) = end.and_then(|end| value.get(end..)).filter(|_| is_token(name)) else {
+        let Some(after) = end
+            .and_then(|end| value.get(end..))
+            .filter(|_| is_token(name))
+        else {
             return false;
         };
         rest = after.trim_start_matches([' ', '\t']);
@@ -108,7 +119,11 @@ mod tests {
             ("text/html", &[], true),
             ("text/html", &["application/octet-stream"], true),
         ] {
-            assert_eq!(is_declared(given, declared.iter().copied()), expected, "{given} {declared:?}");
+            assert_eq!(
+                is_declared(given, declared.iter().copied()),
+                expected,
+                "{given} {declared:?}"
+            );
         }
     }
 }

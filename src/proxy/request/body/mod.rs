@@ -1,10 +1,12 @@
-//! Writes request bodies: the argument `body` as bytes, in the media type that the document declares.
+//! Writes request bodies: the argument `body` as bytes, in the media type that the document
+//! declares.
 //!
 //! # Adding a media type of requests
 //!
 //! - `MediaKind` in `spec/media_type.rs` classifies the type.
 //! - `write_body` in `proxy/request/body/mod.rs` writes it.
-//! - `arrange_body` in `spec/operation/alternatives.rs` selects one of several types that a body may have.
+//! - `arrange_body` in `spec/operation/alternatives.rs` selects one of several types that a body
+//!   may have.
 //! - A case in `tests/cases/call/media_types.yaml`.
 
 pub(crate) mod file_argument;
@@ -43,21 +45,45 @@ pub(crate) struct Body {
 ///
 /// # Errors
 /// An error if the value cannot be written in that media type.
-pub(crate) fn write_body(document: &Document, media_type: &MediaType, value: &Value, folder: Option<&FileRoot>) -> Result<Body, CallError> {
+pub(crate) fn write_body(
+    document: &Document,
+    media_type: &MediaType,
+    value: &Value,
+    folder: Option<&FileRoot>,
+) -> Result<Body, CallError> {
     let mut content_type = media_type.name.clone();
     let content = match media_type.kind {
         MediaKind::Json => Payload::from(value.to_string()),
         // A value that is not a list is a sequence of one.
         MediaKind::Lines | MediaKind::Sequence => {
-            let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-            let before = if media_type.kind == MediaKind::Sequence { "\u{1e}" } else { "" };
-            Payload::from(items.iter().map(|item| format!("{before}{item}\n")).collect::<String>())
+            let items = value
+                .as_array()
+                .map_or(std::slice::from_ref(value), Vec::as_slice);
+            let before = if media_type.kind == MediaKind::Sequence {
+                "\u{1e}"
+            } else {
+                ""
+            };
+            Payload::from(
+                items
+                    .iter()
+                    .map(|item| format!("{before}{item}\n"))
+                    .collect::<String>(),
+            )
         }
-        MediaKind::Form => Payload::from(form(expect_object(value, "a form")?, &media_type.encoding)),
+        MediaKind::Form => {
+            Payload::from(form(expect_object(value, "a form")?, &media_type.encoding))
+        }
         MediaKind::Multipart => {
             let parts = match value {
-                Value::Array(items) if essence(&media_type.name) != "multipart/form-data" => Parts::nameless(items, media_type, folder)?,
-                value => Parts::of(expect_object(value, "a multipart body")?, media_type, folder)?,
+                Value::Array(items) if essence(&media_type.name) != "multipart/form-data" => {
+                    Parts::nameless(items, media_type, folder)?
+                }
+                value => Parts::of(
+                    expect_object(value, "a multipart body")?,
+                    media_type,
+                    folder,
+                )?,
             };
             let boundary = parts.boundary();
             content_type = multipart::with_boundary(&content_type, &boundary);
@@ -67,15 +93,25 @@ pub(crate) fn write_body(document: &Document, media_type: &MediaType, value: &Va
         MediaKind::Text => Payload::from(style::scalar(value).unwrap_or_default().into_owned()),
         MediaKind::Binary => {
             let file = file_argument::read_file_argument(BODY, value, folder)?;
-            // A concrete type given by the caller says more than `image/*` of the document, and must be one of those.
+            // A concrete type given by the caller says more than `image/*` of the document, and
+            // must be one of those.
             if content_type.contains('*') {
                 let found = file.media_type_of(BODY, &[&media_type.name])?;
-                found.unwrap_or("application/octet-stream").clone_into(&mut content_type);
+                found
+                    .unwrap_or("application/octet-stream")
+                    .clone_into(&mut content_type);
             }
-            Payload::of(vec![if media_type.base64 { file.piece.into_base64() } else { file.piece }])
+            Payload::of(vec![if media_type.base64 {
+                file.piece.into_base64()
+            } else {
+                file.piece
+            }])
         }
     };
-    Ok(Body { content_type, content })
+    Ok(Body {
+        content_type,
+        content,
+    })
 }
 
 fn expect_object<'v>(value: &'v Value, what: &str) -> Result<&'v Map<String, Value>, CallError> {
@@ -85,8 +121,8 @@ fn expect_object<'v>(value: &'v Value, what: &str) -> Result<&'v Map<String, Val
     })
 }
 
-/// `application/x-www-form-urlencoded`: each property as the query parameter of its Encoding Object (OAS "Encoding
-/// Object"); without one, lists are repeated and objects are JSON.
+/// `application/x-www-form-urlencoded`: each property as the query parameter of its Encoding Object
+/// (OAS "Encoding Object"); without one, lists are repeated and objects are JSON.
 fn form(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>) -> String {
     let mut pairs = Vec::new();
     for (name, value) in object {
@@ -96,7 +132,8 @@ fn form(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>) -> 
         } else {
             Keep::Unreserved
         };
-        let by_style = encoding.is_some_and(|encoding| encoding.style.is_some() || encoding.explode.is_some());
+        let by_style =
+            encoding.is_some_and(|encoding| encoding.style.is_some() || encoding.explode.is_some());
         let as_json = encoding
             .and_then(|encoding| encoding.content_type.as_deref())
             .is_some_and(|content_type| MediaKind::of(content_type) == MediaKind::Json);
@@ -107,7 +144,10 @@ fn form(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>) -> 
             ));
         } else {
             let (style, explode) = form_style(encoding);
-            let value = style::joined(value, encoding.map_or(&[], |encoding| &encoding.inner_separators));
+            let value = style::joined(
+                value,
+                encoding.map_or(&[], |encoding| &encoding.inner_separators),
+            );
             pairs.extend(style::query(name, &value, style, explode, keep));
         }
     }
@@ -175,7 +215,10 @@ mod tests {
             explode: Some(false),
             ..Encoding::default()
         };
-        let media = media("application/x-www-form-urlencoded", &[("filter", deep), ("ids", joined)]);
+        let media = media(
+            "application/x-www-form-urlencoded",
+            &[("filter", deep), ("ids", joined)],
+        );
         let (_, text) = written(
             &media,
             &json!({"a b": "c&d=é", "tags": ["x", "y"], "ids": [1, 2], "filter": {"k": 1}, "o": {"k": 1}, "n": null}),
@@ -197,7 +240,9 @@ mod tests {
             &media,
             &json!({"name\"\r\nx": "v", "photo": {"data": "aGk=", "filename": "a.txt", "mediaType": "text/plain"}, "meta": {"k": 1}, "tags": ["x", "y"]}),
         );
-        let boundary = content_type.strip_prefix("multipart/form-data; boundary=").unwrap();
+        let boundary = content_type
+            .strip_prefix("multipart/form-data; boundary=")
+            .unwrap();
         let parts: Vec<&str> = text.split(&format!("--{boundary}")).collect();
         assert_eq!(
             parts,
@@ -227,6 +272,14 @@ mod tests {
             written(&media("text/plain; charset=utf-8", &[]), &json!("hi")),
             ("text/plain; charset=utf-8".into(), "hi".into())
         );
-        assert!(write_body(&empty(), &media("application/x-www-form-urlencoded", &[]), &json!([1]), None).is_err());
+        assert!(
+            write_body(
+                &empty(),
+                &media("application/x-www-form-urlencoded", &[]),
+                &json!([1]),
+                None
+            )
+            .is_err()
+        );
     }
 }

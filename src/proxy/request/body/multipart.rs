@@ -1,4 +1,5 @@
-//! Multipart request bodies (RFC 7578, RFC 2046 section 5.1): one part a property, a list as parts of the same name.
+//! Multipart request bodies (RFC 7578, RFC 2046 section 5.1): one part a property, a list as parts
+//! of the same name.
 
 use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value};
@@ -35,16 +36,28 @@ impl Parts {
     ///
     /// # Errors
     /// An error if a file argument is not a file.
-    pub(crate) fn of(object: &Map<String, Value>, media_type: &MediaType, folder: Option<&FileRoot>) -> Result<Self, CallError> {
+    pub(crate) fn of(
+        object: &Map<String, Value>,
+        media_type: &MediaType,
+        folder: Option<&FileRoot>,
+    ) -> Result<Self, CallError> {
         let mut parts = Vec::new();
         for (name, value) in object {
-            let encoding = media_type.encoding.get(name).unwrap_or(&media_type.other_parts);
+            let encoding = media_type
+                .encoding
+                .get(name)
+                .unwrap_or(&media_type.other_parts);
             let value = &*style::joined(value, &encoding.inner_separators);
             if is_by_style(value, encoding) {
                 let (style, explode) = form_style(Some(encoding));
                 for (name, text) in style::query(name, value, style, explode, Keep::Unreserved) {
                     let text = Value::String(percent_decoded(&text));
-                    parts.push(BodyPart::of(&percent_decoded(&name), &text, &Encoding::default(), None)?);
+                    parts.push(BodyPart::of(
+                        &percent_decoded(&name),
+                        &text,
+                        &Encoding::default(),
+                        None,
+                    )?);
                 }
                 continue;
             }
@@ -62,10 +75,9 @@ impl Parts {
                     vec![&joined]
                 }
                 Value::Array(items)
-                    if encoding
-                        .content_type
-                        .as_deref()
-                        .is_none_or(|content_type| MediaKind::of(content_type) != MediaKind::Json) =>
+                    if encoding.content_type.as_deref().is_none_or(|content_type| {
+                        MediaKind::of(content_type) != MediaKind::Json
+                    }) =>
                 {
                     items.iter().collect()
                 }
@@ -82,11 +94,18 @@ impl Parts {
     ///
     /// # Errors
     /// An error if a file argument is not a file.
-    pub(crate) fn nameless(items: &[Value], media_type: &MediaType, folder: Option<&FileRoot>) -> Result<Self, CallError> {
+    pub(crate) fn nameless(
+        items: &[Value],
+        media_type: &MediaType,
+        folder: Option<&FileRoot>,
+    ) -> Result<Self, CallError> {
         let (first, others) = &media_type.positions;
         let parts = items.iter().enumerate().map(|(index, item)| {
             let mut part = BodyPart::of(BODY, item, first.get(index).unwrap_or(others), folder)?;
-            part.disposition = part.given.take().map(|name| format!("Content-Disposition: attachment; {name}\r\n"));
+            part.disposition = part
+                .given
+                .take()
+                .map(|name| format!("Content-Disposition: attachment; {name}\r\n"));
             Ok(part)
         });
         Ok(Self {
@@ -94,8 +113,9 @@ impl Parts {
         })
     }
 
-    /// Returns a boundary that depends on all parts that are in memory, so equal calls make equal requests and no part can contain it by
-    /// intent. The content of files is not known yet; with files the boundary is random.
+    /// Returns a boundary that depends on all parts that are in memory, so equal calls make equal
+    /// requests and no part can contain it by intent. The content of files is not known yet; with
+    /// files the boundary is random.
     #[must_use]
     pub(crate) fn boundary(&self) -> String {
         let mut digest = Sha256::new();
@@ -122,7 +142,14 @@ impl Parts {
         let mut pieces = Vec::new();
         let mut between = BytesMut::new();
         for part in self.parts {
-            between.extend_from_slice(format!("--{boundary}\r\n{}{}\r\n", part.disposition.unwrap_or_default(), part.head).as_bytes());
+            between.extend_from_slice(
+                format!(
+                    "--{boundary}\r\n{}{}\r\n",
+                    part.disposition.unwrap_or_default(),
+                    part.head
+                )
+                .as_bytes(),
+            );
             match part.piece {
                 Piece::Bytes(bytes) => between.extend_from_slice(&bytes),
                 file @ (Piece::File(..) | Piece::Base64File(..)) => {
@@ -139,29 +166,50 @@ impl Parts {
 }
 
 impl BodyPart {
-    fn of(name: &str, value: &Value, encoding: &Encoding, folder: Option<&FileRoot>) -> Result<Self, CallError> {
+    fn of(
+        name: &str,
+        value: &Value,
+        encoding: &Encoding,
+        folder: Option<&FileRoot>,
+    ) -> Result<Self, CallError> {
         let declared = encoding.content_type.as_deref();
         let is_file = encoding.binary
             || (encoding.may_be_file && value.is_object())
-            || declared.is_some_and(|content_type| matches!(MediaKind::of(content_type), MediaKind::Binary));
+            || declared.is_some_and(|content_type| {
+                matches!(MediaKind::of(content_type), MediaKind::Binary)
+            });
         let mut given = None;
         let (piece, filename, content_type) = if is_file {
             let file = file_argument::read_file_argument(name, value, folder)?;
             let ranges: Vec<&str> = encoding.ranges.iter().map(String::as_str).collect();
             let content_type = file.media_type_of(name, &ranges)?.or(declared);
-            let content_type = content_type.unwrap_or("application/octet-stream").to_owned();
+            let content_type = content_type
+                .unwrap_or("application/octet-stream")
+                .to_owned();
             given = file.filename.as_deref().map(filename_parameter);
             (
-                if encoding.base64 { file.piece.into_base64() } else { file.piece },
+                if encoding.base64 {
+                    file.piece.into_base64()
+                } else {
+                    file.piece
+                },
                 Some(file.filename.unwrap_or_else(|| name.to_owned())),
                 Some(content_type),
             )
         } else if value.is_object() || value.is_array() {
             let content_type = declared.unwrap_or("application/json").to_owned();
-            (Piece::Bytes(value.to_string().into()), None, Some(content_type))
+            (
+                Piece::Bytes(value.to_string().into()),
+                None,
+                Some(content_type),
+            )
         } else {
             let text = style::scalar(value).unwrap_or_default().into_owned();
-            (Piece::Bytes(Bytes::from(text)), None, declared.map(str::to_owned))
+            (
+                Piece::Bytes(Bytes::from(text)),
+                None,
+                declared.map(str::to_owned),
+            )
         };
         let filename = filename
             .map(|filename| format!("; {}", filename_parameter(&filename)))
@@ -189,29 +237,39 @@ impl BodyPart {
     }
 }
 
-/// Returns true if the `style` and `explode` of a value make it several parts (3.1 and later, also for `multipart/form-data`).
+/// Returns true if the `style` and `explode` of a value make it several parts (3.1 and later, also
+/// for `multipart/form-data`).
 fn is_by_style(value: &Value, encoding: &Encoding) -> bool {
     let is_styled = encoding.style.is_some() || encoding.explode.is_some();
-    is_styled && !encoding.binary && (value.is_object() || (value.is_array() && encoding.style == Some(Style::DeepObject)))
+    is_styled
+        && !encoding.binary
+        && (value.is_object() || (value.is_array() && encoding.style == Some(Style::DeepObject)))
 }
 
 /// A part is not percent-encoded.
 fn percent_decoded(text: &str) -> String {
-    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
+    percent_encoding::percent_decode_str(text)
+        .decode_utf8_lossy()
+        .into_owned()
 }
 
 fn filename_parameter(filename: &str) -> String {
     format!("filename=\"{}\"", quoted_parameter(filename))
 }
 
-/// A name inside quotes, so that it can end neither them nor the line (WHATWG HTML "multipart/form-data encoding").
+/// A name inside quotes, so that it can end neither them nor the line (WHATWG HTML
+/// "multipart/form-data encoding").
 fn quoted_parameter(name: &str) -> String {
-    name.replace('\r', "%0D").replace('\n', "%0A").replace('"', "%22")
+    name.replace('\r', "%0D")
+        .replace('\n', "%0A")
+        .replace('"', "%22")
 }
 
 /// A media type of the document without what could start another header.
 fn header_text(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control()).collect()
+    text.chars()
+        .filter(|character| !character.is_control())
+        .collect()
 }
 
 /// Returns the media type with that boundary in place of the document's.

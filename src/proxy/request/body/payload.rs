@@ -34,7 +34,9 @@ impl Piece {
     pub(crate) fn into_base64(self) -> Self {
         match self {
             Self::Bytes(bytes) => Self::Bytes(STANDARD.encode(bytes).into()),
-            Self::File(file, length) | Self::Base64File(file, length) => Self::Base64File(file, length),
+            Self::File(file, length) | Self::Base64File(file, length) => {
+                Self::Base64File(file, length)
+            }
         }
     }
 
@@ -97,7 +99,10 @@ impl Payload {
     /// Returns its length in bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
-        self.pieces.iter().map(Piece::length).fold(0, u64::saturating_add)
+        self.pieces
+            .iter()
+            .map(Piece::length)
+            .fold(0, u64::saturating_add)
     }
 
     /// Reads the bytes before they are sent, piece by piece; files are read again then.
@@ -120,8 +125,12 @@ impl Payload {
         Ok(())
     }
 
-    /// Streams the bytes on demand, and reports in `sent` how many were given out. A file that has become shorter is an error.
-    pub fn stream(self, sent: watch::Sender<u64>) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+    /// Streams the bytes on demand, and reports in `sent` how many were given out. A file that has
+    /// become shorter is an error.
+    pub fn stream(
+        self,
+        sent: watch::Sender<u64>,
+    ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
         let sending = Sending {
             left: self.pieces.into_iter(),
             current: Current::Bytes(Bytes::new()),
@@ -164,7 +173,9 @@ impl Sending {
                 Current::Base64File(file, left) => {
                     let wanted = (*left).min(BASE64_CHUNK);
                     let mut chunk = Vec::new();
-                    if file.take(wanted).read_to_end(&mut chunk).await? < usize::try_from(wanted).unwrap_or(usize::MAX) {
+                    if file.take(wanted).read_to_end(&mut chunk).await?
+                        < usize::try_from(wanted).unwrap_or(usize::MAX)
+                    {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }
                     *left = left.saturating_sub(wanted);
@@ -173,14 +184,19 @@ impl Sending {
             };
             if !chunk.is_empty() {
                 let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
-                self.sent.send_modify(|sent| *sent = sent.saturating_add(length));
+                self.sent
+                    .send_modify(|sent| *sent = sent.saturating_add(length));
                 return Ok(Some(chunk));
             }
             self.current = match self.left.next() {
                 None => return Ok(None),
                 Some(Piece::Bytes(bytes)) => Current::Bytes(bytes),
-                Some(Piece::File(file, length)) => Current::File(tokio::fs::File::from_std(file), length),
-                Some(Piece::Base64File(file, length)) => Current::Base64File(tokio::fs::File::from_std(file), length),
+                Some(Piece::File(file, length)) => {
+                    Current::File(tokio::fs::File::from_std(file), length)
+                }
+                Some(Piece::Base64File(file, length)) => {
+                    Current::Base64File(tokio::fs::File::from_std(file), length)
+                }
             };
         }
     }
@@ -203,7 +219,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("f");
         let inside = vec![7_u8; CHUNK + 5];
-        std::fs::File::create(&path).unwrap().write_all(&inside).unwrap();
+        std::fs::File::create(&path)
+            .unwrap()
+            .write_all(&inside)
+            .unwrap();
         let file = |length| Piece::File(std::fs::File::open(&path).unwrap(), length);
         let length = u64::try_from(inside.len()).unwrap();
         let content = Payload::of(vec![
@@ -215,18 +234,27 @@ mod tests {
         ]);
         assert_eq!(content.length(), length + 4);
         let mut ahead = Vec::new();
-        content.read_ahead(|chunk| ahead.extend_from_slice(chunk)).await.unwrap();
+        content
+            .read_ahead(|chunk| ahead.extend_from_slice(chunk))
+            .await
+            .unwrap();
         let expected = [b"a".as_slice(), &inside, &[7, 7], b"z"].concat();
         let (bytes, told) = read(content).await;
         assert_eq!((bytes.as_ref().unwrap(), told), (&expected, length + 4));
         assert!(ahead == expected, "files are read twice");
-        let encoded = Payload::of(vec![file(length).into_base64(), Piece::Bytes("hi".into()).into_base64()]);
+        let encoded = Payload::of(vec![
+            file(length).into_base64(),
+            Piece::Bytes("hi".into()).into_base64(),
+        ]);
         let expected = [STANDARD.encode(&inside), "aGk=".to_owned()].concat();
         assert_eq!(encoded.length(), u64::try_from(expected.len()).unwrap());
         assert_eq!(read(encoded).await.0.unwrap(), expected.into_bytes());
         for piece in [file(length + 1), file(length + 1).into_base64()] {
             let content = Payload::of(vec![piece]);
-            assert_eq!(content.read_ahead(|_| {}).await.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+            assert_eq!(
+                content.read_ahead(|_| {}).await.unwrap_err().kind(),
+                io::ErrorKind::UnexpectedEof
+            );
             let (shorter, _) = read(content).await;
             assert_eq!(shorter.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
         }

@@ -1,4 +1,5 @@
-//! XML bodies: a JSON value as the elements and attributes that the XML Objects of its schema name (OAS "XML Object").
+//! XML bodies: a JSON value as the elements and attributes that the XML Objects of its schema name
+//! (OAS "XML Object").
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -29,26 +30,45 @@ const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 ///
 /// # Errors
 /// [`CallError::InvalidRequest`] if a name, a character or a shape cannot be written as XML.
-pub(crate) fn write_xml(document: &Document, schema: &BodySchema, value: &Value) -> Result<Vec<u8>, CallError> {
+pub(crate) fn write_xml(
+    document: &Document,
+    schema: &BodySchema,
+    value: &Value,
+) -> Result<Vec<u8>, CallError> {
     if let Value::String(text) = value {
         if text.trim_start().starts_with(['{', '[']) {
-            return Err(invalid_xml_body("is JSON inside a string; give the object itself, or XML text"));
+            return Err(invalid_xml_body(
+                "is JSON inside a string; give the object itself, or XML text",
+            ));
         }
         return Ok(text.clone().into_bytes());
     }
     let declared = match schema {
         BodySchema::At(span) => Some(document.node(*span)),
-        BodySchema::Absent | BodySchema::Items(..) | BodySchema::Fields(_) | BodySchema::JsonPatch(_) | BodySchema::FilesByName => None,
+        BodySchema::Absent
+        | BodySchema::Items(..)
+        | BodySchema::Fields(_)
+        | BodySchema::JsonPatch(_)
+        | BodySchema::FilesByName => None,
     };
     let known = SchemaCache {
         document,
         chains: RefCell::default(),
         xml: RefCell::default(),
     };
-    let shape = XmlShape { known: &known, declared };
+    let shape = XmlShape {
+        known: &known,
+        declared,
+    };
     let mut out = Writer::new(Vec::new());
-    emit(&mut out, Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    let root = shape.component().filter(|name| is_name(name)).unwrap_or_else(|| ROOT.into());
+    emit(
+        &mut out,
+        Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)),
+    )?;
+    let root = shape
+        .component()
+        .filter(|name| is_name(name))
+        .unwrap_or_else(|| ROOT.into());
     element(&mut out, &root, &shape, value, true)?;
     Ok(out.into_inner())
 }
@@ -111,7 +131,9 @@ impl Xml {
         if is_name(&full) {
             Ok(full)
         } else {
-            Err(invalid_xml_body(&format!("has a member `{name}`, which is not an XML name")))
+            Err(invalid_xml_body(&format!(
+                "has a member `{name}`, which is not an XML name"
+            )))
         }
     }
 
@@ -152,26 +174,35 @@ impl<'a> XmlShape<'_, 'a> {
     }
 
     fn chain(&self) -> Chain<'a> {
-        let Some(declared) = self.declared else { return Rc::from([]) };
+        let Some(declared) = self.declared else {
+            return Rc::from([]);
+        };
         let span = declared.span();
         if let Some(known) = self.known.chains.borrow().get(&span) {
             return Rc::clone(known);
         }
         let own = declared.object();
         let refers = own.as_ref().is_some_and(|own| own.get("$ref").is_some());
-        let target = refers.then(|| self.known.document.resolve(declared).ok()?.object()).flatten();
+        let target = refers
+            .then(|| self.known.document.resolve(declared).ok()?.object())
+            .flatten();
         let with_properties = |object: Object<'a>| {
             let properties = object.get("properties").and_then(Node::object);
             (object, properties)
         };
         let chain: Chain<'a> = own.into_iter().chain(target).map(with_properties).collect();
-        self.known.chains.borrow_mut().insert(span, Rc::clone(&chain));
+        self.known
+            .chains
+            .borrow_mut()
+            .insert(span, Rc::clone(&chain));
         chain
     }
 
     /// Its XML Object, else that of the only schema it is composed of.
     fn xml(&self) -> Rc<Xml> {
-        let Some(declared) = self.declared else { return Rc::default() };
+        let Some(declared) = self.declared else {
+            return Rc::default();
+        };
         let span = declared.span();
         if let Some(known) = self.known.xml.borrow().get(&span) {
             return Rc::clone(known);
@@ -183,18 +214,31 @@ impl<'a> XmlShape<'_, 'a> {
 
     fn read_xml(&self) -> Xml {
         let chain = self.chain();
-        let xml = |(object, _): &(Object<'a>, _)| object.get("xml").and_then(Node::object).map(|xml| Xml::read(&xml));
+        let xml = |(object, _): &(Object<'a>, _)| {
+            object
+                .get("xml")
+                .and_then(Node::object)
+                .map(|xml| Xml::read(&xml))
+        };
         if let Some(found) = chain.iter().find_map(xml) {
             return found;
         }
         match Self::only_part(&chain) {
-            Some(part) => self.of(Some(part)).chain().iter().find_map(xml).unwrap_or_default(),
+            Some(part) => self
+                .of(Some(part))
+                .chain()
+                .iter()
+                .find_map(xml)
+                .unwrap_or_default(),
             None => Xml::default(),
         }
     }
 
     fn only_part(chain: &[(Object<'a>, Option<Object<'a>>)]) -> Option<Node<'a>> {
-        let parts = chain.iter().find_map(|(object, _)| object.get("allOf"))?.array()?;
+        let parts = chain
+            .iter()
+            .find_map(|(object, _)| object.get("allOf"))?
+            .array()?;
         parts.first().copied().filter(|_| parts.len() == 1)
     }
 
@@ -208,7 +252,10 @@ impl<'a> XmlShape<'_, 'a> {
     }
 
     /// Finds something in the schema or in any branch of its compositions.
-    fn find<T>(&self, looked_for: &impl Fn(&(Object<'a>, Option<Object<'a>>)) -> Option<T>) -> Option<T> {
+    fn find<T>(
+        &self,
+        looked_for: &impl Fn(&(Object<'a>, Option<Object<'a>>)) -> Option<T>,
+    ) -> Option<T> {
         let mut left = vec![*self];
         for _ in 0..MAX_SCHEMAS {
             let shape = left.pop()?;
@@ -218,7 +265,10 @@ impl<'a> XmlShape<'_, 'a> {
             }
             for (object, _) in &*chain {
                 for combinator in ["oneOf", "anyOf", "allOf"] {
-                    let parts = object.get(combinator).and_then(Node::array).unwrap_or_default();
+                    let parts = object
+                        .get(combinator)
+                        .and_then(Node::array)
+                        .unwrap_or_default();
                     left.extend(parts.into_iter().rev().map(|part| shape.of(Some(part))));
                 }
             }
@@ -228,13 +278,20 @@ impl<'a> XmlShape<'_, 'a> {
 
     fn member(&self, name: &str) -> Self {
         let declared = self.find(&|(_, properties)| properties.as_ref()?.get(name));
-        let free = || self.find(&|(object, _)| object.get("additionalProperties").filter(|node| node.text().starts_with('{')));
+        let free = || {
+            self.find(&|(object, _)| {
+                object
+                    .get("additionalProperties")
+                    .filter(|node| node.text().starts_with('{'))
+            })
+        };
         self.of(declared.or_else(free))
     }
 
     /// Returns the shape of the item at that index.
     fn item(&self, index: usize) -> Self {
-        let listed = self.find(&|(object, _)| object.get("prefixItems")?.array()?.get(index).copied());
+        let listed =
+            self.find(&|(object, _)| object.get("prefixItems")?.array()?.get(index).copied());
         self.of(listed.or_else(|| self.find(&|(object, _)| object.get("items"))))
     }
 }
@@ -242,17 +299,30 @@ impl<'a> XmlShape<'_, 'a> {
 type XmlWriter = Writer<Vec<u8>>;
 
 fn emit(out: &mut XmlWriter, event: Event<'_>) -> Result<(), CallError> {
-    out.write_event(event).map_err(|_| invalid_xml_body("cannot be written as XML"))
+    out.write_event(event)
+        .map_err(|_| invalid_xml_body("cannot be written as XML"))
 }
 
-/// Writes `value` as an element, or as several, if it is a list without an element of its own. `inferred` is its name unless the schema has
-/// another; with `encloses`, a list gets an element in any case.
-fn element(out: &mut XmlWriter, inferred: &str, shape: &XmlShape<'_, '_>, value: &Value, encloses: bool) -> Result<(), CallError> {
+/// Writes `value` as an element, or as several, if it is a list without an element of its own.
+/// `inferred` is its name unless the schema has another; with `encloses`, a list gets an element in
+/// any case.
+fn element(
+    out: &mut XmlWriter,
+    inferred: &str,
+    shape: &XmlShape<'_, '_>,
+    value: &Value,
+    encloses: bool,
+) -> Result<(), CallError> {
     let xml = shape.xml();
     if let Value::Array(items) = value {
         let is_wrapped = encloses || xml.node_type == Some(NodeType::Element);
-        // The name beside `type: array` is the wrapper's, and the items' too if they have none (OAS "XML Arrays").
-        let name = xml.name.as_deref().filter(|_| is_wrapped).unwrap_or(inferred);
+        // The name beside `type: array` is the wrapper's, and the items' too if they have none (OAS
+        // "XML Arrays").
+        let name = xml
+            .name
+            .as_deref()
+            .filter(|_| is_wrapped)
+            .unwrap_or(inferred);
         let tag = xml.qualified(name)?;
         if is_wrapped {
             let start = start_tag(&tag, xml.declaration().into_iter().collect())?;
@@ -260,7 +330,9 @@ fn element(out: &mut XmlWriter, inferred: &str, shape: &XmlShape<'_, '_>, value:
         }
         for (index, item) in items.iter().enumerate() {
             let of_item = shape.item(index);
-            let item_name = of_item.component().filter(|name| encloses && xml.name.is_none() && is_name(name));
+            let item_name = of_item
+                .component()
+                .filter(|name| encloses && xml.name.is_none() && is_name(name));
             let item_name = item_name.as_deref().unwrap_or(name);
             match of_item.xml().node_type {
                 Some(NodeType::Text | NodeType::Cdata) if item.is_null() => {}
@@ -293,7 +365,9 @@ fn element(out: &mut XmlWriter, inferred: &str, shape: &XmlShape<'_, '_>, value:
     for (name, shape, node_type, value) in content {
         match node_type {
             NodeType::Text | NodeType::Cdata => write_text(out, node_type, value)?,
-            NodeType::Element | NodeType::Attribute | NodeType::None => element(out, &name, &shape, value, false)?,
+            NodeType::Element | NodeType::Attribute | NodeType::None => {
+                element(out, &name, &shape, value, false)?;
+            }
         }
     }
     emit(out, Event::End(BytesEnd::new(tag)))
@@ -307,7 +381,10 @@ fn write_text(out: &mut XmlWriter, node_type: NodeType, value: &Value) -> Result
         check_characters(&text)?;
         return BytesCData::escaped(&text).try_for_each(|part| emit(out, Event::CData(part)));
     }
-    emit(out, Event::Text(BytesText::from_escaped(escaped(&text, false)?)))
+    emit(
+        out,
+        Event::Text(BytesText::from_escaped(escaped(&text, false)?)),
+    )
 }
 
 type XmlContent<'k, 'a, 'v> = Vec<(String, XmlShape<'k, 'a>, NodeType, &'v Value)>;
@@ -330,18 +407,25 @@ fn split_attributes<'k, 'a, 'v>(
                 let key = xml.qualified(xml.name.as_deref().unwrap_or(name))?;
                 attributes.push((key, scalar_text(value)?.into_owned()));
             }
-            (NodeType::None, Value::Object(inner)) => split_attributes(&of_member, inner, attributes, content)?,
-            (NodeType::None, value) if !value.is_array() => content.push((name.clone(), of_member, NodeType::Text, value)),
+            (NodeType::None, Value::Object(inner)) => {
+                split_attributes(&of_member, inner, attributes, content)?;
+            }
+            (NodeType::None, value) if !value.is_array() => {
+                content.push((name.clone(), of_member, NodeType::Text, value));
+            }
             (node_type, value) => content.push((name.clone(), of_member, node_type, value)),
         }
     }
     Ok(())
 }
 
-/// The text of a scalar, or of a list of scalars with spaces between them (XML Schema part 2 section 4.2.1.2).
+/// The text of a scalar, or of a list of scalars with spaces between them (XML Schema part 2
+/// section 4.2.1.2).
 fn scalar_text(value: &Value) -> Result<Cow<'_, str>, CallError> {
     let of_scalar = |value| match value {
-        &Value::Object(_) | &Value::Array(_) => Err(invalid_xml_body("has an object or a list where XML takes a text only")),
+        &Value::Object(_) | &Value::Array(_) => Err(invalid_xml_body(
+            "has an object or a list where XML takes a text only",
+        )),
         value => Ok(style::scalar(value).unwrap_or_default()),
     };
     match value {
@@ -353,16 +437,22 @@ fn scalar_text(value: &Value) -> Result<Cow<'_, str>, CallError> {
     }
 }
 
-fn start_tag(tag: &str, attributes: Vec<(String, String)>) -> Result<BytesStart<'static>, CallError> {
+fn start_tag(
+    tag: &str,
+    attributes: Vec<(String, String)>,
+) -> Result<BytesStart<'static>, CallError> {
     let mut start = BytesStart::new(tag.to_owned());
     let mut seen: Vec<String> = Vec::new();
     for (key, value) in attributes {
         if seen.contains(&key) {
-            // Two attributes of one name are not XML (XML 1.0 section 3.1); a namespace may well be declared twice.
+            // Two attributes of one name are not XML (XML 1.0 section 3.1); a namespace may well be
+            // declared twice.
             if key.starts_with("xmlns") {
                 continue;
             }
-            return Err(invalid_xml_body(&format!("has two attributes `{key}` in one element")));
+            return Err(invalid_xml_body(&format!(
+                "has two attributes `{key}` in one element"
+            )));
         }
         let value = escaped(&value, true)?;
         start.push_attribute(Attribute {
@@ -374,8 +464,8 @@ fn start_tag(tag: &str, attributes: Vec<(String, String)>) -> Result<BytesStart<
     Ok(start)
 }
 
-/// Escapes a text so that any parser reads it back unchanged: line ends become character references, because parsers change them (XML 1.0
-/// sections 2.11 and 3.3.3).
+/// Escapes a text so that any parser reads it back unchanged: line ends become character
+/// references, because parsers change them (XML 1.0 sections 2.11 and 3.3.3).
 fn escaped(text: &str, in_attribute: bool) -> Result<String, CallError> {
     check_characters(text)?;
     let mut out = String::with_capacity(text.len());
@@ -400,14 +490,18 @@ fn check_characters(text: &str) -> Result<(), CallError> {
     if text.chars().all(is_legal) {
         Ok(())
     } else {
-        Err(invalid_xml_body("holds a control character, which XML cannot"))
+        Err(invalid_xml_body(
+            "holds a control character, which XML cannot",
+        ))
     }
 }
 
-/// Returns true if a name is a `QName` (XML Namespaces section 4), in the characters that names are made of in practice.
+/// Returns true if a name is a `QName` (XML Namespaces section 4), in the characters that names are
+/// made of in practice.
 fn is_name(name: &str) -> bool {
     let starts = |character: char| character.is_alphabetic() || character == '_';
-    let goes_on = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.');
+    let goes_on =
+        |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.');
     let is_part = |part: &str| part.starts_with(starts) && part.chars().all(goes_on);
     match name.split_once(':') {
         Some((prefix, local)) => is_part(prefix) && is_part(local),
@@ -454,7 +548,10 @@ mod tests {
             json!({"id": {"k": 1}}),
             json!("{\"id\":1}"),
         ] {
-            assert!(written(&json!({"$ref": "#/components/schemas/Node"}), &value).is_err(), "{value}");
+            assert!(
+                written(&json!({"$ref": "#/components/schemas/Node"}), &value).is_err(),
+                "{value}"
+            );
         }
     }
 

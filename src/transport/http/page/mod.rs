@@ -1,11 +1,14 @@
-//! The page for people who open the endpoint in a browser: one file, without anything from elsewhere.
+//! The page for people who open the endpoint in a browser: one file, without anything from
+//! elsewhere.
 //!
-//! Styles and scripts are files of this folder, each about one concept, that are joined in the order in which they are listed here.
+//! Styles and scripts are files of this folder, each about one concept, that are joined in the
+//! order in which they are listed here.
 //!
 //! # Adding a panel of the page
 //!
 //! - Its markup in `transport/http/page/page.html`.
-//! - Its script in a file of `transport/http/page/script/`, which `SCRIPT` in `transport/http/page/mod.rs` joins.
+//! - Its script in a file of `transport/http/page/script/`, which `SCRIPT` in
+//!   `transport/http/page/mod.rs` joins.
 //! - Its call in `load` in `transport/http/page/script/start.js`.
 //! - Its data in `mcp/page_tools.rs`, as a member of an answer or as a variant of `PageRequest`.
 
@@ -58,8 +61,7 @@ const SETTINGS_MARK: &str = "<!--settings-->";
 const POLICY_MARK: &str = "<!--policy-->";
 
 /// The answer to a program that reads `/`, such as curl.
-const INTRODUCTION: &str =
-    "This is an MCP server with its endpoint at /mcp. Open this address in a browser to see what it offers and how to connect.\n";
+const INTRODUCTION: &str = "This is an MCP server with its endpoint at /mcp. Open this address in a browser to see what it offers and how to connect.\n";
 
 /// Content of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -116,8 +118,13 @@ pub(super) enum SignIn {
 }
 
 impl ServedPage {
-    /// Makes the page of a server; `None` if it has none. `endpoint` is the address that the operator published.
-    pub(super) fn new(options: &PageOptions, sign_in: SignIn, endpoint: Option<&url::Url>) -> Option<Arc<Self>> {
+    /// Makes the page of a server; `None` if it has none. `endpoint` is the address that the
+    /// operator published.
+    pub(super) fn new(
+        options: &PageOptions,
+        sign_in: SignIn,
+        endpoint: Option<&url::Url>,
+    ) -> Option<Arc<Self>> {
         let kind = match options.kind {
             PageKind::Off => return None,
             PageKind::Public => "public",
@@ -140,7 +147,10 @@ impl ServedPage {
     fn answer(&self, method: &Method) -> Response {
         let mut response = readable(method, "text/html; charset=utf-8", &self.text);
         let headers = response.headers_mut();
-        headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        headers.insert(
+            header::REFERRER_POLICY,
+            HeaderValue::from_static("no-referrer"),
+        );
         headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
         headers.insert(header::CONTENT_SECURITY_POLICY, self.policy.clone());
         response
@@ -149,7 +159,11 @@ impl ServedPage {
 
 /// A text that depends on the `Accept` of the request; without the text for HEAD.
 fn readable(method: &Method, media_type: &'static str, text: &str) -> Response {
-    let body = if method == Method::HEAD { String::new() } else { text.to_owned() };
+    let body = if method == Method::HEAD {
+        String::new()
+    } else {
+        text.to_owned()
+    };
     let mut response = body.into_response();
     let headers = response.headers_mut();
     for (name, value) in [
@@ -166,8 +180,13 @@ fn readable(method: &Method, media_type: &'static str, text: &str) -> Response {
     response
 }
 
-/// The layer: answers a browser that asks for a page, and a command such as curl that asks `/` for anything, and passes everything else on.
-pub(super) async fn serve_page(State(page): State<Arc<ServedPage>>, request: Request, next: Next) -> Response {
+/// The layer: answers a browser that asks for a page, and a command such as curl that asks `/` for
+/// anything, and passes everything else on.
+pub(super) async fn serve_page(
+    State(page): State<Arc<ServedPage>>,
+    request: Request,
+    next: Next,
+) -> Response {
     if asks_for_page(&request) {
         return page.answer(request.method());
     }
@@ -199,13 +218,20 @@ fn takes_text(headers: &HeaderMap) -> bool {
         .flat_map(|value| value.split(','))
         .map(|range| range.split(';').next().unwrap_or_default().trim())
         .collect();
-    names.iter().any(|name| matches!(*name, "*/*" | "text/*" | "text/plain")) && !names.contains(&"text/event-stream")
+    names
+        .iter()
+        .any(|name| matches!(*name, "*/*" | "text/*" | "text/plain"))
+        && !names.contains(&"text/event-stream")
 }
 
-/// Returns true if `text/html` is named with a higher weight than the types of MCP (RFC 9110 section 12.5.1). `*/*` does not count.
+/// Returns true if `text/html` is named with a higher weight than the types of MCP (RFC 9110
+/// section 12.5.1). `*/*` does not count.
 fn prefers_html(headers: &HeaderMap) -> bool {
     let (mut html, mut json, mut any_application) = (0, None, 0);
-    let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let values = headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     for range in values.flat_map(|value| value.split(',')) {
         let mut parts = range.split(';').map(str::trim);
         let name = parts.next().unwrap_or_default().to_ascii_lowercase();
@@ -221,20 +247,30 @@ fn prefers_html(headers: &HeaderMap) -> bool {
     html > json.unwrap_or(any_application)
 }
 
-/// The weight of a media range in thousandths (RFC 9110 section 12.4.2). Without one it is 1; one that is not valid asks for nothing.
+/// The weight of a media range in thousandths (RFC 9110 section 12.4.2). Without one it is 1; one
+/// that is not valid asks for nothing.
 fn weight<'p>(mut parameters: impl Iterator<Item = &'p str>) -> u16 {
     let given = parameters.find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("q").then_some(value.trim())
+        name.trim()
+            .eq_ignore_ascii_case("q")
+            .then_some(value.trim())
     });
     let Some(given) = given else { return 1000 };
     let (whole, decimals) = given.split_once('.').unwrap_or((given, ""));
-    let is_valid = matches!(whole, "0" | "1") && decimals.len() <= 3 && decimals.bytes().all(|byte| byte.is_ascii_digit());
+    let is_valid = matches!(whole, "0" | "1")
+        && decimals.len() <= 3
+        && decimals.bytes().all(|byte| byte.is_ascii_digit());
     let thousandths = format!("{whole}{decimals:0<3}").parse().unwrap_or(0);
-    if is_valid && thousandths <= 1000 { thousandths } else { 0 }
+    if is_valid && thousandths <= 1000 {
+        thousandths
+    } else {
+        0
+    }
 }
 
-/// The policy of the page (CSP 3): its own script and style by their hashes, its own origin, nothing else.
+/// The policy of the page (CSP 3): its own script and style by their hashes, its own origin,
+/// nothing else.
 fn policy() -> &'static str {
     static POLICY: OnceLock<String> = OnceLock::new();
     POLICY.get_or_init(|| {
@@ -247,7 +283,8 @@ fn policy() -> &'static str {
     })
 }
 
-/// Writes JSON for a script element. Text of a document cannot end it, because the JSON contains neither an end tag nor a line separator.
+/// Writes JSON for a script element. Text of a document cannot end it, because the JSON contains
+/// neither an end tag nor a line separator.
 fn data_block(settings: &Value) -> String {
     let text = settings
         .to_string()
@@ -267,8 +304,14 @@ fn assemble(policy: &str, settings: &Value) -> String {
 
 /// The page as a file with the tools in it, each in detail.
 pub(crate) fn page_as_file(title: &str, tools: &Value) -> String {
-    let policy = format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">", policy());
-    assemble(&policy, &json!({ "page": "full", "title": title, "tools": tools }))
+    let policy = format!(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">",
+        policy()
+    );
+    assemble(
+        &policy,
+        &json!({ "page": "full", "title": title, "tools": tools }),
+    )
 }
 
 #[cfg(test)]
@@ -278,7 +321,10 @@ mod tests {
     #[test]
     fn only_who_asks_for_a_page_by_name_gets_one() {
         for (accept, expected) in [
-            ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", true),
+            (
+                "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+                true,
+            ),
             ("text/html", true),
             ("*/*", false),
             ("", false),
@@ -293,8 +339,14 @@ mod tests {
             ("text/html;q=0.001, application/json;q=0", true),
             ("text/html;level=1;q=0.4, application/json;q=0.5", false),
             ("text/html, application/*", false),
-            ("text/html, application/*;q=0.9, application/json;q=0.1", true),
-            ("text/html;q=0.5, application/*, application/json;q=0.1", true),
+            (
+                "text/html, application/*;q=0.9, application/json;q=0.1",
+                true,
+            ),
+            (
+                "text/html;q=0.5, application/*, application/json;q=0.1",
+                true,
+            ),
             ("text/html, text/event-stream;q=0", true),
             ("text/html;q=NaN", false),
             ("text/html;q=2", false),
@@ -303,7 +355,8 @@ mod tests {
             ("text/html;q=-1", false),
             ("text/html;q=", false),
         ] {
-            let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_str(accept).unwrap())]);
+            let headers =
+                HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_str(accept).unwrap())]);
             assert_eq!(prefers_html(&headers), expected, "{accept}");
         }
     }
@@ -312,7 +365,13 @@ mod tests {
     fn the_page_is_one_small_file_without_inline_attributes() {
         let page = assemble("", &json!({}));
         assert!(page.len() < 100_000, "{}", page.len());
-        assert_eq!((PAGE.matches("<script").count(), PAGE.matches("<style").count()), (0, 0));
+        assert_eq!(
+            (
+                PAGE.matches("<script").count(),
+                PAGE.matches("<style").count()
+            ),
+            (0, 0)
+        );
         for mark in [STYLE_MARK, SCRIPT_MARK, SETTINGS_MARK, POLICY_MARK] {
             assert_eq!(PAGE.matches(mark).count(), 1, "{mark}");
             assert!(!STYLE.contains(mark) && !SCRIPT.contains(mark), "{mark}");

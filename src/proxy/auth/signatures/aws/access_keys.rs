@@ -34,12 +34,22 @@ impl AccessKeys {
     }
 
     pub(super) fn for_sdk(&self) -> SdkCredentials {
-        let token = self.session_token.as_ref().map(|token| token.expose_secret().to_owned());
-        SdkCredentials::new(&self.id, self.secret.expose_secret(), token, self.expires, "openapi-mcp")
+        let token = self
+            .session_token
+            .as_ref()
+            .map(|token| token.expose_secret().to_owned());
+        SdkCredentials::new(
+            &self.id,
+            self.secret.expose_secret(),
+            token,
+            self.expires,
+            "openapi-mcp",
+        )
     }
 
     /// Returns true if they are valid for that time from now on.
     pub(super) fn lasts(&self, time: Duration) -> bool {
-        self.expires.is_none_or(|expires| SystemTime::now() + time < expires)
+        self.expires
+            .is_none_or(|expires| SystemTime::now() + time < expires)
     }
 }

@@ -80,8 +80,14 @@ impl IssuedKeys {
     async fn get(self: &Arc<Self>) -> Result<Arc<AccessKeys>, Arc<str>> {
         let renewal = {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            let present = kept.present.clone().filter(|keys| keys.lasts(Duration::ZERO));
-            let is_pausing = || kept.asked.is_some_and(|asked| asked.elapsed() < ATTEMPT_PAUSE);
+            let present = kept
+                .present
+                .clone()
+                .filter(|keys| keys.lasts(Duration::ZERO));
+            let is_pausing = || {
+                kept.asked
+                    .is_some_and(|asked| asked.elapsed() < ATTEMPT_PAUSE)
+            };
             if let Some(keys) = &present
                 && (keys.lasts(EXPIRY_MARGIN) || is_pausing())
             {
@@ -93,7 +99,10 @@ impl IssuedKeys {
             {
                 return Err(Arc::clone(problem));
             }
-            let begun = kept.renewal.clone().filter(|renewal| renewal.peek().is_none());
+            let begun = kept
+                .renewal
+                .clone()
+                .filter(|renewal| renewal.peek().is_none());
             let renewal = begun.unwrap_or_else(|| self.begin_renewal());
             kept.renewal = Some(renewal.clone());
             kept.asked = Some(Instant::now());
@@ -106,12 +115,14 @@ impl IssuedKeys {
         renewal.await
     }
 
-    /// Requests keys in a task of its own, so that a call that ends does not end what others wait for.
+    /// Requests keys in a task of its own, so that a call that ends does not end what others wait
+    /// for.
     fn begin_renewal(self: &Arc<Self>) -> Renewal {
         let source = Arc::clone(self);
         let task = tokio::spawn(async move {
             let asked = timeout(ATTEMPT_TIMEOUT, source.endpoint.ask(&source.http)).await;
-            let asked = asked.unwrap_or_else(|_| Err("the endpoint for credentials took too long".into()));
+            let asked =
+                asked.unwrap_or_else(|_| Err("the endpoint for credentials took too long".into()));
             let asked = match asked {
                 Ok(keys) if keys.lasts(Duration::ZERO) => Ok(Arc::new(keys)),
                 Ok(_) => Err("the credentials that the endpoint gave have ended already; check the clock of this machine".into()),
@@ -124,7 +135,10 @@ impl IssuedKeys {
             }
             asked.clone()
         });
-        let renewal = async move { task.await.unwrap_or_else(|_| Err("the request for credentials failed".into())) };
+        let renewal = async move {
+            task.await
+                .unwrap_or_else(|_| Err("the request for credentials failed".into()))
+        };
         renewal.boxed().shared()
     }
 }

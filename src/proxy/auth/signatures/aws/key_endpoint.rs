@@ -1,4 +1,5 @@
-//! Endpoints that issue access keys for some time: the security token service, for a web identity, and the endpoint of a container.
+//! Endpoints that issue access keys for some time: the security token service, for a web identity,
+//! and the endpoint of a container.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,9 @@ use url::{Host, Url, form_urlencoded};
 
 use super::access_keys::AccessKeys;
 use super::key_reply::{KeyRefusal, keys_in_json, keys_in_xml};
-use crate::outbound::{Clients, HttpClient, OutboundError, OutboundOptions, http_client, is_encrypted_or_local};
+use crate::outbound::{
+    Clients, HttpClient, OutboundError, OutboundOptions, http_client, is_encrypted_or_local,
+};
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::caller::Caller;
 use crate::proxy::exchange::{self, CallOptions};
@@ -63,11 +66,14 @@ pub(crate) fn regional_sts(region: &str) -> Option<Url> {
     Url::parse(&format!("https://sts.{region}.amazonaws.com{suffix}/")).ok()
 }
 
-/// Returns true if credentials may be requested there: over TLS, from this machine, or from the addresses that containers have for it.
+/// Returns true if credentials may be requested there: over TLS, from this machine, or from the
+/// addresses that containers have for it.
 #[must_use]
 pub(crate) fn is_container_endpoint(url: &Url) -> bool {
     let is_link_local = match url.host() {
-        Some(Host::Ipv4(address)) => [[169, 254, 170, 2], [169, 254, 170, 23]].contains(&address.octets()),
+        Some(Host::Ipv4(address)) => {
+            [[169, 254, 170, 2], [169, 254, 170, 23]].contains(&address.octets())
+        }
         Some(Host::Ipv6(address)) => address.segments() == [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23],
         Some(Host::Domain(_)) | None => false,
     };
@@ -82,7 +88,8 @@ impl KeyEndpoint {
         }
     }
 
-    /// The client of its requests. What is not encrypted does not leave the machine, and goes through no proxy.
+    /// The client of its requests. What is not encrypted does not leave the machine, and goes
+    /// through no proxy.
     ///
     /// # Errors
     /// No client can be made.
@@ -117,7 +124,10 @@ impl KeyEndpoint {
                 session,
             } => {
                 let token = read_token(token_file).await?;
-                (web_identity_request(url, &token, role, session), Some(token))
+                (
+                    web_identity_request(url, &token, role, session),
+                    Some(token),
+                )
             }
             Self::Container { url, authorization } => {
                 let token = match authorization {
@@ -134,7 +144,10 @@ impl KeyEndpoint {
         };
         let reply = exchange::send_with_timeout(http, request, &options, &Caller::default()).await;
         let reply = reply.map_err(|error| {
-            let cause = error.cause().map(|cause| format!(" ({cause})")).unwrap_or_default();
+            let cause = error
+                .cause()
+                .map(|cause| format!(" ({cause})"))
+                .unwrap_or_default();
             tracing::warn!("the endpoint for AWS credentials did not answer: {error}{cause}");
             "the endpoint for credentials did not answer".to_owned()
         })?;
@@ -189,7 +202,10 @@ fn web_identity_request(url: &Url, token: &SecretString, role: &str, session: &s
         .append_pair("WebIdentityToken", token.expose_secret())
         .finish();
     let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("application/x-www-form-urlencoded"),
+    );
     Request {
         method: Method::POST,
         url: url.clone(),
@@ -204,7 +220,10 @@ fn container_request(url: &Url, token: Option<&SecretString>) -> Result<Request,
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     if let Some(token) = token {
         let value = sensitive_header(token.expose_secret().as_bytes());
-        headers.insert(AUTHORIZATION, value.map_err(|_| "no header can hold the token for credentials")?);
+        headers.insert(
+            AUTHORIZATION,
+            value.map_err(|_| "no header can hold the token for credentials")?,
+        );
     }
     Ok(Request {
         method: Method::GET,
@@ -219,14 +238,22 @@ fn describe(status: StatusCode, refusal: &KeyRefusal) -> String {
     if status.is_success() {
         return "the answer of the endpoint for credentials holds none".into();
     }
-    let code = refusal.code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
-    format!("the endpoint for credentials answered {}{code}", status.as_u16())
+    let code = refusal
+        .code
+        .as_ref()
+        .map(|code| format!(" ({code})"))
+        .unwrap_or_default();
+    format!(
+        "the endpoint for credentials answered {}{code}",
+        status.as_u16()
+    )
 }
 
 fn log_refusal(status: StatusCode, refusal: &KeyRefusal, token: Option<&SecretString>) {
     const MAX_REASON_BYTES: usize = 500;
     let mut reason = refusal.message.clone().unwrap_or_default();
-    Redactor::for_tokens(token.into_iter().map(SecretString::expose_secret)).redact_line(&mut reason);
+    Redactor::for_tokens(token.into_iter().map(SecretString::expose_secret))
+        .redact_line(&mut reason);
     let reason = text::truncate(&text::one_line(&reason), MAX_REASON_BYTES);
     let what = describe(status, refusal);
     tracing::warn!("no AWS credentials: {what} {reason}");
@@ -254,14 +281,24 @@ mod tests {
             ("http://credentials.example/", false),
             ("ftp://127.0.0.1/", false),
         ] {
-            assert_eq!(is_container_endpoint(&Url::parse(url).unwrap()), expected, "{url}");
+            assert_eq!(
+                is_container_endpoint(&Url::parse(url).unwrap()),
+                expected,
+                "{url}"
+            );
         }
     }
 
     #[test]
     fn each_region_has_a_token_service() {
         let host = |region: &str| regional_sts(region).unwrap().to_string();
-        assert_eq!(host("eu-central-1"), "https://sts.eu-central-1.amazonaws.com/");
-        assert_eq!(host("cn-north-1"), "https://sts.cn-north-1.amazonaws.com.cn/");
+        assert_eq!(
+            host("eu-central-1"),
+            "https://sts.eu-central-1.amazonaws.com/"
+        );
+        assert_eq!(
+            host("cn-north-1"),
+            "https://sts.cn-north-1.amazonaws.com.cn/"
+        );
     }
 }

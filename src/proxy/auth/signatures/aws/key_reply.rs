@@ -1,4 +1,5 @@
-//! Answers of endpoints that issue access keys: XML of the security token service, JSON of a container's endpoint.
+//! Answers of endpoints that issue access keys: XML of the security token service, JSON of a
+//! container's endpoint.
 
 use std::collections::HashMap;
 use std::time::SystemTime;
@@ -19,7 +20,8 @@ pub(super) struct KeyRefusal {
     pub(super) message: Option<String>,
 }
 
-/// Known error codes of the security token service and of the endpoints of containers; `Exception` may follow.
+/// Known error codes of the security token service and of the endpoints of containers; `Exception`
+/// may follow.
 const CODES: [&str; 24] = [
     "AccessDenied",
     "ExpiredToken",
@@ -49,7 +51,8 @@ const CODES: [&str; 24] = [
 
 impl KeyRefusal {
     fn new(code: Option<String>, message: Option<String>) -> Self {
-        let is_known = |code: &String| CODES.contains(&code.strip_suffix("Exception").unwrap_or(code));
+        let is_known =
+            |code: &String| CODES.contains(&code.strip_suffix("Exception").unwrap_or(code));
         Self {
             code: code.filter(is_known),
             message,
@@ -57,7 +60,8 @@ impl KeyRefusal {
     }
 }
 
-/// Returns true for an identifier of an access key, which stands between a comma and a slash in a signature.
+/// Returns true for an identifier of an access key, which stands between a comma and a slash in a
+/// signature.
 fn is_key_id(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
@@ -107,15 +111,21 @@ pub(super) fn keys_in_json(body: &[u8]) -> Result<AccessKeys, KeyRefusal> {
 /// # Errors
 /// It holds no keys, or no time of their end.
 pub(super) fn keys_in_xml(body: &[u8]) -> Result<AccessKeys, KeyRefusal> {
-    let mut texts = std::str::from_utf8(body).map(texts_of_elements).unwrap_or_default();
+    let mut texts = std::str::from_utf8(body)
+        .map(texts_of_elements)
+        .unwrap_or_default();
     let mut take = |name: &str| texts.remove(name).filter(|text| !text.is_empty());
     let id = take("AccessKeyId").filter(|id| is_key_id(id));
-    let secret = take("SecretAccessKey").map(SecretString::from).filter(is_graphic);
+    let secret = take("SecretAccessKey")
+        .map(SecretString::from)
+        .filter(is_graphic);
     match (id, secret, end(take("Expiration").as_deref())) {
         (Some(id), Some(secret), Some(expires)) => Ok(AccessKeys {
             id,
             secret,
-            session_token: take("SessionToken").map(SecretString::from).filter(is_graphic),
+            session_token: take("SessionToken")
+                .map(SecretString::from)
+                .filter(is_graphic),
             expires: Some(expires),
         }),
         _ => Err(KeyRefusal::new(take("Code"), take("Message"))),
@@ -127,7 +137,8 @@ fn end(text: Option<&str>) -> Option<SystemTime> {
     Some(timestamp.into())
 }
 
-/// The texts of elements by their local names. References are left out: values that count have none.
+/// The texts of elements by their local names. References are left out: values that count have
+/// none.
 fn texts_of_elements(xml: &str) -> HashMap<String, String> {
     let mut reader = Reader::from_str(xml);
     let mut texts: HashMap<String, String> = HashMap::new();
@@ -137,7 +148,10 @@ fn texts_of_elements(xml: &str) -> HashMap<String, String> {
             Ok(Event::Start(start)) => start.local_name().as_ref().clone_into(&mut current),
             Ok(Event::End(_)) => current.clear(),
             Ok(Event::Text(text)) if !current.is_empty() => {
-                texts.entry(current.clone()).or_default().push_str(text.trim());
+                texts
+                    .entry(current.clone())
+                    .or_default()
+                    .push_str(text.trim());
             }
             Ok(Event::Eof) | Err(_) => return texts,
             Ok(_) => {}
@@ -156,17 +170,30 @@ mod tests {
             <Expiration>2030-01-02T03:04:05Z</Expiration></Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>";
         let json =
             br#"{"RoleArn":"arn","AccessKeyId":"ASIA1","SecretAccessKey":"s/+=","Token":"t/+==","Expiration":"2030-01-02T03:04:05Z"}"#;
-        for keys in [keys_in_xml(xml.as_bytes()).unwrap(), keys_in_json(json).unwrap()] {
+        for keys in [
+            keys_in_xml(xml.as_bytes()).unwrap(),
+            keys_in_json(json).unwrap(),
+        ] {
             let secrets: Vec<&str> = keys.secrets().collect();
-            assert_eq!((keys.id.as_str(), secrets.as_slice()), ("ASIA1", ["s/+=", "t/+=="].as_slice()));
-            let end = keys.expires.unwrap().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+            assert_eq!(
+                (keys.id.as_str(), secrets.as_slice()),
+                ("ASIA1", ["s/+=", "t/+=="].as_slice())
+            );
+            let end = keys
+                .expires
+                .unwrap()
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .unwrap();
             assert_eq!(end.as_secs(), 1_893_553_445);
             assert_eq!(format!("{keys:?}"), "[access keys]");
             assert_eq!(keys.secret.expose_secret(), "s/+=");
         }
         let xml = "<ErrorResponse><Error><Code>ExpiredTokenException</Code><Message>Token expired</Message></Error></ErrorResponse>";
         let json = br#"{"code":"ExpiredTokenException","message":"Token expired"}"#;
-        for refusal in [keys_in_xml(xml.as_bytes()).unwrap_err(), keys_in_json(json).unwrap_err()] {
+        for refusal in [
+            keys_in_xml(xml.as_bytes()).unwrap_err(),
+            keys_in_json(json).unwrap_err(),
+        ] {
             assert_eq!(
                 (refusal.code.as_deref(), refusal.message.as_deref()),
                 (Some("ExpiredTokenException"), Some("Token expired"))
@@ -186,8 +213,16 @@ mod tests {
             r#"{"AccessKeyId":"A, b","SecretAccessKey":"s","Expiration":"2030-01-02T03:04:05Z"}"#,
             r#"{"AccessKeyId":"A","SecretAccessKey":"s\n","Expiration":"2030-01-02T03:04:05Z"}"#,
         ] {
-            assert_eq!(keys_in_xml(broken.as_bytes()).unwrap_err().code, None, "{broken}");
-            assert_eq!(keys_in_json(broken.as_bytes()).unwrap_err().code, None, "{broken}");
+            assert_eq!(
+                keys_in_xml(broken.as_bytes()).unwrap_err().code,
+                None,
+                "{broken}"
+            );
+            assert_eq!(
+                keys_in_json(broken.as_bytes()).unwrap_err().code,
+                None,
+                "{broken}"
+            );
         }
     }
 }

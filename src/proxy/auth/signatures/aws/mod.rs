@@ -36,10 +36,14 @@ impl Signature for AwsSignature {
     fn misfit(&self, scheme: &SecurityScheme) -> Option<&'static str> {
         match scheme {
             SecurityScheme::AwsSignature | SecurityScheme::Http(_) => None,
-            SecurityScheme::ApiKey { location, name } if *location == Location::Header && name.eq_ignore_ascii_case("authorization") => {
+            SecurityScheme::ApiKey { location, name }
+                if *location == Location::Header && name.eq_ignore_ascii_case("authorization") =>
+            {
                 None
             }
-            _ => Some("a signature is sent in `Authorization`, and the document's security scheme of this name is sent elsewhere"),
+            _ => Some(
+                "a signature is sent in `Authorization`, and the document's security scheme of this name is sent elsewhere",
+            ),
         }
     }
 
@@ -55,11 +59,20 @@ impl Signature for AwsSignature {
         ))
     }
 
-    fn signer(&self, scheme: &str, base: Option<&Url>, clients: &Clients) -> Result<Arc<dyn RequestSigner>, String> {
+    fn signer(
+        &self,
+        scheme: &str,
+        base: Option<&Url>,
+        clients: &Clients,
+    ) -> Result<Arc<dyn RequestSigner>, String> {
         // Without a destination nothing is signed, and the scope does not matter.
         let unused = || base.is_none().then(SigningScope::default);
-        let scope = self.scope(base).or_else(unused).ok_or("it has no region or no service")?;
-        let signer = AwsSigner::new(scheme, scope, &self.keys, clients).map_err(|error| error.to_string())?;
+        let scope = self
+            .scope(base)
+            .or_else(unused)
+            .ok_or("it has no region or no service")?;
+        let signer = AwsSigner::new(scheme, scope, &self.keys, clients)
+            .map_err(|error| error.to_string())?;
         Ok(Arc::new(signer))
     }
 }

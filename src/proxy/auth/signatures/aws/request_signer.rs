@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use aws_sigv4::http_request::{
-    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings, UriPathNormalizationMode, sign,
+    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings,
+    UriPathNormalizationMode, sign,
 };
 use aws_sigv4::sign::v4;
 use futures_util::future::BoxFuture;
@@ -27,10 +28,12 @@ use crate::proxy::response::Response;
 use crate::spec::Location;
 use crate::text::{self, hex};
 
-/// Services whose requests are signed with the path as it is sent, in place of the path encoded once more.
+/// Services whose requests are signed with the path as it is sent, in place of the path encoded
+/// once more.
 const SERVICES_OF_S3: [&str; 4] = ["s3", "s3express", "s3-object-lambda", "s3-outposts"];
 
-/// A clock that is further off than this may be what a signature is refused for: most services accept five minutes.
+/// A clock that is further off than this may be what a signature is refused for: most services
+/// accept five minutes.
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_mins(4);
 
 /// Signs the requests of a security scheme for AWS.
@@ -48,9 +51,17 @@ impl AwsSigner {
     ///
     /// # Errors
     /// No client can be made that requests keys.
-    pub(super) fn new(scheme: &str, scope: SigningScope, keys: &AccessKeyOptions, clients: &Clients) -> Result<Self, OutboundError> {
+    pub(super) fn new(
+        scheme: &str,
+        scope: SigningScope,
+        keys: &AccessKeyOptions,
+        clients: &Clients,
+    ) -> Result<Self, OutboundError> {
         let (keys, own) = match keys {
-            AccessKeyOptions::Fixed(keys) => (PresentKeys::Fixed(Arc::new(keys.clone())), [keys.id.as_str(), ""]),
+            AccessKeyOptions::Fixed(keys) => (
+                PresentKeys::Fixed(Arc::new(keys.clone())),
+                [keys.id.as_str(), ""],
+            ),
             AccessKeyOptions::Issued(endpoint) => {
                 let issued = IssuedKeys::new(endpoint.clone(), endpoint.client(clients)?);
                 (PresentKeys::Issued(Arc::new(issued)), endpoint.identity())
@@ -70,7 +81,13 @@ impl AwsSigner {
         SERVICES_OF_S3.contains(&self.scope.service.as_str())
     }
 
-    fn set_headers(&self, request: &mut Request, hash: &str, keys: &AccessKeys, now: SystemTime) -> Result<Arc<Redactor>, CallError> {
+    fn set_headers(
+        &self,
+        request: &mut Request,
+        hash: &str,
+        keys: &AccessKeys,
+        now: SystemTime,
+    ) -> Result<Arc<Redactor>, CallError> {
         let identity = keys.for_sdk().into();
         let parameters = v4::SigningParams::builder()
             .identity(&identity)
@@ -79,23 +96,37 @@ impl AwsSigner {
             .time(now)
             .settings(self.settings())
             .build();
-        let parameters = parameters.map_err(|_| unsigned("it is not complete"))?.into();
+        let parameters = parameters
+            .map_err(|_| unsigned("it is not complete"))?
+            .into();
         let headers: Result<Vec<_>, _> = request
             .headers
             .iter()
-            .map(|(name, value)| std::str::from_utf8(value.as_bytes()).map(|value| (name.as_str(), value)))
+            .map(|(name, value)| {
+                std::str::from_utf8(value.as_bytes()).map(|value| (name.as_str(), value))
+            })
             .collect();
         let headers = headers.map_err(|_| unsigned("it has a header that is not a text"))?;
         let body = SignableBody::Precomputed(hash.to_owned());
-        let signable = SignableRequest::new(request.method.as_str(), request.url.as_str(), headers.into_iter(), body);
+        let signable = SignableRequest::new(
+            request.method.as_str(),
+            request.url.as_str(),
+            headers.into_iter(),
+            body,
+        );
         let signed = signable.and_then(|signable| sign(signable, &parameters));
-        let (instructions, signature) = signed.map_err(|_| unsigned("its address cannot be read"))?.into_parts();
+        let (instructions, signature) = signed
+            .map_err(|_| unsigned("its address cannot be read"))?
+            .into_parts();
         let (headers, _) = instructions.into_parts();
         for header in headers {
-            let value = sensitive_header(header.value().as_bytes()).map_err(|_| unsigned("no header can hold its signature"))?;
+            let value = sensitive_header(header.value().as_bytes())
+                .map_err(|_| unsigned("no header can hold its signature"))?;
             request.headers.insert(header.name(), value);
         }
-        Ok(Arc::new(Redactor::for_tokens(keys.secrets().chain([signature.as_str()]))))
+        Ok(Arc::new(Redactor::for_tokens(
+            keys.secrets().chain([signature.as_str()]),
+        )))
     }
 
     fn settings(&self) -> SigningSettings {
@@ -121,14 +152,18 @@ impl RequestSigner for AwsSigner {
         &self.identity
     }
 
-    fn sign<'r>(&'r self, request: &'r mut Request) -> BoxFuture<'r, Result<Arc<Redactor>, CallError>> {
+    fn sign<'r>(
+        &'r self,
+        request: &'r mut Request,
+    ) -> BoxFuture<'r, Result<Arc<Redactor>, CallError>> {
         Box::pin(async {
             refuse_signed_query(request)?;
             SIGV4.headers.iter().for_each(|name| {
                 request.headers.remove(name);
             });
             if self.is_of_s3() {
-                // A key of S3 is the decoded path: both readings of it, as it is sent and encoded anew, become one.
+                // A key of S3 is the decoded path: both readings of it, as it is sent and encoded
+                // anew, become one.
                 let path = encoded_path(request.url.path()).into_owned();
                 request.url.set_path(&path);
             }
@@ -149,7 +184,12 @@ impl RequestSigner for AwsSigner {
             response.status,
             StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
         );
-        let theirs = response.headers.get(DATE).filter(|_| is_refused)?.to_str().ok()?;
+        let theirs = response
+            .headers
+            .get(DATE)
+            .filter(|_| is_refused)?
+            .to_str()
+            .ok()?;
         let theirs = httpdate::parse_http_date(theirs).ok()?;
         let (difference, direction) = match SystemTime::now().duration_since(theirs) {
             Ok(ahead) => (ahead, "ahead of"),
@@ -171,7 +211,10 @@ fn unsigned(why: &str) -> CallError {
 
 /// A second signature in the query would contradict the one in the headers.
 fn refuse_signed_query(request: &Request) -> Result<(), CallError> {
-    let found = request.url.query_pairs().find(|(name, _)| SIGV4.sets(Location::Query, name));
+    let found = request
+        .url
+        .query_pairs()
+        .find(|(name, _)| SIGV4.sets(Location::Query, name));
     match found {
         None => Ok(()),
         Some((name, _)) => Err(CallError::InvalidRequest {
@@ -181,7 +224,8 @@ fn refuse_signed_query(request: &Request) -> Result<(), CallError> {
     }
 }
 
-/// The path with all bytes encoded that are not unreserved (RFC 3986 section 2.3), as keys of S3 are signed.
+/// The path with all bytes encoded that are not unreserved (RFC 3986 section 2.3), as keys of S3
+/// are signed.
 fn encoded_path(path: &str) -> Cow<'_, str> {
     let is_kept = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~/%".contains(byte);
     if path.as_bytes().iter().all(is_kept) && !path.contains('%') {
@@ -190,7 +234,11 @@ fn encoded_path(path: &str) -> Cow<'_, str> {
     // Escapes are signed with upper-case digits.
     let mut digits = 0;
     let encoded = path.bytes().map(|byte| {
-        digits = if byte == b'%' { 2 } else { i32::max(digits - 1, -1) };
+        digits = if byte == b'%' {
+            2
+        } else {
+            i32::max(digits - 1, -1)
+        };
         match byte {
             _ if digits >= 0 && byte != b'%' => char::from(byte.to_ascii_uppercase()).to_string(),
             _ if is_kept(&byte) => char::from(byte).to_string(),
@@ -244,12 +292,22 @@ mod tests {
             region: scope[0].into(),
             service: scope[1].into(),
         };
-        let http = crate::outbound::http_client(&crate::outbound::OutboundOptions::default()).unwrap();
-        let signer = AwsSigner::new("aws", scope, &AccessKeyOptions::Fixed(keys.clone()), &http.into()).unwrap();
+        let http =
+            crate::outbound::http_client(&crate::outbound::OutboundOptions::default()).unwrap();
+        let signer = AwsSigner::new(
+            "aws",
+            scope,
+            &AccessKeyOptions::Fixed(keys.clone()),
+            &http.into(),
+        )
+        .unwrap();
         let (method, url) = line.split_once(' ').unwrap();
-        let headers = headers
-            .iter()
-            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+        let headers = headers.iter().map(|(name, value)| {
+            (
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            )
+        });
         let mut request = Request {
             method: Method::from_bytes(method.as_bytes()).unwrap(),
             url: Url::parse(url).unwrap(),
@@ -258,16 +316,28 @@ mod tests {
             may_stream: false,
         };
         let now: jiff::Timestamp = now.parse().unwrap();
-        signer.set_headers(&mut request, hash, &keys, now.into()).unwrap();
+        signer
+            .set_headers(&mut request, hash, &keys, now.into())
+            .unwrap();
         let value = &request.headers[AUTHORIZATION];
         assert!(value.is_sensitive() && !format!("{:?}", request.headers).contains("Signature="));
-        value.to_str().unwrap().rsplit_once("Signature=").unwrap().1.to_owned()
+        value
+            .to_str()
+            .unwrap()
+            .rsplit_once("Signature=")
+            .unwrap()
+            .1
+            .to_owned()
     }
 
-    /// "Signature Version 4 test suite" of AWS, and the example of its page "Create a signed AWS API request".
+    /// "Signature Version 4 test suite" of AWS, and the example of its page "Create a signed AWS
+    /// API request".
     #[test]
     fn the_examples_of_aws_come_out() {
-        const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded; charset=utf-8");
+        const FORM: (&str, &str) = (
+            "content-type",
+            "application/x-www-form-urlencoded; charset=utf-8",
+        );
         let keys = ["AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"];
         let now = "2015-08-30T12:36:00Z";
         for (service, line, headers, expected) in [
@@ -304,7 +374,10 @@ mod tests {
     /// "Signature Calculations for the Authorization Header" of Amazon S3.
     #[test]
     fn the_examples_of_s3_come_out() {
-        let keys = ["AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"];
+        let keys = [
+            "AKIAIOSFODNN7EXAMPLE",
+            "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        ];
         let now = "2013-05-24T00:00:00Z";
         let host = "https://examplebucket.s3.amazonaws.com";
         for (line, headers, hash, expected) in [
@@ -346,7 +419,10 @@ mod tests {
     fn keys_of_s3_are_sent_as_they_are_signed() {
         for (path, expected) in [
             ("/a/b-._~/%20c", "/a/b-._~/%20c"),
-            ("/a:b/(c)!$&'*+,;=@", "/a%3Ab/%28c%29%21%24%26%27%2A%2B%2C%3B%3D%40"),
+            (
+                "/a:b/(c)!$&'*+,;=@",
+                "/a%3Ab/%28c%29%21%24%26%27%2A%2B%2C%3B%3D%40",
+            ),
         ] {
             assert_eq!(encoded_path(path), expected);
         }

@@ -1,4 +1,5 @@
-//! The operator's settings for requests that are signed for AWS: region, service and access keys, and what of them a host of AWS says.
+//! The operator's settings for requests that are signed for AWS: region, service and access keys,
+//! and what of them a host of AWS says.
 
 use url::Url;
 
@@ -35,8 +36,8 @@ pub(crate) struct SigningScope {
 }
 
 impl SigningScope {
-    /// Reads what a host of AWS says: `ID.execute-api.REGION.amazonaws.com` and `SERVICE.REGION.amazonaws.com`, also below
-    /// `amazonaws.com.cn`.
+    /// Reads what a host of AWS says: `ID.execute-api.REGION.amazonaws.com` and
+    /// `SERVICE.REGION.amazonaws.com`, also below `amazonaws.com.cn`.
     fn of_host(host: &str) -> Option<Self> {
         let own = host
             .strip_suffix(".amazonaws.com")
@@ -47,7 +48,8 @@ impl SigningScope {
             [service, region] => (*service, *region),
             _ => return None,
         };
-        // `eu-central-1`, and neither the bucket of `bucket.s3` nor `s3-eu-west-1`. `s3-fips` is signed as `s3`: the settings say so.
+        // `eu-central-1`, and neither the bucket of `bucket.s3` nor `s3-eu-west-1`. `s3-fips` is
+        // signed as `s3`: the settings say so.
         (is_region(region) && !service.ends_with("-fips")).then(|| Self {
             region: region.to_owned(),
             service: service.to_owned(),
@@ -58,18 +60,24 @@ impl SigningScope {
 /// Returns true for the form of a region: two letters, words, and a number.
 fn is_region(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
-    let is_word = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase());
+    let is_word =
+        |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase());
     match parts.as_slice() {
         [country, words @ .., number] => {
             let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-            country.len() == 2 && is_word(country) && !words.is_empty() && words.iter().all(is_word) && is_number
+            country.len() == 2
+                && is_word(country)
+                && !words.is_empty()
+                && words.iter().all(is_word)
+                && is_number
         }
         _ => false,
     }
 }
 
 impl AwsSignature {
-    /// Returns the scope of the signatures of an API with this base URL; `None` if neither the settings nor the host name it.
+    /// Returns the scope of the signatures of an API with this base URL; `None` if neither the
+    /// settings nor the host name it.
     pub(crate) fn scope(&self, base: Option<&Url>) -> Option<SigningScope> {
         let of_host = base.and_then(Url::host_str).and_then(SigningScope::of_host);
         let (region, service) = of_host.map(|scope| (scope.region, scope.service)).unzip();
@@ -95,9 +103,18 @@ mod tests {
                 "a1b2c3.execute-api.cn-north-1.amazonaws.com.cn",
                 Some(("cn-north-1", "execute-api")),
             ),
-            ("execute-api.us-gov-west-1.amazonaws.com", Some(("us-gov-west-1", "execute-api"))),
-            ("dynamodb.us-east-1.amazonaws.com", Some(("us-east-1", "dynamodb"))),
-            ("s3.cn-northwest-1.amazonaws.com.cn", Some(("cn-northwest-1", "s3"))),
+            (
+                "execute-api.us-gov-west-1.amazonaws.com",
+                Some(("us-gov-west-1", "execute-api")),
+            ),
+            (
+                "dynamodb.us-east-1.amazonaws.com",
+                Some(("us-east-1", "dynamodb")),
+            ),
+            (
+                "s3.cn-northwest-1.amazonaws.com.cn",
+                Some(("cn-northwest-1", "s3")),
+            ),
             // These name no region, or not the signing name.
             ("s3.amazonaws.com", None),
             ("bucket.s3.amazonaws.com", None),
@@ -113,7 +130,9 @@ mod tests {
             ("api.example", None),
         ] {
             let scope = SigningScope::of_host(host);
-            let found = scope.as_ref().map(|scope| (scope.region.as_str(), scope.service.as_str()));
+            let found = scope
+                .as_ref()
+                .map(|scope| (scope.region.as_str(), scope.service.as_str()));
             assert_eq!(found, expected, "{host}");
         }
     }
