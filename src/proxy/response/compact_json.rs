@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use crate::json;
+
 /// Deeper than this the text is left to the parser, which has a limit of 128 levels.
 const MAX_DEPTH: usize = 120;
 /// Objects with more members than this are searched for repeated keys by sorting.
@@ -14,8 +16,8 @@ const RESERVED: &[u8] = b"$serde_json::";
 
 /// Returns the text that parsing `json` and writing the tree would give: without white space, on
 /// one line. Borrowed if it is `json` itself. `None` if a tree is needed: the text is not valid
-/// JSON, a key is repeated or reserved, an escape or an exponent is written in another way than
-/// `serde_json` writes it, or the nesting is deep.
+/// JSON, a key is repeated, reserved or has an escape that `serde_json` would not write, or the
+/// nesting is deep.
 pub(crate) fn compact_json(json: &[u8]) -> Option<Cow<'_, str>> {
     let text = std::str::from_utf8(json).ok()?;
     let mut scan = Scan {
@@ -42,7 +44,8 @@ pub(crate) fn compact_json(json: &[u8]) -> Option<Cow<'_, str>> {
 struct Scan<'t> {
     text: &'t [u8],
     at: usize,
-    /// Number of bytes of the text that are in `out`, or are white space.
+    /// Number of bytes of the text that are in `out`, as they are or written anew, or are white
+    /// space.
     copied: usize,
     out: Vec<u8>,
     /// The keys of all objects that are open, the innermost last.
@@ -60,10 +63,15 @@ impl<'t> Scan<'t> {
             self.at += 1;
         }
         if self.at > start {
-            self.out
-                .extend_from_slice(self.text.get(self.copied..start).unwrap_or_default());
+            self.copy_to(start);
             self.copied = self.at;
         }
+    }
+
+    /// Copies the text before `end` that is not copied yet.
+    fn copy_to(&mut self, end: usize) {
+        self.out
+            .extend_from_slice(self.text.get(self.copied..end).unwrap_or_default());
     }
 
     fn value(&mut self, depth: usize) -> Option<()> {
@@ -117,7 +125,8 @@ impl<'t> Scan<'t> {
         }
         let first = self.keys.len();
         loop {
-            let key = self.string()?;
+            let copied = self.copied;
+            let key = self.string().filter(|_| self.copied == copied)?;
             self.add_key(key, first)?;
             self.skip_space();
             if self.peek()? != b':' {
@@ -139,7 +148,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Escapes are written in one way only, so that equal keys are equal bytes.
+    /// Escapes of keys are written in one way only, so that equal keys are equal bytes.
     fn add_key(&mut self, key: &'t [u8], first: usize) -> Option<()> {
         let known = self.keys.get(first..)?;
         if key.starts_with(RESERVED) || (known.len() < MAX_COMPARED_KEYS && known.contains(&key)) {
@@ -165,7 +174,8 @@ impl<'t> Scan<'t> {
         Some(())
     }
 
-    /// Reads the text between the quotes.
+    /// Reads the text between the quotes. A string with an escape that `serde_json` would not write
+    /// is written anew.
     fn string(&mut self) -> Option<&'t [u8]> {
         if self.peek()? != b'"' {
             return None;
@@ -179,13 +189,27 @@ impl<'t> Scan<'t> {
                 .position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\')?;
             match self.text.get(end)? {
                 b'"' => break,
-                b'\\' => end += escape_length(self.text.get(end + 1..)?)? + 1,
+                b'\\' => match escape_length(self.text.get(end + 1..)?) {
+                    Some(length) => end += length + 1,
+                    None => return self.rewritten_string(),
+                },
                 // A control character, which must be written as an escape.
                 _ => return None,
             }
         }
         self.at = end + 1;
         self.text.get(start..end)
+    }
+
+    fn rewritten_string(&mut self) -> Option<&'t [u8]> {
+        let rest = self.text.get(self.at..)?;
+        let quoted = rest.get(..json::string_length(rest)?)?;
+        let text: String = serde_json::from_slice(quoted).ok()?;
+        self.copy_to(self.at);
+        json::write_string(&text, &mut self.out);
+        self.at += quoted.len();
+        self.copied = self.at;
+        Some(quoted)
     }
 
     /// `serde_json` keeps the digits of a number, but writes every exponent as `e` with a sign.
@@ -202,16 +226,19 @@ impl<'t> Scan<'t> {
             self.digits()?;
         }
         match self.peek() {
-            Some(b'e') => {
-                self.at += 1;
-                if !matches!(self.peek()?, b'+' | b'-') {
-                    return None;
+            Some(letter @ (b'e' | b'E')) => {
+                let is_signed = matches!(self.text.get(self.at + 1)?, b'+' | b'-');
+                if letter == b'E' || !is_signed {
+                    self.copy_to(self.at);
+                    self.out
+                        .extend_from_slice(if is_signed { b"e" } else { b"e+" });
+                    self.copied = self.at + 1;
                 }
-                self.at += 1;
+                self.at += 1 + usize::from(is_signed);
                 self.digits()
             }
             // What else follows a number is judged by who expects it.
-            Some(b'E' | b'0'..=b'9') => None,
+            Some(b'0'..=b'9') => None,
             _ => Some(()),
         }
     }
@@ -279,6 +306,13 @@ mod tests {
             compact_json(b" {\r\n\t\"a b\" : [ 1 , 2 ] ,\n\"c\" : { } }\n").as_deref(),
             Some(r#"{"a b":[1,2],"c":{}}"#)
         );
+        assert_eq!(
+            compact_json(
+                br#"{"a":["\u0041\/\u000a\u001F\u00e9\ud83d\ude00", 1e5,1E-05,{"b":2.50E+7}]}"#
+            )
+            .as_deref(),
+            Some("{\"a\":[\"A/\\n\\u001fé😀\",1e+5,1e-05,{\"b\":2.50e+7}]}")
+        );
     }
 
     #[test]
@@ -301,8 +335,6 @@ mod tests {
             "-",
             "1.",
             ".5",
-            "1e5",
-            "1E+5",
             "1e",
             "+1",
             "nul",
@@ -310,13 +342,10 @@ mod tests {
             "1 2",
             "\"a",
             "\"\n\"",
-            r#""\u0041""#,
-            r#""\/""#,
-            r#""\u000a""#,
-            r#""\u001F""#,
             r#""\ud800""#,
             r#""\x""#,
             r#"{"a":1,"a":2}"#,
+            r#"{"\u0061":1}"#,
             r#"{"b":{"a":1,"b":2,"a":3}}"#,
             r#"{"$serde_json::private::Number":"5"}"#,
             "\u{feff}{}",

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::proxy::redact::escapes::unescape_html;
 use crate::proxy::response::Response;
+use crate::proxy::response::compact_json::compact_json;
 use crate::proxy::response::truncate::{Loss, truncate_json, truncate_text};
 use crate::proxy::response::{
     ReplyKind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind,
@@ -20,6 +21,9 @@ use crate::{json, text};
 
 /// Number of bytes of an error's body that the model gets.
 pub(crate) const MAX_ERROR_BYTES: usize = 16 << 10;
+
+/// Larger JSON is shown as it is.
+const MAX_TREE_BYTES: usize = 64 << 10;
 
 /// Facts about a call besides its reply.
 #[derive(Debug, Clone, Copy)]
@@ -156,6 +160,11 @@ fn refused(status: StatusCode, advice: Option<&Advice>) -> String {
 
 fn error_body(content_type: &str, body: &Bytes) -> String {
     match reply_kind(content_type, body) {
+        // A tree takes many times the memory of its text.
+        ReplyKind::Json if body.len() > MAX_TREE_BYTES => match compact_json(strip_bom(body)) {
+            Some(json) => json.into_owned(),
+            None => decode_text("", body),
+        },
         ReplyKind::Json => match json::parse_value(strip_bom(body)) {
             Ok(value) if essence(content_type) == "application/problem+json" => {
                 problem_text(&value)

@@ -360,9 +360,11 @@ impl<'c> PageCall<'c> {
         let places =
             std::iter::once((object, false)).chain(around.iter().map(|object| (object, true)));
         for (object, is_paging) in places {
-            let members: Vec<_> = object
+            let members = object
                 .iter()
-                .map(|(key, node)| (normalized_name(key), node))
+                .map(|(key, node)| (normalized_name(key), node));
+            let members: Vec<_> = members
+                .filter(|(name, _)| CURSORS.iter().any(|(field, _)| field == name))
                 .collect();
             for (field, parameters) in CURSORS {
                 let vague = matches!(field, "after" | "cursor" | "continue");

@@ -2,10 +2,15 @@
 //! and JSON text sequences (RFC 7464). They may never end by themselves, and are collected within
 //! limits.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::compact_json::compact_json;
 use crate::json;
 use crate::spec::media_type::{MediaKind, essence};
+
+/// A longer record that only a tree could make compact is a text: a tree takes many times its
+/// memory.
+const MAX_TREE_BYTES: usize = 64 << 10;
 
 /// Framing of the records of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,10 +140,10 @@ impl Counter {
     }
 }
 
-/// Splits a stream that was read as text into records. With `whole`, the stream ended by itself, so
-/// the text at its end is a record even if nothing closes it.
+/// Splits a stream that was read as text into records, each as compact JSON. With `whole`, the
+/// stream ended by itself, so the text at its end is a record even if nothing closes it.
 #[must_use]
-pub fn records(framing: Framing, text: &str, whole: bool) -> Vec<Value> {
+pub fn records(framing: Framing, text: &str, whole: bool) -> Vec<String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match framing {
         Framing::Events => events(text, whole)
@@ -167,18 +172,41 @@ pub fn records(framing: Framing, text: &str, whole: bool) -> Vec<Value> {
     }
 }
 
-fn json_or_text(text: &str) -> Option<Value> {
+/// Returns the records of [`records`] as a JSON list, and their number.
+pub(crate) fn list_records(framing: Framing, text: &str, whole: bool) -> (String, usize) {
+    let mut list = String::from("[");
+    let records = records(framing, text, whole);
+    let count = records.len();
+    for (index, record) in records.into_iter().enumerate() {
+        list.push_str(if index > 0 { "," } else { "" });
+        list.push_str(&record);
+    }
+    list.push(']');
+    (list, count)
+}
+
+fn json_or_text(text: &str) -> Option<String> {
     let text = text.trim();
-    (!text.is_empty())
-        .then(|| json::parse_text(text).unwrap_or_else(|_| Value::String(text.to_owned())))
+    (!text.is_empty()).then(|| compact(text))
+}
+
+/// Returns a text as compact JSON: a string if it is not JSON.
+fn compact(text: &str) -> String {
+    if let Some(json) = compact_json(text.as_bytes()) {
+        return json.into_owned();
+    }
+    let parsed = Some(text)
+        .filter(|text| text.len() <= MAX_TREE_BYTES)
+        .and_then(|text| json::parse_text(text).ok());
+    parsed.unwrap_or_else(|| text.into()).to_string()
 }
 
 /// A server-sent event.
 pub(crate) struct ServerSentEvent {
     pub(crate) name: String,
     pub(crate) id: String,
-    /// Data, parsed if it is JSON.
-    pub(crate) data: Value,
+    /// Data as compact JSON: a string if it is not JSON.
+    pub(crate) data: String,
 }
 
 impl ServerSentEvent {
@@ -195,19 +223,18 @@ impl ServerSentEvent {
     }
 
     /// The event as a record; one with nothing but data is its data.
-    pub(crate) fn into_record(self) -> Value {
+    pub(crate) fn into_record(self) -> String {
         let Self { name, id, data } = self;
         if name.is_empty() && id.is_empty() {
             return data;
         }
-        let mut event = Map::new();
-        for (key, value) in [("event", name), ("id", id)] {
-            if !value.is_empty() {
-                event.insert(key.into(), value.into());
-            }
-        }
-        event.insert("data".into(), data);
-        event.into()
+        let fields = [("event", name), ("id", id)]
+            .into_iter()
+            .filter(|(_, value)| !value.is_empty());
+        let fields: String = fields
+            .map(|(key, value)| format!("\"{key}\":{},", Value::String(value)))
+            .collect();
+        format!("{{{fields}\"data\":{data}}}")
     }
 }
 
@@ -229,7 +256,7 @@ impl EventFields<'_> {
         Some(ServerSentEvent {
             name: name.to_owned(),
             id: id.to_owned(),
-            data: json::parse_text(&text).unwrap_or(Value::String(text)),
+            data: compact(&text),
         })
     }
 }
@@ -280,6 +307,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
+
+    fn records(framing: Framing, text: &str, whole: bool) -> Vec<Value> {
+        let records = super::records(framing, text, whole);
+        records
+            .iter()
+            .map(|record| json::parse_text(record).unwrap())
+            .collect()
+    }
 
     #[test]
     fn events_are_read_as_browsers_read_them() {

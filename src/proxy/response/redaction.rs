@@ -5,7 +5,6 @@ use http::header::{
     CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderName,
     HeaderValue, TRAILER, TRANSFER_ENCODING,
 };
-use serde_json::Value;
 
 use super::records::{self, Framing, ServerSentEvent};
 use super::tool_result::ToolResult;
@@ -91,10 +90,20 @@ impl Redactor {
         }
     }
 
+    /// Redacts a record, which is JSON; returns true if it contained a secret.
+    fn clean_record(&self, record: &mut String, numbers: NumberMark) -> bool {
+        let clean = self.clean(record.as_bytes(), numbers);
+        let found = clean.is_some();
+        clean
+            .into_iter()
+            .for_each(|clean| *record = String::from_utf8_lossy(&clean).into_owned());
+        found
+    }
+
     /// Writes the records as lines of JSON; `None` if they contain no secret.
-    fn clean_lines(&self, mut records: Vec<Value>, numbers: NumberMark) -> Option<String> {
+    fn clean_lines(&self, mut records: Vec<String>, numbers: NumberMark) -> Option<String> {
         let found = records.iter_mut().fold(false, |found, record| {
-            redact_value(&self.secrets, record, numbers) | found
+            self.clean_record(record, numbers) | found
         });
         found.then(|| records.iter().map(|record| format!("{record}\n")).collect())
     }
@@ -107,7 +116,7 @@ impl Redactor {
     ) -> Option<String> {
         let mut found = false;
         for event in &mut events {
-            found |= redact_value(&self.secrets, &mut event.data, numbers);
+            found |= self.clean_record(&mut event.data, numbers);
             for text in [&mut event.name, &mut event.id] {
                 if let Some(clean) = self.secrets.clean(text.as_bytes(), TextPlace::Text) {
                     *text = String::from_utf8_lossy(&clean).into_owned();

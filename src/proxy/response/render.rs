@@ -272,24 +272,16 @@ fn stream_result(
     rendering: Rendering<'_>,
 ) -> ToolResult {
     let text = decode_text(content_type(&response.headers), &response.body);
-    let records = records::records(framing, &text, response.stopped.is_none());
+    let (list, count) = records::list_records(framing, &text, response.stopped.is_none());
     let remark = response.stopped.map(|stopped| {
         let why = match stopped {
             Stopped::Time => "the time for a call was over",
             Stopped::Records => "there were as many records as one call collects",
             Stopped::Bytes => "the reply was as large as one may be",
         };
-        format!(
-            "The stream may go on: {} records were collected until {why}.",
-            records.len()
-        )
+        format!("The stream may go on: {count} records were collected until {why}.")
     });
-    let mut result = structured(
-        operation,
-        Cow::Owned(Value::Array(records).to_string()),
-        false,
-        rendering,
-    );
+    let mut result = structured(operation, Cow::Owned(list), false, rendering);
     remark
         .into_iter()
         .for_each(|remark| result.note(NoteKind::Cut, remark));
@@ -303,11 +295,13 @@ fn json_result(operation: &Operation, response: &Response, rendering: Rendering<
     if let Some(json) = compact_json(body) {
         return structured(operation, json, true, rendering);
     }
-    let parsed: Result<Value, _> = if body.len() > MAX_TREE_BYTES && spec_json::is_plain(body) {
-        Err(None)
-    } else {
-        spec_json::parse_value(body).map_err(Some)
-    };
+    let is_cut = rendering.max_bytes > 0 && body.len() > rendering.max_bytes;
+    let parsed: Result<Value, _> =
+        if (is_cut || body.len() > MAX_TREE_BYTES) && spec_json::is_plain(body) {
+            Err(None)
+        } else {
+            spec_json::parse_value(body).map_err(Some)
+        };
     match parsed {
         // What a tree is written as has everything that `compact_json` asks for.
         Ok(value) => structured(operation, Cow::Owned(value.to_string()), true, rendering),
@@ -317,25 +311,20 @@ fn json_result(operation: &Operation, response: &Response, rendering: Rendering<
             operation_label(operation),
             response.status
         )),
-        // Valid, but too large or too deep to be taken apart: a tree takes many times the memory of
-        // its text.
-        Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => structured(
-            operation,
-            Cow::Owned(decode_text("", body)),
-            false,
-            rendering,
-        ),
-        Err(error) => {
-            let reason = error.map_or_else(String::new, |error| format!(" ({error})"));
-            let text = decode_text("", body);
-            let (kept, loss) = truncate::truncate_text(&text, error_room(rendering));
-            let sentence = format!(
-                "{} answered {} with a body that is not valid JSON{reason}:",
-                operation_label(operation),
-                response.status
-            );
-            error_result(format!("{sentence}\n\n{kept}"), operation, loss.as_slice())
-        }
+        // A tree takes many times the memory of its text: what is long is cut first.
+        Err(_) => match serde_json::from_slice::<serde::de::IgnoredAny>(body) {
+            Ok(_) => structured(operation, String::from_utf8_lossy(body), false, rendering),
+            Err(error) => {
+                let text = decode_text("", body);
+                let (kept, loss) = truncate::truncate_text(&text, error_room(rendering));
+                let sentence = format!(
+                    "{} answered {} with a body that is not valid JSON ({error}):",
+                    operation_label(operation),
+                    response.status
+                );
+                error_result(format!("{sentence}\n\n{kept}"), operation, loss.as_slice())
+            }
+        },
     }
 }
 
@@ -424,12 +413,9 @@ fn unstructured_reason(error: &serde_json::Error) -> String {
 pub(crate) fn json_text(response: &Response) -> Option<String> {
     let content_type = content_type(&response.headers);
     if let Some(framing) = Framing::of(content_type) {
-        let records = records::records(
-            framing,
-            &decode_text(content_type, &response.body),
-            response.stopped.is_none(),
-        );
-        return Some(Value::Array(records).to_string());
+        let text = decode_text(content_type, &response.body);
+        let (list, _) = records::list_records(framing, &text, response.stopped.is_none());
+        return Some(list);
     }
     if !matches!(reply_kind(content_type, &response.body), ReplyKind::Json) {
         return None;
@@ -872,8 +858,10 @@ mod tests {
 
     #[test]
     fn json_that_is_not_structured_says_why() {
-        // An exponent that is written in another way than `serde_json` writes it.
-        let long = format!("[{}1E5]", "0,".repeat(MAX_TREE_BYTES / 2 + 1));
+        let long = format!(
+            "[{}{{\"a\":1,\"a\":2}}]",
+            "0,".repeat(MAX_TREE_BYTES / 2 + 1)
+        );
         let deep = "[".repeat(200) + &"]".repeat(200);
         for (body, reason) in [
             (
@@ -885,7 +873,7 @@ mod tests {
                 "because it holds half of a surrogate pair, which no text can hold",
             ),
             (&deep, "because it nests too deeply"),
-            (&long, "because it has 2097159 bytes"),
+            (&long, "because it has 2097169 bytes"),
         ] {
             let result = ok("application/json", body.as_bytes());
             let structured = &result["structuredContent"];

@@ -171,7 +171,7 @@ fn shaped_records(
     framing: Framing,
     text: &str,
     response: &Response,
-) -> Vec<Value> {
+) -> Vec<String> {
     let (is_whole, is_success) = (response.stopped.is_none(), response.status.is_success());
     if framing != Framing::Events {
         let mut records = records::records(framing, text, is_whole);
@@ -194,11 +194,14 @@ fn shaped_records(
     shaped.collect()
 }
 
-fn shape_record(rule: &ResponseRule, record: &mut Value, is_success: bool) {
-    if record.is_string() && rule.withholds() {
-        *record = WITHHELD_RECORD.into();
-    } else {
-        shape_value(rule, record, is_success);
+fn shape_record(rule: &ResponseRule, record: &mut String, is_success: bool) {
+    match spec_json::parse_text(record) {
+        Ok(mut value) if !value.is_string() => {
+            shape_value(rule, &mut value, is_success);
+            *record = value.to_string();
+        }
+        _ if rule.withholds() => *record = Value::from(WITHHELD_RECORD).to_string(),
+        _ => {}
     }
 }
 

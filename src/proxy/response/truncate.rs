@@ -16,6 +16,8 @@ const MIN_BUDGET: usize = 64;
 const MIN_SHARE: usize = 32;
 /// Smallest number of bytes to which a value is cut.
 const MIN_VALUE: usize = 8;
+/// Smallest number of bytes of a member: `"":1,`.
+const MIN_MEMBER: usize = 5;
 /// The fewest members of a map, of one with members of different kinds, and how many of its largest
 /// ones must fit.
 const MIN_MAP_MEMBERS: usize = 16;
@@ -157,9 +159,14 @@ impl Cutter<'_> {
     /// stays whole, and then the large members alike. If even that is too long, members are
     /// removed; of a map, the first stay whole.
     fn write_members(&mut self, object: &Object<'_>, budget: usize) {
-        let mut members: Vec<Member<'_>> = object
+        let is_named = |key: &str| self.first.iter().any(|name| name == key);
+        // However short they are, no more fit.
+        let may_fit = object
             .iter()
-            .map(|(key, node)| Member::new(key, node))
+            .enumerate()
+            .filter(|(index, (key, _))| index * MIN_MEMBER < budget || is_named(key));
+        let mut members: Vec<Member<'_>> = may_fit
+            .map(|(_, (key, node))| Member::new(key, node))
             .collect();
         let room = budget.saturating_sub(2);
         let mut by_use: Vec<&mut Member<'_>> = members.iter_mut().collect();
@@ -209,8 +216,8 @@ impl Cutter<'_> {
                 member.room,
             );
         }
-        if kept < members.len() {
-            self.lose(kept, members.len(), "members");
+        if kept < object.len() {
+            self.lose(kept, object.len(), "members");
         }
         self.out.push('}');
     }

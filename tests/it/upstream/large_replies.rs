@@ -222,6 +222,51 @@ fn p16_heads_that_are_far_too_large_are_errors() {
     is_well(&mut session);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn p12_a_list_that_does_not_fit_a_result_takes_few_times_its_size() {
+    use crate::support::peak_memory;
+
+    const MIB: usize = 2;
+    let list = |begin: &str, item: &str, end: &str| {
+        format!("{begin}{}{end}", item.repeat((MIB << 20) / item.len() - 8))
+    };
+    let json = "application/json";
+    for (kind, body) in [
+        (json, list("[", "0,", "1]")),
+        (json, list(r#"["\/","#, "0,", "1]")),
+        (json, list("[1E5,", "[],", "[]]")),
+        (json, list(r#"[{"a":1,"a":2},"#, r#"{"a":0},"#, "1]")),
+        (json, list(r#"{"items":["#, "0,", r#"1],"total":9999999}"#)),
+        ("application/x-ndjson", list("[", "0,", "1]\n2\n")),
+        (
+            "text/event-stream",
+            list("id: 1\ndata: [", "[],", "[]]\n\n"),
+        ),
+    ] {
+        let begin = body.chars().take(40).collect::<String>();
+        let content_type = format!("Content-Type: {kind}");
+        let upstream = Upstream::start(Box::new(move |request| match request.path() {
+            "/short" => reply(200, &["Content-Type: application/json"], b"[1]"),
+            _ => reply(200, &[&content_type], body.as_bytes()),
+        }));
+        let pages = json!([{"name": "offset", "in": "query", "schema": {"type": "integer"}}]);
+        let spec = SpecFile::with_paths(&json!({
+            "/short": {"get": {"operationId": "short"}}, "/long": {"get": {"operationId": "long", "parameters": pages}},
+        }));
+        let mut session = Session::serving(&spec, &upstream, &[]);
+        session.call("short", &json!({}));
+        let before = peak_memory(session.pid());
+        let cut = session.call("long", &json!({}));
+        assert!(
+            cut["isError"] == false && cut.to_string().contains("was cut"),
+            "{begin}"
+        );
+        let grown = peak_memory(session.pid()) - before;
+        assert!(grown <= 10 * MIB, "{grown} MiB for {MIB} MiB of {begin}");
+    }
+}
+
 #[test]
 fn p12_the_results_limit_holds_for_keys_headers_parts_and_cursors() {
     let upstream = Upstream::start(Box::new(|request| {
