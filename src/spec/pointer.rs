@@ -67,35 +67,6 @@ pub(crate) fn target<'a>(mut node: Node<'a>, tokens: &[String]) -> Option<Node<'
     Some(node)
 }
 
-/// The tokens that lead to the value at an offset of the text that `node` is the whole value of.
-#[must_use]
-pub(crate) fn path_to(mut node: Node<'_>, offset: usize) -> Vec<String> {
-    let mut tokens = Vec::new();
-    loop {
-        let holds = |inner: &Node<'_>| inner.span().range().contains(&offset);
-        let next = match node.object() {
-            Some(object) => object
-                .iter()
-                .find(|(_, inner)| holds(inner))
-                .map(|(key, inner)| (key.to_owned(), inner)),
-            None => node
-                .array()
-                .unwrap_or_default()
-                .into_iter()
-                .enumerate()
-                .find(|(_, inner)| holds(inner))
-                .map(|(index, inner)| (index.to_string(), inner)),
-        };
-        match next {
-            Some((token, inner)) if node.span().range().start < offset => {
-                tokens.push(token);
-                node = inner;
-            }
-            _ => return tokens,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,15 +2,11 @@
 //! text.
 
 use super::error::LoadError;
-use super::positions::{Wanted, marks};
+use super::positions::{Position, Wanted, positions};
 use super::web_page::is_html;
-use super::yaml;
+use super::yaml::yaml_to_json;
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::node::Node;
-use crate::spec::pointer;
-
-/// Number of positions up to which they are read one by one.
-const MAX_READINGS: usize = 20;
 
 /// A file, read.
 #[derive(Debug)]
@@ -75,62 +71,47 @@ impl DocumentFile {
         if text.starts_with('\u{feff}') {
             text.drain(..'\u{feff}'.len_utf8());
         }
-        let name = name.to_owned();
         let is_json_like = text
             .trim_start()
             .strip_prefix('{')
             .is_some_and(|rest| rest.trim_start().starts_with('"'));
-        let from_yaml = |converted: yaml::Converted| {
-            let accepted = accept(&converted.json)?;
-            Ok((
-                Self {
-                    name: name.clone(),
-                    number,
-                    text: converted.json,
-                    yaml: Some(converted.yaml),
-                    remarks: converted.remarks,
-                },
-                accepted,
-            ))
+        let file = |text, yaml, remarks| Self {
+            name: name.to_owned(),
+            number,
+            text,
+            yaml,
+            remarks,
         };
         match text.trim_start().as_bytes().first() {
             None => Err(LoadError::Empty),
             // JSON does not go through the YAML parser, which refuses legal escapes of surrogate
             // pairs, and is slower.
-            Some(b'{' | b'[') => {
-                match accept(&text) {
-                    Ok(accepted) => {
-                        let file = Self {
-                            name,
-                            number,
-                            text,
-                            yaml: None,
-                            remarks: Vec::new(),
-                        };
-                        Ok((file, accepted))
-                    }
-                    Err(LoadError::NotJson(error)) => match yaml::read_yaml(text) {
-                        Ok(mut converted) => {
-                            // The text may be a YAML flow mapping; with a quoted first name it is
-                            // reported as invalid JSON.
-                            if is_json_like {
-                                converted.remarks.push(Diagnostic::note(
-                                "#",
-                                format!("the document is not valid JSON, and is read as YAML: {error}"),
-                            ));
-                            }
-                            from_yaml(converted)
-                        }
-                        Err(_) => Err(LoadError::NotJson(error)),
-                    },
-                    Err(error) => Err(error),
+            Some(b'{' | b'[') => match accept(&text) {
+                Ok(accepted) => Ok((file(text, None, Vec::new()), accepted)),
+                Err(LoadError::NotJson(error)) => {
+                    let Ok(json) = yaml_to_json(&text) else {
+                        return Err(LoadError::NotJson(error));
+                    };
+                    // The text may be a YAML flow mapping; with a quoted first name it is reported
+                    // as invalid JSON.
+                    let remark = is_json_like.then(|| {
+                        let what = "the document is not valid JSON, and is read as YAML";
+                        Diagnostic::note("#", format!("{what}: {error}"))
+                    });
+                    let accepted = accept(&json)?;
+                    Ok((file(json, Some(text), Vec::from_iter(remark)), accepted))
                 }
-            }
-            Some(b'<') if is_html(&text) => Err(LoadError::WebPage),
-            Some(_) => match name_text_format(&text) {
-                Some(format) => Err(LoadError::NotOpenApi(format!("it is {format}"))),
-                None => from_yaml(yaml::read_yaml(text).map_err(LoadError::NotYaml)?),
+                Err(error) => Err(error),
             },
+            Some(b'<') if is_html(&text) => Err(LoadError::WebPage),
+            Some(_) => {
+                if let Some(format) = name_text_format(&text) {
+                    return Err(LoadError::NotOpenApi(format!("it is {format}")));
+                }
+                let json = yaml_to_json(&text).map_err(LoadError::NotYaml)?;
+                let accepted = accept(&json)?;
+                Ok((file(json, Some(text), Vec::new()), accepted))
+            }
         }
     }
 
@@ -148,7 +129,7 @@ impl DocumentFile {
 
     /// Returns line and column, both from 1, of the values at byte offsets of the text, in their
     /// order. A value behind a YAML alias has the position of the alias.
-    pub(crate) fn positions(&self, offsets: &[usize]) -> Vec<Option<(usize, usize)>> {
+    pub(crate) fn positions(&self, offsets: &[usize]) -> Vec<Option<Position>> {
         let mut places: Vec<(usize, usize)> = offsets
             .iter()
             .enumerate()
@@ -158,24 +139,11 @@ impl DocumentFile {
         let Some(yaml) = &self.yaml else {
             return self.lines(&places);
         };
-        let wanted = Wanted::at(self.root(), &places);
-        let (found, is_whole) = marks(yaml, &wanted, offsets.len());
-        let mut found: Vec<_> = found
-            .into_iter()
-            .map(|mark| mark.map(|mark| (mark.line, mark.column)))
-            .collect();
-        if !is_whole {
-            // For one position, the YAML parser reads all that is before it.
-            for (position, offset) in found.iter_mut().zip(offsets).take(MAX_READINGS) {
-                *position =
-                    yaml::locate(yaml, &pointer::path_to(self.root(), *offset)).or(*position);
-            }
-        }
-        found
+        positions(yaml, &Wanted::at(self.root(), &places), offsets.len())
     }
 
     /// Returns line and column of byte offsets in a JSON text, in one pass.
-    fn lines(&self, places: &[(usize, usize)]) -> Vec<Option<(usize, usize)>> {
+    fn lines(&self, places: &[(usize, usize)]) -> Vec<Option<Position>> {
         let mut found = vec![None; places.len()];
         let (mut line, mut column, mut read) = (1, 1, 0);
         for (offset, number) in places {

@@ -1,13 +1,10 @@
-//! The positions of the values of a YAML text, and the text of its scalars, which the parser of
-//! documents does not report.
+//! The positions of the values of a YAML text, which the parser of documents does not report.
 //!
 //! This uses a second parser, which reports the position of every value in one pass. It is also
 //! stricter: after its first error, values have no positions.
 
-use std::borrow::Cow;
-
 use foldhash::HashMap;
-use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
+use saphyr_parser::{Event, Parser};
 
 use crate::spec::node::Node;
 
@@ -21,19 +18,8 @@ pub(crate) struct Wanted {
     items: HashMap<usize, Wanted>,
 }
 
-/// A value in a YAML text.
-#[derive(Debug, Clone)]
-pub(crate) struct Mark {
-    /// Line, from 1.
-    pub(crate) line: usize,
-    /// Column, from 1.
-    pub(crate) column: usize,
-    /// The text of a scalar without its quotes; `None` if the position is that of an enclosing
-    /// value, because the value itself has none.
-    pub(crate) scalar: Option<String>,
-    /// True if the scalar is written without quotes.
-    pub(crate) is_plain: bool,
-}
+/// Line and column of a value, both from 1.
+pub(crate) type Position = (usize, usize);
 
 impl Wanted {
     /// The tree of places in `node`, each an offset of its file's text at which a value starts, and
@@ -91,21 +77,17 @@ impl Wanted {
         wanted
     }
 
-    /// Sets the mark of all positions from here on, and of the exact ones the scalar as well.
-    fn fill(&self, mark: &Mark, marks: &mut [Option<Mark>]) {
+    /// Sets the position of all places from here on.
+    fn fill(&self, position: Position, positions: &mut [Option<Position>]) {
         for number in &self.here {
-            if let Some(place) = marks.get_mut(*number) {
-                *place = Some(mark.clone());
+            if let Some(place) = positions.get_mut(*number) {
+                *place = Some(position);
             }
         }
-        let around = Mark {
-            scalar: None,
-            ..mark.clone()
-        };
         let members = self.members.values().flatten().map(|(_, inner)| inner);
         members
             .chain(self.items.values())
-            .for_each(|inner| inner.fill(&around, marks));
+            .for_each(|inner| inner.fill(position, positions));
     }
 }
 
@@ -150,16 +132,13 @@ impl<'w> OpenNode<'w> {
     }
 }
 
-/// The marks of the first `count` places. Says also whether the text was read to its end.
-pub(crate) fn marks(yaml: &str, wanted: &Wanted, count: usize) -> (Vec<Option<Mark>>, bool) {
-    let mut marks = vec![None; count];
+/// The positions of the first `count` places.
+pub(crate) fn positions(yaml: &str, wanted: &Wanted, count: usize) -> Vec<Option<Position>> {
+    let mut positions = vec![None; count];
     let mut open: Vec<OpenNode<'_>> = Vec::new();
-    for event in Parser::new_from_str(yaml) {
-        let Ok((event, span)) = event else {
-            return (marks, false);
-        };
-        let scalar: Option<Cow<'_, str>> = match &event {
-            Event::Scalar(text, ..) => Some(text.clone()),
+    for (event, span) in Parser::new_from_str(yaml).map_while(Result::ok) {
+        let scalar = match &event {
+            Event::Scalar(text, ..) => Some(text.as_ref()),
             Event::Alias(_) | Event::MappingStart(..) | Event::SequenceStart(..) => None,
             Event::MappingEnd | Event::SequenceEnd => {
                 open.pop();
@@ -168,17 +147,12 @@ pub(crate) fn marks(yaml: &str, wanted: &Wanted, count: usize) -> (Vec<Option<Ma
             _ => continue,
         };
         let inner = match open.last_mut() {
-            Some(around) => around.value(scalar.as_deref()),
+            Some(around) => around.value(scalar),
             None => Some(wanted),
         };
         if let Some(inner) = inner {
-            let mark = Mark {
-                line: span.start.line(),
-                column: span.start.col() + 1,
-                scalar: scalar.map(Cow::into_owned),
-                is_plain: matches!(event, Event::Scalar(_, ScalarStyle::Plain, ..)),
-            };
-            inner.fill(&mark, &mut marks);
+            let position = (span.start.line(), span.start.col() + 1);
+            inner.fill(position, &mut positions);
         }
         match event {
             Event::MappingStart(..) => open.push(OpenNode::Mapping {
@@ -193,104 +167,5 @@ pub(crate) fn marks(yaml: &str, wanted: &Wanted, count: usize) -> (Vec<Option<Ma
             _ => {}
         }
     }
-    (marks, true)
-}
-
-/// A member of a mapping whose key is a mapping or a sequence, which JSON cannot hold.
-struct ComplexMember {
-    /// The first character of the key, and the one behind the value, counted in characters.
-    from: usize,
-    to: usize,
-    line: usize,
-    column: usize,
-}
-
-/// A collection that is open, in the search for complex keys.
-struct OpenCollection {
-    is_mapping: bool,
-    /// True if the next value is a key.
-    at_key: bool,
-    /// Start of the key of the current member, if the key is a collection.
-    complex_key: Option<Marker>,
-}
-
-impl OpenCollection {
-    /// Handles the end of a key or value directly inside. Returns the member if its key is complex.
-    fn end_value(&mut self, end: &Marker) -> Option<ComplexMember> {
-        if !self.is_mapping {
-            return None;
-        }
-        self.at_key = !self.at_key;
-        let start = self.complex_key.take_if(|_| self.at_key)?;
-        Some(ComplexMember {
-            from: start.index(),
-            to: end.index(),
-            line: start.line(),
-            column: start.col() + 1,
-        })
-    }
-}
-
-/// Returns the text with blanks in place of all members whose key is not a scalar, which JSON
-/// cannot hold, and their lines and columns. `None` if there is no such member, or the text cannot
-/// be read.
-pub(crate) fn without_complex_keys(yaml: &str) -> Option<(String, Vec<(usize, usize)>)> {
-    let members = complex_members(yaml)?;
-    if members.is_empty() {
-        return None;
-    }
-    let mut characters: Vec<char> = yaml.chars().collect();
-    for member in &members {
-        // `? ` before a key that is written apart from its value.
-        let before = characters.get(..member.from)?;
-        let mark = before
-            .iter()
-            .rposition(|character| !character.is_whitespace());
-        let mark = mark.filter(|mark| characters.get(*mark) == Some(&'?'));
-        let blanked = characters.get_mut(mark.unwrap_or(member.from)..member.to)?;
-        blanked
-            .iter_mut()
-            .filter(|character| **character != '\n')
-            .for_each(|character| *character = ' ');
-    }
-    let places = members
-        .iter()
-        .map(|member| (member.line, member.column))
-        .collect();
-    Some((characters.into_iter().collect(), places))
-}
-
-/// Returns all members with complex keys; `None` if the text cannot be read.
-fn complex_members(yaml: &str) -> Option<Vec<ComplexMember>> {
-    let mut open: Vec<OpenCollection> = Vec::new();
-    let mut found = Vec::new();
-    for event in Parser::new_from_str(yaml) {
-        let (event, span) = event.ok()?;
-        match event {
-            Event::MappingStart(..) | Event::SequenceStart(..) => {
-                if let Some(around) = open
-                    .last_mut()
-                    .filter(|around| around.is_mapping && around.at_key)
-                {
-                    around.complex_key = Some(span.start);
-                }
-                open.push(OpenCollection {
-                    is_mapping: matches!(event, Event::MappingStart(..)),
-                    at_key: true,
-                    complex_key: None,
-                });
-                continue;
-            }
-            Event::MappingEnd | Event::SequenceEnd => {
-                open.pop();
-            }
-            Event::Scalar(..) | Event::Alias(_) => {}
-            _ => continue,
-        }
-        found.extend(
-            open.last_mut()
-                .and_then(|around| around.end_value(&span.end)),
-        );
-    }
-    Some(found)
+    positions
 }
