@@ -159,6 +159,10 @@ fn has_odd_coding(headers: &HeaderMap) -> bool {
     })
 }
 
+/// Bytes of bodies that a client may send over HTTP/2 before anybody reads them (RFC 9113 section
+/// 6.9.2): its token may still be checked.
+const HTTP2_WINDOW: u32 = 65_535;
+
 fn connection_builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     // [`Activity::stalled`] ends a connection whose client takes too long for headers, without a
@@ -174,6 +178,8 @@ fn connection_builder() -> Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .max_concurrent_streams(100)
         .max_header_list_size(64 << 10)
+        .initial_connection_window_size(HTTP2_WINDOW)
+        .initial_stream_window_size(HTTP2_WINDOW)
         .keep_alive_interval(Some(Duration::from_secs(30)));
     builder
 }

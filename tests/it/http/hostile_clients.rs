@@ -669,6 +669,53 @@ fn p45_stalled_bodies_of_one_client_take_at_most_half_of_the_memory() {
     }
 }
 
+/// Nothing is counted before a body is read, and it is not while the token of its client is
+/// checked.
+#[test]
+fn p45_over_http2_little_of_a_body_comes_before_it_is_read() {
+    const SETTINGS: u8 = 4;
+    const PING: u8 = 6;
+    const WINDOW_UPDATE: u8 = 8;
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock"]);
+    let mut stream = server.connect();
+    let settings = [0, 0, 0, SETTINGS, 0, 0, 0, 0, 0];
+    let ping = [0, 0, 8, PING, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+    stream
+        .write_all(&[&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &settings].concat())
+        .unwrap();
+    // What RFC 9113 section 6.9.2 begins with.
+    let (mut of_stream, mut of_connection) = (65_535, 65_535);
+    let mut pings = 0;
+    while pings < 2 {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).unwrap();
+        let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+        stream.read_exact(&mut payload).unwrap();
+        let number = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().unwrap());
+        match (head[3], head[4]) {
+            (SETTINGS, 0) => {
+                for setting in payload.chunks(6).filter(|setting| setting[..2] == [0, 4]) {
+                    of_stream = number(&setting[2..]);
+                }
+                stream
+                    .write_all(&[0, 0, 0, SETTINGS, 1, 0, 0, 0, 0])
+                    .unwrap();
+                stream.write_all(&ping).unwrap();
+            }
+            (WINDOW_UPDATE, _) => of_connection += number(&payload),
+            (PING, 1) => {
+                pings += 1;
+                stream.write_all(&ping).unwrap();
+            }
+            _ => {}
+        }
+    }
+    assert!(
+        of_stream <= 65_536 && of_connection <= 65_536,
+        "{of_stream} {of_connection}"
+    );
+}
+
 /// One client stalls long bodies and asks for long replies, more than the memory limit in all.
 /// Others do not notice.
 #[cfg(target_os = "linux")]
