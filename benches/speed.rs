@@ -284,7 +284,7 @@ fn work(spec: &Path, tool: &str, arguments: &str) {
             !render::render_reply(operation, &response, rendering)
                 .text()
                 .is_empty()
-        )
+        );
     });
     println!(
         "work of a call:      {bound:.1} us to check, bind and build, {rendered:.1} us to render"
@@ -343,7 +343,7 @@ fn calls(spec: &Path, upstream: &str, tool: &str, arguments: &str) {
         let made = [
             one_by_one(None, || direct.exchange(&direct_request)),
             one_by_one(Some(stdio_pid), || {
-                drop(self::request(&mut session, "tools/call", &parameters))
+                drop(self::request(&mut session, "tools/call", &parameters));
             }),
             one_by_one(Some(http_pid), || connection.exchange(&request)),
             all_at_once(None, upstream, &direct_request),

@@ -589,7 +589,7 @@ async fn reload_tokens(mut access: AccessOptions, sender: watch::Sender<Arc<[Kno
         }
         if problems != told {
             problems.iter().for_each(|problem| {
-                tracing::warn!("a file of tokens keeps its last state: {problem}")
+                tracing::warn!("a file of tokens keeps its last state: {problem}");
             });
             told = problems;
         }

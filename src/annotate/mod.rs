@@ -192,7 +192,7 @@ impl AnnotatedTools {
             let before = tool.bytes();
             match times.of(&tool.tool.name, &tool.operation) {
                 InputTime::AtStart => {
-                    remarks.extend(tool.describe_input(options, &mut schemas, findings))
+                    remarks.extend(tool.describe_input(options, &mut schemas, findings));
                 }
                 InputTime::OnUse => tool.is_finished_on_use = true,
             }

@@ -272,7 +272,7 @@ fn with_literal_variables(glob: &str) -> String {
     for (index, character) in glob.char_indices() {
         match character {
             '{' | '}' if !class && !alternatives.contains(&index) => {
-                out.extend(['[', character, ']'])
+                out.extend(['[', character, ']']);
             }
             _ => out.push(character),
         }

@@ -80,7 +80,7 @@ fn tell_failures(failures: Vec<(Arc<ApiConfig>, Failure)>, is_all: bool) -> Resu
     for (config, failure) in failures {
         match (failure, &config.options.name) {
             (Failure::Settings(ConfigError(own)), Some(name)) => {
-                problems.extend(ConfigError::under(name, own))
+                problems.extend(ConfigError::under(name, own));
             }
             (failure, None) => return Err(failure),
             (failure, Some(name)) => {

@@ -116,7 +116,7 @@ pub(crate) fn options(
     };
     match api.max_schema_bytes {
         Some(bytes) if bytes < MIN_BUDGET => {
-            problems.push(format!("--max-schema-bytes must be at least {MIN_BUDGET}"))
+            problems.push(format!("--max-schema-bytes must be at least {MIN_BUDGET}"));
         }
         Some(bytes) => options.schemas.budget = bytes,
         None => {}
@@ -175,7 +175,7 @@ fn resolve_prefix(
         (None, Some(prefix))
             if is_legal(prefix) && prefix.len() + MIN_NAME_LIMIT / 2 <= names.max_bytes =>
         {
-            names.prefix.clone_from(prefix)
+            names.prefix.clone_from(prefix);
         }
         (None, Some(_)) => problems.push(
             "--tool-prefix must be short and contain only letters, digits, `_` and `-`".into(),

@@ -132,7 +132,7 @@ pub(crate) fn resolve_delivery(
             problems.push(format!(
                 "--file-store: the folder `{}` cannot be read: {error}",
                 path.display()
-            ))
+            ));
         };
         let store = folder.zip(keys).and_then(|(folder, keys)| {
             let store = FileStore::new(folder, keys, bytes)

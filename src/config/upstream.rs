@@ -225,14 +225,14 @@ pub(crate) fn upstream_limits(
     }
     match settings.retries {
         Some(number) if number > MAX_RETRIES => {
-            problems.push(format!("--retries must be at most {MAX_RETRIES}"))
+            problems.push(format!("--retries must be at most {MAX_RETRIES}"));
         }
         Some(number) => options.retries = number,
         None => {}
     }
     match settings.breaker_pause {
         Some(seconds) if seconds > 0.0 && seconds <= MAX_PAUSE_SECONDS => {
-            options.breaker_pause = Duration::from_secs_f64(seconds)
+            options.breaker_pause = Duration::from_secs_f64(seconds);
         }
         Some(_) => problems.push(format!(
             "--breaker-pause must be more than 0 and at most {MAX_PAUSE_SECONDS} seconds"

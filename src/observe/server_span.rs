@@ -36,7 +36,7 @@ pub(super) fn end_server_span(
 fn attributes(method: &'static str, record: &CallRecord, outcome: CallOutcome) -> Attributes {
     let mut attributes = Attributes::new();
     let mut add = |name: &'static str, value: Cow<'static, str>| {
-        attributes.push((name, AttributeValue::Text(value)))
+        attributes.push((name, AttributeValue::Text(value)));
     };
     add("mcp.method.name", method.into());
     if method == TOOLS_CALL {

@@ -113,7 +113,7 @@ impl SearchIndex {
         for (operation, searched) in (0..).zip(&operations) {
             let description = reader.description(searched.operation);
             reader.each_field(searched, description.as_deref(), |field, terms| {
-                sums.add(field, terms)
+                sums.add(field, terms);
             });
             let title = reader.subjects(searched.title);
             entries.push(entry_of(

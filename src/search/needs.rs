@@ -250,7 +250,7 @@ fn is_identifier(name: &str) -> bool {
 fn identified_noun(name: &str) -> Option<Rc<str>> {
     let mut words = Vec::new();
     each_word(name, Writing::Identifier, |word| {
-        words.push(word.to_owned())
+        words.push(word.to_owned());
     });
     let ending = words.pop()?;
     let noun = words.pop()?;

@@ -232,7 +232,7 @@ pub(crate) fn says_name(question: &str, name: &str) -> bool {
     let words = |text: &str| {
         let mut words = Vec::new();
         each_word(text, Writing::Identifier, |word| {
-            words.push(word.to_owned())
+            words.push(word.to_owned());
         });
         words.retain(|word| !is_stop_word(word));
         words

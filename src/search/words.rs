@@ -69,7 +69,7 @@ pub(crate) fn first_words(text: &str, writing: Writing, count: usize) -> Vec<Str
     let (mut found, mut folded) = (Vec::new(), String::new());
     for run in runs(text) {
         each_word_of_run(run, writing, &mut folded, &mut |word| {
-            found.push(word.to_owned())
+            found.push(word.to_owned());
         });
         if found.len() >= count {
             break;

@@ -135,10 +135,10 @@ fn serve(
                     }
                 }
                 Http2Answer::Refuse => {
-                    tls.write_all(&frame(RST_STREAM, 0, stream, &7_u32.to_be_bytes()))?
+                    tls.write_all(&frame(RST_STREAM, 0, stream, &7_u32.to_be_bytes()))?;
                 }
                 Http2Answer::Kill => {
-                    tls.write_all(&frame(RST_STREAM, 0, stream, &2_u32.to_be_bytes()))?
+                    tls.write_all(&frame(RST_STREAM, 0, stream, &2_u32.to_be_bytes()))?;
                 }
                 Http2Answer::GoAway => {
                     tls.write_all(&frame(GOAWAY, 0, 0, &[0; 8]))?;

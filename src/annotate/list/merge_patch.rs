@@ -42,7 +42,7 @@ fn accept_in(schema: &mut Map<String, Value>, referred: &mut Vec<String>) {
                     .for_each(|member| accept_null(member, referred));
             }
             ("additionalProperties" | "unevaluatedProperties", member) => {
-                accept_null(member, referred)
+                accept_null(member, referred);
             }
             ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => {
                 for branch in branches.iter_mut().filter_map(Value::as_object_mut) {

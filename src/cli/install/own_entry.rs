@@ -21,7 +21,7 @@ fn command_words(entry: &Value) -> Vec<String> {
         match entry.get(key) {
             Some(Value::String(word)) => words.push(word.clone()),
             Some(Value::Array(items)) => {
-                words.extend(items.iter().filter_map(Value::as_str).map(str::to_owned))
+                words.extend(items.iter().filter_map(Value::as_str).map(str::to_owned));
             }
             _ => {}
         }

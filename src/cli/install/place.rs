@@ -174,7 +174,7 @@ pub(crate) fn place_of(
         (ClientName::ClaudeCode, InstallScope::User)
             if at.folder("CLAUDE_CONFIG_DIR").is_none() =>
         {
-            file = at.home()?.join(name)
+            file = at.home()?.join(name);
         }
         (ClientName::ClaudeDesktop, _) => {
             alternative =

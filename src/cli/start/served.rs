@@ -123,7 +123,7 @@ fn announce(api: &Api, config: &ApiConfig, lost: usize, searches: bool) {
                 );
             }
             ListMode::All | ListMode::Search | ListMode::Auto => {
-                tracing::info!("--tools search: {instead} {about} {tokens} tokens")
+                tracing::info!("--tools search: {instead} {about} {tokens} tokens");
             }
         }
         return;

@@ -129,7 +129,7 @@ fn signer(
         .map_err(|error| {
             problems.push(format!(
                 "`{key}.client_certificate`: the file cannot be read: {error}"
-            ))
+            ));
         })
         .ok()?;
     let options = ClientKeyOptions {

@@ -237,7 +237,7 @@ pub(crate) fn check_schemes(path: &str, value: &Value, problems: &mut FileProble
                     let path = join_path(&path, key);
                     let parts = parts.iter();
                     parts.for_each(|(key, part)| {
-                        check_member::<SignatureSettings>(&path, key, part, problems)
+                        check_member::<SignatureSettings>(&path, key, part, problems);
                     });
                 }
                 _ => check_member::<SchemeSettings>(&path, key, member, problems),

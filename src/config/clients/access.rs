@@ -332,7 +332,7 @@ pub(crate) fn client_limits(settings: &AccessSettings, problems: &mut Vec<String
     match settings.max_connections {
         Some(0) => problems.push("--max-connections must be more than 0".into()),
         Some(connections) => {
-            limits.connections = connections.min(tokio::sync::Semaphore::MAX_PERMITS)
+            limits.connections = connections.min(tokio::sync::Semaphore::MAX_PERMITS);
         }
         None => {}
     }

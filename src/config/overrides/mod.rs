@@ -365,7 +365,7 @@ fn read_said(path: &str, said: Map<String, Value>, problems: &mut FileProblems<'
             .fold(path.to_owned(), |path, key| join_path(&path, key));
         match kind {
             OverrideProblemKind::UnknownKey(Some(advice)) => {
-                problems.push(format!("unknown key `{place}`; {advice}"))
+                problems.push(format!("unknown key `{place}`; {advice}"));
             }
             OverrideProblemKind::UnknownKey(None) => {
                 let key = keys.last().map(String::as_str).unwrap_or_default();

@@ -102,7 +102,7 @@ pub(super) fn read_response(
             "file" => match value.as_bool() {
                 Some(is_file) => rule.file = Some(is_file),
                 None => {
-                    problems.push_wrong_value(&place, value, "true or false", Disclosure::Shown)
+                    problems.push_wrong_value(&place, value, "true or false", Disclosure::Shown);
                 }
             },
             _ => problems.push_unknown_key(&path, key, KEYS),

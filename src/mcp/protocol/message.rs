@@ -155,7 +155,7 @@ impl RequestParameters {
         match self.arguments {
             Arguments::None => {}
             Arguments::Object(arguments) => {
-                drop(members.insert("arguments".into(), arguments.into()))
+                drop(members.insert("arguments".into(), arguments.into()));
             }
             Arguments::Malformed => drop(members.insert("arguments".into(), false.into())),
         }

@@ -136,7 +136,7 @@ impl<'s> Placer<'s> {
                 for (inner, value) in &members {
                     match wrapper {
                         ArgumentWrapper::Parameters(location) => {
-                            put(placed, self.parameter(location, inner)?, value.clone())?
+                            put(placed, self.parameter(location, inner)?, value.clone())?;
                         }
                         _ => self.place(inner, value, placed, notes, depth + 1)?,
                     }

@@ -320,7 +320,7 @@ impl<'s> ProblemSearch<'s> {
                 .or(others)
             {
                 place.enter(name, |place| {
-                    self.compare_any(inner, member, place, depth + 1, found)
+                    self.compare_any(inner, member, place, depth + 1, found);
                 });
             }
         }
@@ -345,7 +345,7 @@ impl<'s> ProblemSearch<'s> {
             }
             if let Some(inner) = first.get(index).or(rest) {
                 place.enter(&index.to_string(), |place| {
-                    self.compare_any(inner, item, place, depth + 1, found)
+                    self.compare_any(inner, item, place, depth + 1, found);
                 });
             }
         }
@@ -384,7 +384,7 @@ impl<'s> ProblemSearch<'s> {
                 found.extend(problems.into_iter().take(room.saturating_sub(1)));
             }
             BranchChoice::Nearest(_) => {
-                found.push(place.problem(describe_no_form(&place.pointer, value)))
+                found.push(place.problem(describe_no_form(&place.pointer, value)));
             }
         }
     }

@@ -140,7 +140,7 @@ impl<'a> AccessResolver<'a> {
             match applied {
                 Applied::Header(name, value) => sent.extend(redact::secrets_of_header(name, value)),
                 Applied::Query(_, value) => {
-                    sent.extend([value.as_bytes().to_vec(), decoded(value)])
+                    sent.extend([value.as_bytes().to_vec(), decoded(value)]);
                 }
                 Applied::Cookie(pair) => {
                     let value = pair.split_once('=').map_or("", |(_, value)| value);

@@ -307,7 +307,7 @@ impl Credentials {
             {
                 None => say("it needs `token_url` or `issuer`"),
                 Some(url) if !is_safe(url) => {
-                    say("its endpoint must be an https URL, because it gets the tokens of users")
+                    say("its endpoint must be an https URL, because it gets the tokens of users");
                 }
                 Some(_) => {}
             }

@@ -100,10 +100,10 @@ pub(crate) fn scopes_of(claims: &JsonObject) -> BTreeSet<String> {
     for claim in ["scope", "scp"] {
         match claims.get(claim) {
             Some(Value::String(text)) => {
-                found.extend(text.split_ascii_whitespace().map(str::to_owned))
+                found.extend(text.split_ascii_whitespace().map(str::to_owned));
             }
             Some(Value::Array(items)) => {
-                found.extend(items.iter().filter_map(Value::as_str).map(str::to_owned))
+                found.extend(items.iter().filter_map(Value::as_str).map(str::to_owned));
             }
             _ => {}
         }

@@ -199,7 +199,7 @@ impl CollectedPages<'_> {
             Err(stop) => {
                 match stop {
                     Stop::Empty => {
-                        self.next = next.map(|next| self.with_changes_of(&arguments, next))
+                        self.next = next.map(|next| self.with_changes_of(&arguments, next));
                     }
                     Stop::Repeated => self.next = None,
                     _ => {}

@@ -65,7 +65,7 @@ pub(crate) fn redact_value(secrets: &Secrets, value: &mut Value, numbers: Number
             None => return false,
         },
         Value::Number(number) if secrets.is_number(number.to_string().as_bytes()) => {
-            *value = numbers.value()
+            *value = numbers.value();
         }
         Value::Array(items) => {
             return items.iter_mut().fold(false, |found, item| {
@@ -384,7 +384,7 @@ mod tests {
                 prop_assert!(!changed || after.contains(MARK), "{} {}", before, after);
             }
             (Value::Number(before), after) if is_spelled(secrets, before) => {
-                prop_assert_eq!(after, &Value::from(MARK))
+                prop_assert_eq!(after, &Value::from(MARK));
             }
             (before, after) => prop_assert_eq!(before, after),
         }

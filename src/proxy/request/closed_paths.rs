@@ -353,7 +353,7 @@ impl SegmentPattern {
         for part in segment {
             match part {
                 TemplatePart::Literal(literal) => {
-                    pieces.push(Some(fully_decoded(literal).to_lowercase()))
+                    pieces.push(Some(fully_decoded(literal).to_lowercase()));
                 }
                 TemplatePart::Variable(_) => pieces.push(None),
             }

@@ -38,7 +38,7 @@ impl PageReport {
             .map(|page| page.arguments.clone());
         match (cut, arguments) {
             (Some(index), Some(arguments)) if !arguments.is_empty() => {
-                result.note_cut_page(index + 1, arguments)
+                result.note_cut_page(index + 1, arguments);
             }
             (cut, _) => {
                 if cut.is_some() {

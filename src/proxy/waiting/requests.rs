@@ -155,10 +155,10 @@ impl ApiProxy {
         let tool = &call.target.tool;
         match &outcome {
             Ok(reply) => {
-                tracing::debug!(%tool, status = reply.response.status.as_u16(), "asked for the status of an operation")
+                tracing::debug!(%tool, status = reply.response.status.as_u16(), "asked for the status of an operation");
             }
             Err(error) => {
-                tracing::debug!(%tool, "the status of an operation could not be asked for: {error}")
+                tracing::debug!(%tool, "the status of an operation could not be asked for: {error}");
             }
         }
         outcome

@@ -339,7 +339,7 @@ impl SourceReader {
                 SourceAnswer::Moved { target, .. }
                     if target.origin() == url.origin() && round < redirects =>
                 {
-                    current = target
+                    current = target;
                 }
                 SourceAnswer::Moved { target, status } => {
                     let hint = if is_login_address(&target) {

@@ -74,7 +74,7 @@ impl<'a> Parameters<'a> {
             match self.follow(*node) {
                 Ok(referred) => found.push(referred),
                 Err(why) => {
-                    warnings.push(format!("{why}; the tool is served without that parameter"))
+                    warnings.push(format!("{why}; the tool is served without that parameter"));
                 }
             }
         }
@@ -141,7 +141,7 @@ impl<'a> Parameters<'a> {
                     }
                 }
                 Err(why) => {
-                    warnings.push(format!("{why}; the tool is served without that parameter"))
+                    warnings.push(format!("{why}; the tool is served without that parameter"));
                 }
             }
         }

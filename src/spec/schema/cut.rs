@@ -165,7 +165,8 @@ pub(crate) fn thin(value: &mut Value, level: usize) {
         if let Value::Object(inner) = inner {
             match level {
                 0 => {
-                    inner.retain(|key, _| !matches!(key.as_str(), "examples" | "title" | "default"))
+                    inner
+                        .retain(|key, _| !matches!(key.as_str(), "examples" | "title" | "default"));
                 }
                 _ => inner.retain(|key, _| {
                     matches!(
@@ -177,7 +178,7 @@ pub(crate) fn thin(value: &mut Value, level: usize) {
             let max_bytes = [96, 24].get(level);
             match (max_bytes, keyword_mut(inner, "description")) {
                 (Some(max_bytes), Some(Value::String(said))) => {
-                    *said = text::truncate(said, *max_bytes)
+                    *said = text::truncate(said, *max_bytes);
                 }
                 _ => {
                     remove_keyword(inner, "description");

@@ -63,7 +63,7 @@ fn has_odd_names(schema: &Schema) -> bool {
         .into_iter()
         .any(|(name, _)| !argument_names::is_legal(name));
     each(schema, |inner| {
-        found = found || inner.as_object().is_some_and(has_odd_names)
+        found = found || inner.as_object().is_some_and(has_odd_names);
     });
     found
 }

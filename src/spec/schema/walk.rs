@@ -50,7 +50,7 @@ pub(crate) fn each<'v>(schema: &'v Map<String, Value>, mut visit: impl FnMut(&'v
                 _ => {}
             },
             Value::Array(listed) if held_by(key) == Some(Holds::Listed) => {
-                listed.iter().for_each(&mut visit)
+                listed.iter().for_each(&mut visit);
             }
             _ => {}
         }
@@ -67,7 +67,7 @@ pub(crate) fn each_mut(schema: &mut Map<String, Value>, mut visit: impl FnMut(&m
                 _ => {}
             },
             Value::Array(listed) if held_by(key) == Some(Holds::Listed) => {
-                listed.iter_mut().for_each(&mut visit)
+                listed.iter_mut().for_each(&mut visit);
             }
             _ => {}
         }

@@ -116,10 +116,10 @@ pub(super) fn check_message(
     if repeats_method {
         match message {
             Message::Request(request) => {
-                check_method(headers, request.method.name(), &request.parameters)?
+                check_method(headers, request.method.name(), &request.parameters)?;
             }
             Message::Notification(notification) => {
-                check_method(headers, &notification.method, &notification.parameters)?
+                check_method(headers, &notification.method, &notification.parameters)?;
             }
             Message::Answer(_) => {}
         }
@@ -129,7 +129,7 @@ pub(super) fn check_message(
     };
     match (named, header) {
         (None, _) if repeats_method || request.method == Method::Discover => {
-            request.parameters.require_keys()?
+            request.parameters.require_keys()?;
         }
         (Some(_), None) => {
             return Err(mismatch(

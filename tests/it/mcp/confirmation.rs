@@ -535,7 +535,7 @@ fn p45_one_clients_answers_do_not_keep_those_of_others_from_counting() {
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                (0..count / 8).for_each(|_| drop(post("first", Some((&ask("first"), "decline")))))
+                (0..count / 8).for_each(|_| drop(post("first", Some((&ask("first"), "decline")))));
             });
         }
     });

@@ -164,7 +164,7 @@ pub fn corpus_documents(count: usize) -> Vec<std::path::PathBuf> {
                     .extension()
                     .is_some_and(|end| end == "json" || end == "yaml") =>
                 {
-                    files.push(path)
+                    files.push(path);
                 }
                 _ => {}
             }

@@ -28,7 +28,7 @@ fn is_well(server: &mut RawSession, id: u64) {
 fn malformed() -> Vec<(Vec<u8>, i64)> {
     let mut lines: Vec<(Vec<u8>, i64)> = Vec::new();
     let mut add = |code: i64, texts: &[&str]| {
-        lines.extend(texts.iter().map(|text| (text.as_bytes().to_vec(), code)))
+        lines.extend(texts.iter().map(|text| (text.as_bytes().to_vec(), code)));
     };
     add(0, &["", " ", "\t", "\r", "\u{feff}"]);
     add(

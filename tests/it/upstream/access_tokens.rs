@@ -944,7 +944,7 @@ fn a_replaced_refresh_token_survives_a_restart_and_is_shared_by_processes() {
             false,
             "{}",
             session.logs()
-        )
+        );
     };
     let mut first = stored_session(&upstream, &store);
     let mut second = stored_session(&upstream, &store);
@@ -1045,7 +1045,7 @@ fn files_of_others_beside_the_token_store_are_not_written() {
                 .status()
                 .unwrap()
                 .success()
-        )
+        );
     };
     let link = |path: &Path| symlink(&other, path).unwrap();
     open_to_all(&lock);

@@ -52,7 +52,7 @@ pub(crate) fn check_tenants(value: &Value, problems: &mut FileProblems<'_>) -> b
         match (key.as_str(), value) {
             ("claim" | "header", Value::String(_)) => {}
             ("claim" | "header", _) => {
-                problems.push_wrong_value(&path, value, "a name", Disclosure::Shown)
+                problems.push_wrong_value(&path, value, "a name", Disclosure::Shown);
             }
             ("entries", Value::Object(entries)) => check_entries(&path, entries, problems),
             ("entries", _) => {

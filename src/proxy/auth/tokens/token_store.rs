@@ -225,7 +225,7 @@ impl TokenStore {
             match lock.try_lock() {
                 Ok(()) => return Ok(LockedTokenStore::new(self, lock)),
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                    sleep(LOCK_INTERVAL).await
+                    sleep(LOCK_INTERVAL).await;
                 }
                 Err(TryLockError::WouldBlock) => {
                     return Err("another process uses the token store of this server for too long");

@@ -366,7 +366,7 @@ fn element(
         match node_type {
             NodeType::Text | NodeType::Cdata => write_text(out, node_type, value)?,
             NodeType::Element | NodeType::Attribute | NodeType::None => {
-                element(out, &name, &shape, value, false)?
+                element(out, &name, &shape, value, false)?;
             }
         }
     }
@@ -408,10 +408,10 @@ fn split_attributes<'k, 'a, 'v>(
                 attributes.push((key, scalar_text(value)?.into_owned()));
             }
             (NodeType::None, Value::Object(inner)) => {
-                split_attributes(&of_member, inner, attributes, content)?
+                split_attributes(&of_member, inner, attributes, content)?;
             }
             (NodeType::None, value) if !value.is_array() => {
-                content.push((name.clone(), of_member, NodeType::Text, value))
+                content.push((name.clone(), of_member, NodeType::Text, value));
             }
             (node_type, value) => content.push((name.clone(), of_member, node_type, value)),
         }
