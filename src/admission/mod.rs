@@ -5,6 +5,7 @@
 //! This layer removes the `Authorization` header, so that no later layer can pass it on or log it
 //! (MCP forbids token passthrough).
 
+mod access_options;
 mod claims;
 pub(crate) mod introspection;
 pub(crate) mod jwks;
@@ -16,7 +17,6 @@ mod resources;
 pub(crate) mod static_token;
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,12 +34,13 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use self::access_options::reload_tokens;
+pub(crate) use self::access_options::{AccessOptions, RELOAD_INTERVAL};
 use self::claims::TokenError;
 use self::jwt::{Oauth, OauthOptions, ProtectedResource, ResourceScopes};
 use self::limits::{RateLimit, Stranger};
 use self::named_token::{KnownToken, NamedToken};
 use self::resources::Resources;
-use self::static_token::StaticToken;
 use crate::mcp::ScopeCheck;
 use crate::mcp::endpoints::paths::MCP_PATH;
 use crate::mcp::endpoints::served_apis::ServedApis;
@@ -52,59 +53,6 @@ use crate::proxy::error::SignInChallenge;
 
 /// The users of whom it is known when they were asked to sign in again.
 const MAX_ASKED: NonZeroUsize = NonZeroUsize::new(8192).unwrap();
-/// Interval at which the files of tokens and certificates are checked for changes.
-pub(crate) const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
-
-/// Authentication of clients.
-#[derive(Debug, Clone, Default)]
-pub struct AccessOptions {
-    /// Tokens from the settings.
-    pub tokens: Vec<StaticToken>,
-    /// Files of tokens, which are read again when they change.
-    pub token_files: Vec<(PathBuf, Vec<StaticToken>)>,
-    /// Tokens with names.
-    pub named: Vec<NamedToken>,
-    /// Tokens of an OAuth issuer.
-    pub oauth: Option<OauthOptions>,
-    /// The URL that clients use for `/mcp`; by default that of the address we listen on.
-    pub public_url: Option<Url>,
-}
-
-impl AccessOptions {
-    /// Returns true if clients need no authentication.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        !self.has_static_tokens() && self.oauth.is_none()
-    }
-
-    /// Returns true if some clients have static tokens.
-    pub(crate) fn has_static_tokens(&self) -> bool {
-        !(self.tokens.is_empty() && self.token_files.is_empty() && self.named.is_empty())
-    }
-
-    /// Returns the tokens without names.
-    pub(crate) fn all_tokens(&self) -> Vec<StaticToken> {
-        let files = self.token_files.iter().flat_map(|(_, tokens)| tokens);
-        self.tokens.iter().chain(files).copied().collect()
-    }
-
-    fn known_tokens(&self) -> Arc<[KnownToken]> {
-        let nameless = self
-            .all_tokens()
-            .into_iter()
-            .map(|token| KnownToken { token, named: None });
-        // They are last, so that a token that is there twice counts as the one with a name.
-        let named = self
-            .named
-            .iter()
-            .enumerate()
-            .map(|(place, named)| KnownToken {
-                token: named.token,
-                named: Some(place),
-            });
-        nameless.chain(named).collect()
-    }
-}
 
 /// Admission of clients: authenticates each of them and counts its requests.
 pub(crate) struct ClientAdmission {
@@ -550,58 +498,5 @@ pub(crate) async fn metadata(State(admission): State<Arc<ClientAdmission>>, uri:
             (cached, Json(oauth.metadata(resource))).into_response()
         }
         None => StatusCode::NOT_FOUND.into_response(),
-    }
-}
-
-/// Reads the files of tokens again when they change, so that tokens can be rotated without a
-/// restart. Where a file cannot be read, its last tokens stay valid.
-async fn reload_tokens(mut access: AccessOptions, sender: watch::Sender<Arc<[KnownToken]>>) {
-    let mut told = Vec::new();
-    loop {
-        tokio::time::sleep(RELOAD_INTERVAL).await;
-        let mut problems = Vec::new();
-        for (path, tokens) in &mut access.token_files {
-            match StaticToken::in_file(path) {
-                Ok(read) => *tokens = read,
-                Err(wrong) => problems.extend(wrong),
-            }
-        }
-        let nameless = access.all_tokens();
-        let mut seen: Vec<StaticToken> = access.named.iter().map(|named| named.token).collect();
-        for (place, named) in access.named.iter_mut().enumerate() {
-            let Some(path) = &named.file else { continue };
-            match NamedToken::in_file(path) {
-                Ok(read) if read == named.token => {}
-                Ok(read) if nameless.contains(&read) || seen.contains(&read) => {
-                    problems.push(format!(
-                        "`{}`: its token is that of another client",
-                        path.display()
-                    ));
-                }
-                Ok(read) => {
-                    named.token = read;
-                    if let Some(seen) = seen.get_mut(place) {
-                        *seen = read;
-                    }
-                }
-                Err(wrong) => problems.extend(wrong),
-            }
-        }
-        if problems != told {
-            problems.iter().for_each(|problem| {
-                tracing::warn!("a file of tokens keeps its last state: {problem}");
-            });
-            told = problems;
-        }
-        let tokens = access.known_tokens();
-        let count = tokens.len();
-        let changed = sender.send_if_modified(|current| {
-            let changed = **current != *tokens;
-            *current = tokens;
-            changed
-        });
-        if changed {
-            tracing::info!("the tokens of clients were read again; there are {count}");
-        }
     }
 }
