@@ -486,8 +486,11 @@ fn a_lenient_output_schema_never_makes_a_good_reply_fail() {
 /// reply.
 #[test]
 fn a_reply_that_cannot_be_structured_breaks_no_strict_promise() {
-    // Written as `serde_json` does not write it, so that it would take a tree.
-    let large = format!("[{{\"id\":\"{}\",\"size\":1E5}}]", "x".repeat(3 << 20));
+    // A key is repeated, so that it would take a tree.
+    let large = format!(
+        "[{{\"id\":\"{}\",\"size\":1,\"size\":2}}]",
+        "x".repeat(3 << 20)
+    );
     let upstream = Upstream::start(Box::new(move |request| {
         let body = if request.line.contains("/large") {
             large.as_str()
