@@ -539,7 +539,7 @@ fn many_waiting_calls_do_not_slow_others_down() {
     let plain = session.call("plain", &json!({}));
     assert!(text(&plain).contains("plain"), "{plain}");
     let grown = memory(pid).saturating_sub(before);
-    assert!(grown < 64 << 20, "{grown} bytes for {CALLS} calls");
+    assert!(grown < 64, "{grown} MiB for {CALLS} calls");
     let mut left = waiting;
     while !left.is_empty() {
         let message = session.receive();
