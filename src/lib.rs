@@ -125,9 +125,8 @@
 //! operations, makes a tool of each, and decides for each the destination and the credentials of
 //! its calls. A server shows the tools of an API at its endpoints.
 //!
-//! A call selects its credentials, checks and repairs the arguments, builds and sends the request
-//! or takes a kept reply, and makes a [`ToolResult`] of the reply: secrets are removed, and what is
-//! too long is cut. `ARCHITECTURE.md` in the repository names the functions.
+//! A call selects its credentials, checks and repairs the arguments, builds and sends the request,
+//! and makes a [`ToolResult`] of the reply: secrets are removed, and what is too long is cut. `ARCHITECTURE.md` in the repository names the functions.
 
 mod admission;
 mod annotate;
@@ -164,7 +163,6 @@ pub use crate::outbound::{
 };
 pub use crate::proxy::auth::forward::Forwarding;
 pub use crate::proxy::auth::values::Credentials;
-pub use crate::proxy::cache::CacheOptions;
 pub use crate::proxy::exchange::CallOptions;
 pub use crate::proxy::response::sandbox::Sandbox;
 pub use crate::proxy::upstream::UpstreamOptions;

@@ -58,7 +58,6 @@ pub(super) fn bind_tools(
         let rules = CallRules {
             tool: annotated.tool.name.to_string().into_boxed_str(),
             repeats: annotated.enforcement.may_repeat(),
-            is_read_only: annotated.enforcement.is_read_only(),
             wire: annotated.wire,
             contract: output_contract(
                 annotated.has_output,

@@ -2,8 +2,8 @@
 //!
 //! The document and the list of tools never change once the API is built, and a call allocates
 //! nothing in proportion to the document. The state of an API is in its parts: limits, circuit
-//! breakers, access tokens, kept replies, and what is made on first use: validators, the search
-//! index, and in search mode input schemas, of which the most recently used are kept.
+//! breakers, access tokens, and what is made on first use: validators, the search index, and in
+//! search mode input schemas, of which the most recently used are kept.
 
 pub(crate) mod bound_tool;
 mod bound_tools;
@@ -48,8 +48,8 @@ use crate::outbound::Clients;
 use crate::proxy::caller::shown_tools::ShownTools;
 use crate::proxy::request::closed_paths::{ClosedPaths, PathGuard};
 use crate::proxy::{
-    ApiProxy, Binder, CallError, NoteKind, ReplyCache, RequestedPages, ShownTool, Tenant,
-    link_etags, render_error,
+    ApiProxy, Binder, CallError, NoteKind, RequestedPages, ShownTool, Tenant, link_etags,
+    render_error,
 };
 use crate::search::SearchIndex;
 use crate::spec::operation::rules::AccessDemand;
@@ -164,9 +164,7 @@ impl Api {
             problems,
         } = bind_tools(annotated.tools, &mut binder, options.annotate.output);
         let tenants = options.tenants.as_ref();
-        let (tenants, of_tenants) = tenants
-            .map(|tenants| binder.bind_tenants(tenants, options.cache))
-            .unzip();
+        let (tenants, of_tenants) = tenants.map(|tenants| binder.bind_tenants(tenants)).unzip();
         link_etags(bound.iter_mut().map(|tool| &mut tool.target));
         let found = binder.finish();
         diagnostics.extend(found.diagnostics);
@@ -182,7 +180,6 @@ impl Api {
             all.extend(problems);
             return Err(BuildError::Patterns(all));
         }
-        let label = options.label();
         let api = Self {
             by_name: tools
                 .iter()
@@ -219,12 +216,6 @@ impl Api {
                 forward: options.forward,
                 redactor: found.redactor,
                 sandbox: options.sandbox,
-                cache: options
-                    .cache
-                    .filter(|_| tenants.is_none())
-                    .and_then(|cache| {
-                        ReplyCache::new(cache, label, options.upstream.shared.as_ref())
-                    }),
                 tenants,
             },
             search_index: OnceLock::new(),

@@ -7,8 +7,8 @@ use super::name::ApiName;
 use crate::annotate::AnnotateOptions;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::proxy::{
-    BindingOptions, CacheOptions, CallOptions, Credentials, Destination, Forwarding, Sandbox,
-    TenantOptions, UpstreamOptions,
+    BindingOptions, CallOptions, Credentials, Destination, Forwarding, Sandbox, TenantOptions,
+    UpstreamOptions,
 };
 
 /// The operator's settings for an API.
@@ -35,8 +35,6 @@ pub struct ApiOptions {
     pub upstream: UpstreamOptions,
     /// Sandbox that runs filters of replies, if they are offered.
     pub sandbox: Option<Sandbox>,
-    /// Keeps replies, if it is set.
-    pub cache: Option<CacheOptions>,
     /// The name of the API, if a server has several.
     pub name: Option<ApiName>,
     /// Secrets of all APIs of a server, which must not come back in a reply of this one either.

@@ -386,9 +386,6 @@ fn api_options(
     if config.mock || options.tenants.is_some() {
         options.credentials = None;
     }
-    if purpose != LoadPurpose::Serve {
-        options.cache = None;
-    }
     options.destination = match (purpose, fixed) {
         (LoadPurpose::Inspect, _) => Destination::Nowhere,
         (LoadPurpose::Serve, _) if options.tenants.is_some() => Destination::Nowhere,

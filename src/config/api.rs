@@ -18,7 +18,6 @@ use super::auth::oauth_client::{login_store, scheme_with_grant};
 use super::auth::resolve_credentials;
 use super::auth::settings::SchemeSettings;
 use super::clients::access;
-use super::observability::cache::resolve_cache;
 use super::process::ProcessConfig;
 use super::settings::{ApiSettings, ResponseFilter, ServerSettings};
 use super::transport::Transport;
@@ -31,9 +30,7 @@ use crate::mcp::meta_tools::ListOptions;
 use crate::outbound::OutboundOptions;
 use crate::proxy::auth::values::PREFIX;
 use crate::proxy::request::body::file_root::FileRoot;
-use crate::proxy::{
-    CacheOptions, CallOptions, Credentials, Forwarding, Sandbox, TenantOptions, UpstreamOptions,
-};
+use crate::proxy::{CallOptions, Credentials, Forwarding, Sandbox, UpstreamOptions};
 use crate::spec::Source;
 use crate::spec::operation::server::{Choice, Pick};
 use crate::text::MIN_BYTES_PER_TOKEN;
@@ -128,8 +125,6 @@ pub(crate) fn resolve_api(
         ..annotate::options(api, name, problems)
     };
     let list = annotate::list_options(api, name, problems);
-    let cache = resolve_cache(&server_settings.observability.cache, problems)
-        .map(|cache| divide_cache(cache, tenants.as_ref()));
     let upstream = UpstreamOptions {
         propagates_trace: server_settings
             .observability
@@ -158,7 +153,6 @@ pub(crate) fn resolve_api(
         sandbox: sandbox(api, call.max_response_bytes, Arc::clone(&process.filters)),
         call,
         upstream,
-        cache,
         name: name.cloned(),
         secrets_of_all: Vec::new(),
         tenants,
@@ -325,15 +319,6 @@ fn unused_variables(
             names.join(", ")
         )
     })
-}
-
-/// Each tenant has a cache of its own; all together have the size that is set.
-fn divide_cache(cache: CacheOptions, tenants: Option<&TenantOptions>) -> CacheOptions {
-    let count = tenants.map_or(1, |tenants| tenants.entries.len().max(1));
-    CacheOptions {
-        bytes: cache.bytes / count,
-        ..cache
-    }
 }
 
 fn call_options(

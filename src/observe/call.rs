@@ -298,7 +298,6 @@ impl OpenCall {
                     .bytes
                     .map(|bytes| u64::try_from(bytes).unwrap_or(u64::MAX)),
             );
-            line.text("cache", record.cache, 16);
             if let Some(exchange) = &record.exchange {
                 line.object("exchange", exchange);
             }

@@ -86,8 +86,6 @@ pub(crate) struct CallRecord {
     pub(crate) has_begun: bool,
     /// The token of the user that was exchanged.
     pub(crate) exchange: Option<ExchangeRecord>,
-    /// `hit`, `revalidated` or `miss`.
-    pub(crate) cache: Option<&'static str>,
 }
 
 impl CallRecord {

@@ -68,9 +68,6 @@ fn attributes(method: &'static str, record: &CallRecord, outcome: CallOutcome) -
         add("network.protocol.name", "http".into());
         add("network.protocol.version", version.into());
     }
-    if let Some(cache) = record.cache {
-        add("openapi_mcp.cache", cache.into());
-    }
     let error = outcome.error_type();
     if !error.is_empty() {
         add("error.type", error.into());

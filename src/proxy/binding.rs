@@ -17,7 +17,6 @@ use super::auth::resolve::{AccessResolver, OperationAccess, SameRequirements};
 use super::auth::scheme::{SchemeResolver, is_api_key_header};
 use super::auth::signatures::{headers_set_twice, wrong_signatures};
 use super::auth::values::{Credentials, basic_forms};
-use super::cache::{CacheOptions, ReplyCache};
 use super::redact::Redactor;
 use super::redact::names::carries_credential;
 use super::request::ExpectedReply;
@@ -83,8 +82,6 @@ pub(crate) struct BoundOperation {
     pub(super) requirements: usize,
     /// True if a request may be sent again.
     pub(super) repeats: bool,
-    /// True if it counts as read-only.
-    pub(super) is_read_only: bool,
     /// The input schema with the names on the wire, if some had to be changed.
     pub(super) wire: Option<Box<WireSchema>>,
     pub(super) contract: OutputContract,
@@ -106,8 +103,6 @@ pub(crate) struct CallRules {
     pub(crate) tool: Box<str>,
     /// True if a request may be sent again, by the hints.
     pub(crate) repeats: bool,
-    /// True if the tool counts as read-only, so its replies may be kept.
-    pub(crate) is_read_only: bool,
     /// The input schema with the names on the wire, if some had to be changed.
     pub(crate) wire: Option<Box<WireSchema>>,
     /// Contract of the tool for its results.
@@ -326,7 +321,6 @@ impl<'a> Binder<'a> {
             access,
             refused_tokens: RefusedTokens::default(),
             repeats: rules.repeats,
-            is_read_only: rules.is_read_only,
             wire: rules.wire,
             contract: rules.contract,
             expected: OnceLock::new(),
@@ -378,11 +372,7 @@ impl<'a> Binder<'a> {
     /// Decides about the calls of each tenant, once all operations are bound. The second value is
     /// what the operator should know before the first call, in sentences.
     #[must_use]
-    pub(crate) fn bind_tenants(
-        &self,
-        tenants: &TenantOptions,
-        cache: Option<CacheOptions>,
-    ) -> (Tenants, Vec<String>) {
+    pub(crate) fn bind_tenants(&self, tenants: &TenantOptions) -> (Tenants, Vec<String>) {
         let mut warnings = Vec::new();
         let tenant = |(value, entry): (&String, &TenantEntry)| {
             let base = BaseUrl::new(entry.base_url.clone());
@@ -418,9 +408,6 @@ impl<'a> Binder<'a> {
                     &HeaderMap::new(),
                     &[access.sent(), credentials.exposed()].concat(),
                 ),
-                cache: cache.and_then(|cache| {
-                    ReplyCache::new(cache, self.options.api.clone(), shared.as_ref())
-                }),
                 upstream: self.upstream_of_tenant(&base, shared),
                 base: Arc::new(base),
             };

@@ -1,11 +1,9 @@
 //! A call in three steps: `prepare` selects the credential and completes the arguments, `send` gets
 //! the reply, and `finish` makes the result.
 //!
-//! The request is built in `send`: once for each try, because a body may consist of open files, and
-//! once more if there is a cache, whose key is made of it. A kept reply takes the place of the
-//! API's; `finish` treats both in the same way. It builds the request to name embedded bytes by its
-//! path, and to compare it with a link to the next page. If a call collects pages, each of them is
-//! prepared and sent like this (`call/page.rs`).
+//! The request is built in `send`, once for each try, because a body may consist of open files.
+//! `finish` builds it to name embedded bytes by its path, and to compare it with a link to the next
+//! page. If a call collects pages, each of them is prepared and sent like this (`call/page.rs`).
 
 mod finish;
 mod page;
@@ -23,7 +21,6 @@ use super::auth::authenticator::Authenticator;
 use super::auth::forward::{self, Forwarding};
 use super::auth::resolve::{Credential, OperationAccess};
 use super::binding::BoundOperation;
-use super::cache::{CacheDecision, ReplyCache};
 use super::caller::Caller;
 use super::caller::client_values::MASK;
 use super::error::CallError;
@@ -61,8 +58,6 @@ pub(crate) struct ApiProxy {
     pub(crate) redactor: Redactor,
     /// Sandbox that runs filters of replies, if they are offered.
     pub(crate) sandbox: Option<Sandbox>,
-    /// Keeps replies for the next call; those of a tenant are kept apart.
-    pub(crate) cache: Option<ReplyCache>,
     /// The tenants to which calls go, if the operator lists them.
     pub(crate) tenants: Option<Tenants>,
 }
@@ -97,15 +92,6 @@ impl PreparedCall<'_> {
             shown: &self.caller.shown,
         })
     }
-}
-
-/// Options for sending a call.
-#[derive(Clone, Copy)]
-struct SendOptions<'h> {
-    /// Deadline: one, also for a call that waits for the same reply as another one first.
-    deadline: Instant,
-    /// Headers that ask for a reply only if it is not the kept one.
-    conditions: &'h HeaderMap,
 }
 
 impl ApiProxy {
@@ -186,75 +172,6 @@ impl ApiProxy {
         })
     }
 
-    /// The reply to a call: a kept one, or the API's. Dropping the future ends the request.
-    ///
-    /// # Errors
-    /// As [`ApiProxy::ask`].
-    pub(crate) async fn send(&self, call: &PreparedCall<'_>) -> Result<Reply, CallError> {
-        let no_conditions = HeaderMap::new();
-        let sending = SendOptions {
-            deadline: call.deadline,
-            conditions: &no_conditions,
-        };
-        let Some(cache) = self.cache_of(call) else {
-            return self.ask(call, sending).await;
-        };
-        let request = self.outgoing_request(call)?;
-        if !call.target.is_read_only {
-            let mut change = cache.expect_change(&request.url).await;
-            let outcome = self.ask(call, sending).await;
-            if let Ok(reply) = &outcome {
-                change.answered(&reply.response.headers);
-            }
-            change.end().await;
-            return outcome;
-        }
-        // What of the operator's credential is not in the request yet.
-        let credential = call
-            .credential
-            .authenticator
-            .as_ref()
-            .map(|authenticator| authenticator.identity(call.caller))
-            .unwrap_or_default();
-        let Some(cacheable) = cache.consider(&request, &credential) else {
-            return self.ask(call, sending).await;
-        };
-        match cache
-            .decide(cacheable, call.upstream, sending.deadline)
-            .await?
-        {
-            CacheDecision::Reply(reply) => Ok(reply),
-            CacheDecision::Ask(mut inquiry) => {
-                let conditions = &inquiry.conditions;
-                let mut outcome = self
-                    .ask(
-                        call,
-                        SendOptions {
-                            conditions,
-                            ..sending
-                        },
-                    )
-                    .await;
-                if outcome
-                    .as_ref()
-                    .is_ok_and(|reply| inquiry.is_contradicted_by(&reply.response))
-                {
-                    inquiry.forget_stored();
-                    outcome = self.ask(call, sending).await;
-                }
-                cache.settle(*inquiry, outcome)
-            }
-        }
-    }
-
-    /// What keeps the replies of a call.
-    pub(super) fn cache_of<'c>(&'c self, call: &PreparedCall<'c>) -> Option<&'c ReplyCache> {
-        match call.tenant {
-            Some(tenant) => tenant.cache.as_ref(),
-            None => self.cache.as_ref(),
-        }
-    }
-
     /// The request of a call with everything but the `Authorization` that is made anew for each
     /// request.
     fn outgoing_request(&self, call: &PreparedCall<'_>) -> Result<Request, CallError> {
@@ -276,32 +193,19 @@ impl ApiProxy {
         Ok(request)
     }
 
-    /// Sends the request with further headers, as often as its operation allows.
+    /// The API's reply to a call. Its request is sent as often as its operation allows; dropping the
+    /// future ends it.
     ///
     /// # Errors
     /// [`CallError`] if the request cannot be made or no complete reply comes.
-    async fn ask(
-        &self,
-        call: &PreparedCall<'_>,
-        options: SendOptions<'_>,
-    ) -> Result<Reply, CallError> {
-        let make = || {
-            let mut request = self.outgoing_request(call)?;
-            request.headers.extend(
-                options
-                    .conditions
-                    .iter()
-                    .map(|(name, value)| (name.clone(), value.clone())),
-            );
-            Ok(request)
-        };
+    pub(crate) async fn send(&self, call: &PreparedCall<'_>) -> Result<Reply, CallError> {
         let outgoing = OutgoingCall {
-            make,
+            make: || self.outgoing_request(call),
             credential: call.credential,
             refused_tokens: &call.target.refused_tokens,
             repeats: call.target.repeats,
             options: &call.options,
-            deadline: options.deadline,
+            deadline: call.deadline,
             caller: call.caller,
             file: self.file_plan(call),
         };

@@ -1,6 +1,6 @@
 //! Tenants: each call of an API goes to the base URL that the operator gives for the client's
-//! tenant, with credentials, limits, a cache and a redaction of that tenant alone. The client's
-//! value that names its tenant is looked up in a table; no part of a URL is ever made of it.
+//! tenant, with credentials, limits and a redaction of that tenant alone. The client's value that
+//! names its tenant is looked up in a table; no part of a URL is ever made of it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,7 +10,6 @@ use url::Url;
 
 use super::auth::resolve::OperationAccess;
 use super::auth::values::Credentials;
-use super::cache::ReplyCache;
 use super::caller::Caller;
 use super::error::CallError;
 use super::redact::Redactor;
@@ -78,8 +77,6 @@ pub(crate) struct Tenant {
     pub(super) access: Vec<OperationAccess>,
     /// Takes this tenant's secrets out of replies.
     pub(super) redactor: Redactor,
-    /// Keeps replies for the next call of this tenant.
-    pub(super) cache: Option<ReplyCache>,
 }
 
 impl Tenants {

@@ -29,7 +29,6 @@ const LOG_INTERVAL: Duration = Duration::from_secs(10);
 pub(crate) enum StatePurpose {
     Limit,
     Refresh,
-    Cache,
     Confirm,
 }
 
@@ -38,7 +37,6 @@ impl StatePurpose {
         match self {
             Self::Limit => "limit",
             Self::Refresh => "refresh",
-            Self::Cache => "cache",
             Self::Confirm => "confirm",
         }
     }

@@ -1,5 +1,5 @@
-//! State that the replicas of a server share in Redis or Valkey: limits, refresh tokens, answers to
-//! questions, and kept replies.
+//! State that the replicas of a server share in Redis or Valkey: limits, refresh tokens, and answers
+//! to questions.
 //!
 //! Values are encrypted and names are keyed hashes, so that the server cannot read them. All keys
 //! begin with `openapi-mcp:{INSTANCE}:`; the braces would keep them together in a cluster, which is
@@ -18,6 +18,5 @@ pub(crate) mod keys;
 pub(crate) mod link;
 pub(crate) mod rate;
 pub(crate) mod record;
-pub(crate) mod replies;
 mod server;
 pub(crate) mod state;

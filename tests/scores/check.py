@@ -9,7 +9,6 @@ from pathlib import Path
 
 import autorest
 import built_requests
-import caching
 import conformance
 import effects
 import examples
@@ -28,7 +27,6 @@ FILES = [
     ("json-schema", schemas, "jsonschema"),
     ("openapi", examples, "oas"),
     ("swagger-js", built_requests, "swaggerjs"),
-    ("http-cache", caching, "cache-tests"),
 ]
 # Drivers of suites that npm has.
 NODE = [("autorest", autorest), ("typespec", typespec), ("prism", prism), ("conformance", conformance)]

@@ -54,10 +54,6 @@ SUITES = {
         )
         for revision in ("2025-11-25", "2026-07-28")
     },
-    "http-cache": (
-        "HTTP cache tests (cache-tests.fyi)",
-        "`--cache` on each test's replies; the figure is that of the required tests, those whose failure is a violation of RFC 9111.",
-    ),
     **{
         f"effects-{policy}": (
             f"Effects of operations, policy `{policy}`",
@@ -109,10 +105,6 @@ def own(figures):
 
 def peers(suite, figures):
     """The figures of others on the same suite, in short."""
-    if suite == "http-cache":
-        failed = sorted((number, name) for name, number in figures["required failed by others"].items())
-        (fewest, best), (most, worst) = failed[0], failed[-1]
-        return f"{fewest} ({picture.NAMES[best]}) to {most} ({picture.NAMES[worst]}) failed"
     if "beside" in figures:
         return ", ".join(f"{name}: {count(other['passed'])}" for name, other in figures["beside"].items())
     return "see below" if "ratios" in figures else "–"
@@ -122,7 +114,7 @@ def section(suite, figures):
     title, how = SUITES[suite]
     text = f"\n## {title}\n\n{how}\n\n"
     text += f"Source: {figures['source']}, {figures['version']}, {figures['licence']}.\n"
-    text += {"http-cache": caches, "search": searches, "speed": speeds, "effects-careful": hints}.get(suite, lambda _: "")(figures)
+    text += {"search": searches, "speed": speeds, "effects-careful": hints}.get(suite, lambda _: "")(figures)
     failed = dict(figures["failed"])
     if figures["unexplained"]:
         failed["not explained yet"] = figures["unexplained"]
@@ -131,15 +123,6 @@ def section(suite, figures):
             rows = [(count(number), reason) for reason, number in sorted(cases.items(), key=lambda item: -item[1])]
             text += f"\n{title}\n\n" + table(("Cases", "Reason"), rows, "r")
     return text
-
-
-def caches(figures):
-    """Other caches on the same tests, with the results that the suite publishes."""
-    others = sorted(figures["required failed by others"].items(), key=lambda item: item[1])
-    rows = [("**openapi-mcp**", f"**{figures['of'] - figures['passed']}**"), *((picture.NAMES[name], count(number)) for name, number in others)]
-    text = f"\n{figures['tests']} tests can be driven through a tool. Of the {figures['optimal of']} that say what an optimal cache also keeps, "
-    text += f"{figures['optimal']} are met. The others' figures are the results in the suite's repository, on the same {figures['of']} required tests:\n\n"
-    return text + table(("Cache", "Required tests failed"), rows, "lr")
 
 
 def hints(figures):
@@ -203,7 +186,7 @@ def files(expected):
     """The text of each file that the figures make."""
     text = START
     made = {}
-    if "http-cache" in expected and "effects-careful" in expected:
+    if "effects-careful" in expected:
         made[FOLDER / "pictures" / "scores.svg"] = picture.drawn(expected)
         text += f"\n![{picture.words(expected)}](pictures/scores.svg)\n"
     rows = [row(suite, expected.get(suite)) for suite in SUITES]

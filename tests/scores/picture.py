@@ -3,21 +3,6 @@
 from html import escape
 
 WIDTH, LEFT, RIGHT, LINE = 760, 170, 110, 26
-# Caches of the suite's results; browsers are private caches, and stand in the table only.
-NAMES = {
-    "caddy": "Caddy",
-    "apache": "Apache httpd",
-    "squid": "Squid",
-    "haproxy": "HAProxy",
-    "varnish": "Varnish",
-    "trafficserver": "Apache Traffic Server",
-    "nginx": "nginx",
-    "fastly": "Fastly",
-    "chrome": "Chrome",
-    "firefox": "Firefox",
-    "safari": "Safari",
-}
-BROWSERS = ("chrome", "firefox", "safari")
 STYLE = """
   svg { --page: #ffffff; --text: #1f2328; --quiet: #59636e; --own: #0969da; --peer: #afb8c1; --right: #2da44e; --careful: #d4a72c; --unsafe: #cf222e }
   @media (prefers-color-scheme: dark) {
@@ -34,13 +19,6 @@ def shares(figures):
     return figures["passed"], careful, figures["of"] - figures["passed"] - careful
 
 
-def caches(expected):
-    """Failed required tests of each cache, with the fewest first."""
-    figures = expected["http-cache"]
-    others = [(NAMES[name], number) for name, number in figures["required failed by others"].items() if name not in BROWSERS]
-    return [("openapi-mcp", figures["of"] - figures["passed"]), *sorted(others, key=lambda other: other[1])]
-
-
 def hints(expected):
     figures = expected["effects-careful"]
     return [("openapi-mcp", shares(figures)), *((name, shares(other)) for name, other in figures["beside"].items())]
@@ -48,9 +26,8 @@ def hints(expected):
 
 def words(expected):
     """The same as the picture, in words."""
-    failed = ", ".join(f"{name} {number}" for name, number in caches(expected))
     right = "; ".join(f"{name}: {right} right, {careful} too careful, {unsafe} unsafe" for name, (right, careful, unsafe) in hints(expected))
-    return f"Required HTTP cache tests failed: {failed}. Hints of {expected['effects-careful']['of']} operations: {right}."
+    return f"Hints of {expected['effects-careful']['of']} operations: {right}."
 
 
 def drawn(expected):
@@ -63,15 +40,6 @@ def drawn(expected):
         parts.append(f'  <rect x="{x:.1f}" y="{y:g}" width="{max(width, 2):.1f}" height="16" fill="var(--{colour})"/>')
 
     room = WIDTH - LEFT - RIGHT
-    failed = caches(expected)
-    most = max(number for _, number in failed)
-    text(20, top, f"Required HTTP cache tests failed, of {expected['http-cache']['of']} (fewer is better)", "title")
-    for name, number in failed:
-        top += LINE
-        text(LEFT - 10, top, name, "name bold" if name == "openapi-mcp" else "name")
-        bar(LEFT, top - 13, room * number / most, "own" if name == "openapi-mcp" else "peer")
-        text(LEFT + room * number / most + 8, top, number)
-    top += 52
     of = expected["effects-careful"]["of"]
     text(20, top, f"Hints of {of} operations that are hard to judge", "title")
     x = LEFT

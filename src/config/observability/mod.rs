@@ -1,6 +1,5 @@
 //! Settings of what a server shows of itself in production: metrics, traces and the audit log.
 
-pub(crate) mod cache;
 pub(crate) mod secret_settings;
 pub(crate) mod shared_state;
 mod trace_variables;
@@ -12,7 +11,6 @@ use clap::Args;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
-use self::cache::CacheSettings;
 use self::secret_settings::resolve_secret;
 use self::traces::{TracesConfig, resolve_traces};
 use super::choices::ToolLabelName;
@@ -79,11 +77,6 @@ pub(crate) struct ObservabilitySettings {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_key_file: Option<ConfigPath>,
-
-    /// Replies that are kept.
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub cache: CacheSettings,
 
     /// Write a line to the audit log before each call is made, and refuse the call if that fails
     #[arg(long, env = "OPENAPI_MCP_AUDIT_LOG_REQUIRED", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Operations")]

@@ -30,9 +30,8 @@ const MAX_TIMEOUT_SECONDS: f64 = 10.0;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct SharedStateSettings {
-    /// Share limits, refresh tokens, confirmations and kept replies with other replicas through
-    /// this Redis or Valkey server; `rediss` encrypts the connection, as in
-    /// `rediss://user@redis.example:6379/0`
+    /// Share limits, refresh tokens and confirmations with other replicas through this Redis or
+    /// Valkey server; `rediss` encrypts the connection, as in `rediss://user@redis.example:6379/0`
     #[arg(
         long,
         env = "OPENAPI_MCP_SHARED_STATE",

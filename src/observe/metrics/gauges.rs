@@ -21,57 +21,36 @@ pub(crate) trait UpstreamGauges: Send + Sync {
     fn is_open(&self) -> bool;
 }
 
-/// The replies that a cache keeps, counted for each request of the metrics.
-pub(crate) trait CacheGauge: Send + Sync {
-    /// Bytes that it holds.
-    fn bytes(&self) -> usize;
-}
-
-/// Upstreams and caches that are in use, with their labels.
+/// Upstreams that are in use, with their labels.
 #[derive(Clone, Default)]
-pub(super) struct WatchedParts(Arc<Mutex<PartLists>>);
-
-#[derive(Default)]
-struct PartLists {
-    upstreams: Vec<(UpstreamLabels, Weak<dyn UpstreamGauges>)>,
-    caches: Vec<(ApiLabel, Weak<dyn CacheGauge>)>,
-}
+pub(super) struct WatchedUpstreams(Arc<Mutex<Vec<LabelledUpstream>>>);
 
 type UpstreamLabels = (ApiLabel, Arc<str>);
 
-impl fmt::Debug for WatchedParts {
+type LabelledUpstream = (UpstreamLabels, Weak<dyn UpstreamGauges>);
+
+impl fmt::Debug for WatchedUpstreams {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("parts")
+        formatter.write_str("upstreams")
     }
 }
 
-impl WatchedParts {
-    fn lists(&self) -> MutexGuard<'_, PartLists> {
+impl WatchedUpstreams {
+    fn list(&self) -> MutexGuard<'_, Vec<LabelledUpstream>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn add_upstream(
-        &self,
-        api: ApiLabel,
-        host: Arc<str>,
-        upstream: Weak<dyn UpstreamGauges>,
-    ) {
-        let all = &mut self.lists().upstreams;
+    pub(super) fn add(&self, api: ApiLabel, host: Arc<str>, upstream: Weak<dyn UpstreamGauges>) {
+        let mut all = self.list();
         // Those of documents that were replaced.
         all.retain(|(_, upstream)| upstream.strong_count() > 0);
         all.push(((api, host), upstream));
     }
 
-    pub(super) fn add_cache(&self, api: ApiLabel, cache: Weak<dyn CacheGauge>) {
-        let all = &mut self.lists().caches;
-        all.retain(|(_, cache)| cache.strong_count() > 0);
-        all.push((api, cache));
-    }
-
     /// Returns the calls in flight, the waiting calls and the open breakers for each API and host.
-    fn upstreams(&self) -> BTreeMap<UpstreamLabels, [i64; 3]> {
+    fn sums(&self) -> BTreeMap<UpstreamLabels, [i64; 3]> {
         let mut sums: BTreeMap<UpstreamLabels, [i64; 3]> = BTreeMap::new();
-        for (labels, upstream) in &self.lists().upstreams {
+        for (labels, upstream) in self.list().iter() {
             let Some(upstream) = upstream.upgrade() else {
                 continue;
             };
@@ -82,26 +61,13 @@ impl WatchedParts {
         }
         sums
     }
-
-    /// Bytes of caches, for each API.
-    fn caches(&self) -> BTreeMap<ApiLabel, i64> {
-        let mut sums = BTreeMap::new();
-        for (api, cache) in &self.lists().caches {
-            let Some(cache) = cache.upgrade() else {
-                continue;
-            };
-            *sums.entry(api.clone()).or_default() +=
-                i64::try_from(cache.bytes()).unwrap_or(i64::MAX);
-        }
-        sums
-    }
 }
 
-/// Writes the gauges of upstreams and caches.
+/// Writes the gauges of upstreams.
 #[derive(Debug)]
-pub(super) struct PartsCollector(pub(super) WatchedParts);
+pub(super) struct UpstreamsCollector(pub(super) WatchedUpstreams);
 
-impl Collector for PartsCollector {
+impl Collector for UpstreamsCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let gauges = [
             (
@@ -117,7 +83,7 @@ impl Collector for PartsCollector {
                 "Whether an upstream is left alone because it failed (1) or not (0)",
             ),
         ];
-        let upstreams = self.0.upstreams();
+        let upstreams = self.0.sums();
         for (index, (name, help)) in gauges
             .into_iter()
             .enumerate()
@@ -129,23 +95,6 @@ impl Collector for PartsCollector {
                 let labels = (api.clone(), [("server_address", host.as_ref())]);
                 ConstGauge::new(value).encode(metric.encode_family(&labels)?)?;
             }
-        }
-        let mut caches = self.0.caches();
-        // An API without a cache keeps nothing.
-        for (api, _) in upstreams.keys() {
-            caches.entry(api.clone()).or_default();
-        }
-        if caches.is_empty() {
-            return Ok(());
-        }
-        let mut metric = encoder.encode_descriptor(
-            "openapi_mcp_cache_size_bytes",
-            "Bytes that the cache holds",
-            None,
-            MetricType::Gauge,
-        )?;
-        for (api, bytes) in &caches {
-            ConstGauge::new(*bytes).encode(metric.encode_family(api)?)?;
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ pub(super) const REFUSAL_REASONS: [&str; 8] = [
 /// failure.
 pub(super) const EXCHANGE_OUTCOMES: [&str; 4] = ["ok", "cached", "refused", "failed"];
 /// Purposes of the shared state.
-pub(super) const SHARED_STATE_USES: [&str; 4] = ["limit", "refresh", "cache", "confirm"];
+pub(super) const SHARED_STATE_USES: [&str; 3] = ["limit", "refresh", "confirm"];
 /// Outcomes of tries.
 pub(super) const OUTCOMES: [&str; 2] = ["ok", "failed"];
 

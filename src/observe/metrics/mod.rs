@@ -26,7 +26,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-use self::gauges::{CacheGauge, PartsCollector, UpstreamGauges, WatchedParts};
+use self::gauges::{UpstreamGauges, UpstreamsCollector, WatchedUpstreams};
 use self::labels::{
     ApiLabel, EXCHANGE_OUTCOMES, EffectLabel, ExchangeLabel, OTHER, OUTCOMES, OperationLabels,
     OutcomeLabel, PurposeLabel, REFUSAL_REASONS, ReasonLabel, RequestLabels, SHARED_STATE_USES,
@@ -96,13 +96,11 @@ pub(crate) struct Metrics {
     refreshes: Family<OutcomeLabel, Counter>,
     exchanges: Family<ExchangeLabel, Counter>,
     exchange_seconds: Histogram,
-    cache_hits: Family<ApiLabel, Counter>,
-    cache_misses: Family<ApiLabel, Counter>,
     audit_lost: Counter,
     spans_dropped: Counter,
     shared_state_errors: Family<PurposeLabel, Counter>,
     tools: Family<EffectLabel, Gauge>,
-    parts: WatchedParts,
+    upstreams: WatchedUpstreams,
     tool_label: ToolLabel,
     tool_count: AtomicUsize,
     series: AtomicUsize,
@@ -112,7 +110,7 @@ pub(crate) struct Metrics {
 impl Metrics {
     pub(crate) fn new(tool_label: ToolLabel) -> Self {
         let mut registry = Registry::default();
-        let parts = WatchedParts::default();
+        let upstreams = WatchedUpstreams::default();
         let metrics = Self {
             operations: Family::new_with_constructor(|| Histogram::new(OPERATION_BUCKETS)),
             requests: Family::new_with_constructor(|| Histogram::new(REQUEST_BUCKETS)),
@@ -123,13 +121,11 @@ impl Metrics {
             refreshes: Family::default(),
             exchanges: Family::default(),
             exchange_seconds: Histogram::new(REQUEST_BUCKETS),
-            cache_hits: Family::default(),
-            cache_misses: Family::default(),
             audit_lost: Counter::default(),
             spans_dropped: Counter::default(),
             shared_state_errors: Family::default(),
             tools: Family::default(),
-            parts: parts.clone(),
+            upstreams: upstreams.clone(),
             tool_label,
             tool_count: AtomicUsize::new(0),
             series: AtomicUsize::new(0),
@@ -138,7 +134,7 @@ impl Metrics {
         };
         metrics.register(&mut registry);
         metrics.begin_at_zero();
-        registry.register_collector(Box::new(PartsCollector(parts)));
+        registry.register_collector(Box::new(UpstreamsCollector(upstreams)));
         Self {
             registry,
             ..metrics
@@ -193,16 +189,6 @@ impl Metrics {
             "openapi_mcp_exchange_duration_seconds",
             "How long calls waited for the exchange of a user's token",
             self.exchange_seconds.clone(),
-        );
-        registry.register(
-            "openapi_mcp_cache_hits",
-            "Calls that the cache answered",
-            self.cache_hits.clone(),
-        );
-        registry.register(
-            "openapi_mcp_cache_misses",
-            "Calls that the cache could have answered and did not",
-            self.cache_misses.clone(),
         );
         registry.register(
             "openapi_mcp_audit_lost",
@@ -343,20 +329,13 @@ impl Metrics {
 
     /// The state of this upstream is shown from now on.
     pub(super) fn watch_upstream(&self, origin: &OriginLabels, upstream: Weak<dyn UpstreamGauges>) {
-        for counters in [&self.retries, &self.cache_hits, &self.cache_misses] {
-            drop(counters.get_or_create(&origin.api));
-        }
+        drop(self.retries.get_or_create(&origin.api));
         for outcome in OUTCOMES {
             let api = origin.api.clone();
             drop(self.reloads.get_or_create(&OutcomeLabel { api, outcome }));
         }
-        self.parts
-            .add_upstream(origin.api.clone(), Arc::clone(&origin.host), upstream);
-    }
-
-    /// The size of this cache is shown from now on.
-    pub(crate) fn watch_cache(&self, api: ApiLabel, cache: Weak<dyn CacheGauge>) {
-        self.parts.add_cache(api, cache);
+        self.upstreams
+            .add(origin.api.clone(), Arc::clone(&origin.host), upstream);
     }
 
     /// A request is sent again.
@@ -397,16 +376,6 @@ impl Metrics {
             .get_or_create(&ExchangeLabel { outcome })
             .inc();
         self.exchange_seconds.observe(waited.as_secs_f64());
-    }
-
-    /// The cache answered a call, or could have.
-    pub(crate) fn cache_asked(&self, api: &ApiLabel, is_hit: bool) {
-        let counters = if is_hit {
-            &self.cache_hits
-        } else {
-            &self.cache_misses
-        };
-        counters.get_or_create(api).inc();
     }
 
     /// A line of the audit log is lost.

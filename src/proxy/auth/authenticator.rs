@@ -1,7 +1,6 @@
 //! Headers that are created for each request: access tokens, answers to digest challenges, and
 //! signatures.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -37,17 +36,6 @@ pub(crate) enum Authenticator {
 }
 
 impl Authenticator {
-    /// Returns an identity of the credential that a caller's call carries. The sent value itself
-    /// changes with each renewal.
-    pub(crate) fn identity(&self, caller: &Caller) -> Cow<'_, [u8]> {
-        match self {
-            Self::Token(source) => Cow::Owned(source.identity().to_vec()),
-            Self::Exchange(exchange) => Cow::Owned(exchange.identity(caller).to_vec()),
-            Self::Digest(digest) => Cow::Owned(digest.identity()),
-            Self::Signature(signer) => Cow::Borrowed(signer.identity()),
-        }
-    }
-
     /// The headers that it sets.
     pub(crate) fn headers(&self) -> &'static [HeaderName] {
         match self {

@@ -8,7 +8,7 @@ use http_auth::digest::{Algorithm, Qop};
 use http_auth::{DigestClient, PasswordClient, PasswordParams};
 use md5::Md5;
 use secrecy::{ExposeSecret as _, SecretString};
-use sha2::{Digest as _, Sha256, Sha512_256};
+use sha2::{Sha256, Sha512_256};
 
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::request::Request;
@@ -33,16 +33,6 @@ impl Digest {
             password: password.to_owned().into(),
             challenge: Mutex::default(),
         })
-    }
-
-    /// Returns an identity of this user.
-    pub(crate) fn identity(&self) -> Vec<u8> {
-        let pair = format!(
-            "{}:{}",
-            self.username.expose_secret(),
-            self.password.expose_secret()
-        );
-        Sha256::digest(pair).to_vec()
     }
 
     /// `Authorization` for a request; `None` before the first challenge.

@@ -20,8 +20,6 @@ use crate::proxy::upstream::Reply;
 
 /// Work on a longer reply is done in steps, and on a few of them at a time.
 const LONG_REPLY_BYTES: usize = 256 << 10;
-/// The member of a result's `_meta` with the age of a kept reply, in seconds.
-const CACHE_AGE_KEY: &str = "openapi-mcp/cacheAge";
 
 impl ApiProxy {
     /// Waits for the turn of a long reply.
@@ -73,7 +71,6 @@ impl ApiProxy {
         let Reply {
             mut response,
             redactors,
-            age,
         } = reply;
         let redact = self.redactors(call);
         let length = response.body.len();
@@ -179,9 +176,6 @@ impl ApiProxy {
         // Only now are charsets decoded and escapes resolved.
         for redactor in redact.chain(redactors.iter().map(Arc::as_ref)) {
             redactor.redact_result(&mut result, call.number_mark());
-        }
-        if let Some(age) = age {
-            result.insert_meta(CACHE_AGE_KEY, age.as_secs().into());
         }
         result
     }

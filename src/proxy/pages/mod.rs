@@ -211,7 +211,6 @@ impl CollectedPages<'_> {
         self.bytes += reply.response.body.len();
         self.pages.push(CollectedPage { items, arguments });
         self.next = next.map(|next| self.with_all_changes(next));
-        self.first.age = self.first.age.max(reply.age);
     }
 
     /// Takes the credentials that were fetched for a page out of the whole result.

@@ -20,7 +20,7 @@ pub(crate) struct ConcurrencyLimit {
 }
 
 /// A place in the queue; given back however the wait ends.
-pub(crate) struct Waiting<'g>(&'g AtomicUsize);
+struct Waiting<'g>(&'g AtomicUsize);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
@@ -55,7 +55,7 @@ impl ConcurrencyLimit {
     ///
     /// # Errors
     /// [`CallError::Busy`] if it is full.
-    pub(crate) fn wait(&self) -> Result<Waiting<'_>, CallError> {
+    fn wait(&self) -> Result<Waiting<'_>, CallError> {
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
         let waiting = Waiting(&self.waiting);
         if before >= self.max_waiting {

@@ -22,7 +22,7 @@ use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, sleep, timeout_at};
 use url::Origin;
 
-use self::limit::{ConcurrencyLimit, RequestRate, Waiting};
+use self::limit::{ConcurrencyLimit, RequestRate};
 use self::retry::Budget;
 use super::auth::authenticator::CallAuthentication;
 use super::auth::refused_tokens::RefusedTokens;
@@ -208,14 +208,6 @@ impl Upstream {
         }
     }
 
-    /// A place in the queue of the upstream, for a call that waits for the reply to another one.
-    ///
-    /// # Errors
-    /// [`CallError::Busy`] if the queue is full.
-    pub(crate) fn wait(&self) -> Result<Waiting<'_>, CallError> {
-        self.concurrency.wait()
-    }
-
     /// Makes the request, as often as needed and allowed, and reads the reply.
     ///
     /// # Errors
@@ -392,8 +384,6 @@ pub(crate) struct Reply {
     pub(crate) response: Response,
     /// Redactors for the texts that are made of the reply, after charsets and escapes were decoded.
     pub(crate) redactors: Vec<Arc<Redactor>>,
-    /// Age of the reply, if it was kept.
-    pub(crate) age: Option<Duration>,
 }
 
 impl Reply {
@@ -404,7 +394,6 @@ impl Reply {
         Self {
             response,
             redactors,
-            age: None,
         }
     }
 }

@@ -375,7 +375,7 @@ impl Wait<'_> {
         if self.state.is_done {
             // The reply is the result, whatever it says.
             self.keep(reply);
-            return self.done(None).await;
+            return self.done(None);
         }
         match verdict {
             StatusVerdict::Refused | StatusVerdict::Unknown => {
@@ -399,7 +399,6 @@ impl Wait<'_> {
             StatusVerdict::Failed(word) => {
                 let word = word.map(|word| self.proxy.without_secrets(self.call, &reply, word));
                 self.keep(reply);
-                self.drop_kept_replies().await;
                 Step::End(WaitRemark::Failed(self.took(), word))
             }
             StatusVerdict::Moved(location) => {
@@ -416,7 +415,6 @@ impl Wait<'_> {
                         // The client may request what this server does not.
                         self.keep_whole(reply);
                         self.done(Some(result_not_requested(UrlRefusal::Elsewhere)))
-                            .await
                     }
                     // Such a redirect says nothing: the reply before it is given.
                     Err(refusal) => Step::End(WaitRemark::NotAsked(refusal.describe())),
@@ -426,16 +424,14 @@ impl Wait<'_> {
                 let result = self.proxy.result_url(self.call, &self.state, &body, &url);
                 self.keep(reply);
                 match result {
-                    FoundResult::Status => self.done(None).await,
-                    FoundResult::Refused(refusal) => {
-                        self.done(Some(result_not_requested(refusal))).await
-                    }
+                    FoundResult::Status => self.done(None),
+                    FoundResult::Refused(refusal) => self.done(Some(result_not_requested(refusal))),
                     FoundResult::Store(url) => {
                         let reply = self.proxy.ask_store(self.call, &url, deadline).await;
                         let why = "Its result could not be had: the store that the operator names did not answer.";
                         let why_missing = reply.is_err().then(|| why.to_owned());
                         reply.into_iter().for_each(|reply| self.keep(reply));
-                        self.done(why_missing).await
+                        self.done(why_missing)
                     }
                     FoundResult::Url(kind, url) => {
                         self.state.is_done = true;
@@ -457,15 +453,8 @@ impl Wait<'_> {
     }
 
     /// Ends the wait for an operation that is done; `why_missing` says why its result is missing.
-    async fn done(&self, why_missing: Option<String>) -> Step {
-        self.drop_kept_replies().await;
+    fn done(&self, why_missing: Option<String>) -> Step {
         Step::End(WaitRemark::Done(self.took(), why_missing))
-    }
-
-    /// The final reply drops what the request of the call dropped, once more.
-    async fn drop_kept_replies(&self) {
-        let reply = self.latest.as_ref().map(|reply| &reply.response);
-        self.proxy.drop_changed(self.call, &self.state, reply).await;
     }
 
     fn took(&self) -> Duration {

@@ -339,28 +339,6 @@ impl ApiProxy {
         }
     }
 
-    /// Drops the kept replies that the request of a call dropped, and those of the URLs of its
-    /// wait.
-    pub(super) async fn drop_changed(
-        &self,
-        call: &PreparedCall<'_>,
-        state: &WaitState,
-        reply: Option<&Response>,
-    ) {
-        let Some(cache) = self.cache_of(call).filter(|_| !call.target.is_read_only) else {
-            return;
-        };
-        let Ok(original) = call.base.url().join(&state.original) else {
-            return;
-        };
-        let mut change = cache.expect_change(&original).await;
-        if let Some(reply) = reply {
-            change.answered(&reply.headers);
-        }
-        change.named(paths_of(state));
-        change.end().await;
-    }
-
     /// Returns true if the state of a wait holds a secret, so that it may not become a handle.
     pub(super) fn holds_secret(&self, call: &PreparedCall<'_>, state: &WaitState) -> bool {
         let forwarded = call.forwarded.as_ref().map(|(_, redactor)| redactor);

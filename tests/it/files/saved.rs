@@ -675,29 +675,6 @@ fn progress_is_reported_while_a_file_is_received() {
     assert_eq!(last.as_f64(), Some(f64::from(3 << 20)));
 }
 
-#[test]
-fn a_reply_that_becomes_a_file_is_not_kept() {
-    let upstream = Upstream::start(Box::new(|_| {
-        reply(
-            200,
-            &[
-                "Content-Type: application/zip",
-                "Cache-Control: max-age=600",
-            ],
-            &bytes(100_000),
-        )
-    }));
-    let ((_outside, root), spec) = (folder(), spec());
-    let mut session = Session::serving(
-        &spec,
-        &upstream,
-        &["--save-files", &root, "--cache", "10000000"],
-    );
-    let paths = [(); 2].map(|()| path_of(&session.call("export", &json!({}))));
-    assert_ne!(paths[0], paths[1]);
-    assert_eq!(upstream.received().len(), 2);
-}
-
 /// A folder in which others could replace files is refused, and one that is replaced by a link
 /// later gets nothing.
 #[cfg(target_os = "linux")]

@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 /// Every metric, and the labels that it has.
-const METRICS: [(&str, &[&str]); 20] = [
+const METRICS: [(&str, &[&str]); 17] = [
     (
         "mcp_server_operation_duration_seconds",
         &[
@@ -45,9 +45,6 @@ const METRICS: [(&str, &[&str]); 20] = [
     ("openapi_mcp_oauth_refresh_total", &["outcome"]),
     ("openapi_mcp_exchanges_total", &["outcome"]),
     ("openapi_mcp_exchange_duration_seconds", &[]),
-    ("openapi_mcp_cache_hits_total", &[]),
-    ("openapi_mcp_cache_misses_total", &[]),
-    ("openapi_mcp_cache_size_bytes", &[]),
     ("openapi_mcp_audit_lost_total", &[]),
     ("openapi_mcp_spans_dropped_total", &[]),
     ("openapi_mcp_shared_state_errors_total", &["what"]),
@@ -152,7 +149,6 @@ fn every_metric_and_label_is_exported_and_documented() {
         "reason=\"memory\"",
         "what=\"limit\"",
         "what=\"refresh\"",
-        "what=\"cache\"",
         "what=\"confirm\"",
         "openapi_mcp_spec_reload_total{outcome=\"failed\"",
         "openapi_mcp_oauth_refresh_total{outcome=\"failed\"",

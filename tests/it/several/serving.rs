@@ -349,8 +349,6 @@ fn metrics_name_the_api_where_there_are_several() {
         &config,
         "--metrics-bind",
         "127.0.0.1:0",
-        "--cache",
-        "1000000",
     ];
     let mut session = Session::start_with(&args, &KEYS);
     session.call("pets_list_things", &json!({}));
@@ -386,9 +384,6 @@ fn metrics_name_the_api_where_there_are_several() {
         ),
         ("openapi_mcp_tools{api=\"pets\",effect=\"read\"}", "1"),
         ("openapi_mcp_tools{api=\"bills\",effect=\"write\"}", "1"),
-        ("openapi_mcp_cache_misses_total{api=\"pets\"}", "1"),
-        ("openapi_mcp_cache_misses_total{api=\"bills\"}", "0"),
-        ("openapi_mcp_cache_size_bytes{api=\"pets\"}", "0"),
         ("openapi_mcp_retries_total{api=\"pets\"}", "0"),
     ] {
         let line = text

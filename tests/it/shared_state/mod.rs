@@ -3,7 +3,6 @@
 mod confirmation;
 mod limits;
 mod refresh;
-mod replies;
 mod settings;
 mod tenants;
 mod tls;

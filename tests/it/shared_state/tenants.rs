@@ -1,13 +1,10 @@
-//! The state that replicas share for each tenant of an API: its refresh token and its kept replies,
-//! and nothing of another tenant.
-
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+//! The state that replicas share for each tenant of an API: its refresh token.
 
 use serde_json::{Value, json};
 
 use super::refresh::{Authority, VARIABLES, document};
 use super::{PATIENT, assert_hidden, http_replica};
-use crate::support::{HttpServer, Redis, SpecFile, Upstream, call_message, reply, wait_until};
+use crate::support::{HttpServer, Redis, SpecFile, call_message};
 
 fn replicas(redis: &Redis, spec: &SpecFile, settings: &Value) -> [HttpServer; 2] {
     let config = SpecFile::new(&settings.to_string());
@@ -63,35 +60,4 @@ fn p82_the_refresh_token_of_a_tenant_is_used_by_one_replica_at_a_time() {
             "127.0.0.1",
         ],
     );
-}
-
-#[test]
-fn p67_replicas_share_the_kept_replies_of_a_tenant_and_of_no_other() {
-    let Some(redis) = Redis::start() else { return };
-    let count = AtomicUsize::new(0);
-    let upstream = Upstream::start(Box::new(move |_| {
-        let body = json!({"reply": count.fetch_add(1, SeqCst)});
-        let headers = [
-            "Content-Type: application/json",
-            "Cache-Control: max-age=600",
-        ];
-        reply(200, &headers, body.to_string().as_bytes())
-    }));
-    let spec = SpecFile::with_paths(&json!({"/things": {"get": {"operationId": "list"}}}));
-    let entry = json!({"base_url": upstream.url});
-    let settings = json!({"cache": 1_000_000, "tenants": {"header": "X-Tenant", "entries": {"acme": entry, "globex": entry}}});
-    let [first, second] = replicas(&redis, &spec, &settings);
-    let reply_of = |replica: &HttpServer, tenant: &str| {
-        call(replica, tenant, "list")["structuredContent"]["reply"].clone()
-    };
-    assert_eq!(reply_of(&first, "acme"), 0);
-    wait_until("nothing is shared", || redis.keys().len() >= 2);
-    assert_eq!(reply_of(&second, "acme"), 0, "the other replica has it");
-    assert_eq!(
-        reply_of(&second, "globex"),
-        1,
-        "another tenant asks for itself"
-    );
-    assert_eq!(reply_of(&first, "acme"), 0);
-    assert_eq!(upstream.received().len(), 2);
 }

@@ -456,38 +456,6 @@ fn a_result_that_is_cut_names_the_page_of_the_cut() {
 }
 
 #[test]
-fn pages_are_kept_and_used_as_single_replies() {
-    let upstream = Upstream::start(Box::new(|request| {
-        let number = number(request);
-        json_reply(
-            &["Cache-Control: max-age=60"],
-            &format!(r#"{{"items":[{number}],"next_cursor":{}}}"#, number + 1),
-        )
-    }));
-    let mut session = Session::serving(
-        &cursors(),
-        &upstream,
-        &["--collect-pages", "3", "--cache", "10000000"],
-    );
-    let single = session.call("list", &json!({"cursor": "1"}));
-    assert_eq!(single["structuredContent"]["items"], json!([1]));
-    let result = session.call("list", &json!({"collect_pages": 3}));
-    assert_eq!(
-        result["structuredContent"]["items"],
-        json!([0, 1, 2]),
-        "{result}"
-    );
-    assert_eq!(upstream.take_all().len(), 3);
-    let again = session.call("list", &json!({"collect_pages": 3}));
-    assert_eq!(again["structuredContent"], result["structuredContent"]);
-    assert_eq!(
-        session.call("list", &json!({"cursor": "2"}))["structuredContent"]["items"],
-        json!([2])
-    );
-    assert_eq!(upstream.take_all().len(), 0);
-}
-
-#[test]
 fn p41_secrets_are_taken_out_of_every_page() {
     let upstream = Upstream::start(Box::new(|request| {
         let (number, key) = (

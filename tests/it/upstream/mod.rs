@@ -2,7 +2,6 @@
 //! replies.
 
 mod access_tokens;
-mod cache;
 mod call_cases;
 mod collected_pages;
 mod connections;

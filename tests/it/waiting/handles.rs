@@ -473,48 +473,6 @@ fn a_command_that_is_interrupted_gives_a_handle_if_there_is_a_key() {
 }
 
 #[test]
-fn the_end_of_an_operation_drops_what_its_request_dropped_once_more() {
-    let count = AtomicUsize::new(0);
-    let upstream = Upstream::start(Box::new(move |request| {
-        const FRESH: &[&str] = &[
-            "Content-Type: application/json",
-            "Cache-Control: max-age=60",
-        ];
-        match request.line.split(' ').next() {
-            Some("POST") => reply(202, &["Location: /jobs/7"], b""),
-            _ if request.path() == "/jobs/7" => reply(200, FRESH, b"{\"rows\":3}"),
-            _ => reply(
-                200,
-                FRESH,
-                format!("{{\"count\":{}}}", count.fetch_add(1, SeqCst)).as_bytes(),
-            ),
-        }
-    }));
-    let spec = SpecFile::with_paths(&json!({"/exports": {
-        "get": {"operationId": "list"}, "post": {"operationId": "export", "responses": {"202": {"description": "later"}}},
-    }}));
-    let flags = ["--cache", "1000000", "--timeout", "2.1"];
-    let mut session = Session::serving(&spec, &upstream, &flags);
-    session.call("list", &json!({}));
-    let begun = session.call("export", &json!({}));
-    let before = session.call("list", &json!({}));
-    assert!(text(&before).contains("\"count\":1"), "{before}");
-    assert!(
-        text(&session.call("list", &json!({}))).contains("\"count\":1"),
-        "it was to be kept"
-    );
-    for _ in 0..2 {
-        upstream.take_all();
-        session.call(
-            "wait_operation",
-            &json!({"handle": handle_in(text(&begun)), "wait": false}),
-        );
-        assert_eq!(upstream.take_all().len(), 1, "a status is never kept");
-    }
-    assert!(text(&session.call("list", &json!({}))).contains("\"count\":2"));
-}
-
-#[test]
 fn many_waiting_calls_do_not_slow_others_down() {
     const CALLS: usize = 256;
     let (spec, upstream) = (spec(), slow(usize::MAX));

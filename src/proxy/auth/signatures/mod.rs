@@ -118,9 +118,6 @@ pub trait RequestSigner: Debug + Send + Sync {
     /// Returns the kind of its signatures.
     fn kind(&self) -> &'static SignatureKind;
 
-    /// Returns an identity of the credential.
-    fn identity(&self) -> &[u8];
-
     /// Sets the headers of a signature of the request as it is now, body included: nothing of what
     /// is signed may change after that. Returns what redacts the signature and its keys.
     ///

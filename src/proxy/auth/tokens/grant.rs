@@ -3,7 +3,6 @@
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::oauth_client::{OauthClient, exposed};
 use crate::proxy::auth::values::{CredentialPart, CredentialValues};
 use crate::spec::{OAuthFlow, SecurityScheme};
 
@@ -181,19 +180,6 @@ impl TokenRequest {
     /// The refresh token of the settings.
     pub(crate) fn refresh_token(&self) -> Option<&SecretString> {
         self.grant.as_ref().and_then(Grant::refresh_token)
-    }
-
-    /// A digest of everything that decides which tokens a client is given.
-    pub(crate) fn identity(&self, client: &OauthClient) -> [u8; 32] {
-        let of_grant = self.grant.iter().flat_map(Grant::parameters);
-        let digest = of_grant.fold(client.digest(), |digest, (_, value)| {
-            digest.with(Some(value))
-        });
-        digest
-            .with(None)
-            .with(exposed(self.scopes.as_ref()))
-            .with(exposed(self.audience.as_ref()))
-            .finish()
     }
 }
 

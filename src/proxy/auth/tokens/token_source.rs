@@ -11,14 +11,13 @@ use tokio::time::{sleep, timeout};
 
 use super::access_token::AccessToken;
 use super::grant::{Grant, TokenRequest};
-use super::oauth_client::PartsDigest;
-use super::stored_token::{LoginFacts, StoredToken};
+use super::stored_token::StoredToken;
 use super::token_endpoint::TokenEndpoint;
 use super::token_keeper::{FOLLOW_INTERVAL, TokenKeeper};
 use super::token_reply::seconds;
 use crate::observe;
 use crate::proxy::error::CallError;
-use crate::text::{self, hex};
+use crate::text;
 
 /// A token is refreshed this long before it expires, or after nine tenths of its lifetime if that
 /// is later.
@@ -33,9 +32,6 @@ const RENEWAL_TIMEOUT: Duration = Duration::from_secs(45);
 pub(crate) struct TokenSource {
     endpoint: TokenEndpoint,
     request: TokenRequest,
-    /// Identity of the tokens; with a login, of its tokens.
-    identity: RwLock<[u8; 32]>,
-    first_identity: [u8; 32],
     current: RwLock<Option<Arc<AccessToken>>>,
     /// Locked by the task that fetches a token.
     renewal: Arc<tokio::sync::Mutex<RenewalState>>,
@@ -63,17 +59,7 @@ impl TokenSource {
         request: TokenRequest,
         keeper: Option<TokenKeeper>,
     ) -> Self {
-        let mut identity = request.identity(endpoint.client());
-        if request.grant.is_none() {
-            // Another person may sign in later: replies are kept for this process alone.
-            identity = PartsDigest::default()
-                .with(Some(&hex(&identity)))
-                .with(Some(&text::random_id()))
-                .finish();
-        }
         Self {
-            identity: RwLock::new(identity),
-            first_identity: identity,
             endpoint,
             request,
             current: RwLock::default(),
@@ -197,27 +183,6 @@ impl TokenSource {
         (keeper.has_login() == Ok(false)).then_some(self.endpoint.client().scheme.as_str())
     }
 
-    /// Returns an identity of its tokens, independent of the current token. A login has one of its
-    /// own.
-    pub(crate) fn identity(&self) -> [u8; 32] {
-        *self.identity.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Uses the tokens of a login from now on.
-    fn note_login(&self, login: &LoginFacts) {
-        let request = PartsDigest::default().with(Some(&hex(&self.first_identity)));
-        let facts = [
-            Some(login.scopes.as_str()),
-            login.subject.as_deref(),
-            Some(&login.since.to_string()),
-        ];
-        let identity = facts.into_iter().fold(request, PartsDigest::with).finish();
-        *self
-            .identity
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = identity;
-    }
-
     /// The error of a call for which a person must sign in.
     fn signed_out(&self, why: &str) -> CallError {
         let scheme = text::shell_word(&text::one_line(&self.endpoint.client().scheme));
@@ -277,7 +242,6 @@ impl TokenSource {
             .map_err(|problem| self.endpoint.failure(problem))?;
         if let Some(stored) = turn.newest() {
             renewal.refresh_token = Some(stored.refresh_token.clone());
-            stored.login.iter().for_each(|login| self.note_login(login));
             if let Some(token) = restore(stored, replaced) {
                 turn.end().await;
                 return Ok(token);

@@ -103,14 +103,6 @@ impl KeyEndpoint {
         })
     }
 
-    /// Texts that distinguish the keys that it issues from others.
-    pub(super) fn identity(&self) -> [&str; 2] {
-        match self {
-            Self::WebIdentity { url, role, .. } => [url.as_str(), role],
-            Self::Container { url, .. } => [url.as_str(), ""],
-        }
-    }
-
     /// Requests keys. The log gets the reason of a refusal.
     ///
     /// # Errors

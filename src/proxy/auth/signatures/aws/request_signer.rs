@@ -43,7 +43,6 @@ pub(super) struct AwsSigner {
     scheme: String,
     scope: SigningScope,
     keys: PresentKeys,
-    identity: Vec<u8>,
 }
 
 impl AwsSigner {
@@ -57,23 +56,17 @@ impl AwsSigner {
         keys: &AccessKeyOptions,
         clients: &Clients,
     ) -> Result<Self, OutboundError> {
-        let (keys, own) = match keys {
-            AccessKeyOptions::Fixed(keys) => (
-                PresentKeys::Fixed(Arc::new(keys.clone())),
-                [keys.id.as_str(), ""],
-            ),
+        let keys = match keys {
+            AccessKeyOptions::Fixed(keys) => PresentKeys::Fixed(Arc::new(keys.clone())),
             AccessKeyOptions::Issued(endpoint) => {
                 let issued = IssuedKeys::new(endpoint.clone(), endpoint.client(clients)?);
-                (PresentKeys::Issued(Arc::new(issued)), endpoint.identity())
+                PresentKeys::Issued(Arc::new(issued))
             }
         };
-        let parts = [own[0], own[1], &scope.region, &scope.service];
-        let identity = Sha256::digest(parts.join("\n")).to_vec();
         Ok(Self {
             scheme: text::one_line(scheme),
             scope,
             keys,
-            identity,
         })
     }
 
@@ -146,10 +139,6 @@ impl AwsSigner {
 impl RequestSigner for AwsSigner {
     fn kind(&self) -> &'static SignatureKind {
         &SIGV4
-    }
-
-    fn identity(&self) -> &[u8] {
-        &self.identity
     }
 
     fn sign<'r>(
