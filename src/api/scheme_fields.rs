@@ -1,7 +1,7 @@
 //! Fields of a security scheme that a user fills in, and the variables in which the server reads
 //! them.
 
-use crate::proxy::auth::values::{CredentialPlace, RESERVED_SUFFIXES, takes_pair};
+use crate::proxy::auth::values::{CredentialPlace, RESERVED_SUFFIXES, is_digest, takes_pair};
 use crate::proxy::{CredentialPart, Credentials};
 use crate::spec::{OAuthFlow, SecurityScheme};
 
@@ -31,6 +31,7 @@ pub(crate) fn scheme_fields(
         return Vec::new();
     }
     let parts: &[(CredentialPart, &'static str)] = match scheme {
+        Some(SecurityScheme::Http(kind)) if is_digest(kind) => &[],
         Some(SecurityScheme::Http(kind)) if takes_pair(kind) => &[
             (CredentialPart::Username, "user name"),
             (CredentialPart::Password, "password"),

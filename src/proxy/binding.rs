@@ -174,9 +174,7 @@ impl BoundOperation {
         };
         match credential.authenticator.as_ref()? {
             Authenticator::Exchange(exchange) => Some(exchange.asked()),
-            Authenticator::Token(_) | Authenticator::Digest(_) | Authenticator::Signature(_) => {
-                None
-            }
+            Authenticator::Token(_) | Authenticator::Signature(_) => None,
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Headers that are created for each request: access tokens, answers to digest challenges, and
-//! signatures.
+//! Headers that are created for each request: access tokens and signatures.
 
 use std::sync::Arc;
 
@@ -7,7 +6,6 @@ use http::StatusCode;
 use http::header::{AUTHORIZATION, HeaderName};
 use tokio::time::{Instant, timeout_at};
 
-use super::digest::Digest;
 use super::refused_tokens::RefusedTokens;
 use super::signatures::RequestSigner;
 use super::tokens::access_token::AccessToken;
@@ -29,8 +27,6 @@ pub(crate) enum Authenticator {
     Token(Arc<TokenSource>),
     /// An access token of the user who calls (RFC 8693).
     Exchange(Arc<TokenExchange>),
-    /// An answer to the API's challenge (RFC 7616).
-    Digest(Arc<Digest>),
     /// A signature of the whole request.
     Signature(Arc<dyn RequestSigner>),
 }
@@ -40,7 +36,7 @@ impl Authenticator {
     pub(crate) fn headers(&self) -> &'static [HeaderName] {
         match self {
             Self::Signature(signer) => signer.kind().headers,
-            Self::Token(_) | Self::Exchange(_) | Self::Digest(_) => &TOKEN_HEADERS,
+            Self::Token(_) | Self::Exchange(_) => &TOKEN_HEADERS,
         }
     }
 
@@ -48,7 +44,7 @@ impl Authenticator {
     pub(crate) fn describe_refusal(&self, response: &Response) -> Option<String> {
         match self {
             Self::Signature(signer) => signer.describe_refusal(response),
-            Self::Token(_) | Self::Exchange(_) | Self::Digest(_) => None,
+            Self::Token(_) | Self::Exchange(_) => None,
         }
     }
 
@@ -59,7 +55,7 @@ impl Authenticator {
                 .for_operation(scopes)
                 .map(|own| Self::Exchange(Arc::new(own)))
                 .unwrap_or(self),
-            Self::Token(_) | Self::Digest(_) | Self::Signature(_) => self,
+            Self::Token(_) | Self::Signature(_) => self,
         }
     }
 
@@ -69,7 +65,7 @@ impl Authenticator {
         match self {
             Self::Token(source) => source.client_pair().map(String::into_bytes),
             Self::Exchange(exchange) => exchange.client_pair().map(String::into_bytes),
-            Self::Digest(_) | Self::Signature(_) => None,
+            Self::Signature(_) => None,
         }
     }
 
@@ -93,7 +89,7 @@ impl Authenticator {
                 .await
                 .map_err(late)?
                 .map(Some),
-            Self::Digest(_) | Self::Signature(_) => Ok(None),
+            Self::Signature(_) => Ok(None),
         }
     }
 }
@@ -139,8 +135,7 @@ impl<'c> CallAuthentication<'c> {
         })
     }
 
-    /// Sets the headers of a request that are made anew for each; none before the first digest
-    /// challenge. Nothing else of the request changes after that but for headers of the connection
+    /// Sets the headers of a request that are made anew for each. Nothing else of the request changes after that but for headers of the connection
     /// and of the trace.
     ///
     /// # Errors
@@ -155,7 +150,6 @@ impl<'c> CallAuthentication<'c> {
             Some(Authenticator::Token(_) | Authenticator::Exchange(_)) => {
                 self.token.as_ref().map(|token| token.header.clone())
             }
-            Some(Authenticator::Digest(digest)) => digest.answer(request),
             Some(Authenticator::Signature(signer)) => {
                 let signing = timeout_at(deadline, signer.sign(request));
                 let late = |_| {
@@ -173,7 +167,7 @@ impl<'c> CallAuthentication<'c> {
         Ok(())
     }
 
-    /// Renews what a 401 refused: fetches another token, or learns the challenge. Returns whether
+    /// Fetches another token in place of one that a 401 refused. Returns whether
     /// the request can be sent once more with that. A call renews once, and not for an operation
     /// that refused the current token when it was new: it would refuse the next one, and an
     /// endpoint may revoke the token that all others use.
@@ -204,7 +198,6 @@ impl<'c> CallAuthentication<'c> {
         }
         self.is_renewed = match self.authenticator {
             None | Some(Authenticator::Signature(_)) => false,
-            Some(Authenticator::Digest(digest)) => digest.learn(response),
             Some(authenticator) => {
                 let fresh = authenticator
                     .token(self.caller, self.token.as_ref(), deadline)

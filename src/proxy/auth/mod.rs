@@ -14,7 +14,6 @@
 //!   `proxy/auth/authenticator.rs`, which gets the whole request.
 
 pub(crate) mod authenticator;
-pub(crate) mod digest;
 pub(crate) mod forward;
 pub(crate) mod login;
 pub(crate) mod refused_tokens;

@@ -10,7 +10,6 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use super::authenticator::Authenticator;
-use super::digest::Digest;
 use super::forward::Forwarding;
 use super::signatures::SignatureKind;
 use super::tokens::grant::{Grant, TokenRequest};
@@ -21,7 +20,7 @@ use super::tokens::token_keeper::TokenKeeper;
 use super::tokens::token_source::TokenSource;
 use super::values::{
     CredentialPart, CredentialPlace, CredentialValues, Credentials, PREFIX, RESERVED_SUFFIXES,
-    takes_access_token, takes_pair, user_and_password,
+    is_digest, takes_access_token, takes_pair, user_and_password,
 };
 use crate::outbound::{HttpClient, is_encrypted_or_local};
 use crate::proxy::auth::sensitive_header;
@@ -181,18 +180,11 @@ impl SchemeResolver<'_> {
             .get(&CredentialPart::Value)
             .map(SecretString::expose_secret);
         let text = match kind.to_ascii_lowercase().as_str() {
-            "digest" => {
-                if let Some(digest) = user_and_password(values).as_deref().and_then(Digest::new) {
-                    return Ok(Applied::Authenticator(Authenticator::Digest(Arc::new(
-                        digest,
-                    ))));
-                }
-                None
-            }
             "basic" => {
                 user_and_password(values).map(|pair| format!("Basic {}", STANDARD.encode(pair)))
             }
             "bearer" => value.map(|value| format!("Bearer {}", bare_token(value))),
+            _ if is_digest(kind) => None,
             _ => value.map(|value| format!("{kind} {value}")),
         };
         match text.map(|text| sensitive_header(text.as_bytes())) {
@@ -202,7 +194,7 @@ impl SchemeResolver<'_> {
             None if self.forward.sets(AUTHORIZATION.as_str()) => {
                 self.of_client(AUTHORIZATION).ok_or(None)
             }
-            None if value.is_some() => Err(Some("its value has no colon")),
+            None if value.is_some() && takes_pair(kind) => Err(Some("its value has no colon")),
             None => Err(None),
         }
     }
@@ -436,6 +428,10 @@ pub(crate) fn scheme_setting(
             return format!("`auth.{name}` of its tenant in the configuration file");
         }
     };
+    if matches!(scheme, Some(SecurityScheme::Http(kind)) if is_digest(kind)) {
+        return "--base-url to a proxy that answers HTTP digest challenges (this server does not)"
+            .into();
+    }
     let suffix = Credentials::suffix(name);
     let variable = format!("{prefix}{suffix}");
     if prefix == PREFIX && RESERVED_SUFFIXES.contains(&suffix.as_str()) {

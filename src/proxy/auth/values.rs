@@ -184,9 +184,12 @@ pub(crate) fn basic_forms(pair: &str) -> Option<[String; 2]> {
 
 /// Returns true if an HTTP scheme takes `user:password`.
 pub(crate) fn takes_pair(kind: &str) -> bool {
-    ["basic", "digest"]
-        .iter()
-        .any(|known| kind.eq_ignore_ascii_case(known))
+    kind.eq_ignore_ascii_case("basic")
+}
+
+/// Returns true for HTTP digest authentication (RFC 7616), which no call can use.
+pub(crate) fn is_digest(kind: &str) -> bool {
+    kind.eq_ignore_ascii_case("digest")
 }
 
 /// Returns true if a scheme takes an access token (RFC 6750).

@@ -305,6 +305,21 @@ fn p48_security_is_an_or_of_ands_of_the_operation_over_the_document() {
 }
 
 #[test]
+fn an_operation_that_needs_http_digest_is_refused() {
+    let upstream = Upstream::echo();
+    let spec = document(
+        &json!({"login": {"type": "http", "scheme": "Digest"}}),
+        &json!([{"login": []}]),
+    );
+    let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];
+    let mut session = Session::start_with(&args, &[("OPENAPI_MCP_AUTH_LOGIN", "ann:pass-word")]);
+    let result = session.call("call", &json!({}));
+    let advice = "sets --base-url to a proxy that answers HTTP digest challenges (this server does not) for the security scheme `login`";
+    assert!(text(&result).contains(advice), "{result}");
+    assert!(upstream.received().is_empty());
+}
+
+#[test]
 fn what_is_missing_is_told_once_at_start() {
     let spec = SpecFile::new(
         &json!({"swagger": "2.0", "info": {"title": "T", "version": "1"}, "host": "127.0.0.1:1", "schemes": ["http"], "security": [{"petKey": []}],

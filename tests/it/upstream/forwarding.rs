@@ -183,15 +183,15 @@ fn p31_headers_that_cannot_be_forwarded_are_refused_at_start() {
 }
 
 #[test]
-fn p31_what_belongs_to_the_clients_connection_or_to_a_digest_is_not_forwarded() {
+fn p31_what_belongs_to_the_clients_connection_or_to_a_credential_is_not_forwarded() {
     let upstream = Upstream::echo();
-    let digest = document(
-        &json!({"d": {"type": "http", "scheme": "digest"}}),
+    let basic = document(
+        &json!({"d": {"type": "http", "scheme": "basic"}}),
         &json!([{"d": []}]),
     );
     let args = [
         "--spec",
-        digest.path(),
+        basic.path(),
         "--base-url",
         &upstream.url,
         "--forward-header=X-T",
@@ -208,7 +208,7 @@ fn p31_what_belongs_to_the_clients_connection_or_to_a_digest_is_not_forwarded() 
     let received = upstream.take_one();
     assert!(
         line.contains(" 200 ")
-            && received.header("authorization").is_none()
+            && received.header("authorization") == Some("Basic YW5uOnBhc3Mtd29yZA==")
             && received.header("x-t").is_none(),
         "{received:?}"
     );
@@ -216,7 +216,7 @@ fn p31_what_belongs_to_the_clients_connection_or_to_a_digest_is_not_forwarded() 
         let refused = run(&[
             "serve",
             "--spec",
-            digest.path(),
+            basic.path(),
             "--transport",
             "http",
             "--forward-header",
