@@ -31,7 +31,6 @@ use super::upstream::{Upstream, UpstreamOptions, Upstreams};
 use crate::observe::metrics::labels::ApiLabel;
 use crate::outbound::Clients;
 use crate::shared_state::state::SharedApiState;
-use crate::spec::operation::rules::WaitRule;
 use crate::spec::operation::security::Requirements;
 use crate::spec::operation::server::ServerError;
 use crate::spec::schema::WireSchema;
@@ -93,8 +92,6 @@ pub(crate) struct BoundOperation {
     pub(crate) etag_use: Option<EtagUse>,
     /// Rules for its arguments.
     pub(crate) rules: Option<Box<ArgumentRules>>,
-    /// The store that a rule `wait` names for its results, to which no credential goes.
-    pub(super) store: Option<Arc<Upstream>>,
 }
 
 /// Properties of a tool that apply to the calls of its operation.
@@ -300,11 +297,6 @@ impl<'a> Binder<'a> {
                 self.options.upstream.propagates_trace && self.bases.is_own(base);
             self.upstreams.of(base, cross_origin, propagates_trace)
         });
-        let origin = match &operation.rules.wait {
-            Some(WaitRule::Wait(settings)) => settings.store(),
-            _ => None,
-        };
-        let store = origin.map(|origin| self.upstream_of_store(&BaseUrl::new(origin.clone())));
         let requirements = if self.options.has_tenants {
             self.number(&declared)
         } else {
@@ -325,7 +317,6 @@ impl<'a> Binder<'a> {
             declared_headers: OnceLock::new(),
             etag_use: None,
             rules: None,
-            store,
         })
     }
 
@@ -341,16 +332,6 @@ impl<'a> Binder<'a> {
             None => self.distinct.push((Rc::clone(requirements), 1)),
         }
         number
-    }
-
-    /// Returns the upstream of a store, which is never that of an API.
-    fn upstream_of_store(&self, origin: &BaseUrl) -> Arc<Upstream> {
-        let mut own = Upstreams::new(
-            self.location.clients.clone(),
-            &self.options.upstream,
-            self.options.api.clone(),
-        );
-        own.of(origin, true, false)
     }
 
     /// Returns the upstream of one tenant alone, even if another one has the same origin.

@@ -2,11 +2,9 @@
 
 use http::HeaderName;
 use serde_json::{Map, Value};
-use url::Url;
 
 use super::arguments::read_target;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
-use crate::outbound::is_encrypted_or_local;
 use crate::spec::Location;
 use crate::spec::operation::rules::{
     ArgumentTarget, FieldValues, NamedRead, ResultPlace, StatusPlace, WaitRule, WaitSettings,
@@ -98,9 +96,6 @@ enum ResultPlaceSchema {
 struct NamedResultSchema {
     /// A JSON Pointer
     field: Option<String>,
-    /// The origin of a store that the URL must have: https, or of this machine. Nothing of yours or
-    /// of the client is sent there
-    origin: Option<String>,
     /// An operationId, or method and path
     operation: Option<String>,
     /// The arguments of the operation, each with a JSON Pointer to its value in the status
@@ -179,7 +174,8 @@ fn read_status(place: &str, value: &Value, problems: &mut FileProblems<'_>) -> O
 }
 
 fn read_result(place: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<ResultPlace> {
-    const EXPECTED: &str = "status, location, original, { field: /POINTER, origin: URL } or { operation: NAME, arguments: {…} }";
+    const EXPECTED: &str =
+        "status, location, original, { field: /POINTER } or { operation: NAME, arguments: {…} }";
     match value.as_str() {
         Some("status") => return Some(ResultPlace::Status),
         Some("location") => return Some(ResultPlace::Location),
@@ -187,13 +183,8 @@ fn read_result(place: &str, value: &Value, problems: &mut FileProblems<'_>) -> O
         _ => {}
     }
     match sole_kind(value, &["field", "operation"]) {
-        Some(("field", said, rest)) if rest.keys().all(|key| key == "origin") => {
-            let field = read_pointer(place, said, problems)?;
-            let origin = match rest.get("origin") {
-                Some(origin) => Some(read_origin(place, origin, problems)?),
-                None => None,
-            };
-            Some(ResultPlace::Field { field, origin })
+        Some(("field", said, rest)) if rest.is_empty() => {
+            read_pointer(place, said, problems).map(ResultPlace::Field)
         }
         Some(("operation", said, rest)) => {
             read_operation(place, said, &rest, problems).map(ResultPlace::Operation)
@@ -265,30 +256,6 @@ fn read_operation(
         name: name.trim().to_owned(),
         arguments,
     })
-}
-
-/// Reads the origin of a store, which is encrypted or on this machine.
-fn read_origin(place: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<Url> {
-    let origin = value
-        .as_str()
-        .and_then(|text| Url::parse(text).ok())
-        .filter(|url| {
-            let is_bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
-            is_bare
-                && url.username().is_empty()
-                && url.password().is_none()
-                && is_encrypted_or_local(url)
-        });
-    if origin.is_none() {
-        let expected = "an origin with https, or of this machine, such as https://store.example";
-        problems.push_wrong_value(
-            &join_path(place, "origin"),
-            value,
-            expected,
-            Disclosure::Shown,
-        );
-    }
-    origin
 }
 
 fn read_values(place: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<FieldValues> {

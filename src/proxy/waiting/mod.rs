@@ -426,13 +426,6 @@ impl Wait<'_> {
                 match result {
                     FoundResult::Status => self.done(None),
                     FoundResult::Refused(refusal) => self.done(Some(result_not_requested(refusal))),
-                    FoundResult::Store(url) => {
-                        let reply = self.proxy.ask_store(self.call, &url, deadline).await;
-                        let why = "Its result could not be had: the store that the operator names did not answer.";
-                        let why_missing = reply.is_err().then(|| why.to_owned());
-                        reply.into_iter().for_each(|reply| self.keep(reply));
-                        self.done(why_missing)
-                    }
                     FoundResult::Url(kind, url) => {
                         self.state.is_done = true;
                         self.state.kind = kind;

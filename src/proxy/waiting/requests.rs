@@ -11,10 +11,9 @@ use url::Url;
 use super::handle::WaitState;
 use super::recognize::{StatusKind, header_url, settings};
 use super::status_body::{RESOURCE_LOCATION, StatusBody};
-use super::status_url::{MAX_BYTES, StatusUrl, UrlRefusal, path_and_query};
+use super::status_url::{StatusUrl, UrlRefusal, path_and_query};
 use crate::json::JsonObject;
 use crate::observe::call::note;
-use crate::proxy::auth::resolve::Credential;
 use crate::proxy::call::{ApiProxy, PreparedCall};
 use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
@@ -22,7 +21,7 @@ use crate::proxy::exchange::save_reply;
 use crate::proxy::files::FilePlan;
 use crate::proxy::request::{self, ExpectedReply, Injected, Request, RequestTemplate, same_key};
 use crate::proxy::response::Response;
-use crate::proxy::upstream::{OutgoingCall, Reply, Upstream};
+use crate::proxy::upstream::{OutgoingCall, Reply};
 use crate::spec::long_running::FinalState;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::{NamedRead, ResultPlace, StatusPlace, ValueSource};
@@ -37,19 +36,8 @@ pub(super) enum FoundResult {
     Status,
     /// Another URL.
     Url(StatusKind, Url),
-    /// A URL of the store that the operator names.
-    Store(Url),
     /// A URL that is not requested.
     Refused(UrlRefusal),
-}
-
-/// Server that is asked for a status or a result.
-#[derive(Clone, Copy)]
-struct AskedServer<'c> {
-    upstream: &'c Upstream,
-    credential: &'c Credential,
-    /// True if the reply is the result.
-    gives_result: bool,
 }
 
 impl ApiProxy {
@@ -65,70 +53,17 @@ impl ApiProxy {
         is_result: bool,
         deadline: Instant,
     ) -> Result<Reply, CallError> {
-        let asked = AskedServer {
-            upstream: call.upstream,
-            credential: call.credential,
-            gives_result: is_result,
-        };
-        let request = || Ok(status_request(call, url));
-        self.ask_of(call, asked, caller, request, deadline).await
-    }
-
-    /// Asks the store that the operator names for a result, without any credential or header of the
-    /// operator or the client.
-    ///
-    /// # Errors
-    /// As [`crate::proxy::upstream::Upstream::call`].
-    pub(super) async fn ask_store(
-        &self,
-        call: &PreparedCall<'_>,
-        url: &Url,
-        deadline: Instant,
-    ) -> Result<Reply, CallError> {
-        let Some(store) = &call.target.store else {
-            return Err(CallError::Setting("no store is set".into()));
-        };
-        let request = || {
-            Ok(Request {
-                method: Method::GET,
-                url: url.clone(),
-                headers: HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("*/*"))]),
-                body: None,
-                may_stream: false,
-            })
-        };
-        let caller = Caller {
-            client: call.caller.client.clone(),
-            address: call.caller.address,
-            ..Caller::default()
-        };
-        let asked = AskedServer {
-            upstream: store,
-            credential: &Credential::default(),
-            gives_result: true,
-        };
-        self.ask_of(call, asked, &caller, request, deadline).await
-    }
-
-    async fn ask_of(
-        &self,
-        call: &PreparedCall<'_>,
-        asked: AskedServer<'_>,
-        caller: &Caller,
-        make: impl Fn() -> Result<Request, CallError>,
-        deadline: Instant,
-    ) -> Result<Reply, CallError> {
         let mut attempts = 0;
         // A status that becomes a file could not be read.
         let file = self.file_plan(call).map(|plan| FilePlan {
-            is_ruled: plan.is_ruled && asked.gives_result,
-            may_be_status: !asked.gives_result,
+            is_ruled: plan.is_ruled && is_result,
+            may_be_status: !is_result,
             ..plan
         });
         note(|record| attempts = record.attempts);
         let outgoing = OutgoingCall {
-            make,
-            credential: asked.credential,
+            make: || Ok(status_request(call, url)),
+            credential: call.credential,
             refused_tokens: &call.target.refused_tokens,
             // The wait has its own pauses.
             repeats: false,
@@ -137,7 +72,7 @@ impl ApiProxy {
             caller,
             file,
         };
-        let mut outcome = asked.upstream.call(outgoing).await;
+        let mut outcome = call.upstream.call(outgoing).await;
         if let Ok(reply) = &mut outcome {
             reply.response.is_of_wait = true;
         }
@@ -300,15 +235,10 @@ impl ApiProxy {
             Some(ResultPlace::Status) => return FoundResult::Status,
             Some(ResultPlace::Location) => return location(),
             Some(ResultPlace::Original) => return original(),
-            Some(ResultPlace::Field { field, origin }) => {
-                let Some(text) = text_at(field) else {
-                    return FoundResult::Status;
-                };
-                return match origin {
-                    None => checked(StatusKind::Named, &text),
-                    Some(origin) => read_store_url(&text, origin)
-                        .map_or_else(FoundResult::Refused, FoundResult::Store),
-                };
+            Some(ResultPlace::Field(field)) => {
+                return text_at(field).map_or(FoundResult::Status, |text| {
+                    checked(StatusKind::Named, &text)
+                });
             }
             Some(ResultPlace::Operation(named)) => {
                 let url = self.url_of_named(call, named, status, &state.arguments);
@@ -365,24 +295,6 @@ impl ApiProxy {
             .chain(of_reply)
             .for_each(|redactor| redactor.redact_line(&mut word));
         word
-    }
-}
-
-/// Reads a URL of the store that the operator names. It is not checked further: it is the store's
-/// own.
-fn read_store_url(text: &str, origin: &Url) -> Result<Url, UrlRefusal> {
-    if text.len() > MAX_BYTES {
-        return Err(UrlRefusal::TooLong);
-    }
-    let url = Url::parse(text).map_err(|_| UrlRefusal::Malformed)?;
-    let has_user = !url.username().is_empty() || url.password().is_some();
-    if text.contains(char::is_control) || has_user || url.fragment().is_some() {
-        return Err(UrlRefusal::Malformed);
-    }
-    if url.origin() == origin.origin() {
-        Ok(url)
-    } else {
-        Err(UrlRefusal::OtherStore)
     }
 }
 

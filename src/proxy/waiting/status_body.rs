@@ -110,7 +110,7 @@ fn places(settings: Option<&WaitSettings>) -> impl Iterator<Item = &str> {
             _ => None,
         };
         let result = match &settings.result {
-            Some(ResultPlace::Field { field, .. }) => Some(field),
+            Some(ResultPlace::Field(field)) => Some(field),
             _ => None,
         };
         let of_named = settings.named_reads().flat_map(|named| &named.arguments);

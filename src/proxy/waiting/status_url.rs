@@ -12,7 +12,7 @@ use crate::spec::PathTemplate;
 use crate::spec::operation::template::has_dot_segment;
 
 /// The longest URL, in bytes.
-pub(super) const MAX_BYTES: usize = 4096;
+const MAX_BYTES: usize = 4096;
 /// The longest path of one, in bytes.
 const MAX_PATH_BYTES: usize = 2048;
 
@@ -37,7 +37,6 @@ pub(crate) enum UrlRefusal {
     BesideBase,
     Climbs,
     Closed,
-    OtherStore,
     HiddenEnd,
     Redacted,
 }
@@ -57,7 +56,6 @@ impl UrlRefusal {
             }
             Self::Redacted => "it holds a secret of this server",
             Self::Climbs => "it has a dot segment",
-            Self::OtherStore => "it leads to another origin than the store that the operator names",
             Self::Closed => "it is the path of an operation that is not served to you",
         }
     }

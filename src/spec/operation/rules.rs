@@ -6,7 +6,6 @@ use std::sync::Arc;
 use http::HeaderName;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
-use url::Url;
 
 use super::parameter::{Location, Parameter};
 use super::response_rule::ResponseRule;
@@ -134,13 +133,8 @@ pub enum ResultPlace {
     Location,
     /// The URL of the request.
     Original,
-    /// The URL in a member of the status.
-    Field {
-        /// A JSON Pointer.
-        field: String,
-        /// The origin of a store that it must have; `None` for that of the API.
-        origin: Option<Url>,
-    },
+    /// The URL in a member of the status: a JSON Pointer.
+    Field(String),
     /// The reply of another operation.
     Operation(NamedRead),
 }
@@ -164,14 +158,6 @@ pub struct FieldValues {
 }
 
 impl WaitSettings {
-    /// The origin of the store that has results.
-    pub(crate) fn store(&self) -> Option<&Url> {
-        match &self.result {
-            Some(ResultPlace::Field { origin, .. }) => origin.as_ref(),
-            _ => None,
-        }
-    }
-
     /// The operations that they name.
     pub(crate) fn named_reads(&self) -> impl Iterator<Item = &NamedRead> {
         let status = match &self.status {
