@@ -278,7 +278,6 @@ fn explain_rules(rules: &OperationRules, out: &mut String) {
             ("jq", rule.jq.is_some()),
             ("max_items", rule.max_items.is_some()),
             ("max_tokens", rule.max_tokens.is_some()),
-            ("format", rule.format.is_some()),
             ("file", rule.file == Some(true)),
         ];
         let keys: Vec<&str> = keys

@@ -32,13 +32,13 @@ use super::request::fixed::check_fixed_arguments;
 use super::request::target::BaseUrl;
 use super::request::{self, ExpectedReply, Injected, Request, RequestTemplate};
 use super::response::sandbox::Sandbox;
-use super::response::shaped_result::max_result_bytes;
 use super::route::CallRoute;
 use super::tenants::{Tenant, Tenants};
 use super::upstream::{OutgoingCall, Reply, Upstream};
 use crate::observe::call::{note, record_begin};
 use crate::spec::Document;
-use crate::text;
+use crate::spec::operation::response_rule::ResponseRule;
+use crate::text::{self, MIN_BYTES_PER_TOKEN};
 
 /// Treatment of a preview if a credential is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -229,6 +229,16 @@ impl ApiProxy {
         outcome
     }
 
+    /// Number of bytes that a result may have; 0 is no limit. A rule can only lower it.
+    pub(super) fn max_result_bytes(&self, rule: Option<&ResponseRule>) -> usize {
+        let max_bytes = self.options.max_result_bytes;
+        match rule.and_then(|rule| rule.max_tokens) {
+            Some(tokens) if max_bytes == 0 => tokens.saturating_mul(MIN_BYTES_PER_TOKEN),
+            Some(tokens) => tokens.saturating_mul(MIN_BYTES_PER_TOKEN).min(max_bytes),
+            None => max_bytes,
+        }
+    }
+
     /// The conditions under which the reply becomes a file. A rule that removes parts of replies
     /// does not reach into one.
     pub(super) fn file_plan<'p>(&'p self, call: &'p PreparedCall<'_>) -> Option<FilePlan<'p>> {
@@ -238,7 +248,7 @@ impl ApiProxy {
             tool: &call.target.tool,
             is_ruled: rule.is_some_and(|rule| rule.file == Some(true)),
             may_be_status: call.target.operation.may_wait(),
-            max_result_bytes: max_result_bytes(rule, self.options.max_result_bytes),
+            max_result_bytes: self.max_result_bytes(rule),
             redactors: if self.options.delivery.destination.is_some() {
                 self.redactors(call).collect()
             } else {

@@ -12,7 +12,7 @@ pub(crate) fn ruled_output(
     document: &Document,
     operation: &Operation,
 ) -> Option<Map<String, Value>> {
-    if rule.jq.is_some() || rule.is_text() || rule.file == Some(true) {
+    if rule.jq.is_some() || rule.file == Some(true) {
         return None;
     }
     let mut schema = ReplyDescriber::new(document).lenient(operation)?;

@@ -4,22 +4,9 @@ use serde_json::Value;
 
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::proxy::filter::check_program;
-use crate::spec::operation::response_rule::{FieldPattern, ReplyFormat, ResponseRule};
+use crate::spec::operation::response_rule::{FieldPattern, ResponseRule};
 
-const KEYS: [&str; 7] = [
-    "fields",
-    "drop",
-    "jq",
-    "max_items",
-    "max_tokens",
-    "format",
-    "file",
-];
-const FORMATS: [(&str, ReplyFormat); 3] = [
-    ("json", ReplyFormat::Json),
-    ("table", ReplyFormat::Table),
-    ("markdown", ReplyFormat::Markdown),
-];
+const KEYS: [&str; 6] = ["fields", "drop", "jq", "max_items", "max_tokens", "file"];
 /// Results with less room say nothing.
 const MIN_TOKENS: usize = 50;
 
@@ -40,20 +27,8 @@ pub(super) struct ResponseSchema {
     max_items: Option<usize>,
     /// Approximate number of tokens that a result may take; it can only lower `max_result_tokens`
     max_tokens: Option<usize>,
-    /// The form of what is given
-    format: Option<FormatSchema>,
     /// Give every success as a file, as `save_files` or `file_store` says
     file: Option<bool>,
-}
-
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
-#[schemars(rename_all = "lowercase")]
-#[expect(dead_code, reason = "only its shape counts")]
-enum FormatSchema {
-    Json,
-    Table,
-    Markdown,
 }
 
 /// Reads the key `response` of the rule at `path`; what is wrong with it is pushed to `problems`.
@@ -87,18 +62,6 @@ pub(super) fn read_response(
             },
             "max_items" => rule.max_items = read_count(&place, value, 1, problems),
             "max_tokens" => rule.max_tokens = read_count(&place, value, MIN_TOKENS, problems),
-            "format" => match FORMATS
-                .into_iter()
-                .find(|(name, _)| value.as_str() == Some(name))
-            {
-                Some((_, format)) => rule.format = Some(format),
-                None => problems.push_wrong_value(
-                    &place,
-                    value,
-                    "json, table or markdown",
-                    Disclosure::Shown,
-                ),
-            },
             "file" => match value.as_bool() {
                 Some(is_file) => rule.file = Some(is_file),
                 None => {

@@ -13,7 +13,6 @@ use crate::proxy::response::render::{self, OutputContract, Rendering};
 use crate::proxy::response::reply_headers::{ShownHeaders, ShownTool};
 use crate::proxy::response::result_notes::NoteKind;
 use crate::proxy::response::shape::shape_reply;
-use crate::proxy::response::shaped_result::render_shaped;
 use crate::proxy::response::tool_result::ToolResult;
 use crate::proxy::response::{self, Response};
 use crate::proxy::upstream::Reply;
@@ -128,7 +127,7 @@ impl ApiProxy {
         let etag_advice = etag_use.and_then(|etag_use| etag_use.advice(shown_tool));
         let rendering = Rendering {
             promise: call.target.contract,
-            max_bytes: self.options.max_result_bytes,
+            max_bytes: self.max_result_bytes(rule),
             hides_images: self.options.hides_images,
             delivery: Some(&self.options.delivery),
             is_file: rule.is_some_and(|rule| rule.file == Some(true)),
@@ -143,10 +142,7 @@ impl ApiProxy {
                 base: Some(call.base.url()),
             },
         };
-        let mut result = match rule {
-            Some(rule) => render_shaped(rule, operation, &response, rendering),
-            None => render::render_reply(operation, &response, rendering),
-        };
+        let mut result = render::render_reply(operation, &response, rendering);
         shaped
             .into_iter()
             .for_each(|remark| result.note(NoteKind::Cut, remark));

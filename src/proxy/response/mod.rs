@@ -23,8 +23,6 @@ pub(crate) mod reply_headers;
 pub(crate) mod result_notes;
 pub(crate) mod sandbox;
 pub(crate) mod shape;
-pub(crate) mod shaped_result;
-pub(crate) mod table;
 pub(crate) mod tool_result;
 pub(crate) mod truncate;
 

@@ -15,21 +15,8 @@ pub struct ResponseRule {
     /// Approximate number of tokens that a result may take; it can only lower the limit of the
     /// server.
     pub max_tokens: Option<usize>,
-    /// The form of what is given.
-    pub format: Option<ReplyFormat>,
     /// True if every success becomes a file.
     pub file: Option<bool>,
-}
-
-/// The form of what is given of a reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReplyFormat {
-    /// JSON.
-    Json,
-    /// A table, of a list of objects.
-    Table,
-    /// A table of a list of objects, and a list of the members of an object.
-    Markdown,
 }
 
 /// Fields of a reply: a JSON Pointer (RFC 6901) in which `*` matches any part of a name and `**`
@@ -69,7 +56,6 @@ impl ResponseRule {
         self.jq = later.jq.or(self.jq.take());
         self.max_items = later.max_items.or(self.max_items);
         self.max_tokens = later.max_tokens.or(self.max_tokens);
-        self.format = later.format.or(self.format);
         self.file = later.file.or(self.file);
     }
 
@@ -77,15 +63,6 @@ impl ResponseRule {
     #[must_use]
     pub fn withholds(&self) -> bool {
         !self.fields.is_empty() || !self.drop.is_empty() || self.jq.is_some()
-    }
-
-    /// Returns true if results are text instead of JSON.
-    #[must_use]
-    pub fn is_text(&self) -> bool {
-        matches!(
-            self.format,
-            Some(ReplyFormat::Table | ReplyFormat::Markdown)
-        )
     }
 }
 

@@ -118,12 +118,6 @@ fn cases() -> Vec<Case> {
             "The filter was not applied",
         ),
         case(
-            "table",
-            json!({}),
-            json_reply(&[], r#"{"a":1}"#),
-            "The reply is given as JSON",
-        ),
-        case(
             "some",
             json!({}),
             json_reply(&[], "[1,2,3]"),
@@ -173,7 +167,7 @@ fn document() -> Value {
     let get =
         |id: &str| json!({"get": {"operationId": id, "parameters": page, "responses": replies}});
     json!({"openapi": "3.1.0", "info": {"title": "Notes", "version": "1"}, "paths": {
-        "/list": get("list"), "/table": get("table"), "/some": get("some"),
+        "/list": get("list"), "/some": get("some"),
         "/items/{id}": {"get": {"operationId": "get", "parameters": [&id]}, "put": {"operationId": "put", "parameters": [&id, tag]}}
     }})
 }
@@ -202,7 +196,6 @@ fn every_host_shows_every_note_over_both_transports_in_every_version() {
     let spec = SpecFile::new(&document().to_string());
     let config = SpecFile::new(
         &json!({"overrides": [
-            {"match": {"operation": "table"}, "response": {"format": "table"}},
             {"match": {"operation": "some"}, "response": {"max_items": 2}}
         ]})
         .to_string(),

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use crate::support::{Session, SpecFile, Upstream, project, reply, text};
+use crate::support::{Session, SpecFile, Upstream, project, reply};
 
 #[test]
-fn the_example_for_github_issues_gives_a_table_of_the_repository_that_the_operator_chose() {
+fn the_example_for_github_issues_gives_columns_of_the_repository_that_the_operator_chose() {
     let Ok(corpus) = std::env::var("OPENAPI_MCP_CORPUS") else {
         return;
     };
@@ -43,13 +43,13 @@ fn the_example_for_github_issues_gives_a_table_of_the_repository_that_the_operat
         upstream.take_one().path(),
         "/repos/rust-lang/rust/issues?per_page=30"
     );
-    let row =
-        |number: u64| format!(r#"|{number}|It \| fails|open|{{"login":"ferris"}}|2|2026-11-22|"#);
-    let expected = [
-        "|number|title|state|user|comments|updated_at|".to_owned(),
-        "|-|-|-|-|-|-|".to_owned(),
-        row(1),
-        row(2),
-    ];
-    assert_eq!(text(&result), expected.join("\n"), "{result}");
+    let row = |number: u64| json!([number, "It | fails", "open", "ferris", 2, "2026-11-22"]);
+    assert_eq!(
+        result["structuredContent"],
+        json!({
+            "columns": ["number", "title", "state", "author", "comments", "updated_at"],
+            "rows": [row(1), row(2)],
+        }),
+        "{result}"
+    );
 }

@@ -18,6 +18,5 @@ mod redaction;
 mod response_filter;
 mod ruled_arguments;
 pub(crate) mod signed_requests;
-mod tables;
 mod tls;
 mod uploads;
