@@ -16,6 +16,11 @@ pub enum Files {
 }
 
 impl Files {
+    /// The ways for bytes that may be sent as base64: no file is.
+    pub(crate) fn sent(self, as_base64: bool) -> Self {
+        if as_base64 { Self::Inline } else { self }
+    }
+
     /// The schema of a file.
     pub(crate) fn schema(self) -> Map<String, Value> {
         let schema = match self {
@@ -134,7 +139,7 @@ fn describe_of(
     if media_type.other_parts.binary
         && let Some(others @ Value::Object(_)) = schema.get_mut("additionalProperties")
     {
-        *others = Value::Object(files.schema_of_many());
+        *others = Value::Object(files.sent(media_type.other_parts.base64).schema_of_many());
     }
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
         return;
@@ -148,6 +153,7 @@ fn describe_of(
         else {
             continue;
         };
+        let files = files.sent(encoding.base64);
         let said = property
             .get("description")
             .and_then(Value::as_str)

@@ -253,7 +253,7 @@ fn media_type_schema(
         }
     };
     let mut schema = match (media_type.kind, translated) {
-        (MediaKind::Binary, _) => files.schema(),
+        (MediaKind::Binary, _) => files.sent(media_type.base64).schema(),
         (MediaKind::Xml, Some(Value::Object(schema))) => xml_schema(schema),
         (MediaKind::Text | MediaKind::Xml, translated) => {
             let text = Map::from_iter([("type".to_owned(), Value::from("string"))]);

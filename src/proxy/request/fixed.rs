@@ -282,7 +282,7 @@ fn fields_of(media_type: &MediaType, payload: &Payload) -> Option<Vec<(String, S
 fn part_names(payload: &Payload) -> Vec<String> {
     let texts = payload.pieces().iter().filter_map(|piece| match piece {
         Piece::Bytes(bytes) => Some(String::from_utf8_lossy(bytes)),
-        Piece::File(..) | Piece::Base64File(..) => None,
+        Piece::File(..) => None,
     });
     let mut names = Vec::new();
     for text in texts {

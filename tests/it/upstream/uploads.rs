@@ -101,6 +101,29 @@ fn p51_without_the_setting_no_file_is_read() {
 }
 
 #[test]
+fn no_file_is_read_for_bytes_that_are_sent_as_base64() {
+    let (upstream, (_outside, root)) = (Upstream::echo(), folder());
+    let icon =
+        json!({"type": "string", "contentMediaType": "image/png", "contentEncoding": "base64"});
+    let form = json!({"type": "object", "properties": {"icon": icon}});
+    let spec = SpecFile::with_paths(&json!({
+        "/png": {"put": {"operationId": "png", "requestBody": {"content": {"image/png": {"schema": icon}}}}},
+        "/form": {"post": {"operationId": "form", "requestBody": {"content": {"multipart/form-data": {"schema": form}}}}},
+    }));
+    let mut session = Session::serving(&spec, &upstream, &["--allow-file-args", &root]);
+    let listed = json!(session.tools()).to_string();
+    assert!(!listed.contains("\"path\""), "{listed}");
+    for (tool, body) in [
+        ("png", json!({"path": "a.bin"})),
+        ("form", json!({"icon": {"path": "a.bin"}})),
+    ] {
+        let result = session.call(tool, &json!({"body": body}));
+        assert!(text(&result).contains("`data` is missing"), "{result}");
+    }
+    assert!(upstream.received().is_empty());
+}
+
+#[test]
 fn a_file_is_read_anew_when_the_request_is_sent_again() {
     let spec = spec();
     let (_outside, root) = folder();

@@ -34,7 +34,8 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Reads a file argument; one that is on disk is opened, if `folder` contains it.
+/// Reads a file argument; one that is on disk is opened, if `folder` contains it. With `as_base64`,
+/// the bytes are sent as base64 (RFC 4648 section 4), and no file is opened for them.
 ///
 /// # Errors
 /// [`CallError::InvalidRequest`] if the value holds no bytes.
@@ -42,12 +43,14 @@ pub(crate) fn read_file_argument(
     argument: &str,
     value: &Value,
     folder: Option<&FileRoot>,
+    as_base64: bool,
 ) -> Result<FileArgument, CallError> {
     let unsendable = |problem: &str| CallError::InvalidRequest {
         argument: argument.to_owned(),
         problem: problem.to_owned(),
     };
-    let file = match value {
+    let folder = folder.filter(|_| !as_base64);
+    let mut file = match value {
         Value::String(text) => {
             decode_file(text).ok_or_else(|| unsendable("is neither base64 nor a data: URI"))
         }
@@ -69,7 +72,7 @@ pub(crate) fn read_file_argument(
                 }
                 (None, Some(_), None) => {
                     return Err(unsendable(
-                        "has a `path`, but this server sends no files of its own; give `data`",
+                        "has a `path`, but this server sends no files of its own there; give `data`",
                     ));
                 }
                 (Some(_), Some(_), _) => {
@@ -87,6 +90,11 @@ pub(crate) fn read_file_argument(
             "is not a file: give base64, a data: URI, or an object with `data`",
         )),
     }?;
+    if let Piece::Bytes(bytes) = &mut file.piece
+        && as_base64
+    {
+        *bytes = STANDARD.encode(&bytes).into();
+    }
     match &file.media_type {
         Some(given) if !media_type::is_media_type(given) => Err(unsendable(&format!(
             "has the media type `{}`, which is not a media type: give a type and a subtype as in `image/png`",
@@ -192,7 +200,7 @@ mod tests {
                 file(Some("a.txt"), Some("text/plain")),
             ),
         ] {
-            let file = read_file_argument("f", &value, None).unwrap();
+            let file = read_file_argument("f", &value, None, false).unwrap();
             assert!(
                 matches!(&file.piece, Piece::Bytes(bytes) if bytes == "hi?>"),
                 "{value}"
@@ -206,7 +214,10 @@ mod tests {
             json!("data:x"),
             json!({"path": "a"}),
         ] {
-            assert!(read_file_argument("f", &value, None).is_err(), "{value}");
+            assert!(
+                read_file_argument("f", &value, None, false).is_err(),
+                "{value}"
+            );
         }
     }
 }

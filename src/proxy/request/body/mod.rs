@@ -92,7 +92,7 @@ pub(crate) fn write_body(
         MediaKind::Xml => Payload::from(xml::write_xml(document, &media_type.schema, value)?),
         MediaKind::Text => Payload::from(style::scalar(value).unwrap_or_default().into_owned()),
         MediaKind::Binary => {
-            let file = file_argument::read_file_argument(BODY, value, folder)?;
+            let file = file_argument::read_file_argument(BODY, value, folder, media_type.base64)?;
             // A concrete type given by the caller says more than `image/*` of the document, and
             // must be one of those.
             if content_type.contains('*') {
@@ -101,11 +101,7 @@ pub(crate) fn write_body(
                     .unwrap_or("application/octet-stream")
                     .clone_into(&mut content_type);
             }
-            Payload::of(vec![if media_type.base64 {
-                file.piece.into_base64()
-            } else {
-                file.piece
-            }])
+            Payload::of(vec![file.piece])
         }
     };
     Ok(Body {

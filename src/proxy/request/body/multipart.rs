@@ -124,7 +124,7 @@ impl Parts {
             digest.update(part.head.as_bytes());
             match &part.piece {
                 Piece::Bytes(bytes) => digest.update(bytes),
-                Piece::File(..) | Piece::Base64File(..) => {
+                Piece::File(..) => {
                     let mut random = [0; 16];
                     // Without randomness the boundary is still one that depends on the rest.
                     let _ = getrandom::fill(&mut random);
@@ -152,7 +152,7 @@ impl Parts {
             );
             match part.piece {
                 Piece::Bytes(bytes) => between.extend_from_slice(&bytes),
-                file @ (Piece::File(..) | Piece::Base64File(..)) => {
+                file @ Piece::File(..) => {
                     pieces.push(Piece::Bytes(between.split().freeze()));
                     pieces.push(file);
                 }
@@ -180,7 +180,7 @@ impl BodyPart {
             });
         let mut given = None;
         let (piece, filename, content_type) = if is_file {
-            let file = file_argument::read_file_argument(name, value, folder)?;
+            let file = file_argument::read_file_argument(name, value, folder, encoding.base64)?;
             let ranges: Vec<&str> = encoding.ranges.iter().map(String::as_str).collect();
             let content_type = file.media_type_of(name, &ranges)?.or(declared);
             let content_type = content_type
@@ -188,11 +188,7 @@ impl BodyPart {
                 .to_owned();
             given = file.filename.as_deref().map(filename_parameter);
             (
-                if encoding.base64 {
-                    file.piece.into_base64()
-                } else {
-                    file.piece
-                },
+                file.piece,
                 Some(file.filename.unwrap_or_else(|| name.to_owned())),
                 Some(content_type),
             )

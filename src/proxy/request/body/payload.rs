@@ -3,8 +3,6 @@
 use std::io::{self, Seek as _};
 use std::pin::pin;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::try_unfold;
 use futures_util::{Stream, TryStreamExt as _};
@@ -14,9 +12,6 @@ use tokio::sync::watch;
 /// Number of bytes of a file that are in memory at a time.
 const CHUNK: usize = 64 << 10;
 
-/// The same for a file that is sent as base64: a multiple of three, so that only the end is padded.
-const BASE64_CHUNK: u64 = 48 << 10;
-
 /// A part of a body.
 #[derive(Debug)]
 pub enum Piece {
@@ -24,28 +19,14 @@ pub enum Piece {
     Bytes(Bytes),
     /// An open file, and how many bytes of it are sent.
     File(std::fs::File, u64),
-    /// The same, sent as base64 (RFC 4648 section 4).
-    Base64File(std::fs::File, u64),
 }
 
 impl Piece {
-    /// The same bytes, sent as base64.
-    #[must_use]
-    pub(crate) fn into_base64(self) -> Self {
-        match self {
-            Self::Bytes(bytes) => Self::Bytes(STANDARD.encode(bytes).into()),
-            Self::File(file, length) | Self::Base64File(file, length) => {
-                Self::Base64File(file, length)
-            }
-        }
-    }
-
     /// The same bytes once more. Of a file, both have one position.
     fn try_clone(&self) -> io::Result<Self> {
         Ok(match self {
             Self::Bytes(bytes) => Self::Bytes(bytes.clone()),
             Self::File(file, length) => Self::File(file.try_clone()?, *length),
-            Self::Base64File(file, length) => Self::Base64File(file.try_clone()?, *length),
         })
     }
 
@@ -54,7 +35,6 @@ impl Piece {
         match self {
             Self::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
             Self::File(_, length) => *length,
-            Self::Base64File(_, length) => length.div_ceil(3).saturating_mul(4),
         }
     }
 }
@@ -117,7 +97,7 @@ impl Payload {
             each(&chunk);
         }
         for piece in &self.pieces {
-            if let Piece::File(file, _) | Piece::Base64File(file, _) = piece {
+            if let Piece::File(file, _) = piece {
                 let mut file = file;
                 file.rewind()?;
             }
@@ -152,7 +132,6 @@ struct Sending {
 enum Current {
     Bytes(Bytes),
     File(tokio::fs::File, u64),
-    Base64File(tokio::fs::File, u64),
 }
 
 impl Sending {
@@ -160,7 +139,7 @@ impl Sending {
         loop {
             let chunk = match &mut self.current {
                 Current::Bytes(bytes) => bytes.split_to(bytes.len().min(CHUNK)),
-                Current::File(_, 0) | Current::Base64File(_, 0) => Bytes::new(),
+                Current::File(_, 0) => Bytes::new(),
                 Current::File(file, left) => {
                     let mut chunk = BytesMut::with_capacity(CHUNK);
                     let read = file.take(*left).read_buf(&mut chunk).await?;
@@ -169,17 +148,6 @@ impl Sending {
                     }
                     *left = left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
                     chunk.freeze()
-                }
-                Current::Base64File(file, left) => {
-                    let wanted = (*left).min(BASE64_CHUNK);
-                    let mut chunk = Vec::new();
-                    if file.take(wanted).read_to_end(&mut chunk).await?
-                        < usize::try_from(wanted).unwrap_or(usize::MAX)
-                    {
-                        return Err(io::ErrorKind::UnexpectedEof.into());
-                    }
-                    *left = left.saturating_sub(wanted);
-                    STANDARD.encode(chunk).into()
                 }
             };
             if !chunk.is_empty() {
@@ -193,9 +161,6 @@ impl Sending {
                 Some(Piece::Bytes(bytes)) => Current::Bytes(bytes),
                 Some(Piece::File(file, length)) => {
                     Current::File(tokio::fs::File::from_std(file), length)
-                }
-                Some(Piece::Base64File(file, length)) => {
-                    Current::Base64File(tokio::fs::File::from_std(file), length)
                 }
             };
         }
@@ -242,21 +207,12 @@ mod tests {
         let (bytes, told) = read(content).await;
         assert_eq!((bytes.as_ref().unwrap(), told), (&expected, length + 4));
         assert!(ahead == expected, "files are read twice");
-        let encoded = Payload::of(vec![
-            file(length).into_base64(),
-            Piece::Bytes("hi".into()).into_base64(),
-        ]);
-        let expected = [STANDARD.encode(&inside), "aGk=".to_owned()].concat();
-        assert_eq!(encoded.length(), u64::try_from(expected.len()).unwrap());
-        assert_eq!(read(encoded).await.0.unwrap(), expected.into_bytes());
-        for piece in [file(length + 1), file(length + 1).into_base64()] {
-            let content = Payload::of(vec![piece]);
-            assert_eq!(
-                content.read_ahead(|_| {}).await.unwrap_err().kind(),
-                io::ErrorKind::UnexpectedEof
-            );
-            let (shorter, _) = read(content).await;
-            assert_eq!(shorter.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
-        }
+        let content = Payload::of(vec![file(length + 1)]);
+        assert_eq!(
+            content.read_ahead(|_| {}).await.unwrap_err().kind(),
+            io::ErrorKind::UnexpectedEof
+        );
+        let (shorter, _) = read(content).await;
+        assert_eq!(shorter.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 }
