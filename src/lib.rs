@@ -149,8 +149,7 @@ mod text;
 mod transport;
 
 pub use crate::annotate::{
-    AnnotateOptions, Enforcement, Hint, Hints, OutputSchemas, Policy, Reason, ToolAnnotations,
-    ToolSummary,
+    AnnotateOptions, Hint, Hints, OutputSchemas, Policy, Reason, ToolAnnotations, ToolSummary,
 };
 pub use crate::api::{
     Api, ApiName, ApiOptions, BuildError, Caller, Destination, OfferedTool, OnMissingCredential,

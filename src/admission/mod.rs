@@ -269,7 +269,7 @@ impl ClientAdmission {
                 let Some((oauth, resource)) = of_issuer else {
                     return of_api.iter().map(|scope| (*scope).to_owned()).collect();
                 };
-                let is_read_only = call.offered().enforcement.is_read_only();
+                let is_read_only = call.offered().hints.is_read_only();
                 oauth.lacking(&caller.granted().scopes, of_api, is_read_only, resource)
             })
         })

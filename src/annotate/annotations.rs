@@ -41,6 +41,33 @@ pub enum Hint {
     OpenWorld,
 }
 
+/// Effect of a call: the class of a tool, by its hints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Effect {
+    /// It changes nothing.
+    Read,
+    /// It adds something, or changes nothing that exists.
+    Write,
+    /// It may change or remove what exists.
+    Destructive,
+}
+
+impl Effect {
+    /// All of them, the most harmless first.
+    pub(crate) const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Destructive];
+
+    /// The word for it.
+    #[must_use]
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Destructive => "destructive",
+        }
+    }
+}
+
 /// Source of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
@@ -55,8 +82,6 @@ pub enum Reason {
     Evidence(&'static str),
     /// A word of its name or its description.
     Word(&'static str),
-    /// MCP's own default, because no word says that it only adds, starts or reads something.
-    NoWord,
     /// An extension of the document.
     Document(&'static str),
     /// A rule of the configuration file, counted from 1.
@@ -268,6 +293,19 @@ impl Hints {
         !self.is_read_only() && self.effective(Hint::Destructive)
     }
 
+    /// Returns the class of the tool. One that is said to be read-only as well as destructive is
+    /// destructive.
+    #[must_use]
+    pub(crate) fn effect(&self) -> Effect {
+        if self.is_destructive() {
+            Effect::Destructive
+        } else if self.is_read_only() {
+            Effect::Read
+        } else {
+            Effect::Write
+        }
+    }
+
     /// Returns true if it is called read-only and destructive at once.
     #[must_use]
     pub fn is_contradiction(&self) -> bool {
@@ -312,7 +350,6 @@ impl Hints {
             }
             Reason::Evidence(evidence) => format!("the operation has {evidence}"),
             Reason::Word(word) => format!("its name says `{word}`"),
-            Reason::NoWord => "no word says that it only adds, starts or reads".to_owned(),
             Reason::Document(extension) => format!("the document's author says so (`{extension}`)"),
             Reason::Rule(_) | Reason::CommandLine => {
                 format!("the operator declared {}={value}", hint.word())
@@ -344,7 +381,7 @@ impl Reason {
         match self {
             Self::Default | Self::ReadOnly => 0,
             Self::Method => 1,
-            Self::Evidence(_) | Self::Word(_) | Self::NoWord => 2,
+            Self::Evidence(_) | Self::Word(_) => 2,
             Self::Document(_) => 3,
             Self::Rule(_) | Self::CommandLine => 4,
         }
@@ -359,7 +396,6 @@ impl fmt::Display for Reason {
             Self::Method => f.write_str("method"),
             Self::Evidence(evidence) => f.write_str(evidence),
             Self::Word(word) => write!(f, "word `{word}`"),
-            Self::NoWord => f.write_str("no word says that it only adds"),
             Self::Document(extension) => write!(f, "document `{extension}`"),
             Self::Rule(number) => write!(f, "config rule {number}"),
             Self::CommandLine => f.write_str("command line"),

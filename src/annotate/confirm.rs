@@ -1,13 +1,13 @@
 //! `--confirm`: which calls a person is asked about before they are made.
 
-use super::enforcement::Enforcement;
+use super::annotations::Hints;
 use super::selection::Pattern;
 use crate::spec::Operation;
 
-/// The calls that a person must confirm: by enforcement of the tool, and by patterns.
+/// The calls that a person must confirm: by the hints of the tool, and by patterns.
 #[derive(Debug, Clone, Default)]
 pub struct Confirm {
-    /// Level by enforcement.
+    /// Level by hints.
     pub level: ConfirmLevel,
     /// Tools that match one of these as well.
     pub patterns: Vec<Pattern>,
@@ -44,16 +44,11 @@ impl Confirm {
 
     /// Returns true if a person must confirm calls of the operation, under one of its tool names.
     #[must_use]
-    pub(crate) fn asks(
-        &self,
-        names: [&str; 2],
-        operation: &Operation,
-        enforcement: &Enforcement,
-    ) -> bool {
+    pub(crate) fn asks(&self, names: [&str; 2], operation: &Operation, hints: &Hints) -> bool {
         let by_level = match self.level {
             ConfirmLevel::None => false,
-            ConfirmLevel::Destructive => enforcement.is_destructive(),
-            ConfirmLevel::Write => !enforcement.is_read_only(),
+            ConfirmLevel::Destructive => hints.is_destructive(),
+            ConfirmLevel::Write => !hints.is_read_only(),
         };
         by_level
             || self

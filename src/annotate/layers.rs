@@ -13,11 +13,10 @@ use crate::spec::operation::rules::AccessDemand;
 use crate::spec::{Diagnostic, Document, Operation};
 
 /// Policy by which hints are derived from an operation.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
-    /// From the HTTP method, and from words that say that the operation removes, ends or moves
-    /// something, or that a GET acts.
-    #[default]
+    /// From the HTTP method, from what the operation requires, and from words that say that it
+    /// removes, ends or moves something, or that a GET acts.
     Careful,
     /// Also from words that say that it changes something. A POST is destructive unless a word says
     /// that it adds, starts or reads.
@@ -26,7 +25,7 @@ pub enum Policy {
     Method,
     /// From the HTTP method and what the operation requires.
     Spec,
-    /// Also from the words of its name, which may make it look less dangerous as well.
+    /// As strict, and from the words of its name, which may make it look less dangerous as well.
     Infer,
 }
 
@@ -63,8 +62,9 @@ pub(crate) type AccessRule = Rule<AccessDemand>;
 /// All sources.
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
-    /// Policy by which hints are derived from an operation.
-    pub policy: Policy,
+    /// Policy by which hints are derived from an operation, if the operator names one; see
+    /// [`AnnotateOptions::policy`](super::AnnotateOptions::policy).
+    pub policy: Option<Policy>,
     /// True if the API does not reach external systems, so `infer` may mark tools as closed-world.
     pub local: bool,
     /// Trust in the document's hints.
@@ -101,6 +101,7 @@ impl Layers {
     /// Decides on each operation by the policy and the document.
     pub(crate) fn author(
         &self,
+        policy: Policy,
         document: &Document,
         operations: &[Box<Operation>],
         diagnostics: &mut Vec<Diagnostic>,
@@ -114,7 +115,7 @@ impl Layers {
         let decide = |operation: &Operation| {
             let wording = Wording::of(operation);
             let mut decision = Decision {
-                hints: self.policy_hints(wording, operation, document),
+                hints: self.policy_hints(policy, wording, operation, document),
                 said: Arc::clone(&nothing),
                 wording,
             };
@@ -169,40 +170,28 @@ impl Layers {
     }
 
     /// The hints that the policy derives from an operation.
-    fn policy_hints(&self, wording: Wording, operation: &Operation, document: &Document) -> Hints {
-        let mut hints = Hints::of_method(&operation.method);
-        match self.policy {
-            Policy::Careful => wording.apply_careful(&mut hints),
-            Policy::Strict => wording.apply_strict(&mut hints),
-            Policy::Method => {}
-            Policy::Spec => apply_evidence(&mut hints, operation, document),
-            Policy::Infer => {
-                apply_evidence(&mut hints, operation, document);
-                wording.apply_inference(&mut hints, self.local);
-            }
-        }
-        hints
-    }
-
-    /// The hints that are enforced beside those that are `served`, under every policy. What would
-    /// not change the enforcement of these may be missing.
-    pub(crate) fn enforced_hints(
+    fn policy_hints(
         &self,
+        policy: Policy,
         wording: Wording,
         operation: &Operation,
         document: &Document,
-        served: &Hints,
     ) -> Hints {
         let mut hints = Hints::of_method(&operation.method);
-        // Evidence speaks of idempotency alone, and only its end is enforced. To find it, schemas
-        // of bodies are opened.
-        if served.effective(Hint::Idempotent) {
+        let lets_repeat = matches!(policy, Policy::Spec | Policy::Infer);
+        // To find evidence, schemas of bodies are opened.
+        if lets_repeat || policy != Policy::Method && hints.effective(Hint::Idempotent) {
             apply_evidence(&mut hints, operation, document);
         }
-        if self.policy == Policy::Infer {
-            wording.apply_inference(&mut hints, self.local);
+        match policy {
+            Policy::Method | Policy::Spec => {}
+            Policy::Careful => wording.apply_careful(&mut hints),
+            Policy::Strict => wording.apply_strict(&mut hints),
+            Policy::Infer => {
+                wording.apply_inference(&mut hints, self.local);
+                wording.apply_strict(&mut hints);
+            }
         }
-        wording.apply_strict(&mut hints);
         hints
     }
 

@@ -1,7 +1,7 @@
 //! The names of the meta-tools. They are reserved in every mode, so that a change of mode renames
 //! nothing.
 
-use super::enforcement::Effect;
+use super::annotations::Effect;
 
 /// A meta-tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,6 @@
 //!
 //! - `Hint` and `Hints` in `annotate/annotations.rs`.
 //! - `for_method` in `annotate/hints.rs`: its value for each HTTP method.
-//! - `Enforcement` in `annotate/enforcement.rs`, if the server enforces it.
 //! - `review_hints` in `annotate/hint_review.rs`: what `check` advises.
 //! - Its column in `cli/listing.rs`.
 
@@ -14,7 +13,6 @@ pub(crate) mod client_profile;
 pub(crate) mod confirm;
 pub(crate) mod description_detail;
 pub(crate) mod descriptions;
-pub(crate) mod enforcement;
 mod extension;
 pub(crate) mod files;
 pub(crate) mod hint_review;
@@ -28,13 +26,13 @@ pub(crate) mod options;
 pub(crate) mod output;
 pub(crate) mod overrides;
 pub(crate) mod selection;
-mod wording;
+pub(crate) mod wording;
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use self::enforcement::Restriction;
+use self::hint_review::Restriction;
 use self::layers::Decision;
 use self::list::candidate::{Candidate, Candidates, offer_pages, replacements};
 pub use self::list::tool_json::ToolSummary;
@@ -42,19 +40,19 @@ use self::list::tool_json::{Grouping, ToolParts, to_json, write_tool};
 use self::list::unfinished_tool::{InputTime, InputTimes, UnfinishedTool, complete_input};
 use self::overrides::arguments::RuleFindings;
 use self::overrides::ruled_schema::{rule_schema, unrequire_properties};
+use self::wording::Wording;
 use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::operation::rules::RuledProperty;
 use crate::spec::schema::{SchemaOptions, Schemas, WireSchema};
 use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
 
+pub(crate) use self::annotations::Effect;
 pub use self::annotations::{Hint, Hints, Reason, ToolAnnotations};
 #[cfg(test)]
 pub(crate) use self::client_profile::ShownForm;
 pub(crate) use self::client_profile::{ClientProfile, KnownClient};
 pub(crate) use self::description_detail::DescriptionDetail;
-pub(crate) use self::enforcement::Effect;
-pub use self::enforcement::Enforcement;
 pub(crate) use self::files::Files;
 pub use self::layers::Policy;
 pub(crate) use self::layers::{AccessRule, HintTrust, Layers, Rule};
@@ -78,8 +76,8 @@ pub struct Annotated {
     pub operation: Box<Operation>,
     /// Its hints, each with its source.
     pub hints: Hints,
-    /// Its enforcement.
-    pub enforcement: Enforcement,
+    /// The hints of its words.
+    pub(crate) wording: Wording,
     /// True if a person must confirm each call.
     pub must_confirm: bool,
     /// Category of the tool: the operation's first tag, unless it is overridden.
@@ -108,8 +106,11 @@ pub struct Annotated {
 pub struct AnnotatedTools {
     /// One tool per operation that is selected, in the order of the operations.
     pub tools: Vec<Annotated>,
-    /// Restrictions of the settings because of names.
+    /// The tools that settings leave out or ask about because of their words.
     pub(crate) restrictions: Vec<Restriction>,
+    /// Number of tools that are offered without a question, although the policy `strict` would call
+    /// them destructive and the operator names another one.
+    pub(crate) loosened: usize,
     /// The names of the tools that are left out, each with the reason.
     pub(crate) left_out: Vec<(String, LeftOut)>,
     /// Least number of bytes of the list if it is too long, in which case input schemas are made on
@@ -147,29 +148,35 @@ pub fn annotate(
             annotated.left_out.push((candidate.name, LeftOut::Disabled));
             continue;
         }
-        let enforcement = candidate.enforcement(document, options);
         annotated
             .restrictions
-            .extend(candidate.restriction(&enforcement, options));
-        if let Some(why) =
-            options
-                .selection
-                .leaves_out(candidate.names(), &candidate.operation, &enforcement)
-        {
+            .extend(candidate.restriction(options));
+        if let Some(why) = options.selection.leaves_out(
+            candidate.names(),
+            &candidate.operation,
+            &candidate.decision.hints,
+        ) {
             annotated.left_out.push((candidate.name, why));
             continue;
         }
-        offered.push((candidate, enforcement));
+        offered.push(candidate);
+    }
+    if options.layers.policy.is_some() && options.holds_back_destructive() {
+        let is_loosened = |Candidate { decision, .. }: &&Candidate| {
+            let strict = decision.wording.strictly(&decision.hints);
+            strict.is_destructive() && !decision.hints.is_destructive()
+        };
+        annotated.loosened = offered.iter().filter(is_loosened).count();
     }
     let replacements = replacements(&offered, options);
     annotated
         .diagnostics
         .extend(offer_pages(document, &mut offered, options));
-    for ((candidate, enforcement), replacement) in offered.into_iter().zip(replacements) {
+    for (candidate, replacement) in offered.into_iter().zip(replacements) {
         let description = candidate.description(document, replacement.as_deref(), options);
         annotated
             .tools
-            .push(Annotated::new(candidate, enforcement, description, options));
+            .push(Annotated::new(candidate, description, options));
     }
     annotated.describe_inputs(document, options, &mut rule_findings);
     annotated.unmatched.extend(rule_findings.into_problems());
@@ -214,22 +221,23 @@ impl AnnotatedTools {
 
 impl Annotated {
     /// A tool without its schemas.
-    fn new(
-        candidate: Candidate,
-        enforcement: Enforcement,
-        description: String,
-        options: &AnnotateOptions,
-    ) -> Self {
-        let must_confirm =
-            options
-                .confirm
-                .asks(candidate.names(), &candidate.operation, &enforcement);
+    fn new(candidate: Candidate, description: String, options: &AnnotateOptions) -> Self {
+        let must_confirm = options.confirm.asks(
+            candidate.names(),
+            &candidate.operation,
+            &candidate.decision.hints,
+        );
         let Candidate {
             name,
             title,
             mut operation,
             access,
-            decision: Decision { hints, said, .. },
+            decision:
+                Decision {
+                    hints,
+                    said,
+                    wording,
+                },
             ..
         } = candidate;
         let said = Arc::unwrap_or_clone(said);
@@ -259,7 +267,7 @@ impl Annotated {
             operation,
             hints,
             must_confirm,
-            enforcement,
+            wording,
             has_output: false,
             wire: None,
             unruled: None,

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::confirm::Confirm;
+use super::confirm::ConfirmLevel;
 use super::description_detail::DescriptionDetail;
 use super::files::Files;
-use super::layers::{AccessRule, Layers};
+use super::layers::{AccessRule, Layers, Policy};
 use super::names::NameOptions;
 use super::output::OutputSchemas;
 use super::selection::{Pattern, Selection, TokenShare};
@@ -58,6 +59,25 @@ pub(crate) enum ListExtent {
     Pinned(Vec<Pattern>),
     /// All of them if the list takes no more than so many bytes, else those that match.
     Within(usize, Vec<Pattern>),
+}
+
+impl AnnotateOptions {
+    /// The policy of hints: the one that the operator names, else `strict` if destructive tools are
+    /// left out or asked about, else `careful`.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        let by_settings = if self.holds_back_destructive() {
+            Policy::Strict
+        } else {
+            Policy::Careful
+        };
+        self.layers.policy.unwrap_or(by_settings)
+    }
+
+    /// Returns true if destructive tools are left out or asked about.
+    pub(crate) fn holds_back_destructive(&self) -> bool {
+        self.selection.no_destructive || self.confirm.level == ConfirmLevel::Destructive
+    }
 }
 
 impl Default for AnnotateOptions {

@@ -6,7 +6,7 @@ use std::fmt;
 use globset::{GlobBuilder, GlobMatcher};
 use thiserror::Error;
 
-use super::enforcement::Enforcement;
+use super::annotations::Hints;
 use crate::spec::Operation;
 
 /// Field that a pattern is compared with.
@@ -89,12 +89,12 @@ impl TokenShare {
         tool: &str,
         prefix: &str,
         operation: &Operation,
-        enforcement: &Enforcement,
+        hints: &Hints,
     ) -> bool {
         self.selection.admits(
             [tool, tool.strip_prefix(prefix).unwrap_or(tool)],
             operation,
-            enforcement,
+            hints,
         )
     }
 
@@ -326,28 +326,23 @@ impl fmt::Display for Pattern {
 impl Selection {
     /// Returns true if the operation is offered (see [`Self::leaves_out`]).
     #[must_use]
-    pub(crate) fn admits(
-        &self,
-        names: [&str; 2],
-        operation: &Operation,
-        enforcement: &Enforcement,
-    ) -> bool {
-        self.leaves_out(names, operation, enforcement).is_none()
+    pub(crate) fn admits(&self, names: [&str; 2], operation: &Operation, hints: &Hints) -> bool {
+        self.leaves_out(names, operation, hints).is_none()
     }
 
     /// Returns the reason for which the operation is not offered, by its tool name (the generated
-    /// or the requested one) and its enforcement; `None` if it is offered.
+    /// or the requested one) and its hints; `None` if it is offered.
     #[must_use]
     pub(crate) fn leaves_out(
         &self,
         names: [&str; 2],
         operation: &Operation,
-        enforcement: &Enforcement,
+        hints: &Hints,
     ) -> Option<LeftOut> {
-        if self.read_only && !enforcement.is_read_only() {
+        if self.read_only && !hints.is_read_only() {
             return Some(LeftOut::Writes);
         }
-        if self.no_destructive && enforcement.is_destructive() {
+        if self.no_destructive && hints.is_destructive() {
             return Some(LeftOut::Destructive);
         }
         let mut included = self.include.iter();
@@ -384,7 +379,6 @@ impl Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::annotate::Hints;
     use crate::spec::{Document, operations};
 
     const PATHS: &str = r#"{"/pets":{"get":{"operationId":"pets/list","tags":["pets"]},"post":{"operationId":"pets/create","tags":["pets","admin"]}},
@@ -407,11 +401,7 @@ mod tests {
         operations
             .iter()
             .filter(|operation| {
-                selection.admits(
-                    ["tool_name", "given"],
-                    operation,
-                    &Enforcement::of_hints(&Hints::default()),
-                )
+                selection.admits(["tool_name", "given"], operation, &Hints::default())
             })
             .map(|operation| operation.label())
             .collect()

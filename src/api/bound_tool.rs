@@ -7,7 +7,8 @@ use crate::json::JsonObject;
 use super::finished_tools::FinishedTool;
 use super::tool_texts::ToolText;
 use crate::annotate::list::unfinished_tool::UnfinishedTool;
-use crate::annotate::{Enforcement, Hints, ToolSummary};
+use crate::annotate::wording::Wording;
+use crate::annotate::{Hints, ToolSummary};
 use crate::observe::record::CalledOperation;
 use crate::proxy::{
     ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyArgument, OutputContract,
@@ -24,8 +25,8 @@ pub struct OfferedTool<'a> {
     pub operation: &'a Operation,
     /// Its hints, each with its source.
     pub hints: &'a Hints,
-    /// Its enforcement, which may be stricter than its hints.
-    pub enforcement: &'a Enforcement,
+    /// The hints of its words.
+    pub(crate) wording: &'a Wording,
     /// True if a person must confirm each call.
     pub must_confirm: bool,
     /// Category.
@@ -43,7 +44,7 @@ pub(crate) struct BoundTool {
     /// The operation that a call makes, and what is decided about its calls.
     pub(crate) target: BoundOperation,
     pub(crate) hints: Hints,
-    pub(crate) enforcement: Enforcement,
+    pub(crate) wording: Wording,
     /// True if a person must confirm each call.
     pub(crate) must_confirm: bool,
     pub(crate) category: Option<Box<str>>,
@@ -66,7 +67,7 @@ impl BoundTool {
             tool,
             operation: &self.target.operation,
             hints: &self.hints,
-            enforcement: &self.enforcement,
+            wording: &self.wording,
             must_confirm: self.must_confirm,
             category: self.category.as_deref(),
             as_user: self.target.asked_as_user(),
@@ -87,7 +88,7 @@ impl BoundTool {
         arguments: JsonObject,
     ) -> Result<CheckedArguments, CallError> {
         // Without the argument, a call that removes things could remove more.
-        let empty = if self.enforcement.is_destructive() {
+        let empty = if self.hints.is_destructive() {
             EmptyArgument::Kept
         } else {
             EmptyArgument::Dropped

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::bound_tool::{BoundTool, output_contract};
 use super::tool_texts::{ToolText, ToolTexts};
-use crate::annotate::{Annotated, OutputSchemas, ToolSummary};
+use crate::annotate::{Annotated, Hint, OutputSchemas, ToolSummary};
 use crate::proxy::{ArgumentRules, Binder, CallRules};
 use crate::spec::Operation;
 use crate::spec::operation::server::ServerError;
@@ -57,7 +57,7 @@ pub(super) fn bind_tools(
         let text = unfinished.is_none().then(|| annotated.to_json());
         let rules = CallRules {
             tool: annotated.tool.name.to_string().into_boxed_str(),
-            repeats: annotated.enforcement.may_repeat(),
+            repeats: annotated.hints.effective(Hint::Idempotent),
             wire: annotated.wire,
             contract: output_contract(
                 annotated.has_output,
@@ -80,7 +80,7 @@ pub(super) fn bind_tools(
                 bound.push(BoundTool {
                     target,
                     hints: annotated.hints,
-                    enforcement: annotated.enforcement,
+                    wording: annotated.wording,
                     must_confirm: annotated.must_confirm,
                     category: annotated.category.map(String::into_boxed_str),
                     keywords: annotated.keywords.into_boxed_slice(),

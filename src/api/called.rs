@@ -38,7 +38,7 @@ impl Api {
                 tool: self.tool_label(index).to_owned(),
                 method: operation.method.to_string(),
                 path_template: operation.path.clone(),
-                effect: bound.enforcement.effect().word(),
+                effect: bound.hints.effect().word(),
             })
         };
         Arc::clone(bound.called.get_or_init(name))

@@ -34,7 +34,7 @@ pub(super) fn closed_paths(document: &Document, tools: &[BoundTool]) -> ClosedPa
             has_own_base: !operation.servers.is_empty(),
             tool: Some(DeclaredTool {
                 place,
-                is_read_only: tool.enforcement.is_read_only(),
+                is_read_only: tool.hints.is_read_only(),
                 must_confirm: tool.must_confirm,
             }),
         }

@@ -39,7 +39,7 @@ use self::call_end::end_call;
 use self::closed_paths::closed_paths;
 use self::finished_tools::FinishedTools;
 use self::rules::{explain_unmatched, rule_secrets};
-use crate::annotate::enforcement::{Restriction, summarize_restrictions};
+use crate::annotate::hint_review::{Restriction, describe_loosened, summarize_restrictions};
 use crate::annotate::list::unfinished_tool::InputOptions;
 use crate::annotate::names::nearest_name;
 use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, ToolSummary, annotate};
@@ -191,6 +191,7 @@ impl Api {
             list,
             warnings: summarize_restrictions(&annotated.restrictions)
                 .into_iter()
+                .chain(describe_loosened(annotated.loosened))
                 .chain(found.warnings)
                 .chain(of_tenants.into_iter().flatten())
                 .collect(),
@@ -260,14 +261,14 @@ impl Api {
         &self.logins
     }
 
-    /// Returns warnings for the operator, in sentences: restrictions because of names, and missing
+    /// Returns warnings for the operator, in sentences: restrictions because of words, and missing
     /// or misnamed credentials.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Returns the restrictions because of words in names that the hints alone would not require.
+    /// Returns the tools that settings leave out or ask about because of their words.
     #[must_use]
     pub(crate) fn restrictions(&self) -> &[Restriction] {
         &self.restrictions

@@ -101,7 +101,7 @@ impl Api {
                 name: &offered.tool.name,
                 title: offered.tool.title.as_deref().unwrap_or_default(),
                 operation: offered.operation,
-                effect: offered.enforcement.effect(),
+                effect: offered.hints.effect(),
                 category: offered.category,
                 keywords: offered.keywords,
             });

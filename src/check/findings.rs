@@ -156,20 +156,20 @@ pub(super) fn of_hints(offered: &OfferedTool<'_>) -> Vec<UnplacedFinding> {
         is_understated: advice.is_understated,
         word: advice.word,
     };
-    review_hints(offered.operation, offered.hints, offered.enforcement)
+    review_hints(offered.operation, offered.hints, offered.wording)
         .into_iter()
         .map(finding)
         .collect()
 }
 
-/// Returns the operations that are left out because of their names.
+/// Returns the operations that are left out or asked about because of their words.
 pub(super) fn of_restrictions(api: &Api) -> Vec<UnplacedFinding> {
     let all = api.restrictions().iter();
     all.map(|restriction| {
         let diagnostic = Diagnostic::warning(restriction.pointer.clone(), restriction.explain());
         UnplacedFinding {
             is_understated: true,
-            word: restriction.reason.word(),
+            word: restriction.word,
             ..UnplacedFinding::new("annotation", diagnostic)
         }
     })

@@ -195,13 +195,6 @@ pub(crate) fn explained(shown: &Shown<'_>) -> String {
                 offered.hints.source(hint)
             );
         }
-        if let Some(reason) = offered.enforcement.reason() {
-            let _ = writeln!(
-                out,
-                "  enforced as {} · {reason}",
-                offered.enforcement.effect().word()
-            );
-        }
         if let Some((scheme, scopes)) = offered.as_user {
             let scopes = scopes.unwrap_or("none");
             let _ = writeln!(
@@ -338,7 +331,6 @@ pub(crate) fn tools_as_json(shown: &Shown<'_>) -> serde_json::Result<String> {
                 "category": offered.category,
                 "tags": offered.operation.tags,
                 "hints": hints,
-                "enforced": { "as": offered.enforcement.effect().word(), "because": offered.enforcement.reason().map(|reason| reason.to_string()) },
                 "tool": tool,
             })
         })

@@ -32,8 +32,8 @@ pub(crate) enum ExternalRefs {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum AnnotationPolicy {
-    /// The HTTP method, and words that say that something is removed, ended or moved, or that a GET
-    /// acts
+    /// The HTTP method, preconditions that the operation requires, and words that say that
+    /// something is removed, ended or moved, or that a GET acts
     Careful,
     /// As careful, and words that say that something is changed; a POST is destructive unless a
     /// word says that it adds or reads
@@ -42,7 +42,7 @@ pub(crate) enum AnnotationPolicy {
     Method,
     /// The method, and what the operation requires: preconditions and idempotency keys
     Spec,
-    /// As spec, and words that may make a tool look less dangerous as well, which is a guess
+    /// As spec and strict, and words that may make a tool look less dangerous, which is a guess
     Infer,
 }
 

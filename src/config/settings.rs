@@ -125,17 +125,18 @@ pub(crate) struct ApiSettings {
     #[serde(flatten)]
     pub upstream: UpstreamSettings,
 
-    /// Offer only tools that are read-only, by their hints and by the words of their names
+    /// Offer only tools that are read-only by their hints
     #[arg(long, env = "OPENAPI_MCP_READ_ONLY", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Tools")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
 
-    /// Offer no tool that may change or remove what exists, by its hints or by its words
+    /// Offer no tool that is destructive by its hints, which are then those of the policy strict
     #[arg(long, env = "OPENAPI_MCP_NO_DESTRUCTIVE", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Tools")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_destructive: Option<bool>,
 
-    /// Basis of the hints of tools, before overrides [default: careful]
+    /// Basis of the hints of tools, before overrides; strict with --no-destructive or --confirm
+    /// destructive [default: careful]
     #[arg(
         long,
         env = "OPENAPI_MCP_ANNOTATION_POLICY",

@@ -276,9 +276,9 @@ fn tool_and_operation(call: &ResolvedCall) -> String {
 fn question_text(call: &ResolvedCall, request_line: &str) -> String {
     let offered = call.offered();
     let api = text::truncate(&text::one_line(call.api_label()), MAX_SHOWN_API);
-    let weight = if offered.enforcement.is_destructive() {
+    let weight = if offered.hints.is_destructive() {
         "It may change or remove what exists."
-    } else if offered.enforcement.is_read_only() {
+    } else if offered.hints.is_read_only() {
         "It only reads."
     } else {
         "It writes."

@@ -183,7 +183,7 @@ impl McpServer {
             let tools = served.iter().flat_map(|api| {
                 let label = api.metrics_label();
                 api.iter()
-                    .map(move |offered| (label.clone(), offered.enforcement.effect().word()))
+                    .map(move |offered| (label.clone(), offered.hints.effect().word()))
             });
             metrics.tools_served(tools);
         }

@@ -198,7 +198,7 @@ impl DetailRequest {
             let shown = detail.pointer("/tool/inputSchema/properties");
             examples.retain(|argument, _| shown.and_then(|shown| shown.get(argument)).is_some());
             let meta_tool = catalog.meta_tools().map(|meta_tools| {
-                meta_tools.name_of(MetaToolKind::of_effect(offered.enforcement.effect()))
+                meta_tools.name_of(MetaToolKind::of_effect(offered.hints.effect()))
             });
             if let Some(members) = detail.as_object_mut() {
                 members.insert("calledThrough".into(), meta_tool.into());
@@ -221,7 +221,7 @@ fn introduce(catalog: &Catalog, seen: &VisibleApis<'_>) -> Value {
         .map(|effect| {
             let has_effect = seen
                 .operations()
-                .filter(|(_, _, offered)| offered.enforcement.effect() == effect);
+                .filter(|(_, _, offered)| offered.hints.effect() == effect);
             (effect.word().to_owned(), has_effect.count().into())
         })
         .collect();
@@ -245,7 +245,7 @@ pub(crate) fn summarize_tool(offered: &OfferedTool<'_>) -> Value {
     let OfferedTool {
         tool,
         operation,
-        enforcement,
+        hints,
         ..
     } = offered;
     json!({
@@ -253,7 +253,7 @@ pub(crate) fn summarize_tool(offered: &OfferedTool<'_>) -> Value {
         "title": tool.title,
         "method": operation.method.as_str(),
         "path": one_line(&operation.path),
-        "effect": enforcement.effect().word(),
+        "effect": hints.effect().word(),
         "tags": operation.tags,
     })
 }
@@ -275,15 +275,6 @@ pub(crate) fn describe_tool(offered: &OfferedTool<'_>, text: &str) -> Value {
     let mut detail = summarize_tool(offered);
     if let Some(members) = detail.as_object_mut() {
         members.insert("hints".into(), hints.into());
-        members.insert(
-            "enforced".into(),
-            json!(
-                offered
-                    .enforcement
-                    .reason()
-                    .map(|reason| reason.to_string())
-            ),
-        );
         members.insert("confirmed".into(), offered.must_confirm.into());
         members.insert("tool".into(), tool);
     }

@@ -347,7 +347,7 @@ impl ResolvedCall {
             Some(match &self.meta_tool_prefix {
                 None => name.to_owned(),
                 Some(prefix) => {
-                    let meta_tool = MetaToolKind::of_effect(offered.enforcement.effect()).name();
+                    let meta_tool = MetaToolKind::of_effect(offered.hints.effect()).name();
                     format!("`{prefix}{meta_tool}` with operation `{name}`")
                 }
             })

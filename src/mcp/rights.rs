@@ -94,7 +94,7 @@ impl AccessTable {
     /// Returns the scopes that a caller lacks for an operation: the first of each demand that it
     /// does not meet.
     pub(crate) fn lacking_scopes(&self, granted: &ClientGrant, tool: ToolIndex) -> Vec<&str> {
-        let is_read_only = self.api.offered(tool).enforcement.is_read_only();
+        let is_read_only = self.api.offered(tool).hints.is_read_only();
         let of_api = self.scopes.lacking(&granted.scopes, is_read_only);
         let unmet = self
             .api
@@ -117,7 +117,7 @@ impl Rights {
                 return Permission::Denied;
             }
             let [reads, writes] = key.by_effect;
-            let of_effect = if api.offered(index).enforcement.is_read_only() {
+            let of_effect = if api.offered(index).hints.is_read_only() {
                 reads
             } else {
                 writes
@@ -158,7 +158,7 @@ fn tools_of(share: &TokenShare, api: &Api) -> Option<Box<[bool]>> {
             &offered.tool.name,
             api.prefix(),
             offered.operation,
-            offered.enforcement,
+            offered.hints,
         )
     };
     let tools: Box<[bool]> = api.iter().map(has).collect();

@@ -108,7 +108,7 @@ impl<'c> VisibleApi<'c> {
     }
 
     fn is_at_endpoint(&self, index: ToolIndex) -> bool {
-        !self.reads_only || self.api.offered(index).enforcement.is_read_only()
+        !self.reads_only || self.api.offered(index).hints.is_read_only()
     }
 
     /// Returns true if the operation exists for the caller: it may list it, or could with other

@@ -1,14 +1,12 @@
 //! The operations of a document before they are described: how each is called, and what was decided
 //! about it.
 
-use crate::annotate::confirm::ConfirmLevel;
-use crate::annotate::enforcement::Restriction;
-use crate::annotate::hint_review::is_by_words;
+use crate::annotate::hint_review::{Restriction, word_of};
 use crate::annotate::layers::Decision;
 use crate::annotate::overrides::arguments::{RuleFindings, rule_arguments, rules_name_arguments};
 use crate::annotate::overrides::unmatched::{self, NamedOperations};
 use crate::annotate::{
-    AccessRule, AnnotateOptions, DescriptionDetail, Enforcement, Hint, Hints, TokenShare,
+    AccessRule, AnnotateOptions, DescriptionDetail, Hint, Hints, Policy, Reason, TokenShare,
     description_detail, descriptions, names, overrides,
 };
 use crate::spec::paging::may_have_next_page;
@@ -59,9 +57,10 @@ impl Candidates {
                 &mut rule_findings,
             );
         }
-        let mut decisions = options
-            .layers
-            .author(document, &operations, &mut diagnostics);
+        let mut decisions =
+            options
+                .layers
+                .author(options.policy(), document, &operations, &mut diagnostics);
         // Rules know a tool by the name that it has without them, and by its generated name. The
         // latter has no prefix: a prefix from the name of an API must not change what a pattern
         // matches.
@@ -153,56 +152,37 @@ impl Candidate {
         self.decision.said.enabled == Some(false)
     }
 
-    /// Returns its enforcement.
-    pub(crate) fn enforcement(
-        &self,
-        document: &Document,
-        options: &AnnotateOptions,
-    ) -> Enforcement {
-        let hints = &self.decision.hints;
-        let wording = self.decision.wording;
-        let strict = options
-            .layers
-            .enforced_hints(wording, &self.operation, document, hints);
-        Enforcement::new(hints, &strict, wording.guess())
-    }
-
-    /// Returns a restriction that applies because of its words, and would not because of its hints
-    /// alone.
-    pub(crate) fn restriction(
-        &self,
-        enforcement: &Enforcement,
-        options: &AnnotateOptions,
-    ) -> Option<Restriction> {
-        let (names, operation) = (self.names(), &self.operation);
-        let served = &self.decision.hints;
-        let (reason, by_hints) = match (enforcement.reason(), served.get(Hint::Destructive)) {
-            (Some(reason), _) => (reason, *served),
-            (None, Some(sourced)) if is_by_words(served) => {
-                (sourced.reason, Hints::of_method(&operation.method))
-            }
-            _ => return None,
-        };
-        let by_hints = Enforcement::of_hints(&by_hints);
-        if !options.selection.admits(names, operation, &by_hints) {
+    /// Returns the restriction that its words cause, which other hints would end.
+    pub(crate) fn restriction(&self, options: &AnnotateOptions) -> Option<Restriction> {
+        let (names, operation, hints) = (self.names(), &self.operation, &self.decision.hints);
+        let is_left_out = |hints: &Hints| !options.selection.admits(names, operation, hints);
+        let is_free =
+            |hints: &Hints| !is_left_out(hints) && !options.confirm.asks(names, operation, hints);
+        if is_free(hints) {
             return None;
         }
-        let is_left_out = !options.selection.admits(names, operation, enforcement);
-        let asks = |enforcement: &Enforcement| options.confirm.asks(names, operation, enforcement);
-        let is_asked_about = asks(enforcement) && !asks(&by_hints);
-        let must_read = options.selection.read_only || options.confirm.level == ConfirmLevel::Write;
-        (is_left_out || is_asked_about).then(|| Restriction {
-            tool: self.name.clone(),
-            label: text::one_line(&operation.label()),
-            pointer: operation.pointer.clone(),
-            reason,
-            frees: if must_read && by_hints.is_read_only() {
-                (Hint::ReadOnly, true)
-            } else {
-                (Hint::Destructive, false)
-            },
-            is_left_out,
-        })
+        let by_no_word = options.policy() != Policy::Careful
+            && self.decision.wording.strict() == Some(Reason::Default);
+        [(Hint::Destructive, false), (Hint::ReadOnly, true)]
+            .into_iter()
+            .find_map(|(hint, value)| {
+                let word = word_of(hints, hint);
+                let is_default = hints
+                    .get(hint)
+                    .is_some_and(|sourced| sourced.reason == Reason::Default);
+                let mut freed = *hints;
+                freed.set(hint, value, Reason::CommandLine);
+                freed.settle();
+                let is_cause = word.is_some() || by_no_word && is_default;
+                (is_cause && is_free(&freed)).then(|| Restriction {
+                    tool: self.name.clone(),
+                    label: text::one_line(&operation.label()),
+                    pointer: operation.pointer.clone(),
+                    word,
+                    frees: (hint, value),
+                    is_left_out: is_left_out(hints),
+                })
+            })
     }
 
     /// Returns the detail of its description.
@@ -234,23 +214,24 @@ impl Candidate {
 /// one. Both change data or both only read, and the other needs nothing that the tool does not
 /// need, so a client that may list the one may list the other.
 pub(crate) fn replacements(
-    offered: &[(Candidate, Enforcement)],
+    offered: &[Candidate],
     options: &AnnotateOptions,
 ) -> Vec<Option<String>> {
-    let has = |share: &TokenShare, candidate: &Candidate, enforcement: &Enforcement| {
+    let has = |share: &TokenShare, candidate: &Candidate| {
         share.has(
             &candidate.name,
             &options.names.prefix,
             &candidate.operation,
-            enforcement,
+            &candidate.decision.hints,
         )
     };
-    let replacement = |(candidate, enforcement): &(Candidate, Enforcement)| {
+    let reads = |candidate: &Candidate| candidate.decision.hints.is_read_only();
+    let replacement = |candidate: &Candidate| {
         if candidate.detail(options) == DescriptionDetail::Plain {
             return None;
         }
-        let peers = offered.iter().filter(|(other, enforced)| {
-            enforced.is_read_only() == enforcement.is_read_only()
+        let peers = offered.iter().filter(|other| {
+            reads(other) == reads(candidate)
                 && other
                     .access
                     .iter()
@@ -258,9 +239,9 @@ pub(crate) fn replacements(
                 && options
                     .shares
                     .iter()
-                    .all(|share| !has(share, candidate, enforcement) || has(share, other, enforced))
+                    .all(|share| !has(share, candidate) || has(share, other))
         });
-        let others = peers.map(|(other, _)| (other.operation.as_ref(), other.name.as_str()));
+        let others = peers.map(|other| (other.operation.as_ref(), other.name.as_str()));
         description_detail::replacement(&candidate.operation, others).map(str::to_owned)
     };
     offered.iter().map(replacement).collect()
@@ -270,11 +251,11 @@ pub(crate) fn replacements(
 /// no tool has a use for.
 pub(crate) fn offer_pages(
     document: &Document,
-    offered: &mut [(Candidate, Enforcement)],
+    offered: &mut [Candidate],
     options: &AnnotateOptions,
 ) -> Vec<Diagnostic> {
     let (mut by_setting, mut by_rules) = ((0, options.collect_pages > 0), (0, false));
-    for (candidate, enforcement) in offered {
+    for candidate in offered {
         let (setting, most) = match candidate.decision.said.collect_pages {
             Some(most) => (&mut by_rules, most),
             None => (&mut by_setting, options.collect_pages),
@@ -283,7 +264,7 @@ pub(crate) fn offer_pages(
         let is_file = candidate.decision.said.response.file == Some(true);
         if most > 0
             && !is_file
-            && enforcement.is_read_only()
+            && candidate.decision.hints.is_read_only()
             && may_have_next_page(document, &candidate.operation)
         {
             candidate.operation.rules.max_pages = most;
@@ -314,7 +295,9 @@ fn given_names(
     options: &AnnotateOptions,
 ) -> Vec<String> {
     let mut given = own.to_vec();
-    let decisions = options.layers.author(document, operations, &mut Vec::new());
+    let decisions = options
+        .layers
+        .author(options.policy(), document, operations, &mut Vec::new());
     names::apply_wished_names(
         &mut given,
         operations,

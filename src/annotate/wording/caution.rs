@@ -51,7 +51,7 @@ pub(super) fn caution(
     match found {
         Some(entry) => Some(Reason::Word(&entry.word)),
         None if only_adds() => None,
-        None => changes_in_passing(operation).or(Some(Reason::NoWord)),
+        None => changes_in_passing(operation).or(Some(Reason::Default)),
     }
 }
 

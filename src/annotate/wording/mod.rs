@@ -55,8 +55,43 @@ impl Wording {
         reads.or(self.sets.map(|word| (Hint::Idempotent, word)))
     }
 
+    /// Returns the reason for which it is more dangerous than its method says, for the policy
+    /// `strict`.
+    pub(crate) fn strict(&self) -> Option<Reason> {
+        self.strict
+    }
+
+    /// Returns hints as the policy `strict` would have them; those of the operator stay.
+    pub(crate) fn strictly(&self, served: &Hints) -> Hints {
+        let mut hints = *served;
+        let is_operators = |hint: Hint| {
+            served
+                .get(hint)
+                .is_some_and(|sourced| sourced.reason.is_operator())
+        };
+        // What follows from the operator's `readOnlyHint: true` is the operator's as well.
+        let reads = served.effective(Hint::ReadOnly) && is_operators(Hint::ReadOnly);
+        for (hint, value) in [(Hint::ReadOnly, false), (Hint::Destructive, true)] {
+            if let Some(reason) = self.strict.filter(|_| !reads && !is_operators(hint))
+                && served.effective(hint) != value
+            {
+                hints.set(hint, value, reason);
+            }
+        }
+        hints
+    }
+
+    /// A method that is safe by its definition is read as by `strict`; what only that marks is not
+    /// destructive.
     pub(crate) fn apply_careful(&self, hints: &mut Hints) {
-        apply_caution(hints, self.careful);
+        let is_safe = hints.effective(Hint::ReadOnly);
+        match self.strict.filter(|_| is_safe && self.careful.is_none()) {
+            Some(reason) => {
+                hints.set(Hint::ReadOnly, false, reason);
+                hints.set(Hint::Destructive, false, Reason::Method);
+            }
+            None => apply_caution(hints, self.careful),
+        }
     }
 
     pub(crate) fn apply_strict(&self, hints: &mut Hints) {
@@ -85,17 +120,6 @@ impl Wording {
                 hints.set(Hint::Idempotent, true, Reason::Word(word));
             }
         }
-        let reads_by_method = hints
-            .get(Hint::ReadOnly)
-            .is_some_and(|sourced| sourced.value && sourced.reason == Reason::Method);
-        apply_caution(
-            hints,
-            if reads_by_method {
-                self.strict
-            } else {
-                self.careful
-            },
-        );
     }
 }
 
@@ -147,7 +171,10 @@ mod tests {
 
     fn inferred(method: &str, path: &str, id: &str, description: &str) -> String {
         hints_of(
-            |wording, hints| wording.apply_inference(hints, false),
+            |wording, hints| {
+                wording.apply_inference(hints, false);
+                wording.apply_strict(hints);
+            },
             method,
             path,
             id,
@@ -313,8 +340,8 @@ mod tests {
         }
         assert_eq!(
             careful("get", "/session", "logout", ""),
-            "r-i",
-            "sessions are left to the policy `strict`"
+            "---",
+            "what only `strict` marks is not destructive"
         );
     }
 
@@ -405,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn c_what_sets_something_is_idempotent_and_as_destructive_as_its_method() {
+    fn c_what_sets_something_is_idempotent_and_destructive() {
         for id in [
             "setName",
             "updatePet",
@@ -414,7 +441,7 @@ mod tests {
             "upsertPet",
             "replacePet",
         ] {
-            assert_eq!(inferred("post", "/a", id, ""), "--i", "{id}");
+            assert_eq!(inferred("post", "/a", id, ""), "-di", "{id}");
             assert_eq!(inferred("patch", "/a", id, ""), "-di", "{id}");
             assert_eq!(inferred("put", "/a", id, ""), "-di", "{id}");
         }

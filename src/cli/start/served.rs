@@ -89,13 +89,10 @@ fn announce(api: &Api, config: &ApiConfig, lost: usize, searches: bool) {
         one_line(api.document().title()),
         counted(tools, "tool")
     );
-    let words = summarize_words(api.iter().map(|offered| {
-        (
-            offered.hints,
-            offered.enforcement,
-            &offered.operation.method,
-        )
-    }));
+    let words = summarize_words(
+        api.iter()
+            .map(|offered| (offered.hints, &offered.operation.method)),
+    );
     if let Some(words) = words {
         tracing::info!("{words}");
     }

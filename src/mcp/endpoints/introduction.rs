@@ -96,7 +96,7 @@ impl Introduction<'_> {
             let shown = api
                 .api
                 .iter()
-                .filter(|offered| !self.view.reads_only || offered.enforcement.is_read_only());
+                .filter(|offered| !self.view.reads_only || offered.hints.is_read_only());
             format!(", {}", counted(shown.count(), "tool"))
         } else {
             String::new()

@@ -93,7 +93,7 @@ fn read_named_call(
     remarks: &mut Vec<String>,
 ) -> Result<JsonObject, Box<ToolResult>> {
     let (offered, served) = (of.api.offered(tool), of.name_of(tool));
-    let actual = offered.enforcement.effect();
+    let actual = offered.hints.effect();
     let right = MetaToolKind::of_effect(actual);
     if right != kind {
         let right = meta_tools.name_of(right);

@@ -25,7 +25,7 @@ const MAX_TITLE_BYTES: usize = 60;
 fn effects_of(seen: &VisibleApis<'_>) -> Vec<Effect> {
     let has = |effect: &Effect| {
         seen.operations()
-            .any(|(_, _, offered)| offered.enforcement.effect() == *effect)
+            .any(|(_, _, offered)| offered.hints.effect() == *effect)
     };
     Effect::ALL.into_iter().filter(has).collect()
 }
@@ -40,8 +40,7 @@ pub(super) fn is_there<'a>(
         MetaToolKind::Search | MetaToolKind::Describe => searches && operations.next().is_some(),
         MetaToolKind::CallRead | MetaToolKind::CallWrite | MetaToolKind::CallDestructive => {
             searches
-                && operations
-                    .any(|offered| MetaToolKind::of_effect(offered.enforcement.effect()) == kind)
+                && operations.any(|offered| MetaToolKind::of_effect(offered.hints.effect()) == kind)
         }
         MetaToolKind::Wait => operations.any(|offered| offered.operation.may_wait()),
     }

@@ -122,7 +122,7 @@ pub(crate) fn has_effect_and_tag(
     effect: Option<Effect>,
     tag: Option<&str>,
 ) -> bool {
-    effect.is_none_or(|effect| offered.enforcement.effect() == effect)
+    effect.is_none_or(|effect| offered.hints.effect() == effect)
         && tag.is_none_or(|tag| has_tag(offered, tag))
 }
 
@@ -321,7 +321,7 @@ fn hit_of(seen: &VisibleApis<'_>, (place, index): HitPlace) -> Option<Hit> {
         name: api.name_of(index).to_owned(),
         method: offered.operation.method.to_string(),
         path: as_path(&offered.operation.path),
-        effect: offered.enforcement.effect(),
+        effect: offered.hints.effect(),
         title: as_words(offered.tool.title.as_deref().unwrap_or_default()),
         tag: offered
             .operation

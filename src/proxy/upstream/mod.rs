@@ -7,7 +7,7 @@
 //!   `Budget` there limits the share of retries.
 //! - `MAX_ATTEMPTS` in `proxy/upstream/mod.rs` and the setting in `config/upstream.rs` limit how
 //!   often.
-//! - `may_repeat` in `annotate/enforcement.rs` decides for which tools. After a 401,
+//! - The hint `idempotentHint` decides for which tools. After a 401,
 //!   `renews_credential` in `proxy/upstream/mod.rs` allows one more request of any tool.
 
 pub(crate) mod limit;

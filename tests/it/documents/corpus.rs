@@ -156,7 +156,7 @@ fn p35_no_tool_of_a_real_document_looks_more_harmless_than_its_method() {
             .enumerate()
         {
             let mut annotate = AnnotateOptions::default();
-            annotate.layers.policy = policy;
+            annotate.layers.policy = Some(policy);
             annotate.output = OutputSchemas::Off;
             let options = ApiOptions {
                 annotate,

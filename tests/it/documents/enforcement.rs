@@ -1,5 +1,5 @@
-//! Enforcement is never less careful than an operation's name says, under every policy, unless the
-//! operator says otherwise. The operations are those of Docker's and GitHub's documents.
+//! All settings go by the hints that tools have. With `--no-destructive` or `--confirm destructive`,
+//! these are those of the policy `strict`, unless the operator says otherwise. The operations are those of Docker's and GitHub's documents.
 
 use serde_json::{Value, json};
 
@@ -79,28 +79,69 @@ fn p59_no_destructive_leaves_out_what_a_name_calls_destructive() {
     ] {
         assert!(lines[0].contains(expected), "{expected}: {}", lines[0]);
     }
-    // What clients read is the policy's.
-    for (policy, expected, line) in [
+    // A policy that the operator names is obeyed, and what `strict` would hold back is counted.
+    for (policy, is_offered, line) in [
+        ("strict", false, "9 tools left out because of their words"),
         (
             "careful",
-            true,
-            "because of their words, 8 count as destructive, although their method is POST; 1 look harmless, and count",
+            false,
+            "1 tool: --annotation-policy strict would leave out or ask about it",
         ),
         (
             "method",
-            false,
-            "because of their words, 9 look harmless, and count as destructive for",
+            true,
+            "9 tools: --annotation-policy strict would leave out or ask about them",
         ),
     ] {
-        let mut session = Session::serving(&spec, &upstream, &["--annotation-policy", policy]);
+        let flags = ["--no-destructive", "--annotation-policy", policy];
+        let mut session = Session::serving(&spec, &upstream, &flags);
         let tools = session.tools();
-        let kill = tools
-            .iter()
-            .find(|tool| tool["name"] == "ContainerKill")
-            .unwrap();
-        assert_eq!(kill["annotations"]["destructiveHint"], expected, "{kill}");
+        assert_eq!(
+            names(&tools).contains(&"ContainerKill"),
+            is_offered,
+            "{policy}"
+        );
         let log = session.end();
-        assert!(log.contains(line), "{log}");
+        assert!(log.contains(line), "{policy}: {log}");
+    }
+}
+
+#[test]
+fn p59_what_is_published_is_what_every_setting_goes_by() {
+    let (spec, upstream) = (spec(), Upstream::echo());
+    for flags in [
+        &[][..],
+        &["--confirm", "destructive"],
+        &["--annotation-policy", "strict"],
+        &["--annotation-policy", "infer"],
+        &["--annotation-policy", "method"],
+        &["--document-hints", "trust"],
+    ] {
+        let published = Session::serving(&spec, &upstream, flags).tools();
+        let hint = |tool: &Value, hint: &str| tool["annotations"][hint] == true;
+        for (flag, is_kept) in [
+            (
+                "--read-only",
+                &(|tool: &Value| hint(tool, "readOnlyHint")) as &dyn Fn(&Value) -> bool,
+            ),
+            ("--no-destructive", &|tool| !hint(tool, "destructiveHint")),
+        ] {
+            if flag == "--no-destructive"
+                && !flags
+                    .iter()
+                    .any(|flag| flag.contains("confirm") || flag.contains("policy"))
+            {
+                // This setting alone decides that the policy is `strict`.
+                continue;
+            }
+            let kept: Vec<&str> = published
+                .iter()
+                .filter(|tool| is_kept(tool))
+                .map(|tool| tool["name"].as_str().unwrap())
+                .collect();
+            let offered = Session::serving(&spec, &upstream, &[flags, &[flag]].concat()).tools();
+            assert_eq!(names(&offered), kept, "{flags:?} {flag}");
+        }
     }
 }
 
@@ -142,15 +183,22 @@ fn p59_only_the_operator_frees_a_tool_from_what_its_name_says() {
     };
     let base = ["ContainerList", "ContainerCreate"];
     assert_eq!(
-        offered(&["--document-hints", "trust"]),
+        offered(&[]),
         base,
-        "not the document"
+        "not the document, unless the operator trusts it"
     );
-    for policy in ["method", "spec", "infer"] {
-        assert_eq!(
-            offered(&["--annotation-policy", policy]),
-            base,
-            "not the policy {policy}"
+    assert_eq!(
+        offered(&["--document-hints", "trust"]),
+        ["ContainerList", "ContainerCreate", "credentials_revoke"]
+    );
+    for policy in ["strict", "infer"] {
+        assert_eq!(offered(&["--annotation-policy", policy]), base, "{policy}");
+    }
+    for policy in ["method", "spec"] {
+        let offered = offered(&["--annotation-policy", policy]);
+        assert!(
+            offered.contains(&"ContainerKill".to_owned()),
+            "{policy} knows no words: {offered:?}"
         );
     }
     for hint in ["destructive=false", "readOnly=true"] {
@@ -346,12 +394,14 @@ fn p59_a_get_whose_name_says_in_any_spelling_that_it_acts_is_held_back() {
 }
 
 #[test]
-fn p59_a_trusted_document_frees_no_method_from_what_is_enforced() {
-    let harmless = json!({"annotations": {"readOnlyHint": true, "destructiveHint": false}});
+fn p59_a_trusted_document_is_obeyed_unless_it_contradicts_itself() {
+    let harmless = json!({"annotations": {"readOnlyHint": true}});
+    let both = json!({"annotations": {"readOnlyHint": true, "destructiveHint": false}});
     let spec = SpecFile::with_paths(&json!({"/pets/{id}": {
         "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}],
         "get": {"operationId": "show"},
         "delete": {"operationId": "pet", "x-mcp": harmless},
+        "put": {"operationId": "look", "x-mcp": both},
     }}));
     let offered = |flags: &[&str]| {
         let output = run(&[
@@ -371,12 +421,12 @@ fn p59_a_trusted_document_frees_no_method_from_what_is_enforced() {
             .unwrap_or_else(|_| panic!("{}", stderr(&output)));
         tools.len()
     };
-    assert_eq!(offered(&[]), 2);
-    assert_eq!(offered(&["--read-only"]), 1);
-    assert_eq!(offered(&["--no-destructive"]), 1);
+    assert_eq!(offered(&[]), 3);
+    assert_eq!(offered(&["--read-only"]), 2);
+    assert_eq!(offered(&["--no-destructive"]), 2);
     assert_eq!(
         offered(&["--read-only", "--hint", "pet readOnly=true"]),
-        2,
+        3,
         "the operator frees it"
     );
 }

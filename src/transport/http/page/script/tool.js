@@ -45,13 +45,12 @@ async function openTool(name) {
 }
 
 /** The hints in words, and why each is as it is. */
-function showHints({ hints, effect, enforced, confirmed }) {
+function showHints({ hints, confirmed }) {
   const is = Object.fromEntries(hints.map(({ hint, value }) => [hint, value]));
   const words = hints.filter(({ hint }) => hint === "readOnly" ? is.readOnly : hint === "openWorld" || !is.readOnly);
   const colour = { readOnly: "read", destructive: is.destructive ? "destructive" : "write" };
   fill($("badges"), ...words.flatMap(({ hint, value }) => [make("span", HINT_WORDS[hint][value ? 0 : 1], "badge " + (colour[hint] || "")), make("span", ", ", "unseen")]), make("span", "Why?", "why"));
   const rows = hints.flatMap(({ hint, value, because }) => [make("dt", HINT_WORDS[hint][value ? 0 : 1]), wrap("dd", "foreign", sentence(because), " ", make("code", `${hint}Hint: ${value}`))]);
-  if (enforced) rows.push(make("dt", effect === "destructive" ? "Treated as destructive" : "Treated with more care"), make("dd", sentence(enforced), "foreign"));
   if (confirmed) rows.push(make("dt", "Asks first"), make("dd", "The server asks a person before each call."));
   fill($("reasons"), ...rows);
   $("hints").open = false;
