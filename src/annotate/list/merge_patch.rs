@@ -41,15 +41,12 @@ fn accept_in(schema: &mut Map<String, Value>, referred: &mut Vec<String>) {
                     .values_mut()
                     .for_each(|member| accept_null(member, referred));
             }
-            ("additionalProperties" | "unevaluatedProperties", member) => {
-                accept_null(member, referred);
-            }
+            ("additionalProperties", member) => accept_null(member, referred),
             ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => {
                 for branch in branches.iter_mut().filter_map(Value::as_object_mut) {
                     accept_in(branch, referred);
                 }
             }
-            ("then" | "else", Value::Object(branch)) => accept_in(branch, referred),
             _ => {}
         }
     }
@@ -76,7 +73,7 @@ fn accept_null(member: &mut Value, referred: &mut Vec<String>) {
 /// Returns true if the schema itself already takes null.
 fn takes_null(schema: &Map<String, Value>) -> bool {
     let is_null = |kind: &Value| kind == "null";
-    let is_limited = ["$ref", "enum", "const", "allOf", "oneOf", "not", "if"]
+    let is_limited = ["$ref", "enum", "const", "allOf", "oneOf", "not"]
         .iter()
         .any(|key| schema.contains_key(*key));
     let type_takes_it = match schema.get("type") {

@@ -373,7 +373,7 @@ mod tests {
             let (mut a, b) = (a, b);
             if !inlines && let Value::Object(a) = &mut a {
                 // What recurses stays a reference.
-                a.insert("not".into(), json!({"required": ["none"], "properties": {"none": {"$ref": "#/components/schemas/A"}}}));
+                a.insert("dependentSchemas".into(), json!({"none": {"properties": {"none": {"$ref": "#/components/schemas/A"}}}}));
             }
             let text = json!({"openapi": "3.1.0", "paths": {}, "x": schema, "components": {"schemas": {"A": a, "B": b}}}).to_string();
             let document = Document::parse(text.clone().into_bytes(), None).unwrap();

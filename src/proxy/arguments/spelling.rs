@@ -110,11 +110,9 @@ fn rename_members(
     if members.keys().all(|name| declared.contains(&name.as_str())) {
         return;
     }
-    let is_closed = schemas.iter().any(|schema| {
-        ["additionalProperties", "unevaluatedProperties"]
-            .iter()
-            .any(|key| schema.get(*key) == Some(&Value::Bool(false)))
-    });
+    let is_closed = schemas
+        .iter()
+        .any(|schema| schema.get("additionalProperties") == Some(&Value::Bool(false)));
     if schemas
         .iter()
         .any(|schema| schema.contains_key("patternProperties"))

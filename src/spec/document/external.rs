@@ -125,7 +125,9 @@ pub async fn complete_document(
     let mut queue = VecDeque::from([(0_u32, origin, first)]);
     while let Some((file, found, references)) = queue.pop_front() {
         for uri in references {
-            if links.contains_key(&(file, uri.clone())) || (file == 0 && document.has_id(&uri)) {
+            if links.contains_key(&(file, uri.clone()))
+                || (file == 0 && document.named().count(&uri) > 0)
+            {
                 continue;
             }
             let known = loader.files.len();

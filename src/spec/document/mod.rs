@@ -177,8 +177,7 @@ impl Document {
     }
 
     pub(crate) fn named(&self) -> &NamedSchemas {
-        self.named
-            .get_or_init(|| NamedSchemas::of(&self.files, self.url.as_ref()))
+        self.named.get_or_init(|| NamedSchemas::of(&self.files))
     }
 
     /// All files, the document itself first.

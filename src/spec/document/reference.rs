@@ -174,52 +174,38 @@ impl Document {
         object.text("description")
     }
 
-    /// Resolves a fragment that is not a pointer from the root: an anchor, or a pointer from the
-    /// enclosing schema with an `$id`, or, as some documents write it, from the component around
-    /// the reference.
+    /// Resolves a fragment that is not a pointer from the root: an anchor, or, as some documents
+    /// write it, a pointer from the component around the reference.
     fn by_fragment(&self, fragment: &str, from: Span) -> Option<Node<'_>> {
         match pointer::tokens(fragment) {
-            Some(tokens) => self
-                .named()
-                .scopes(from)
-                .find_map(|scope| self.walk(self.node(scope), &tokens)),
-            None => self
-                .named()
-                .anchored(fragment, from)
-                .map(|span| self.node(span)),
+            Some(_) if self.named().is_divided(from) => None,
+            Some(tokens) => self.walk(self.node(from), &tokens),
+            None => self.by_name(&format!("#{fragment}"), from),
         }
     }
 
     /// A schema with that `$id`, or what the fragment names inside of it.
     fn by_id(&self, uri: &str, fragment: &str, from: Span) -> Option<Node<'_>> {
-        let resource = self.named().identified(uri, from, self.url.as_ref())?;
+        let resource = self.by_name(uri, from)?;
         match pointer::tokens(fragment) {
-            Some(tokens) => pointer::target(self.node(resource), &tokens),
-            None => self
-                .named()
-                .anchored_in(fragment, resource)
-                .map(|span| self.node(span)),
+            Some(tokens) => pointer::target(resource, &tokens),
+            None => self.by_name(&format!("#{fragment}"), resource.span()),
         }
     }
 
-    /// Returns true if a schema of the document itself has that `$id`, in which case no file is
-    /// meant.
-    pub(crate) fn has_id(&self, uri: &str) -> bool {
-        let root = self.files().first().map(|file| file.root().span());
-        root.is_some_and(|root| self.by_id(uri, "", root).is_some())
+    fn by_name(&self, name: &str, place: Span) -> Option<Node<'_>> {
+        Some(self.node(self.named().get(name, place)?))
     }
 
     /// Returns the target of a `$dynamicRef`, like [`Document::target_from`]. The target may depend
     /// on the references that led there.
     ///
     /// # Errors
-    /// As for [`Document::target_from`]; or a sentence that several schemas have that dynamic
-    /// anchor, because any of them may be meant.
+    /// As for [`Document::target_from`]; or a sentence that several schemas have that anchor,
+    /// because any of them may be meant.
     pub fn dynamic_target_from(&self, reference: &str, from: Span) -> Result<Node<'_>, String> {
-        let name = reference
-            .split_once('#')
-            .map_or("", |(_, fragment)| fragment);
-        if self.named().is_ambiguous(name) {
+        let anchor = reference.find('#').and_then(|start| reference.get(start..));
+        if anchor.is_some_and(|anchor| self.named().count(anchor) > 1) {
             return Err(format!(
                 "`{reference}` means different schemas in different places"
             ));

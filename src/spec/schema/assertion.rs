@@ -44,7 +44,7 @@ fn read_limit(key: &str, number: Number) -> Option<Value> {
             Some(Value::Number(number))
         }
         "maxLength" | "minLength" | "maxItems" | "minItems" | "maxProperties" | "minProperties"
-        | "minContains" | "maxContains" => read_count(&number).map(Value::from),
+        | "minContains" => read_count(&number).map(Value::from),
         _ => None,
     }
 }

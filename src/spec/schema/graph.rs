@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use super::cut::left_out;
-use super::notes::Note;
 use super::size::json_size;
 use super::walk::{each_mut, reference};
 
@@ -31,12 +30,7 @@ pub(crate) fn expand(
                 open.pop();
                 *value = merge_siblings(definition, siblings);
             }
-            _ => {
-                *value = left_out(&siblings);
-                if let Value::Object(object) = value {
-                    Note::Lost.write(object, true);
-                }
-            }
+            _ => *value = left_out(&siblings),
         }
         return;
     }
@@ -63,12 +57,7 @@ pub(crate) fn merge_siblings(component: Value, siblings: Map<String, Value>) -> 
         object.extend(annotations);
         return Value::Object(object);
     }
-    // `unevaluated*` keywords must stay beside all schemas that describe members.
-    let (around, assertions): (Map<_, _>, Map<_, _>) = assertions
-        .into_iter()
-        .partition(|(key, _)| key.starts_with("unevaluated"));
     let mut outer = annotations;
-    outer.extend(around);
     outer.insert("allOf".into(), json!([object, assertions]));
     Value::Object(outer)
 }

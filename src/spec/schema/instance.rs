@@ -6,8 +6,7 @@ use serde_json::{Map, Value};
 use super::keywords::keyword;
 use super::walk::reference;
 
-/// The schemas that describe the same value as this one does: what it refers to, branches,
-/// conditions.
+/// The schemas that describe the same value as this one does: what it refers to, and branches.
 pub(crate) fn schemas_of_same_value<'s>(
     schema: &'s Map<String, Value>,
     root: &'s Map<String, Value>,
@@ -16,16 +15,12 @@ pub(crate) fn schemas_of_same_value<'s>(
     let listed = ["allOf", "anyOf", "oneOf"]
         .into_iter()
         .filter_map(|key| keyword(schema, key)?.as_array());
-    let single = ["if", "then", "else", "not"]
-        .into_iter()
-        .filter_map(|key| keyword(schema, key));
     let dependent = keyword(schema, "dependentSchemas")
         .and_then(Value::as_object)
         .into_iter();
     target
         .into_iter()
         .chain(listed.flatten())
-        .chain(single)
         .chain(dependent.flat_map(Map::values))
         .filter_map(Value::as_object)
 }
@@ -49,11 +44,9 @@ pub(crate) fn of_other_members(
     let patterns = keyword(schema, "patternProperties")
         .and_then(Value::as_object)
         .into_iter();
-    let others = ["additionalProperties", "unevaluatedProperties"];
-    let others = others.into_iter().filter_map(|key| keyword(schema, key));
     patterns
         .flat_map(Map::values)
-        .chain(others)
+        .chain(keyword(schema, "additionalProperties"))
         .filter_map(Value::as_object)
 }
 
@@ -65,7 +58,7 @@ pub(crate) fn of_item(
     let listed = keyword(schema, "prefixItems")
         .and_then(Value::as_array)
         .and_then(|items| items.get(index));
-    let others = ["items", "contains", "unevaluatedItems"];
+    let others = ["items", "contains"];
     let others = others.into_iter().filter_map(|key| keyword(schema, key));
     listed
         .into_iter()

@@ -24,7 +24,7 @@ use foldhash::HashMap;
 
 use serde_json::{Map, Value};
 
-use self::cut::{drop_dangling, drop_unused, open_lost, prune, thin};
+use self::cut::{drop_dangling, drop_unused, pruned_copy, thin};
 use self::direction::Direction;
 use self::graph::expand;
 pub(crate) use self::instance::{of_item, of_member, schemas_of_same_value};
@@ -178,9 +178,6 @@ impl<'d> Schemas<'d> {
         let budget = options.budget;
         let mut root = Value::Object(schema);
         let has_left_out = self.resolve_references(&mut root, options, warnings);
-        if self.translator.has_lost {
-            open_lost(&mut root);
-        }
         let bytes = json_size(&root);
         let mut is_cut = has_left_out | cut_depth(&mut root, bytes, budget);
         let may_rename =
@@ -250,7 +247,6 @@ impl<'d> Schemas<'d> {
         } = plan.definitions(root, room);
         if options.inline_all && !defs.is_empty() {
             expand(root, &defs, &mut Vec::new(), &mut room);
-            self.translator.has_lost = true;
             return has_left_out;
         }
         if has_left_out {
@@ -281,7 +277,7 @@ fn cut_depth(root: &mut Value, mut bytes: usize, budget: usize) -> bool {
     };
     let mut depth = MAX_CUT_DEPTH;
     while depth > MIN_CUT_DEPTH && is_over(root, bytes) {
-        prune(root, depth);
+        *root = pruned_copy(root, depth);
         drop_unused(root);
         bytes = json_size(root);
         // A cut below the deepest level that is left would change nothing.

@@ -5,13 +5,11 @@
 
 use serde_json::{Map, Value};
 
-use super::keywords::{has_keyword, keyword, remove_keyword};
+use super::keywords::{keyword, remove_keyword};
 
 /// Kind of note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Note {
-    /// The schema lost something that described members or items; `true`.
-    Lost,
     /// The schema lost one of its patterns; `true`.
     PatternLost,
     /// The names of properties that belong to the other direction; a list of strings.
@@ -28,19 +26,12 @@ pub(crate) enum Note {
 impl Note {
     fn key(self) -> &'static str {
         match self {
-            Self::Lost => "\u{0}lost",
             Self::PatternLost => "\u{0}loose",
             Self::HiddenNames => "\u{0}hidden",
             Self::Number => "\u{0}number",
             Self::WireNamesIndex => "\u{0}naming",
             Self::WireNames => "\u{0}namings",
         }
-    }
-
-    /// Returns true if the schema has the note.
-    #[must_use]
-    pub(crate) fn is_on(self, schema: &Map<String, Value>) -> bool {
-        has_keyword(schema, self.key())
     }
 
     /// Returns the value of the schema's note.

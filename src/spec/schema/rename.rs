@@ -243,13 +243,7 @@ impl<'s> Groups<'s> {
 
 /// Returns true if one schema alone may describe a value twice.
 fn has_many(schemas: &[&Schema]) -> bool {
-    let keys = [
-        "patternProperties",
-        "prefixItems",
-        "contains",
-        "unevaluatedProperties",
-        "unevaluatedItems",
-    ];
+    let keys = ["patternProperties", "prefixItems", "contains"];
     schemas
         .iter()
         .any(|schema| keys.iter().any(|key| has_keyword(schema, key)))
@@ -501,7 +495,6 @@ impl Naming {
                 patterns.retain(|pattern, _| !self.lost.contains(pattern));
             }
             remove_keyword(schema, "additionalProperties");
-            remove_keyword(schema, "unevaluatedProperties");
         }
     }
 }

@@ -1,21 +1,18 @@
 //! One schema, keyword by keyword: from the dialect of OpenAPI 3.0 or 3.1 to what 2020-12
 //! validators, and clients that are stricter than the standard, accept.
 
-use std::cell::OnceCell;
-
 use foldhash::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use super::annotations::{annotation, describe_choice};
 use super::assertion::read_assertion;
 use super::direction::{Direction, Marks, read_only_names, required_names};
-use super::keywords::{has_keyword, keyword, keyword_mut, remove_keyword};
+use super::keywords::{has_keyword, keyword_mut, remove_keyword};
 use super::notes::Note;
 use super::shape::{complete_containers, drop_contradictions, exclusive_limits, make_nullable};
 use super::walk::holds_one_schema;
 use crate::spec::argument_names::{self, is_legal};
-use crate::spec::document::file::DocumentFile;
-use crate::spec::document::{Document, Version};
+use crate::spec::document::Document;
 use crate::spec::span::Span;
 use crate::text;
 
@@ -30,12 +27,8 @@ pub(crate) struct Translator<'d> {
     taken: HashSet<String>,
     /// Patterns that were seen, and true for those that every client supports.
     patterns: HashMap<String, bool>,
-    /// True if any schema of the document has an `unevaluated*` keyword; looked for once.
-    asks_for_evaluated: OnceCell<bool>,
     /// True if any property was seen under a name that model APIs refuse.
     pub(crate) has_odd_names: bool,
-    /// True if any schema lost a description of members or items.
-    pub(crate) has_lost: bool,
 }
 
 impl<'d> Translator<'d> {
@@ -50,9 +43,7 @@ impl<'d> Translator<'d> {
             spans: HashMap::default(),
             taken: HashSet::default(),
             patterns: HashMap::default(),
-            asks_for_evaluated: OnceCell::new(),
             has_odd_names: false,
-            has_lost: false,
         }
     }
 
@@ -73,17 +64,6 @@ impl<'d> Translator<'d> {
             infers: true,
         }
         .schema(value)
-    }
-
-    /// Returns true if `true` has a meaning: it describes all members for an
-    /// `unevaluatedProperties` around it (2020-12 core section 11.3).
-    fn keeps_true(&self) -> bool {
-        *self.asks_for_evaluated.get_or_init(|| {
-            let mut texts = self.document.files().iter().map(DocumentFile::text);
-            self.document.version() >= Version::V3_1
-                && texts
-                    .any(|text| memchr::memmem::find(text.as_bytes(), b"\"unevaluated").is_some())
-        })
     }
 
     /// Returns the span of the component with that `$defs` name.
@@ -113,6 +93,19 @@ impl<'d> Translator<'d> {
     }
 }
 
+/// Keywords beside which `additionalProperties` and `unevaluatedProperties` differ (2020-12 core
+/// section 11.3).
+const DESCRIBES_MEMBERS: [&str; 8] = [
+    "additionalProperties",
+    "$ref",
+    "$dynamicRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "if",
+    "dependentSchemas",
+];
+
 /// One schema under translation.
 struct Translation<'s, 'd> {
     translator: &'s mut Translator<'d>,
@@ -136,6 +129,14 @@ impl Translation<'_, '_> {
     }
 
     fn object(&mut self, mut object: Map<String, Value>) -> Value {
+        // Where no other schema describes members, both mean the same: maps of TypeSpec.
+        let is_alone = has_keyword(&object, "unevaluatedProperties")
+            && !DESCRIBES_MEMBERS
+                .iter()
+                .any(|key| has_keyword(&object, key));
+        if is_alone && let Some(others) = remove_keyword(&mut object, "unevaluatedProperties") {
+            object.insert("additionalProperties".into(), others);
+        }
         // 2.0 has no `nullable`; its extension is in wide use.
         let nullable = [
             remove_keyword(&mut object, "nullable"),
@@ -155,46 +156,30 @@ impl Translation<'_, '_> {
         let mut out = Map::new();
         let dynamic = remove_keyword(&mut object, "$dynamicRef");
         let own = remove_keyword(&mut object, "$ref");
-        if own.is_some() && dynamic.is_some() {
-            self.lose(&mut out);
-        }
         let is_dynamic = own.is_none();
         if let Some(Value::String(reference)) = own.or(dynamic) {
             match self.translator.name(&reference, self.from, is_dynamic) {
                 Ok(name) => {
                     out.insert("$ref".into(), Value::String(format!("#/$defs/{name}")));
                 }
-                Err(why) => {
-                    self.warnings
-                        .push(format!("{why}; that part of the schema accepts anything"));
-                    self.lose(&mut out);
-                }
+                Err(why) => self
+                    .warnings
+                    .push(format!("{why}; that part of the schema accepts anything")),
             }
         }
         let discriminator = remove_keyword(&mut object, "discriminator");
-        // A limit on what is contained gets stricter if more items count.
-        let counts = has_keyword(&object, "maxContains");
-        let is_sure =
-            !counts || keyword(&object, "contains").is_none_or(|contains| self.survives(contains));
+        let infers = self.infers && !has_keyword(&object, "not");
         for (key, value) in object {
-            if is_sure || key != "maxContains" {
-                self.keyword(&key, value, &mut out);
-            }
+            self.keyword(&key, value, &mut out);
         }
         if let Some(Value::Object(discriminator)) = discriminator {
             describe_choice(&discriminator, &mut out);
         }
-        // Without a condition they say nothing.
-        if !has_keyword(&out, "if") {
-            remove_keyword(&mut out, "then");
-            remove_keyword(&mut out, "else");
-        }
         exclusive_limits(&mut out);
         required_names(&mut out, &read_only);
-        complete_containers(&mut out, self.infers, self.translator.document.version());
+        complete_containers(&mut out, infers, self.translator.document.version());
         if Note::PatternLost.take(&mut out).is_some() {
             remove_keyword(&mut out, "additionalProperties");
-            remove_keyword(&mut out, "unevaluatedProperties");
         }
         drop_contradictions(&mut out);
         if nullable {
@@ -222,15 +207,16 @@ impl Translation<'_, '_> {
             | "prefixItems"
             | "items"
             | "additionalProperties"
-            | "unevaluatedProperties"
-            | "unevaluatedItems"
-            | "not"
-            | "if"
-            | "then"
-            | "else"
             | "contains"
             | "propertyNames" => {
                 self.applicator(key, value, out);
+            }
+            // If a schema inside of it, or beside it, is read more loosely, it refuses more.
+            "not" | "if" | "maxContains" | "unevaluatedProperties" | "unevaluatedItems"
+                if key == "not" || value != Value::Bool(true) =>
+            {
+                self.warnings
+                    .push(format!("`{key}` is left to the API, and not checked"));
             }
             "pattern" => {
                 if value
@@ -262,7 +248,6 @@ impl Translation<'_, '_> {
                     // The members that a lost pattern described would be refused as additional
                     // ones.
                     Note::PatternLost.write(out, true);
-                    self.lose(out);
                 }
                 let translated: Map<_, _> = kept
                     .into_iter()
@@ -298,15 +283,6 @@ impl Translation<'_, '_> {
                     out.insert(key.into(), Value::Array(translated));
                 }
             }
-            // A negation gets stricter if the schema in it gets looser.
-            ("not" | "if", value) if !self.survives(&value) => {
-                self.warnings.push(format!(
-                    "the schema under `{key}` uses keywords that may be read more loosely, so that `{key}` is not checked"
-                ));
-                if key == "if" {
-                    self.lose(out);
-                }
-            }
             // Before 2020-12 a list of schemas under `items` described a tuple.
             ("items", Value::Array(schemas)) => {
                 let translated: Vec<_> = schemas
@@ -318,20 +294,8 @@ impl Translation<'_, '_> {
                 }
             }
             // Here the boolean form is what every client knows; `true` says nothing by itself.
-            (
-                "additionalProperties" | "unevaluatedProperties" | "unevaluatedItems",
-                Value::Bool(true),
-            ) => {
-                let kept = self
-                    .translator
-                    .keeps_true()
-                    .then(|| (key.to_owned(), Value::Bool(true)));
-                out.extend(kept);
-            }
-            (
-                "additionalProperties" | "unevaluatedProperties" | "unevaluatedItems",
-                Value::Bool(false),
-            ) => {
+            ("additionalProperties", Value::Bool(true)) => {}
+            ("additionalProperties", Value::Bool(false)) => {
                 out.insert(key.into(), Value::Bool(false));
             }
             (key, value) if holds_one_schema(key) && (value.is_object() || value.is_boolean()) => {
@@ -373,25 +337,6 @@ impl Translation<'_, '_> {
         out.insert("properties".into(), Value::Object(translated));
     }
 
-    /// Notes that the schema lost something that described members or items.
-    fn lose(&mut self, out: &mut Map<String, Value>) {
-        self.translator.has_lost = true;
-        Note::Lost.write(out, true);
-    }
-
-    /// Returns true if translation does not change the meaning of a schema. Only for plain
-    /// assertions that is certain.
-    fn survives(&mut self, schema: &Value) -> bool {
-        if !is_plain(schema) {
-            return false;
-        }
-        let before = self.warnings.len();
-        let translated = self.inner(schema.clone());
-        let silent = self.warnings.len() == before;
-        self.warnings.truncate(before);
-        silent && says_as_much(&translated, schema)
-    }
-
     /// A schema of which it is not said that it is what a property or an item is: nothing is read
     /// into it.
     fn inner(&mut self, schema: Value) -> Value {
@@ -424,48 +369,4 @@ impl Translation<'_, '_> {
         }
         legal
     }
-}
-
-/// Returns true if a schema, and those of its properties, has nothing but assertions that stay as
-/// they are.
-fn is_plain(schema: &Value) -> bool {
-    const PLAIN: [&str; 12] = [
-        "type",
-        "enum",
-        "const",
-        "minimum",
-        "maximum",
-        "minLength",
-        "maxLength",
-        "minItems",
-        "maxItems",
-        "required",
-        "title",
-        "description",
-    ];
-    schema.as_object().is_some_and(|schema| {
-        schema
-            .iter()
-            .all(|(key, value)| match (key.as_str(), value) {
-                ("properties", Value::Object(properties)) => properties.values().all(is_plain),
-                (key, _) => PLAIN.contains(&key),
-            })
-    })
-}
-
-/// Returns true if a schema has all keywords of another one.
-fn says_as_much(schema: &Value, other: &Value) -> bool {
-    let Value::Object(other) = other else {
-        return false;
-    };
-    other
-        .iter()
-        .all(|(key, said)| match (key.as_str(), schema.get(key), said) {
-            ("properties", Some(own), Value::Object(properties)) => {
-                properties.iter().all(|(name, property)| {
-                    own.get(name).is_some_and(|own| says_as_much(own, property))
-                })
-            }
-            (_, own, said) => own == Some(said),
-        })
 }

@@ -20,16 +20,7 @@ fn held_by(keyword: &str) -> Option<Holds> {
     Some(match keyword {
         "properties" | "patternProperties" | "dependentSchemas" | "$defs" => Holds::Named,
         "allOf" | "anyOf" | "oneOf" | "prefixItems" => Holds::Listed,
-        "items"
-        | "additionalProperties"
-        | "not"
-        | "if"
-        | "then"
-        | "else"
-        | "contains"
-        | "propertyNames"
-        | "unevaluatedItems"
-        | "unevaluatedProperties" => Holds::Single,
+        "items" | "additionalProperties" | "contains" | "propertyNames" => Holds::Single,
         _ => return None,
     })
 }

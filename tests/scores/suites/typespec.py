@@ -32,7 +32,6 @@ KNOWN = [
     (r"SpecialWords_Parameters_constructor", "TypeSpec's compiler fails on this name, so it is another one here"),
     (r"Parameters_Path_optional", "an empty value in a path is refused: it would name another resource"),
     (r"uploadFileJsonContentType", "a defect: a JSON file (`format: binary`, 3.0) is sent as a JSON text with quotes"),
-    (r"JsonMergePatch", "a defect: `null` in a map by `unevaluatedProperties` is refused, also in a merge patch"),
 ]
 
 
