@@ -125,6 +125,24 @@ pub(crate) fn description(operation: &Operation, title: &str) -> String {
     truncate(&text, MAX_DESCRIPTION_BYTES)
 }
 
+/// The first sentence of the description, else the summary.
+pub(crate) fn sentence(operation: &Operation, title: &str) -> String {
+    let words = [&operation.description, &operation.summary]
+        .into_iter()
+        .flatten()
+        .map(|text| one_line(text.trim_start().split("\n\n").next().unwrap_or_default()))
+        .find(|text| !text.is_empty())
+        .unwrap_or_else(|| format!("{title} ({})", one_line(&operation.label())));
+    let end = words.find(". ").map_or(words.len(), |dot| dot + 1);
+    let deprecated = if operation.deprecated {
+        "Deprecated. "
+    } else {
+        ""
+    };
+    let sentence = words.get(..end).unwrap_or_default();
+    truncate(&format!("{deprecated}{sentence}"), MAX_DESCRIPTION_BYTES)
+}
+
 /// Describes a parameter: its own description, else the schema's (`None` here: the schema has it
 /// already), else a sentence made from name, location and type. If the argument's name does not
 /// show the name on the wire, that is added.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::annotate::description_detail::addition_lengths;
+use crate::annotate::description_detail::returns;
 use crate::annotate::output::ReplyDescriber;
 use crate::annotate::selection::literal;
 use crate::annotate::{ClientProfile, KnownClient};
@@ -190,30 +190,15 @@ pub(crate) fn tag_cost_text(cost: &TagCost) -> String {
         counted(cost.tokens, "token")
     )
 }
-/// Cost of a richer kind of description.
-#[derive(Debug, Serialize)]
-pub(crate) struct DescriptionCost {
-    /// The value of `--describe`.
-    pub describe: &'static str,
-    /// Approximate number of tokens that it adds to those of the document's own words.
-    pub tokens: usize,
-}
 
-/// Returns the cost that each kind of description adds to the list.
-pub(crate) fn description_costs(api: &Api) -> Vec<DescriptionCost> {
-    let mut replies = ReplyDescriber::new(api.document());
-    let mut added = [0; 2];
-    for offered in api.iter() {
-        let lengths = addition_lengths(api.document(), offered.operation, &mut replies);
-        added
-            .iter_mut()
-            .zip(lengths)
-            .for_each(|(sum, length)| *sum += length);
-    }
-    let costs = ["brief", "full"].into_iter().zip(added);
-    let cost = |(describe, added): (&'static str, usize)| DescriptionCost {
-        describe,
-        tokens: added.div_ceil(TYPICAL_BYTES_PER_TOKEN),
-    };
-    costs.map(cost).collect()
+/// Returns the approximate number of tokens that `--describe brief` adds to the list.
+pub(crate) fn brief_tokens(api: &Api) -> usize {
+    let document = api.document();
+    let mut replies = ReplyDescriber::new(document);
+    let added: usize = api
+        .iter()
+        .filter_map(|offered| returns(document, offered.operation, &mut replies))
+        .map(|line| line.len())
+        .sum();
+    added.div_ceil(TYPICAL_BYTES_PER_TOKEN)
 }

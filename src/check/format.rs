@@ -150,18 +150,12 @@ fn push_costs(out: &mut String, report: &Report) {
     if let Some(client) = &report.client {
         let _ = writeln!(out, "{client}");
     }
-    let costs = report.descriptions.iter().filter(|cost| cost.tokens > 0);
-    let costs: Vec<String> = costs
-        .map(|cost| {
-            format!(
-                "`--describe {}` about {}",
-                cost.describe,
-                counted(cost.tokens, "token")
-            )
-        })
-        .collect();
-    if !costs.is_empty() {
-        let _ = writeln!(out, "richer descriptions add: {}", costs.join(", "));
+    if report.brief_tokens > 0 {
+        let _ = writeln!(
+            out,
+            "`--describe brief` adds about {}",
+            counted(report.brief_tokens, "token")
+        );
     }
     if report.tools > 1 {
         out.push_str("the largest tools, in bytes:\n");

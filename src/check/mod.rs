@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use self::cost::{ClientCost, DescriptionCost, TagCost, ToolCost};
+use self::cost::{ClientCost, TagCost, ToolCost};
 pub(crate) use self::findings::Finding;
 use crate::annotate::ClientProfile;
 use crate::api::{Api, scheme_setting};
@@ -49,8 +49,8 @@ pub(crate) struct Report {
     pub bytes: usize,
     /// Approximate number of tokens of that.
     pub tokens: usize,
-    /// Approximate number of tokens that richer descriptions would add.
-    pub descriptions: Vec<DescriptionCost>,
+    /// Approximate number of tokens that `--describe brief` would add.
+    pub brief_tokens: usize,
     /// The tools that take the most bytes.
     pub largest: Vec<ToolCost>,
     /// Cost of the tools of each tag, the largest first.
@@ -131,7 +131,7 @@ pub(crate) fn check(
             .count(),
         bytes: cost::list_bytes(api),
         tokens,
-        descriptions: cost::description_costs(api),
+        brief_tokens: cost::brief_tokens(api),
         largest: cost::largest_tools(api),
         by_tag: cost::by_tag(api),
         client: profile.is_known().then(|| profile.results_in_words()),

@@ -162,8 +162,8 @@ pub(crate) enum DescribeName {
     Plain,
     /// Also the fields of replies, and the replacement of a deprecated operation
     Brief,
-    /// Also defaults, the meanings of constants, and one example of the arguments
-    Full,
+    /// The first sentence of the document's own words
+    Title,
 }
 
 /// Content of the web page.
@@ -236,7 +236,7 @@ macro_rules! meaning {
 meaning!(ExternalRefs means ExternalReferences: None => None, Local => Local, Any => Any);
 meaning!(AnnotationPolicy means Policy: Careful => Careful, Strict => Strict, Method => Method, Spec => Spec, Infer => Infer);
 meaning!(DocumentHints means HintTrust: Tighten => Tighten, Trust => Trust, Ignore => Ignore);
-meaning!(DescribeName means DescriptionDetail: Plain => Plain, Brief => Brief, Full => Full);
+meaning!(DescribeName means DescriptionDetail: Plain => Plain, Brief => Brief, Title => Title);
 meaning!(OutputSchemasName means OutputSchemas: Auto => Auto, Lenient => Lenient, Strict => Strict, Off => Off);
 meaning!(ClientName means KnownClient: Generic => Generic, Claude => Claude, Openai => OpenAi, Vscode => VsCode, Cursor => Cursor, Gemini => Gemini, Codex => Codex, ClaudeDesktop => ClaudeDesktop, ClaudeCode => Claude, Windsurf => Windsurf, Zed => Zed, Goose => Goose, Continue => Continue, Opencode => Opencode);
 meaning!(PageName means PageKind: Full => Full, Public => Public, Off => Off);

@@ -253,7 +253,7 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schemas: Option<OutputSchemasName>,
 
-    /// Detail of the descriptions of tools besides the document's own words [default: plain]
+    /// Detail of the descriptions of tools [default: plain]
     #[arg(
         long,
         env = "OPENAPI_MCP_DESCRIBE",

@@ -227,7 +227,7 @@ pub(crate) fn replacements(
     };
     let reads = |candidate: &Candidate| candidate.decision.hints.is_read_only();
     let replacement = |candidate: &Candidate| {
-        if candidate.detail(options) == DescriptionDetail::Plain {
+        if candidate.detail(options) != DescriptionDetail::Brief {
             return None;
         }
         let peers = offered.iter().filter(|other| {

@@ -294,7 +294,7 @@ fn read_detail(
         problems.push_wrong_value(
             &join_path(path, "describe"),
             value,
-            "plain, brief or full",
+            "plain, brief or title",
             Disclosure::Shown,
         );
     }

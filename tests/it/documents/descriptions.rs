@@ -1,4 +1,4 @@
-//! `--describe`: what descriptions say besides the document's own words.
+//! `--describe`: how much descriptions say.
 
 use serde_json::{Value, json};
 
@@ -10,10 +10,9 @@ fn document() -> SpecFile {
             "/old": {"get": {"operationId": "listOld", "deprecated": true, "description": "Lists pets. Use `listPets` for new code."}},
             "/pets": {
                 "get": {"operationId": "listPets", "summary": "List pets", "parameters": [
-                    {"name": "limit", "in": "query", "schema": {"type": "integer", "default": 20}},
-                    {"name": "status", "in": "query", "schema": {"type": "integer", "enum": [0, 1], "x-enum-descriptions": ["On sale", "Sold"]}}],
+                    {"name": "limit", "in": "query", "schema": {"type": "integer", "default": 20}}],
                     "responses": {"200": {"description": "ok", "content": {"application/json": {"schema": {"type": "array", "items": {"$ref": "#/components/schemas/Pet"}}}}}}},
-                "post": {"operationId": "createPet", "summary": "Create a pet", "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Pet"}}}},
+                "post": {"operationId": "createPet", "summary": "Create a pet", "description": "Adds a pet v1.2\nto the shop. Its name may be any.\n\nSee the guide.", "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Pet"}}}},
                     "responses": {"201": {"description": "ok", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Pet"}}}}}}}},
             "components": {"schemas": {"Pet": {"type": "object", "required": ["id", "name"], "properties": {
                 "id": {"type": "integer", "readOnly": true}, "name": {"type": "string", "example": "Rex"}}}}}})
@@ -50,7 +49,7 @@ fn descriptions_say_as_much_as_is_asked() {
             [
                 "Deprecated. Lists pets. Use `listPets` for new code.",
                 "List pets",
-                "Create a pet",
+                "Create a pet\n\nAdds a pet v1.2\nto the shop. Its name may be any.\n\nSee the guide.",
             ],
         ),
         (
@@ -58,15 +57,15 @@ fn descriptions_say_as_much_as_is_asked() {
             [
                 "Deprecated; use `listPets` instead. Lists pets. Use `listPets` for new code.",
                 "List pets\nReturns a list of objects with id, name.",
-                "Create a pet\nReturns an object with id, name.",
+                "Create a pet\n\nAdds a pet v1.2\nto the shop. Its name may be any.\n\nSee the guide.\nReturns an object with id, name.",
             ],
         ),
         (
-            &["--describe", "full"],
+            &["--describe", "title"],
             [
-                "Deprecated; use `listPets` instead. Lists pets. Use `listPets` for new code.",
-                "List pets\nReturns a list of objects with id, name.\nDefaults: `limit` 20.\nValues: `status`: 0 = On sale, 1 = Sold.",
-                "Create a pet\nReturns an object with id, name.\nExample: {\"body\":{\"name\":\"Rex\"}}",
+                "Deprecated. Lists pets.",
+                "List pets",
+                "Adds a pet v1.2 to the shop.",
             ],
         ),
         (
@@ -74,7 +73,7 @@ fn descriptions_say_as_much_as_is_asked() {
             [
                 "Deprecated; use `listPets` instead. Lists pets. Use `listPets` for new code.",
                 "List pets",
-                "Create a pet\nReturns an object with id, name.",
+                "Create a pet\n\nAdds a pet v1.2\nto the shop. Its name may be any.\n\nSee the guide.\nReturns an object with id, name.",
             ],
         ),
     ] {
@@ -87,13 +86,11 @@ fn descriptions_say_as_much_as_is_asked() {
 }
 
 #[test]
-fn check_says_what_richer_descriptions_cost() {
+fn check_says_what_brief_descriptions_cost() {
     let spec = document();
     let text = stdout(&run(&["check", "--spec", spec.path()]));
     assert!(
-        text.contains(
-            "richer descriptions add: `--describe brief` about 18 tokens, `--describe full` about "
-        ),
+        text.contains("`--describe brief` adds about 18 tokens"),
         "{text}"
     );
 }

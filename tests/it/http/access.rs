@@ -549,7 +549,7 @@ fn p83_no_description_names_a_replacement_that_not_everybody_sees_who_reads_it()
     let keys = Keys::new();
     let office = keys.serve(
         &document,
-        &json!({"access": rules(), "describe": "full"}),
+        &json!({"access": rules(), "describe": "brief"}),
         &[],
     );
     let all = keys.authorization(&callers().pop().unwrap().0);
