@@ -9,11 +9,11 @@ use crate::proxy::waiting::handle::WaitState;
 use crate::proxy::{CallError, Caller, ShownTool, ToolResult};
 
 impl Api {
-    /// Returns true if a call of one of its operations may be done only after the first reply.
-    pub(crate) fn may_wait(&self) -> bool {
+    /// Returns true if it is said of one of its operations how a call waits.
+    pub(crate) fn says_how_to_wait(&self) -> bool {
         self.bound
             .iter()
-            .any(|bound| bound.target.operation.may_wait())
+            .any(|bound| bound.target.operation.says_how_to_wait())
     }
 
     /// Goes on waiting for the operation of a call of the tool at that place. With `is_look`, asks

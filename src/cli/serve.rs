@@ -241,7 +241,7 @@ fn report_missing_settings(server: &McpServer, process: &ProcessConfig) {
     let any = |is_it: fn(&Api) -> bool| server.apis().served().iter().any(|api| is_it(api));
     if process.state_keys.is_none()
         && matches!(process.transport, Transport::Http { .. })
-        && any(Api::may_wait)
+        && any(Api::says_how_to_wait)
     {
         tracing::info!(
             "handles of operations that take long end with this process; --state-key-env or --state-key-file lets replicas go on with them"

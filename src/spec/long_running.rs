@@ -1,12 +1,18 @@
 //! Declarations of an operation that may be done only after its first reply.
 
+use super::document::Document;
 use super::node::{Node, Object};
+
+/// Headers of a 202 with the URL of the status.
+const STATUS_HEADERS: [&str; 3] = ["location", "operation-location", "azure-asyncoperation"];
 
 /// Declaration that an operation may be done only after its first reply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LongRunning {
     /// True if it declares the status 202 or `2XX`.
     pub is_accepted: bool,
+    /// True if its 202 declares a header with the URL of the status.
+    pub names_status: bool,
     /// `x-ms-long-running-operation`, with the place of the result.
     pub extension: Option<FinalState>,
 }
@@ -26,7 +32,7 @@ pub enum FinalState {
 
 impl LongRunning {
     /// Reads what an Operation Object says.
-    pub(crate) fn read(operation: &Object<'_>) -> Self {
+    pub(crate) fn read(document: &Document, operation: &Object<'_>) -> Self {
         let responses = operation.get("responses");
         // Most operations declare neither, and their responses are not opened for it.
         let is_mentioned = responses.is_some_and(|responses| {
@@ -39,11 +45,22 @@ impl LongRunning {
             .filter(|_| is_mentioned)
             .and_then(Node::object)
             .unwrap_or_default();
+        let headers = declared
+            .get("202")
+            .and_then(|response| document.resolve_object(response).ok()?)
+            .and_then(|response| response.get("headers")?.object())
+            .unwrap_or_default();
+        let names_status = |(name, _): (&str, _)| {
+            STATUS_HEADERS
+                .iter()
+                .any(|known| name.eq_ignore_ascii_case(known))
+        };
         let is_long = operation.boolean("x-ms-long-running-operation") == Some(true);
         Self {
             is_accepted: declared
                 .iter()
                 .any(|(status, _)| matches!(status, "202" | "2XX" | "2xx")),
+            names_status: headers.iter().any(names_status),
             extension: is_long.then(|| {
                 let options = operation
                     .get("x-ms-long-running-operation-options")

@@ -42,7 +42,7 @@ pub(super) fn is_there<'a>(
             searches
                 && operations.any(|offered| MetaToolKind::of_effect(offered.hints.effect()) == kind)
         }
-        MetaToolKind::Wait => operations.any(|offered| offered.operation.may_wait()),
+        MetaToolKind::Wait => operations.any(|offered| offered.operation.says_how_to_wait()),
     }
 }
 

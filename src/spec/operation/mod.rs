@@ -164,6 +164,15 @@ impl Operation {
         }
     }
 
+    /// Returns true if a rule, an extension or a declared header says how a call waits.
+    #[must_use]
+    pub fn says_how_to_wait(&self) -> bool {
+        self.may_wait()
+            && (self.rules.wait.is_some()
+                || self.long_running.extension.is_some()
+                || self.long_running.names_status)
+    }
+
     /// `GET /pets`, as people name an operation.
     #[must_use]
     pub fn label(&self) -> String {

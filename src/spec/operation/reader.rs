@@ -344,7 +344,7 @@ impl<'a> Reader<'a> {
                 .collect(),
             pointer: String::new(),
             span: None,
-            long_running: LongRunning::read(&object),
+            long_running: LongRunning::read(self.document, &object),
             waits_by: Vec::new(),
             rules: Box::default(),
         })

@@ -18,7 +18,7 @@ const KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1
 const AT_ONCE: &[&str] = &["--timeout", "2.1"];
 
 fn spec() -> SpecFile {
-    let later = json!({"202": {"description": "later"}});
+    let later = json!({"202": {"description": "later", "headers": {"Location": {"schema": {"type": "string"}}}}});
     SpecFile::with_paths(&json!({
         "/exports": {"post": {"operationId": "export", "responses": later}},
         "/report": {"get": {"operationId": "report", "responses": later}},
@@ -98,7 +98,7 @@ fn a_handle_goes_on_where_a_rule_sets_an_argument_and_the_call_gave_a_required_o
         {"name": "X-Format", "in": "header", "required": true, "schema": {"type": "string"}},
         {"name": "X-Version", "in": "header", "required": true, "schema": {"type": "string"}},
     ]);
-    let operation = json!({"operationId": "export", "parameters": parameters, "responses": {"202": {"description": "later"}}});
+    let operation = json!({"operationId": "export", "parameters": parameters, "responses": {"202": {"description": "later", "headers": {"operation-location": {}}}}});
     let spec = SpecFile::with_paths(&json!({ "/exports": { "post": operation } }));
     let rule = json!({"match": {"operation": "export"}, "arguments": {"header:X-Version": {"value": "2"}}});
     let config = SpecFile::new(&json!({ "overrides": [rule] }).to_string());
@@ -123,7 +123,7 @@ fn a_handle_goes_on_where_a_rule_sets_an_argument_and_the_call_gave_a_required_o
 }
 
 #[test]
-fn wait_operation_is_listed_where_an_operation_may_need_it() {
+fn wait_operation_is_listed_where_it_is_said_how_an_operation_waits() {
     let upstream = Upstream::echo();
     let names = |spec: &SpecFile, flags: &[&str]| {
         let mut session = Session::serving(spec, &upstream, flags);
@@ -151,8 +151,15 @@ fn wait_operation_is_listed_where_an_operation_may_need_it() {
             "report"
         ]
     )));
-    let without = SpecFile::with_paths(&json!({"/plain": {"get": {"operationId": "plain"}}}));
+    let merely_accepted = json!({"202": {"description": "later", "headers": {"X-Id": {}}}, "2XX": {"description": "any", "headers": {"Location": {}}}});
+    let without = SpecFile::with_paths(
+        &json!({"/plain": {"get": {"operationId": "plain", "responses": merely_accepted}}}),
+    );
     assert!(!has(&names(&without, &[])));
+    let extended = SpecFile::with_paths(
+        &json!({"/long": {"put": {"operationId": "long", "x-ms-long-running-operation": true}}}),
+    );
+    assert!(has(&names(&extended, &[])));
     let config = SpecFile::new(
         &json!({"overrides": [{"match": {"operation": "plain"}, "wait": {"interval": 2}}]})
             .to_string(),
@@ -167,7 +174,7 @@ fn wait_operation_is_listed_where_an_operation_may_need_it() {
     );
     // The name is reserved.
     let taken = SpecFile::with_paths(
-        &json!({"/wait": {"get": {"operationId": "wait_operation", "responses": {"202": {"description": "later"}}}}}),
+        &json!({"/wait": {"get": {"operationId": "wait_operation", "responses": {"202": {"description": "later", "headers": {"Location": {}}}}}}}),
     );
     let taken = names(&taken, &[]);
     assert_eq!(

@@ -75,7 +75,7 @@ fn run_case(case: &Value) {
     let mut operation = json!({
         "operationId": "act",
         "parameters": [{"name": "mode", "in": "query", "schema": {"type": "string"}}],
-        "responses": {"202": {"description": "later"}},
+        "responses": {"202": {"description": "later", "headers": {"Location": {}}}},
     });
     merge(&mut operation, &case["operation"]);
     let mut paths = json!({ "/exports": { method: operation } });
