@@ -6,6 +6,7 @@ use http::Method;
 
 use super::lexicon::{KnownWord, Meaning, entry_of_form};
 use super::operation_verbs::{NamePart, OperationVerbs};
+use super::split::{self, snake_case, words};
 use crate::annotate::annotations::Reason;
 use crate::spec::Operation;
 
@@ -38,9 +39,9 @@ pub(super) fn caution(
     strictness: Strictness,
 ) -> Option<Reason> {
     let found = match operation.method {
-        Method::POST => post_harm(words, strictness),
-        Method::GET | Method::HEAD | Method::OPTIONS => read_harm(words, strictness),
-        _ if operation.method.as_str() == "QUERY" => read_harm(words, strictness),
+        Method::POST => post_harm(words, operation, strictness),
+        Method::GET | Method::HEAD | Method::OPTIONS => read_harm(words, operation, strictness),
+        _ if operation.method.as_str() == "QUERY" => read_harm(words, operation, strictness),
         _ => return None,
     };
     let only_adds = || {
@@ -56,7 +57,11 @@ pub(super) fn caution(
 }
 
 /// The word that says that a POST harms what exists.
-fn post_harm(words: &OperationVerbs, strictness: Strictness) -> Option<&'static KnownWord> {
+fn post_harm(
+    words: &OperationVerbs,
+    operation: &Operation,
+    strictness: Strictness,
+) -> Option<&'static KnownWord> {
     let harmful: EnumSet<Meaning> = match strictness {
         Strictness::Careful => Meaning::Destroys.into(),
         Strictness::Strict => Meaning::Destroys | Meaning::Changes,
@@ -131,13 +136,29 @@ fn post_harm(words: &OperationVerbs, strictness: Strictness) -> Option<&'static 
             .filter_map(NamePart::head)
             .find(is_harmful)
     };
-    head()
+    runs_statement(words, operation)
+        .or_else(|| words.id.iter().find_map(NamePart::forced_push))
+        .or_else(head)
         .or_else(of_path)
         .or_else(of_texts)
         .or_else(last)
         .or_else(anywhere)
         .or_else(plainly)
         .or_else(behind)
+}
+
+/// The verb that says that a POST runs a statement of the caller, which may do anything: "Runs
+/// SQL".
+fn runs_statement(words: &OperationVerbs, operation: &Operation) -> Option<&'static KnownWord> {
+    let names = [operation.id.as_deref(), Some(operation.path.as_str())];
+    let names = names.into_iter().flatten().map(snake_case);
+    let mut is_about = false;
+    for name in names {
+        is_about |= split::words(&name).any(|word| word == "sql" || word == "statement");
+    }
+    let mut verbs = words.heads().chain(words.texts.first().copied());
+    let runs = verbs.find(|entry| ["execute", "exec", "run"].contains(&entry.word.as_str()));
+    runs.filter(|_| is_about)
 }
 
 /// Returns true if the last segment of the path is a verb rather than a name that begins with one:
@@ -172,7 +193,7 @@ fn says_that_it_adds(words: &OperationVerbs, operation: &Operation) -> bool {
                 .iter()
                 .any(|parameter| parameter.name == "force")
     };
-    let adds = words.is_called_create
+    let adds = words.suffix == "_create"
         || said
             .into_iter()
             .any(|entry| entry.is(harmless) && !replaces(entry));
@@ -186,43 +207,115 @@ fn changes_in_passing(operation: &Operation) -> Option<Reason> {
         .into_iter()
         .flatten();
     texts.into_iter().find_map(|text| {
-        let sentence = text.split(". ").next().unwrap_or_default();
-        let lower = sentence
-            .get(..sentence.floor_char_boundary(400))
-            .unwrap_or_default()
-            .to_lowercase();
-        let tokens: Vec<&str> = lower
-            .split(|letter: char| !letter.is_alphabetic())
-            .filter(|token| !token.is_empty())
-            .collect();
-        let pairs = tokens.iter().zip(tokens.iter().skip(1));
-        let joined = pairs
-            .filter(|(join, _)| matches!(**join, "or" | "and"))
-            .filter_map(|(_, verb)| entry_of_form(verb));
-        let entry = joined
+        let entry = joined_verbs(text)
             .into_iter()
             .find(|entry| OR_CHANGES.contains(&entry.word.as_str()))?;
         Some(Reason::Word(&entry.word))
     })
 }
 
+/// The verbs behind "or" and "and" in the first sentence of a text.
+fn joined_verbs(text: &str) -> Vec<&'static KnownWord> {
+    let sentence = text.split(". ").next().unwrap_or_default();
+    let lower = sentence
+        .get(..sentence.floor_char_boundary(400))
+        .unwrap_or_default()
+        .to_lowercase();
+    let tokens: Vec<&str> = lower
+        .split(|letter: char| !letter.is_alphabetic())
+        .filter(|token| !token.is_empty())
+        .collect();
+    let pairs = tokens.iter().zip(tokens.iter().skip(1));
+    pairs
+        .filter(|(join, _)| matches!(**join, "or" | "and"))
+        .filter_map(|(_, verb)| entry_of_form(verb))
+        .collect()
+}
+
+/// Copies of data that a GET makes of what there is.
+const REPRESENTATIONS: [&str; 9] = [
+    "archive",
+    "csrf",
+    "diff",
+    "html",
+    "media",
+    "pdf",
+    "preview",
+    "thumbnail",
+    "zip",
+];
+/// Segments that are a thing unless a text says that they are an act.
+const THINGS: [&str; 3] = ["archive", "ban", "trash"];
+
+/// Returns true if the name or the first sentence says what a GET makes of what there is.
+fn makes_representation(operation: &Operation) -> bool {
+    let text = operation
+        .summary
+        .as_ref()
+        .or(operation.description.as_ref());
+    let sentence = text.and_then(|text| text.split(". ").next());
+    let texts = [operation.id.as_deref(), sentence].into_iter().flatten();
+    let snake: Vec<String> = texts.map(snake_case).collect();
+    let mut all = snake.iter().flat_map(|text| words(text));
+    all.any(|word| REPRESENTATIONS.contains(&word))
+}
+
+/// Returns true if the first sentence of a text joins a verb that reads to its first one: "Ignores
+/// deleted items and returns the rest".
+fn reads_in_passing(operation: &Operation) -> bool {
+    let texts = [&operation.summary, &operation.description];
+    let mut joined = texts
+        .into_iter()
+        .flatten()
+        .flat_map(|text| joined_verbs(text));
+    joined.any(|entry| class(entry) == Some(Meaning::Reads))
+}
+
 /// The word that says that a method acts which is safe by its definition (RFC 9110 section 9.2.1).
-fn read_harm(words: &OperationVerbs, strictness: Strictness) -> Option<&'static KnownWord> {
+fn read_harm(
+    words: &OperationVerbs,
+    operation: &Operation,
+    strictness: Strictness,
+) -> Option<&'static KnownWord> {
     let is_strict = strictness == Strictness::Strict;
-    let texts_read = words
-        .texts
-        .first()
-        .is_some_and(|entry| class(entry) == Some(Meaning::Reads));
+    let first_text = words.texts.first().copied();
+    let texts_read = first_text.is_some_and(|entry| class(entry) == Some(Meaning::Reads))
+        || first_text.is_some_and(|entry| entry.word == "ignore") && reads_in_passing(operation);
+    let makes = first_text
+        .into_iter()
+        .chain(words.heads())
+        .any(|entry| entry.word == "create" || entry.word == "generate");
     let acts = |entry: &KnownWord| match () {
         () if entry.is(Meaning::SignsIn) => is_strict,
         () => entry.is(Meaning::ActsInRead | Meaning::Destroys),
     };
     let is_sure = |entry: &KnownWord| !entry.is(Meaning::Noun);
-    let heads = words
-        .heads()
-        .filter(|entry| acts(entry) && (is_sure(entry) || !texts_read));
-    let reads = words.all().any(|entry| entry.is(Meaning::SaysRead));
-    let named = || heads.into_iter().next().filter(|_| !reads);
+    // `/invites/{code}` is an invitation, and `preview_prune` a preview.
+    let is_thing = |entry: &KnownWord| {
+        !words.is_path_end && words.things.iter().any(|thing| thing.word == entry.word)
+    };
+    let head = words.heads().next();
+    let says_read = |entry: &KnownWord| entry.is(Meaning::SaysRead);
+    let is_computed = head.is_some_and(|entry| {
+        is_sure(entry) && class(entry) == Some(Meaning::Reads) && !says_read(entry)
+    });
+    let is_of_thing = head.is_some_and(|entry| !is_sure(entry) && is_thing(entry));
+    let in_path = words.action.words.iter().copied().flatten();
+    let reads = ["_list", "_retrieve", "_read"].contains(&words.suffix)
+        || words.all().any(says_read)
+        || is_computed
+        || words.id.is_empty() && in_path.clone().any(says_read);
+    if is_of_thing || makes && makes_representation(operation) {
+        return None;
+    }
+    let may_be_thing =
+        |entry: &KnownWord| THINGS.contains(&entry.word.as_str()) && !first_text.is_some_and(acts);
+    let named = || {
+        let mut heads = words.heads();
+        heads
+            .find(|entry| acts(entry) && (is_sure(entry) || !texts_read))
+            .filter(|_| !reads)
+    };
     let joined = || {
         words.id.iter().flat_map(NamePart::joined).find(|entry| {
             entry.is(Meaning::Destroys | Meaning::Adds | Meaning::Changes) && is_sure(entry)
@@ -233,19 +326,21 @@ fn read_harm(words: &OperationVerbs, strictness: Strictness) -> Option<&'static 
             .action
             .head()
             .filter(|entry| acts(entry) && is_one_verb(words, entry))?;
-        (!reads && !texts_read && (words.is_path_end || is_sure(head))).then_some(head)
+        (!reads && !texts_read && !may_be_thing(head) && (words.is_path_end || is_sure(head)))
+            .then_some(head)
     };
     let of_texts = || {
         let is_named = words.heads().next().is_some();
-        words.texts.first().copied().filter(|entry| {
+        first_text.filter(|entry| {
             acts(entry)
                 && is_sure(entry)
                 && !is_named
                 && !reads
+                && !texts_read
                 && (is_strict || entry.is(Meaning::Destroys))
         })
     };
-    // `serverTerminate`: the verb may come last.
+    // `serverTerminate`: the verb may come last, and is a noun behind a preposition.
     let last = || {
         let of_path = Some(&words.action).filter(|_| words.id.is_empty());
         let long = words
@@ -254,10 +349,10 @@ fn read_harm(words: &OperationVerbs, strictness: Strictness) -> Option<&'static 
             .chain(of_path)
             .filter(|part| part.words.len() > 1);
         let last = long
-            .filter_map(NamePart::last)
+            .filter_map(NamePart::free_last)
             .find(|entry| acts(entry) && !entry.is(Meaning::Noun))?;
         let excused = if is_strict {
-            reads && !last.is(Meaning::Destroys)
+            texts_read || is_computed || reads && !last.is(Meaning::Destroys)
         } else {
             reads || texts_read
         };
@@ -267,13 +362,16 @@ fn read_harm(words: &OperationVerbs, strictness: Strictness) -> Option<&'static 
         let acts = |entry: &&&'static KnownWord| {
             entry.is(Meaning::Destroys | Meaning::SignsIn) && !entry.is(Meaning::Noun)
         };
-        let is_excused = |entry: &KnownWord| reads && entry.is(Meaning::Adds);
+        let ends_in_read = words.is_path_end && in_path.clone().any(says_read);
+        let is_excused = |entry: &KnownWord| {
+            reads && (entry.is(Meaning::Adds) || texts_read || is_computed || ends_in_read)
+        };
         words
             .segments
             .iter()
             .find(acts)
             .copied()
-            .filter(|entry| is_strict && !is_excused(entry))
+            .filter(|entry| is_strict && !is_excused(entry) && !may_be_thing(entry))
     };
     let behind = || {
         words

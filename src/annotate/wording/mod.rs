@@ -206,6 +206,8 @@ mod tests {
             ("/a", "deleteuser", ""),
             ("/a", "killall", ""),
             ("/flows/{id}/drain", "drain_flows__id__drain_post", ""),
+            ("/sql", "execute", "Runs SQL"),
+            ("/branches/{id}/push", "forcePush", ""),
             (
                 "/v2/apps/{app_id}/rollback",
                 "apps_create_rollback",
@@ -313,6 +315,7 @@ mod tests {
             ("/appendText", "appendTextUsingGET"),
             ("/integrations/productsSync", ""),
             ("/health/drain", "drain_health_drain_get"),
+            ("/users/{id}/cancel", ""),
             ("/dropwebhook", "dropwebhook"),
             ("/a/{id}", "Removeallpersonaldata"),
             ("/killall", "op"),
@@ -377,6 +380,44 @@ mod tests {
             ("/archives", "", ""),
             ("/send/saveData", "", "Download the data"),
             ("/repos/{id}/lock", "Lock_GetRepoLock", ""),
+            ("/guilds/{id}/prune", "preview_prune_guild", ""),
+            ("/invites/{code}", "invite_resolve", ""),
+            ("/studies/{id}/archive", "", "Create ZIP archive"),
+            ("/studies/{id}/media", "", "Create DICOMDIR media"),
+            ("/csrf-token", "create_csrf_token", ""),
+            (
+                "/check_for_update",
+                "",
+                "Clubhouse uses this to check for updates",
+            ),
+            (
+                "/v1/system/update/deployments",
+                "update_deployments_list",
+                "List all update deployments",
+            ),
+            ("/createDiffHTML", "createDiffHTMLUsingGET", ""),
+            ("/stops/{id}", "", ""),
+            ("/archive", "", ""),
+            ("/trash", "", ""),
+            ("/ban", "", ""),
+            ("/order/{id}/cancel-policy", "", ""),
+            ("/items", "", "Ignores deleted items and returns the rest"),
+            (
+                "/v1/log-drains/{id}",
+                "getConfigurableLogDrain",
+                "Retrieves a Configurable Log Drain",
+            ),
+            (
+                "/events",
+                "SystemEvents",
+                "Monitor events.\n\nContainers report these events: `attach`",
+            ),
+            ("/instance/migrate/status", "instance_migrate_status", ""),
+            (
+                "/v3/runs/{run_ref}",
+                "Runs_ForRun",
+                "View all trip/service runs for a specific run_ref",
+            ),
         ] {
             assert_eq!(strict("get", path, id, description), "r-i", "{path} {id}");
         }

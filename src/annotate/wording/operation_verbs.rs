@@ -108,8 +108,8 @@ pub(super) struct OperationVerbs {
     /// Verbs of each part of its operationId, of which `repos/list-for-org` has two, without a
     /// framework's additions.
     pub(super) id: Vec<NamePart>,
-    /// True if the framework's suffix says that it creates something: `orders_create`.
-    pub(super) is_called_create: bool,
+    /// The suffix by which a framework says what it does: `_list` of `deployments_list`.
+    pub(super) suffix: &'static str,
     /// Verbs of the last literal segment of its path.
     pub(super) action: NamePart,
     /// True if the segment ends the path, and so may be a verb: `/stops/{id}` names a thing.
@@ -122,6 +122,8 @@ pub(super) struct OperationVerbs {
     pub(super) path_harm: Word,
     /// Actions behind the path: `DeleteStack` of `/#Action=DeleteStack`.
     pub(super) behind_path: Vec<NamePart>,
+    /// The words whose plural is a segment of the path, which names things: `/invites/{code}`.
+    pub(super) things: Vec<&'static KnownWord>,
     /// The first verbs of the summary and of the description.
     pub(super) texts: Vec<&'static KnownWord>,
 }
@@ -129,15 +131,16 @@ pub(super) struct OperationVerbs {
 impl OperationVerbs {
     pub(super) fn of(operation: &Operation) -> Self {
         let path = PathWords::of(operation);
-        let (id, is_called_create) = id_parts(operation, &path.last);
+        let (id, suffix) = id_parts(operation, &path.last);
         let texts = [&operation.summary, &operation.description];
         Self {
             id,
-            is_called_create,
+            suffix,
             action: NamePart::of(&path.last),
             is_path_end: path.is_end,
             follows_variable: path.follows_variable,
             segments: path.segments,
+            things: path.things,
             path_harm: path.harm,
             behind_path: behind_path(&operation.path).map(NamePart::of).collect(),
             texts: texts
@@ -228,6 +231,21 @@ impl NamePart {
     pub(super) fn last(&self) -> Word {
         self.words.last().copied().flatten()
     }
+
+    /// The last word, unless it follows a preposition.
+    pub(super) fn free_last(&self) -> Word {
+        let before = self.words.iter().rev().nth(1).copied().flatten();
+        self.last()
+            .filter(|_| !before.is_some_and(|before| before.is(Meaning::Preposition)))
+    }
+
+    /// The verb of `forcePush`, which replaces what is there.
+    pub(super) fn forced_push(&self) -> Word {
+        let is = |word: &Word, text: &str| word.is_some_and(|entry| entry.word == text);
+        let mut pairs = self.words.iter().zip(self.words.iter().skip(1));
+        let pair = pairs.find(|(first, second)| is(first, "force") && is(second, "push"))?;
+        *pair.1
+    }
 }
 
 /// A word without the number at its end: `kill` of `kill2`.
@@ -245,6 +263,7 @@ struct PathWords {
     is_end: bool,
     follows_variable: bool,
     segments: Vec<&'static KnownWord>,
+    things: Vec<&'static KnownWord>,
     harm: Word,
 }
 
@@ -255,6 +274,7 @@ impl PathWords {
             is_end: true,
             follows_variable: false,
             segments: Vec::new(),
+            things: Vec::new(),
             harm: None,
         };
         for (index, parts) in operation.template.segments.iter().enumerate().rev() {
@@ -271,6 +291,7 @@ impl PathWords {
                 continue;
             }
             let text = decoded(&text);
+            path.things.extend(text.strip_suffix('s').and_then(entry));
             let known = NamePart::of(&text).words;
             if let (false, [Some(only)]) = (has_variable, known.as_slice()) {
                 path.segments.push(only);
@@ -313,13 +334,14 @@ fn decoded(segment: &str) -> Cow<'_, str> {
     percent_decode_str(segment).decode_utf8_lossy()
 }
 
-/// The parts of the operationId, and whether a framework says that the operation creates something.
-fn id_parts(operation: &Operation, last_segment: &str) -> (Vec<NamePart>, bool) {
+/// The parts of the operationId without the suffix by which a framework says what the operation
+/// does, and that suffix.
+fn id_parts(operation: &Operation, last_segment: &str) -> (Vec<NamePart>, &'static str) {
     let Some(id) = operation.id.as_deref() else {
-        return (Vec::new(), false);
+        return (Vec::new(), "");
     };
     let mut id = without_glue(id, &operation.method, &operation.path);
-    let mut is_called_create = false;
+    let mut suffix = "";
     // Django REST framework names an operation by its path and what its method does most often:
     // `tasks_reject_create`.
     let usual = [
@@ -340,7 +362,7 @@ fn id_parts(operation: &Operation, last_segment: &str) -> (Vec<NamePart>, bool) 
             .replace('_', "")
             .ends_with(&snake_case(last_segment).replace('_', ""))
     {
-        is_called_create = ending == "_create";
+        suffix = ending;
         id = rest;
     }
     let is_post = operation.method == Method::POST;
@@ -350,7 +372,7 @@ fn id_parts(operation: &Operation, last_segment: &str) -> (Vec<NamePart>, bool) 
     let parts = parts
         .map(NamePart::of)
         .filter(|part| !part.words.is_empty());
-    (parts.collect(), is_called_create)
+    (parts.collect(), suffix)
 }
 
 /// The parts of an operationId: `pets/delete`, `Pets_Delete` and `PetsController_delete` have two,
@@ -406,13 +428,14 @@ fn behind_path(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The verb that a text begins with: `Deletes a pet`, `This method can be used to delete a pet`,
-/// `Pets - Delete a pet`.
+/// `Pets - Delete a pet`; in its first paragraph.
 fn first_verb(text: &str) -> Word {
     let own = verb_of(text);
     let behind = || {
+        let heading = text.split(".\n").next().unwrap_or_default();
         [" - ", ": "]
             .iter()
-            .find_map(|separator| verb_of(text.split_once(separator)?.1))
+            .find_map(|separator| verb_of(heading.split_once(separator)?.1))
     };
     own.or_else(behind)
 }
