@@ -51,7 +51,7 @@ fn sentences(expected: &Value) -> Vec<(&'static str, String)> {
         (
             "docs/guides/large-apis.md",
             format!(
-                "On GitHub's API, the list of all six tools takes {} tokens. A whole task takes {} on average and {} at most, over [{} \
+                "On GitHub's API, the list of these five tools takes {} tokens. A whole task takes {} on average and {} at most, over [{} \
                  tasks](../scores.md#search-questions-of-people), at four bytes for a token.",
                 tokens("list"),
                 tokens("mean"),
