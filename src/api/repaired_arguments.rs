@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::json::JsonObject;
-use serde_json::Value;
 
 use super::{Api, ToolIndex};
 use crate::proxy::{CallError, CheckedArguments, with_wire_names};
+use crate::spec::schema::object_size;
 
 /// Arguments of more bytes are checked on a thread that may block: it takes more than a few
 /// milliseconds.
@@ -23,11 +23,7 @@ impl Api {
         index: ToolIndex,
         arguments: JsonObject,
     ) -> Result<CheckedArguments, CallError> {
-        let mut room = MAX_SMALL_BYTES;
-        if arguments
-            .iter()
-            .all(|(name, value)| take_room(&mut room, name.len()) && fits(value, &mut room))
-        {
+        if object_size(&arguments) <= MAX_SMALL_BYTES {
             return self.wire_arguments(index, arguments);
         }
         let (api, limit) = (Arc::clone(self), self.proxy.options.timeout);
@@ -78,24 +74,4 @@ impl Api {
             ..checked
         })
     }
-}
-
-/// Returns true if a value takes at most about `room` bytes as JSON, and subtracts them.
-fn fits(value: &Value, room: &mut usize) -> bool {
-    match value {
-        Value::Null | Value::Bool(_) => take_room(room, 4),
-        Value::Number(number) => take_room(room, number.as_str().len()),
-        Value::String(text) => take_room(room, text.len()),
-        Value::Array(items) => items.iter().all(|item| fits(item, room)),
-        Value::Object(members) => members
-            .iter()
-            .all(|(name, member)| take_room(room, name.len()) && fits(member, room)),
-    }
-}
-
-fn take_room(room: &mut usize, bytes: usize) -> bool {
-    // The comma or colon behind it.
-    let left = room.checked_sub(bytes + 1);
-    *room = left.unwrap_or(0);
-    left.is_some()
 }

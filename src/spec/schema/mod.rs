@@ -33,6 +33,7 @@ use self::plan::{Component, Components, Definitions, InlinePlan, expansions, inl
 pub(crate) use self::rename::wire_names;
 use self::rename::{forget_names, rename_properties};
 use self::size::json_size;
+pub(crate) use self::size::object_size;
 use self::translate::Translator;
 pub(crate) use self::walk::reference;
 use self::walk::{each, each_mut, levels, references};

@@ -1,4 +1,4 @@
-//! Sizes of schemas.
+//! Sizes of JSON.
 
 use serde_json::{Map, Value};
 
