@@ -178,6 +178,7 @@ const FENCES: [(&str, &[&str]); 16] = [
         "jsonschema",
         &[
             "proxy/arguments/validate.rs",
+            "proxy/arguments/problem.rs",
             "proxy/arguments/problems.rs",
             "proxy/arguments/problem_text.rs",
         ],
@@ -594,7 +595,7 @@ fn files_and_rooms_can_be_held_in_mind() {
             .lines()
             .filter(|line| !line.trim_start().starts_with("//"))
             .count();
-        assert!(lines <= 620, "{} has {lines} lines", module.file);
+        assert!(lines <= 500, "{} has {lines} lines", module.file);
         if let Some((_, room)) = path.split_last() {
             *rooms.entry(room).or_default() += 1;
         }

@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod integers;
 pub(crate) mod lenient;
 pub(crate) mod placement;
+mod problem;
 mod problem_text;
 mod problems;
 pub(crate) mod property_names;

@@ -14,6 +14,7 @@
 //!   `proxy/auth/authenticator.rs`, which gets the whole request.
 
 pub(crate) mod authenticator;
+mod credential_part;
 pub(crate) mod forward;
 pub(crate) mod login;
 pub(crate) mod refused_tokens;
