@@ -223,7 +223,7 @@ mod tests {
     fn numbers_of_the_file_keep_their_value() {
         let mut problems = Vec::new();
         let api = parsed(
-            "timeout: 0.1\nrate_limit: 2.5\nretries: 1\nbreaker_pause: 1e1\nmax_queue: 0",
+            "timeout: 0.1\nrate_limit: 2.5\nretries: 1\nbreaker_pause: 1e1\nmax_concurrency: 0",
             &mut problems,
         );
         assert_eq!(problems, Vec::<String>::new());
@@ -233,7 +233,10 @@ mod tests {
             (api.timeout, upstream.rate_limit, upstream.breaker_pause),
             (Some(0.1), Some(2.5), Some(10.0))
         );
-        assert_eq!((upstream.retries, upstream.max_queue), (Some(1), Some(0)));
+        assert_eq!(
+            (upstream.retries, upstream.max_concurrency),
+            (Some(1), Some(0))
+        );
     }
 
     #[test]

@@ -81,7 +81,8 @@ pub(crate) struct UpstreamSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy_auth_env: Option<String>,
 
-    /// The maximum number of calls in flight to one upstream; further calls wait [default: 256]
+    /// The maximum number of calls in flight to one upstream; four times as many wait, and further
+    /// calls are refused at once [default: 256]
     #[arg(
         long,
         env = "OPENAPI_MCP_MAX_CONCURRENCY",
@@ -90,16 +91,6 @@ pub(crate) struct UpstreamSettings {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<usize>,
-
-    /// The maximum number of calls that wait; further calls are refused at once [default: 1024]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_MAX_QUEUE",
-        value_name = "NUMBER",
-        help_heading = "Upstream"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_queue: Option<usize>,
 
     /// The maximum number of requests per second to one upstream; further requests wait [default:
     /// no limit]
@@ -203,9 +194,6 @@ pub(crate) fn upstream_limits(
     const MAX_RETRIES: u32 = 3;
     const MAX_PAUSE_SECONDS: f64 = 3600.0;
     let mut options = UpstreamOptions {
-        queue: settings
-            .max_queue
-            .unwrap_or(UpstreamOptions::default().queue),
         rate: settings.rate_limit,
         breaker_failures: settings
             .breaker_failures

@@ -10,13 +10,15 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use crate::proxy::error::CallError;
 use crate::shared_state::rate::{SharedRate, TakenPlace};
 
+/// The number of calls that wait for each place.
+const WAITING_PER_PLACE: usize = 4;
+
 /// The places of an upstream.
 #[derive(Debug)]
 pub(crate) struct ConcurrencyLimit {
     places: Semaphore,
     capacity: usize,
     waiting: AtomicUsize,
-    max_waiting: usize,
 }
 
 /// A place in the queue; given back however the wait ends.
@@ -29,14 +31,14 @@ impl Drop for Waiting<'_> {
 }
 
 impl ConcurrencyLimit {
-    /// Makes a limit of so many calls in flight, and so many that wait.
+    /// Makes a limit of so many calls in flight, and [`WAITING_PER_PLACE`] times as many that wait.
     #[must_use]
-    pub(crate) fn new(places: usize, queue: usize) -> Self {
+    pub(crate) fn new(places: usize) -> Self {
+        let capacity = places.min(Semaphore::MAX_PERMITS);
         Self {
-            places: Semaphore::new(places.min(Semaphore::MAX_PERMITS)),
-            capacity: places.min(Semaphore::MAX_PERMITS),
+            places: Semaphore::new(capacity),
+            capacity,
             waiting: AtomicUsize::new(0),
-            max_waiting: queue,
         }
     }
 
@@ -58,7 +60,7 @@ impl ConcurrencyLimit {
     fn wait(&self) -> Result<Waiting<'_>, CallError> {
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
         let waiting = Waiting(&self.waiting);
-        if before >= self.max_waiting {
+        if before >= self.capacity.saturating_mul(WAITING_PER_PLACE) {
             return Err(CallError::Busy("too many calls are in flight and waiting"));
         }
         Ok(waiting)
@@ -153,18 +155,20 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_queue_refuses_at_once_and_a_free_place_goes_to_who_waits() {
-        let meta_tool = ConcurrencyLimit::new(1, 1);
+        let limit = ConcurrencyLimit::new(1);
         let soon = || Instant::now() + Duration::from_mins(1);
-        let first = meta_tool.enter(soon()).await.unwrap();
-        let second = meta_tool.enter(soon());
-        tokio::pin!(second);
-        assert!(futures_util::poll!(&mut second).is_pending());
-        assert!(matches!(
-            meta_tool.enter(soon()).await,
-            Err(CallError::Busy(_))
-        ));
+        let first = limit.enter(soon()).await.unwrap();
+        let mut waiting: Vec<_> = (0..WAITING_PER_PLACE)
+            .map(|_| Box::pin(limit.enter(soon())))
+            .collect();
+        for place in &mut waiting {
+            assert!(futures_util::poll!(place).is_pending());
+        }
+        assert!(matches!(limit.enter(soon()).await, Err(CallError::Busy(_))));
         drop(first);
-        drop(second.await.unwrap());
-        assert_eq!(meta_tool.waiting.load(Ordering::Relaxed), 0);
+        for place in waiting {
+            drop(place.await.unwrap());
+        }
+        assert_eq!(limit.waiting(), 0);
     }
 }

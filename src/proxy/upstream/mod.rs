@@ -53,10 +53,8 @@ const MAX_ATTEMPTS: u32 = 4;
 /// The operator's settings for an upstream.
 #[derive(Debug, Clone)]
 pub struct UpstreamOptions {
-    /// Calls in flight at a time.
+    /// Calls in flight at a time; four times as many wait for a place.
     pub concurrency: usize,
-    /// Calls that wait for a place.
-    pub queue: usize,
     /// Requests a second.
     pub rate: Option<f64>,
     /// Number of repetitions of a request, if they are allowed.
@@ -76,7 +74,6 @@ impl Default for UpstreamOptions {
     fn default() -> Self {
         Self {
             concurrency: 256,
-            queue: 1024,
             rate: None,
             retries: 2,
             breaker_failures: 20,
@@ -194,7 +191,7 @@ impl Upstream {
     pub(crate) fn new(client: HttpClient, origin: &Origin, options: &UpstreamOptions) -> Self {
         Self {
             client,
-            concurrency: ConcurrencyLimit::new(options.concurrency, options.queue),
+            concurrency: ConcurrencyLimit::new(options.concurrency),
             rate: options.rate.map(|rate| {
                 RequestRate::new(rate, |interval| {
                     Some(share_rate(options.shared.as_ref()?, origin, interval))

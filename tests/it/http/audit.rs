@@ -214,9 +214,7 @@ fn every_call_under_load_is_counted_once_and_those_that_never_ended_are_cut_off(
         "--audit-log",
         log.name(),
         "--max-concurrency",
-        "4",
-        "--max-queue",
-        "2",
+        "1",
     ]);
     std::thread::scope(|scope| {
         for _ in 0..8 {

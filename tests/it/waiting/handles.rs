@@ -486,7 +486,7 @@ fn many_waiting_calls_do_not_slow_others_down() {
     let mut session = Session::serving(
         &spec,
         &upstream,
-        &["--timeout", "12", "--max-concurrency", "8"],
+        &["--timeout", "12", "--max-concurrency", "64"],
     );
     let pid = session.pid();
     let before = memory(pid);

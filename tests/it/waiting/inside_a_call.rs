@@ -174,11 +174,7 @@ fn p14_no_place_of_the_api_is_held_between_two_requests() {
         }
         _ => reply(200, &[], b"plain"),
     }));
-    let mut session = Session::serving(
-        &spec,
-        &upstream,
-        &["--max-concurrency", "1", "--max-queue", "0"],
-    );
+    let mut session = Session::serving(&spec, &upstream, &["--max-concurrency", "1"]);
     let waiting = session.post(
         "tools/call",
         &json!({"name": "act", "arguments": {}, "_meta": {"progressToken": "p"}}),
