@@ -2,8 +2,7 @@
 //! to questions.
 //!
 //! Values are encrypted and names are keyed hashes, so that the server cannot read them. All keys
-//! begin with `openapi-mcp:{INSTANCE}:`; the braces would keep them together in a cluster, which is
-//! not supported.
+//! begin with `openapi-mcp:`.
 //!
 //! # Adding something that replicas share
 //!

@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::client::{RedisCommand, RedisScript};
 use super::keys::OpenError;
 use super::link::{StatePurpose, StateUnavailable};
-use super::state::{SHARED_TIMEOUT, SharedState};
+use super::state::{SHARED_TIMEOUT, SharedState, digest_key};
 use crate::text::hex;
 
 /// Lifetime of the lock of a renewal.
@@ -102,7 +102,7 @@ impl SharedRecord {
     pub(crate) fn new(state: &Arc<SharedState>, subject: &[&[u8]]) -> Option<Self> {
         let mut owner = [0; 16];
         getrandom::fill(&mut owner).ok()?;
-        let key = state.digest_key("token", subject);
+        let key = digest_key("token", subject);
         Some(Self {
             state: Arc::clone(state),
             lock_key: format!("{key}:lock"),

@@ -35,8 +35,6 @@ pub(crate) struct SharedStateOptions {
     pub(crate) tls: bool,
     /// Authorities that are trusted besides those of the system.
     pub(crate) authorities: Vec<CertificateDer<'static>>,
-    /// Name that distinguishes this deployment from others on the same server.
-    pub(crate) instance: String,
     pub(crate) keys: StateKeys,
     /// Time limit of a request that a call waits for; without an answer the process decides alone.
     pub(crate) call_timeout: Duration,
@@ -49,7 +47,6 @@ pub struct SharedState {
     /// Time limit of a request that a call waits for; without an answer the process decides alone.
     pub(super) call_timeout: Duration,
     names: hmac::Key,
-    instance: String,
 }
 
 /// The same as one API uses it, or one tenant of an API.
@@ -110,7 +107,6 @@ impl SharedState {
             keys: options.keys,
             call_timeout: options.call_timeout,
             names,
-            instance: options.instance,
         })
     }
 
@@ -124,7 +120,7 @@ impl SharedState {
         let checked = async {
             let connection = self.link.first_connection().await?;
             let mut probe = RedisCommand::new("GET");
-            probe.arg(format!("{}probe", self.prefix()));
+            probe.arg("openapi-mcp:probe");
             let _: Option<Vec<u8>> = connection.run(&probe).await?;
             Ok(connection)
         };
@@ -157,7 +153,7 @@ impl SharedState {
                 "--shared-state: {server} drops any key when its memory is full (maxmemory-policy {policy}), refresh tokens included; set noeviction"
             );
         }
-        tracing::info!("shared state at {server}, instance `{}`", self.instance);
+        tracing::info!("shared state at {server}");
         Ok(())
     }
 
@@ -198,7 +194,8 @@ impl SharedState {
         let mut command = RedisCommand::new("SET");
         // Clocks of replicas may differ a little.
         let milliseconds = (2 * lifetime).as_millis();
-        command.arg(self.question_key(question)).number(1).arg("PX");
+        command.arg(digest_key("question", &[question]));
+        command.number(1).arg("PX");
         command.number(u64::try_from(milliseconds).unwrap_or(u64::MAX));
         let _: Option<String> = self
             .link
@@ -214,7 +211,7 @@ impl SharedState {
     /// [`StateUnavailable`]: whether the question is there, is not known.
     pub(crate) async fn accept_answer(&self, question: &[u8]) -> Result<bool, StateUnavailable> {
         let mut command = RedisCommand::new("DEL");
-        command.arg(self.question_key(question));
+        command.arg(digest_key("question", &[question]));
         let deleted: u64 = self
             .link
             .run(StatePurpose::Confirm, SHARED_TIMEOUT, &command)
@@ -222,33 +219,22 @@ impl SharedState {
         Ok(deleted > 0)
     }
 
-    fn question_key(&self, question: &[u8]) -> String {
-        self.digest_key("question", &[question])
-    }
-
-    fn prefix(&self) -> String {
-        format!("openapi-mcp:{{{}}}:", self.instance)
-    }
-
     /// A key with a hash that only holders of the state key can make, for what others could guess.
     pub(super) fn hashed_key(&self, kind: &str, parts: &[&[u8]]) -> String {
         let tag = hmac::sign(&self.names, &joined(parts));
-        self.key(kind, tag.as_ref())
+        key(kind, tag.as_ref())
     }
+}
 
-    /// A key with a hash that does not depend on the state key, so that replicas agree while that
-    /// is being replaced: for parts of which one is random.
-    pub(super) fn digest_key(&self, kind: &str, parts: &[&[u8]]) -> String {
-        self.key(kind, &Sha256::digest(joined(parts)))
-    }
+/// A key with a hash that does not depend on the state key, so that replicas agree while that is
+/// being replaced: for parts of which one is random.
+pub(super) fn digest_key(kind: &str, parts: &[&[u8]]) -> String {
+    key(kind, &Sha256::digest(joined(parts)))
+}
 
-    fn key(&self, kind: &str, hash: &[u8]) -> String {
-        format!(
-            "{}{kind}:{}",
-            self.prefix(),
-            hex(hash.get(..NAME_BYTES).unwrap_or_default())
-        )
-    }
+fn key(kind: &str, hash: &[u8]) -> String {
+    let hash = hex(hash.get(..NAME_BYTES).unwrap_or_default());
+    format!("openapi-mcp:{kind}:{hash}")
 }
 
 /// The parts as one text, each with its length, so that no two lists of parts give the same one.

@@ -15,9 +15,6 @@ use crate::config::upstream::read_authorities;
 use crate::shared_state::keys::StateKeys;
 use crate::shared_state::state::{SharedState, SharedStateOptions};
 
-const DEFAULT_INSTANCE: &str = "openapi-mcp";
-/// The longest name of a deployment.
-const MAX_INSTANCE_LENGTH: usize = 64;
 const DEFAULT_PORT: u16 = 6379;
 /// Enough for a server in the same place. One that is far away takes longer, and a call that waits
 /// longer is slower than without it.
@@ -68,17 +65,6 @@ pub(crate) struct SharedStateSettings {
     #[arg(help_heading = "Operations")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_state_timeout: Option<f64>,
-
-    /// A name that distinguishes this deployment from others on the same server [default:
-    /// openapi-mcp]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_INSTANCE",
-        value_name = "NAME",
-        help_heading = "Operations"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub instance: Option<String>,
 
     /// An environment variable with the key that encrypts the shared state and the token store: 32
     /// bytes in hexadecimal digits or base64; of several keys, the first encrypts and all decrypt
@@ -132,14 +118,12 @@ pub(crate) fn resolve_shared_state(
                 "--shared-state-timeout",
                 settings.shared_state_timeout.is_some(),
             ),
-            ("--instance", settings.instance.is_some()),
         ];
         for (flag, _) in dependent.iter().filter(|(_, is_given)| *is_given) {
             problems.push(format!("{flag} needs --shared-state"));
         }
         return SharedStateConfig { keys, state: None };
     };
-    let instance = resolve_instance(settings.instance.as_deref(), problems);
     let call_timeout = resolve_timeout(settings.shared_state_timeout, problems);
     let place = read_url(text)
         .map_err(|problem| problems.push(format!("--shared-state {problem}")))
@@ -162,7 +146,6 @@ pub(crate) fn resolve_shared_state(
             password,
             tls: place.tls,
             authorities,
-            instance,
             keys,
             call_timeout,
         });
@@ -201,17 +184,6 @@ fn resolve_password(
         parse_secret,
         problems,
     )
-}
-
-fn resolve_instance(name: Option<&str>, problems: &mut Vec<String>) -> String {
-    let name = name.unwrap_or(DEFAULT_INSTANCE);
-    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    if name.is_empty() || name.len() > MAX_INSTANCE_LENGTH || !name.bytes().all(is_allowed) {
-        problems.push(format!(
-            "--instance must be 1 to {MAX_INSTANCE_LENGTH} letters, digits, hyphens, underscores or dots"
-        ));
-    }
-    name.to_owned()
 }
 
 fn resolve_timeout(seconds: Option<f64>, problems: &mut Vec<String>) -> Duration {

@@ -48,6 +48,6 @@ fn assert_hidden(redis: &Redis, secrets: &[&str]) {
         assert!(!found, "{secret} can be read: {shown}");
     }
     for key in redis.keys() {
-        assert!(key.starts_with("openapi-mcp:{openapi-mcp}:"), "{key}");
+        assert!(key.starts_with("openapi-mcp:"), "{key}");
     }
 }

@@ -68,18 +68,6 @@ fn what_is_wrong_with_the_settings_is_told_without_their_secrets() {
                 "redis://h",
                 "--state-key-env",
                 KEY.0,
-                "--instance",
-                "a b",
-            ],
-            &[KEY],
-            "--instance",
-        ),
-        (
-            &[
-                "--shared-state",
-                "redis://h",
-                "--state-key-env",
-                KEY.0,
                 "--shared-state-timeout",
                 "0",
             ],
@@ -91,7 +79,6 @@ fn what_is_wrong_with_the_settings_is_told_without_their_secrets() {
             &[],
             "needs --shared-state",
         ),
-        (&["--instance", "a"], &[], "needs --shared-state"),
     ] {
         let said = refused(args, variables);
         assert!(said.contains(expected), "{args:?}: {said}");
