@@ -51,25 +51,21 @@ pub(crate) async fn start(
         .transpose()
         .map_err(|problem| Failure::setting(format!("--audit-log: {problem}")))?;
     let mut listener = None;
-    if let Some(metrics) = metrics {
-        match (http::bind(metrics.bind).await, &process.transport) {
+    if let Some(address) = *metrics {
+        match (http::bind(address).await, &process.transport) {
             (Ok(bound), _) => listener = Some(bound),
             (Err(error), Transport::Http { .. }) => {
-                return Err(Failure::Bind(metrics.bind.to_string(), error));
+                return Err(Failure::Bind(address.to_string(), error));
             }
             (Err(error), Transport::Stdio) => {
                 tracing::warn!(
-                    "--metrics-bind: cannot listen on {} ({error}); there are no metrics",
-                    metrics.bind
+                    "--metrics-bind: cannot listen on {address} ({error}); there are no metrics"
                 );
             }
         }
     }
     observe::start(Observers {
-        metrics: metrics
-            .as_ref()
-            .filter(|_| listener.is_some())
-            .map(|metrics| Metrics::new(metrics.tool_label)),
+        metrics: listener.as_ref().map(|_| Metrics::new()),
         audit: log,
         tracer: start_tracer(traces, outbound),
     });

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::annotate::{DescriptionDetail, HintTrust, KnownClient, OutputSchemas, Policy};
 use crate::mcp::meta_tools::ListMode;
-use crate::observe::metrics::ToolLabel;
 use crate::spec::ExternalReferences;
 use crate::transport::http::page::PageKind;
 
@@ -57,19 +56,6 @@ pub(crate) enum DocumentHints {
     Trust,
     /// They are ignored
     Ignore,
-}
-
-/// The tool's name as a label in metrics of calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum ToolLabelName {
-    /// If there are at most 500 tools
-    Auto,
-    /// Always
-    On,
-    /// Never
-    Off,
 }
 
 /// The language of filters of replies.
@@ -241,7 +227,6 @@ meaning!(OutputSchemasName means OutputSchemas: Auto => Auto, Lenient => Lenient
 meaning!(ClientName means KnownClient: Generic => Generic, Claude => Claude, Openai => OpenAi, Vscode => VsCode, Cursor => Cursor, Gemini => Gemini, Codex => Codex, ClaudeDesktop => ClaudeDesktop, ClaudeCode => Claude, Windsurf => Windsurf, Zed => Zed, Goose => Goose, Continue => Continue, Opencode => Opencode);
 meaning!(PageName means PageKind: Full => Full, Public => Public, Off => Off);
 meaning!(ToolsMode means ListMode: All => All, Search => Search, Auto => Auto);
-meaning!(ToolLabelName means ToolLabel: Auto => Auto, On => On, Off => Off);
 
 /// The value of a flag that takes seconds.
 ///

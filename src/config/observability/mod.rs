@@ -13,10 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use self::secret_settings::resolve_secret;
 use self::traces::{TracesConfig, resolve_traces};
-use super::choices::ToolLabelName;
 use super::keys::path::ConfigPath;
 use crate::observe::audit::options::{AuditOptions, AuditTarget};
-use crate::observe::metrics::ToolLabel;
 
 /// The fewest bytes of a key; less can be guessed.
 const MIN_KEY_BYTES: usize = 16;
@@ -35,17 +33,6 @@ pub(crate) struct ObservabilitySettings {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics_bind: Option<String>,
-
-    /// The tool's name as a label in metrics of calls [default: auto, which is up to 500 tools]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_METRICS_TOOL_LABEL",
-        value_name = "WHEN",
-        value_enum
-    )]
-    #[arg(help_heading = "Operations")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub metrics_tool_label: Option<ToolLabelName>,
 
     /// Append a line of JSON for every call to this file; - is standard output, with --transport
     /// http
@@ -93,16 +80,10 @@ pub(crate) struct ObservabilitySettings {
 /// Observability of a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ObservabilityConfig {
-    pub(crate) metrics: Option<MetricsConfig>,
+    /// Address of metrics.
+    pub(crate) metrics: Option<SocketAddr>,
     pub(crate) audit: Option<AuditOptions>,
     pub(crate) traces: TracesConfig,
-}
-
-/// Address of metrics.
-#[derive(Debug, Clone)]
-pub(crate) struct MetricsConfig {
-    pub(crate) bind: SocketAddr,
-    pub(crate) tool_label: ToolLabel,
 }
 
 /// The settings of metrics, traces and the audit log; what is wrong with them is pushed to
@@ -119,17 +100,8 @@ pub(crate) fn resolve_observability(
                 "--metrics-bind: `{text}` is not an address with a port, as in 127.0.0.1:9464"
             ));
         }
-        Some(MetricsConfig {
-            bind: bind?,
-            tool_label: settings
-                .metrics_tool_label
-                .map(ToolLabel::from)
-                .unwrap_or_default(),
-        })
+        bind
     });
-    if settings.metrics_bind.is_none() && settings.metrics_tool_label.is_some() {
-        problems.push("--metrics-tool-label needs --metrics-bind".into());
-    }
     ObservabilityConfig {
         metrics,
         audit: resolve_audit(settings, is_stdio, problems),

@@ -48,18 +48,8 @@ const SERIES_OF_HISTOGRAM: usize = 17;
 const MAX_SERIES: usize = 10_000;
 /// Number of origins that are distinguished.
 const MAX_ORIGINS: usize = 100;
-/// Number of tools above which `auto` leaves the tool out.
+/// Number of tools above which metrics of calls do not name the tool.
 const MAX_LABELLED_TOOLS: usize = 500;
-
-/// The tool's name as a label in metrics of calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum ToolLabel {
-    /// Only if there are at most 500 tools.
-    #[default]
-    Auto,
-    On,
-    Off,
-}
 
 /// The method whose requests have a tool.
 pub(crate) const TOOLS_CALL: &str = "tools/call";
@@ -101,14 +91,13 @@ pub(crate) struct Metrics {
     shared_state_errors: Family<PurposeLabel, Counter>,
     tools: Family<EffectLabel, Gauge>,
     upstreams: WatchedUpstreams,
-    tool_label: ToolLabel,
     tool_count: AtomicUsize,
     series: AtomicUsize,
     origins: Mutex<HashSet<(String, u16)>>,
 }
 
 impl Metrics {
-    pub(crate) fn new(tool_label: ToolLabel) -> Self {
+    pub(crate) fn new() -> Self {
         let mut registry = Registry::default();
         let upstreams = WatchedUpstreams::default();
         let metrics = Self {
@@ -126,7 +115,6 @@ impl Metrics {
             shared_state_errors: Family::default(),
             tools: Family::default(),
             upstreams: upstreams.clone(),
-            tool_label,
             tool_count: AtomicUsize::new(0),
             series: AtomicUsize::new(0),
             origins: Mutex::default(),
@@ -258,13 +246,8 @@ impl Metrics {
     }
 
     fn tool_label(&self, tool: Option<&str>) -> Box<str> {
-        let named = match self.tool_label {
-            ToolLabel::Auto => self.tool_count.load(Ordering::Relaxed) <= MAX_LABELLED_TOOLS,
-            ToolLabel::On => true,
-            ToolLabel::Off => false,
-        };
         match tool {
-            _ if !named => "".into(),
+            _ if self.tool_count.load(Ordering::Relaxed) > MAX_LABELLED_TOOLS => "".into(),
             Some(tool) => tool.into(),
             None => OTHER.into(),
         }
@@ -432,7 +415,7 @@ mod tests {
 
     #[test]
     fn many_tools_and_origins_do_not_grow_the_set() {
-        let metrics = Metrics::new(ToolLabel::On);
+        let metrics = Metrics::new();
         for number in 0..10_000_u16 {
             let tool = format!("tool_{number}");
             metrics.operation(&MeasuredCall {
@@ -459,19 +442,11 @@ mod tests {
     }
 
     #[test]
-    fn a_large_api_leaves_its_tools_out_of_labels_unless_told_otherwise() {
-        let shown = |label, count| {
-            let metrics = Metrics::new(label);
+    fn a_large_api_leaves_its_tools_out_of_labels() {
+        for (count, expected) in [(500, "a"), (501, "")] {
+            let metrics = Metrics::new();
             metrics.tools_served(std::iter::repeat_n((ApiLabel::default(), "read"), count));
-            metrics.tool_label(Some("a")).to_string()
-        };
-        for (label, count, expected) in [
-            (ToolLabel::Auto, 500, "a"),
-            (ToolLabel::Auto, 501, ""),
-            (ToolLabel::On, 501, "a"),
-            (ToolLabel::Off, 1, ""),
-        ] {
-            assert_eq!(shown(label, count), expected, "{label:?} {count}");
+            assert_eq!(&*metrics.tool_label(Some("a")), expected, "{count}");
         }
     }
 }
