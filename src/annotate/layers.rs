@@ -65,8 +65,6 @@ pub struct Layers {
     /// Policy by which hints are derived from an operation, if the operator names one; see
     /// [`AnnotateOptions::policy`](super::AnnotateOptions::policy).
     pub policy: Option<Policy>,
-    /// True if the API does not reach external systems, so `infer` may mark tools as closed-world.
-    pub local: bool,
     /// Trust in the document's hints.
     pub trust: HintTrust,
     /// The rules of the configuration file; a later one is stronger.
@@ -115,7 +113,7 @@ impl Layers {
         let decide = |operation: &Operation| {
             let wording = Wording::of(operation);
             let mut decision = Decision {
-                hints: self.policy_hints(policy, wording, operation, document),
+                hints: Self::policy_hints(policy, wording, operation, document),
                 said: Arc::clone(&nothing),
                 wording,
             };
@@ -171,7 +169,6 @@ impl Layers {
 
     /// The hints that the policy derives from an operation.
     fn policy_hints(
-        &self,
         policy: Policy,
         wording: Wording,
         operation: &Operation,
@@ -188,7 +185,7 @@ impl Layers {
             Policy::Careful => wording.apply_careful(&mut hints),
             Policy::Strict => wording.apply_strict(&mut hints),
             Policy::Infer => {
-                wording.apply_inference(&mut hints, self.local);
+                wording.apply_inference(&mut hints);
                 wording.apply_strict(&mut hints);
             }
         }

@@ -290,7 +290,6 @@ pub(super) fn client_profile(api: &ApiSettings) -> ClientProfile {
 fn layers(api: &ApiSettings, problems: &mut Vec<String>) -> Layers {
     Layers {
         policy: api.annotation_policy.map(Policy::from),
-        local: api.local_api.unwrap_or(false),
         trust: api.document_hints.map(HintTrust::from).unwrap_or_default(),
         rules: api.rules.overrides.clone(),
         commands: api

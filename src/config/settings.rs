@@ -147,12 +147,6 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotation_policy: Option<AnnotationPolicy>,
 
-    /// The API has no effect outside its own system: --annotation-policy infer may mark tools of
-    /// memory, session, config or local things as closed-world
-    #[arg(long, env = "OPENAPI_MCP_LOCAL_API", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Tools")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub local_api: Option<bool>,
-
     /// Trust in the document's own hints (x-mcp and the like) [default: tighten]
     #[arg(
         long,

@@ -40,7 +40,7 @@ pub(crate) enum Meaning {
     Preposition,
     /// It joins a second verb to the first: `getAndDelete`.
     Join,
-    /// A local thing, if the operator says that the API is (`--local-api`).
+    /// A local thing.
     Near,
 }
 

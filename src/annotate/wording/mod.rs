@@ -98,15 +98,14 @@ impl Wording {
         apply_caution(hints, self.strict);
     }
 
-    /// `local`: the operator says that the API deals with nothing outside.
-    pub(crate) fn apply_inference(&self, hints: &mut Hints, local: bool) {
+    pub(crate) fn apply_inference(&self, hints: &mut Hints) {
         // A value that is already known keeps its reason.
         let mut say = |hint: Hint, value: bool, word| {
             if hints.get(hint).map(|sourced| sourced.value) != Some(value) {
                 hints.set(hint, value, Reason::Word(word));
             }
         };
-        if let Some(word) = self.near.filter(|_| local) {
+        if let Some(word) = self.near {
             say(Hint::OpenWorld, false, word);
         }
         if let Some((word, true)) = self.reads {
@@ -172,7 +171,7 @@ mod tests {
     fn inferred(method: &str, path: &str, id: &str, description: &str) -> String {
         hints_of(
             |wording, hints| {
-                wording.apply_inference(hints, false);
+                wording.apply_inference(hints);
                 wording.apply_strict(hints);
             },
             method,
@@ -511,14 +510,12 @@ mod tests {
     }
 
     #[test]
-    fn c_near_things_are_closed_only_where_the_operator_says_that_the_api_is_local() {
+    fn c_near_things_are_closed() {
         let text =
             r#"{"openapi":"3.1.0","paths":{"/session":{"get":{"operationId":"getSession"}}}}"#;
         let (operations, _) = operations(&Document::parse(text.as_bytes().to_vec(), None).unwrap());
-        for (local, expected) in [(true, false), (false, true)] {
-            let mut hints = Hints::of_method(&operations[0].method);
-            Wording::of(&operations[0]).apply_inference(&mut hints, local);
-            assert_eq!(hints.effective(Hint::OpenWorld), expected);
-        }
+        let mut hints = Hints::of_method(&operations[0].method);
+        Wording::of(&operations[0]).apply_inference(&mut hints);
+        assert!(!hints.effective(Hint::OpenWorld));
     }
 }
