@@ -49,6 +49,10 @@ pub struct AnnotateOptions {
     pub(crate) extent: ListExtent,
 }
 
+/// The longest list of tools if the operator chose none: about 1.5 million tokens, more than any
+/// client takes.
+pub(crate) const MAX_LIST_BYTES: usize = 6 << 20;
+
 /// The tools that are listed, as far as that is known before they are made.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum ListExtent {
@@ -57,8 +61,8 @@ pub(crate) enum ListExtent {
     All,
     /// Tools that match, and meta-tools that find and call the others.
     Pinned(Vec<Pattern>),
-    /// All of them if the list takes no more than so many bytes, else those that match.
-    Within(usize, Vec<Pattern>),
+    /// All of them if the list takes at most [`MAX_LIST_BYTES`], else those that match.
+    AllOrPinned(Vec<Pattern>),
 }
 
 impl AnnotateOptions {

@@ -402,7 +402,7 @@ fn list_extent(config: &ApiConfig, purpose: LoadPurpose) -> ListExtent {
     match list.mode {
         _ if purpose != LoadPurpose::Serve || config.strict => ListExtent::All,
         ListMode::Search => ListExtent::Pinned(list.pins.clone()),
-        ListMode::Unset => ListExtent::Within(list.max_bytes, list.pins.clone()),
+        ListMode::Unset => ListExtent::AllOrPinned(list.pins.clone()),
         ListMode::All | ListMode::Auto => ListExtent::All,
     }
 }

@@ -197,7 +197,7 @@ fn resolve_prefix(
     }
 }
 
-/// `--tools`, `--max-list-tokens`, `--max-list-bytes` and `--pin`: how the list of tools is made.
+/// `--tools`, `--max-list-tokens` and `--pin`: how the list of tools is made.
 pub(crate) fn list_options(
     api: &ApiSettings,
     name: Option<&ApiName>,
@@ -214,7 +214,6 @@ pub(crate) fn list_options(
     ListOptions {
         mode: api.common.tools.map_or(implied, ListMode::from),
         max_tokens: api.common.max_list_tokens.unwrap_or(usual.max_tokens),
-        max_bytes: api.max_list_bytes.unwrap_or(usual.max_bytes),
         max_tools: profile.max_tools,
         pins: pins
             .filter_map(|text| {

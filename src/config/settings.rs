@@ -269,17 +269,6 @@ pub(crate) struct ApiSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_schema_bytes: Option<usize>,
 
-    /// The longest list of tools that clients get if --tools is not set, in bytes: a longer one is
-    /// served as by --tools search [default: 6291456]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_MAX_LIST_BYTES",
-        value_name = "BYTES",
-        help_heading = "Tools"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_list_bytes: Option<usize>,
-
     /// Refuse a document if any part of it is left out or read loosely
     #[arg(long, env = "OPENAPI_MCP_STRICT", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Document")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -359,7 +348,7 @@ pub(crate) struct CommonSettings {
     pub client: Option<ClientName>,
 
     /// Tools that clients list: every operation, or a few tools that search, describe and call the
-    /// operations [default: all, or search above --max-list-bytes; auto with --client vscode,
+    /// operations [default: all, or search if all take more than 6 MiB; auto with --client vscode,
     /// cursor, windsurf or openai]
     #[arg(
         long,

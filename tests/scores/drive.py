@@ -95,7 +95,7 @@ class Session:
             self.file.flush()
             document = self.file.name
         self.log = tempfile.TemporaryFile("w+")
-        command = [binary, "serve", "--spec", str(document), "--tools", tools, "--log-level", "error", "--max-list-bytes", "1000000000"]
+        command = [binary, "serve", "--spec", str(document), "--tools", tools, "--log-level", "error"]
         self.child = subprocess.Popen(
             [*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, env=env
         )

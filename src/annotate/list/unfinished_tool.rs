@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::annotate::files::Files;
 use crate::annotate::input::{input_schema, offer_filter, offer_pages};
 use crate::annotate::list::tool_json::{Grouping, ToolParts, ToolSummary, to_json, write_tool};
-use crate::annotate::options::{AnnotateOptions, ListExtent};
+use crate::annotate::options::{AnnotateOptions, ListExtent, MAX_LIST_BYTES};
 use crate::annotate::output::OutputSchemas;
 use crate::annotate::selection::Pattern;
 use crate::spec::schema::{Completed, SchemaOptions, Schemas, WireSchema};
@@ -75,7 +75,7 @@ impl<'o> InputTimes<'o> {
     pub(crate) fn new(options: &'o AnnotateOptions, bytes: usize) -> Self {
         let pins = match &options.extent {
             ListExtent::Pinned(pins) => Some(pins.as_slice()),
-            ListExtent::All | ListExtent::Within(..) => None,
+            ListExtent::All | ListExtent::AllOrPinned(_) => None,
         };
         let mut times = Self {
             options,
@@ -113,9 +113,9 @@ impl<'o> InputTimes<'o> {
     /// Counts what the input schema of a tool takes.
     pub(crate) fn add(&mut self, bytes: usize) {
         self.bytes += bytes;
-        if let ListExtent::Within(max_bytes, pins) = &self.options.extent
+        if let ListExtent::AllOrPinned(pins) = &self.options.extent
             && self.pins.is_none()
-            && self.bytes > *max_bytes
+            && self.bytes > MAX_LIST_BYTES
         {
             self.pins = Some(pins);
             self.too_long = Some(self.bytes);

@@ -2,6 +2,7 @@
 
 use super::listing::listed_kinds;
 use crate::annotate::Pattern;
+use crate::annotate::options::MAX_LIST_BYTES;
 use crate::mcp::visible::VisibleApis;
 use crate::text::TYPICAL_BYTES_PER_TOKEN;
 
@@ -20,9 +21,6 @@ pub(crate) enum ListMode {
     Auto,
 }
 
-/// Number of bytes above which a list is too long: about 1.5 million tokens, more than any client
-/// takes.
-const MAX_LIST_BYTES: usize = 6 << 20;
 /// Number of tokens above which `auto` means search.
 const MAX_LIST_TOKENS: usize = 20_000;
 
@@ -33,8 +31,6 @@ pub(crate) struct ListOptions {
     pub(crate) mode: ListMode,
     /// Number of tokens above which `auto` means search.
     pub(crate) max_tokens: usize,
-    /// Number of bytes above which a list is too long if no mode was chosen.
-    pub(crate) max_bytes: usize,
     /// Number of tools that the client takes.
     pub(crate) max_tools: Option<usize>,
     /// Operations that are listed in search mode as well.
@@ -48,7 +44,6 @@ impl Default for ListOptions {
         Self {
             mode: ListMode::default(),
             max_tokens: MAX_LIST_TOKENS,
-            max_bytes: MAX_LIST_BYTES,
             max_tools: None,
             pins: Vec::new(),
             prefix: String::new(),
@@ -64,7 +59,7 @@ impl ListOptions {
             ListMode::All => None,
             ListMode::Search => Some(0),
             ListMode::Auto => Some(self.max_tokens.saturating_mul(TYPICAL_BYTES_PER_TOKEN)),
-            ListMode::Unset => Some(self.max_bytes),
+            ListMode::Unset => Some(MAX_LIST_BYTES),
         }
     }
 }

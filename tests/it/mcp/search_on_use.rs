@@ -8,8 +8,13 @@ use crate::support::{Session, SpecFile, Upstream, run, stdout, text};
 /// Input schemas of together about 2 MB, more than are made at the start; one property has a name
 /// that clients refuse.
 fn large() -> SpecFile {
-    let properties = |number: usize| -> Map<String, Value> {
-        let plain = (0..60).map(|index| {
+    document(300, 60, "")
+}
+
+/// So many operations with that description, whose bodies have so many properties.
+fn document(operations: usize, properties: usize, description: &str) -> SpecFile {
+    let properties_of = |number: usize| -> Map<String, Value> {
+        let plain = (0..properties).map(|index| {
             let says = format!("What the property {index} of the thing {number} stands for in this API, in some words");
             (format!("property{index}"), json!({"type": "string", "description": says}))
         });
@@ -17,11 +22,11 @@ fn large() -> SpecFile {
             .chain([("@thing.type".to_owned(), json!({"type": "string"}))])
             .collect()
     };
-    let paths: Map<String, Value> = (0..300)
+    let paths: Map<String, Value> = (0..operations)
         .map(|number| {
-            let body = json!({"type": "object", "properties": properties(number), "required": ["property0"]});
+            let body = json!({"type": "object", "properties": properties_of(number), "required": ["property0"]});
             let operation = json!({
-                "operationId": format!("createThing{number}"), "tags": ["things"],
+                "operationId": format!("createThing{number}"), "tags": ["things"], "description": description,
                 "requestBody": {"required": true, "content": {"application/json": {"schema": body}}}
             });
             (format!("/things{number}"), json!({"post": operation}))
@@ -85,15 +90,16 @@ fn a_schema_that_is_made_when_it_is_used_is_that_of_the_list() {
 /// client takes.
 #[test]
 fn a_list_that_no_client_takes_is_served_in_search_mode_unless_the_operator_wants_all() {
-    let (spec, upstream) = (large(), Upstream::echo());
-    // Names alone are too long; with the first schemas, they are; as a whole, they are not.
-    for (max_bytes, searches) in [("20000", true), ("400000", true), ("90000000", false)] {
-        let flags = [
-            "--max-list-bytes",
-            max_bytes,
-            "--pin",
-            "operation:createThing7",
-        ];
+    let upstream = Upstream::echo();
+    let long = "A thing of this API, in some words. ".repeat(50);
+    // Without schemas the list is too long; with the first schemas, it is; as a whole, it is not.
+    for (operations, properties, description, searches) in [
+        (4000, 0, long.as_str(), true),
+        (300, 250, "", true),
+        (300, 60, "", false),
+    ] {
+        let spec = document(operations, properties, description);
+        let flags = ["--pin", "operation:createThing7"];
         let mut session = Session::serving(&spec, &upstream, &flags);
         let tools = session.tools();
         let names: Vec<&str> = tools
@@ -110,29 +116,19 @@ fn a_list_that_no_client_takes_is_served_in_search_mode_unless_the_operator_want
                     "createThing7"
                 ]
             );
-            session.logged("which is longer than --max-list-bytes; --tools all lists all");
+            session.logged("which is longer than 6 MiB; --tools all lists all");
             let called = session.call(
                 "call_write",
                 &json!({"operation": "createThing9", "arguments": {"body": {}}}),
             );
             assert!(text(&called).contains("createThing9"), "{called}");
         } else {
-            assert_eq!(names.len(), 300);
+            assert_eq!(names.len(), operations);
         }
-        let mut all = Session::serving(
-            &spec,
-            &upstream,
-            &["--tools", "all", "--max-list-bytes", max_bytes],
-        );
-        assert_eq!(all.tools().len(), 300);
-        let inspected = stdout(&run(&[
-            "tools",
-            "--spec",
-            spec.path(),
-            "--max-list-bytes",
-            max_bytes,
-        ]));
-        assert!(inspected.contains("300 tools"), "{inspected}");
+        let mut all = Session::serving(&spec, &upstream, &["--tools", "all"]);
+        assert_eq!(all.tools().len(), operations);
+        let inspected = stdout(&run(&["tools", "--spec", spec.path()]));
+        assert!(inspected.contains(&format!("{operations} tools")));
     }
 }
 
