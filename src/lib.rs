@@ -188,6 +188,5 @@ pub mod internals {
         OutputContract, Rendering, render_error, render_reply,
     };
     pub use crate::spec::argument_names::sanitize_argument_name;
-    pub use crate::spec::document::source::DEFAULT_MAX_SPEC_BYTES;
     pub use crate::spec::{PathTemplate, operations};
 }

@@ -11,11 +11,7 @@ use crate::config::choices::ExternalRefs;
 use crate::config::headers::{read_headers, warn_about_missing_scheme};
 use crate::config::keys::path::ConfigSource;
 use crate::outbound::HttpClient;
-use crate::spec::document::source::DEFAULT_MAX_SPEC_BYTES;
 use crate::spec::{ExternalReferences, Source, SourceReader};
-
-/// Offsets in a file have 32 bits, and YAML may take twice its size as JSON.
-const MAX_SPEC_BYTES: usize = 1 << 30;
 
 /// Settings of the document.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
@@ -79,17 +75,6 @@ pub(crate) struct DocumentSettings {
     #[arg(help_heading = "Document")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_refs: Option<ExternalRefs>,
-
-    /// The maximum size of the document, in bytes after decompression; twice that for the other
-    /// files that it refers to together [default: 67108864]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_MAX_SPEC_BYTES",
-        value_name = "BYTES",
-        help_heading = "Document"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_spec_bytes: Option<usize>,
 }
 
 /// The document of an API, and how it is read.
@@ -102,15 +87,12 @@ pub(crate) struct DocumentOptions {
     pub overlays: Vec<Source>,
     /// The references into other files that are followed.
     pub external_references: ExternalReferences,
-    /// The most bytes of the document, and of each overlay and each file that it refers to; of
-    /// these files together, twice as many.
-    pub max_bytes: usize,
 }
 
 impl DocumentOptions {
     /// The reader of the document.
     pub(crate) fn reader(&self, client: &HttpClient) -> SourceReader {
-        SourceReader::new(client.clone(), self.headers.clone(), self.max_bytes)
+        SourceReader::new(client.clone(), self.headers.clone())
     }
 
     /// Returns true if a connection may be made to read it; one to its own URL, only if that
@@ -150,12 +132,6 @@ pub(crate) fn resolve_document(
         problems,
     );
     warnings.extend(warn_about_missing_scheme(flags, &headers));
-    let max_bytes = settings.max_spec_bytes.unwrap_or(DEFAULT_MAX_SPEC_BYTES);
-    if !(1..=MAX_SPEC_BYTES).contains(&max_bytes) {
-        problems.push(format!(
-            "--max-spec-bytes must be between 1 and {MAX_SPEC_BYTES}"
-        ));
-    }
     Some(DocumentOptions {
         source: source?,
         headers,
@@ -164,7 +140,6 @@ pub(crate) fn resolve_document(
             .external_refs
             .map(ExternalReferences::from)
             .unwrap_or_default(),
-        max_bytes,
     })
 }
 

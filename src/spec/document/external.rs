@@ -199,8 +199,8 @@ impl Loader<'_> {
         };
         let found = found.map_err(|error| match error {
             ReadError::TooLarge { .. } if max_bytes < reader.max_bytes => format!(
-                "`{uri}` is not read: the files that the document refers to are larger than {} bytes together; --max-spec-bytes sets \
-                 another limit, of which this is twice",
+                "`{uri}` is not read: the files that the document refers to are larger than {} bytes together, the \
+                 most that is read",
                 reader.max_bytes.saturating_mul(2)
             ),
             error => format!("`{uri}` is not read: {error}"),
@@ -366,10 +366,18 @@ mod tests {
             tls: false,
             ..Default::default()
         });
-        SourceReader::new(client.unwrap(), HeaderMap::new(), 1 << 20)
+        SourceReader::new(client.unwrap(), HeaderMap::new())
     }
 
     fn load(files: &[(&str, &str)], policy: ExternalReferences) -> (Document, Vec<Diagnostic>) {
+        load_with(&reader(), files, policy)
+    }
+
+    fn load_with(
+        reader: &SourceReader,
+        files: &[(&str, &str)],
+        policy: ExternalReferences,
+    ) -> (Document, Vec<Diagnostic>) {
         let directory = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = directory.path().join(name);
@@ -377,7 +385,6 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
         let source = Source::Path(directory.path().join(files[0].0));
-        let reader = reader();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -385,7 +392,7 @@ mod tests {
         runtime.block_on(async {
             let mut document =
                 Document::parse(reader.read(&source).await.unwrap().bytes, None).unwrap();
-            let diagnostics = complete_document(&mut document, &source, policy, &reader).await;
+            let diagnostics = complete_document(&mut document, &source, policy, reader).await;
             (document, diagnostics)
         })
     }
@@ -418,6 +425,48 @@ mod tests {
             ["listed", "x"]
         );
         assert_eq!(operations[0].parameters[0].name, "limit");
+    }
+
+    #[test]
+    fn files_may_together_take_twice_the_limit_of_one() {
+        let within = |max_bytes| {
+            let reader = SourceReader {
+                max_bytes,
+                ..reader()
+            };
+            let root = r#"{"openapi":"3.1.0","paths":{"/1":{"$ref":"1.json"},"/2":{"$ref":"2.json"},"/3":{"$ref":"3.json"},"/4":{"$ref":"4.json"}}}"#;
+            let item = |id: &str, bytes: usize| {
+                let text = format!(r#"{{"get":{{"operationId":"{id}"}}}}"#);
+                format!("{text:bytes$}")
+            };
+            let items = [("1", 1001), ("2", 900), ("3", 900), ("4", 201)];
+            let [one, two, three, four] = items.map(|(id, bytes)| item(id, bytes));
+            let files = [
+                ("openapi.json", root),
+                ("1.json", &one),
+                ("2.json", &two),
+                ("3.json", &three),
+                ("4.json", &four),
+            ];
+            let (document, diagnostics) = load_with(&reader, &files, ExternalReferences::Local);
+            let read: Vec<String> = operations(&document)
+                .0
+                .iter()
+                .filter_map(|operation| operation.id.as_deref().map(str::to_owned))
+                .collect();
+            (read, format!("{diagnostics:?}"))
+        };
+        let (read, said) = within(1000);
+        assert_eq!(read, ["2", "3"], "{said}");
+        assert!(
+            said.contains("`1.json` is not read") && said.contains("is larger than 1000 bytes"),
+            "{said}"
+        );
+        assert!(
+            said.contains("`4.json` is not read: the files that the document refers to are larger than 2000 bytes together"),
+            "{said}"
+        );
+        assert_eq!(within(2000).0, ["1", "2", "3", "4"]);
     }
 
     #[test]

@@ -24,8 +24,8 @@ use super::web_page::{MAX_PAGE_BYTES, asks_for_password, is_login_address, is_we
 use crate::outbound::bounded_body::BodyError;
 use crate::outbound::{self, HttpClient, HttpError};
 
-/// Default limit of a document's size (`--max-spec-bytes`): 64 MiB.
-pub const DEFAULT_MAX_SPEC_BYTES: usize = 64 << 20;
+/// The most bytes of a document, and of each overlay and each file that it refers to.
+const MAX_SPEC_BYTES: usize = 128 << 20;
 /// Time limit of fetching a document.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 /// More redirects than this are not followed.
@@ -113,7 +113,7 @@ pub enum ReadError {
     #[error("`{0}` is not a regular file")]
     NotAFile(String),
     /// More bytes than may be read.
-    #[error("{source_name} is larger than {max_bytes} bytes; --max-spec-bytes sets another limit")]
+    #[error("{source_name} is larger than {max_bytes} bytes, the most that is read")]
     TooLarge {
         /// The path, the URL without user information and query, or `standard input`.
         source_name: String,
@@ -210,14 +210,14 @@ impl Source {
 }
 
 impl SourceReader {
-    /// Makes a reader that sends `headers` with each request, and reads at most `max_bytes` of each
+    /// Makes a reader that sends `headers` with each request, and reads at most 128 MiB of each
     /// source (after decompression).
     #[must_use]
-    pub fn new(client: HttpClient, headers: HeaderMap, max_bytes: usize) -> Self {
+    pub fn new(client: HttpClient, headers: HeaderMap) -> Self {
         Self {
             client,
             headers,
-            max_bytes,
+            max_bytes: MAX_SPEC_BYTES,
         }
     }
 

@@ -5,7 +5,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use openapi_mcp::internals::DEFAULT_MAX_SPEC_BYTES;
 use openapi_mcp::{
     AnnotateOptions, Api, ApiOptions, Document, ExternalReferences, Hint, Hints, OutboundOptions,
     OutputSchemas, Policy, Reason, Severity, Source, SourceReader, complete_document, http_client,
@@ -32,11 +31,7 @@ async fn row(path: PathBuf) -> String {
         ..OutboundOptions::default()
     })
     .unwrap();
-    let reader = SourceReader::new(
-        client.clone(),
-        http::HeaderMap::new(),
-        DEFAULT_MAX_SPEC_BYTES,
-    );
+    let reader = SourceReader::new(client.clone(), http::HeaderMap::new());
     let bytes = reader.read(&source).await.unwrap().bytes;
     let mut document = match Document::parse(bytes, None) {
         Ok(document) => document,
@@ -137,11 +132,7 @@ fn p35_no_tool_of_a_real_document_looks_more_harmless_than_its_method() {
         .enable_all()
         .build()
         .unwrap();
-    let reader = SourceReader::new(
-        client.clone(),
-        http::HeaderMap::new(),
-        DEFAULT_MAX_SPEC_BYTES,
-    );
+    let reader = SourceReader::new(client.clone(), http::HeaderMap::new());
     // The number of tools that each policy marks differently, printed with --nocapture.
     let mut differing = [0_usize; 3];
     for file in listed(&corpus) {

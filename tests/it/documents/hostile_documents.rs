@@ -499,7 +499,7 @@ fn p33_p34_text_of_a_document_is_cleaned_and_cut() {
 
 #[test]
 fn p34_a_few_long_texts_do_not_fill_the_list() {
-    // A document may take 64 MiB.
+    // A document may take 128 MiB.
     let (longest, long) = (
         "An endless story. ".repeat((5 << 20) / 18),
         "x".repeat(1 << 20),
