@@ -1,9 +1,11 @@
-//! Answers of a search: hits as lines, within a budget.
+//! Answers of a search: hits as lines and as JSON, within a budget.
+
+use serde_json::{Map, Value, json};
 
 use crate::annotate::Effect;
 use crate::text::{MIN_BYTES_PER_TOKEN, one_line, truncate};
 
-/// The longest answer, in tokens.
+/// The longest answer, in tokens, as text and as JSON.
 const MAX_ANSWER_TOKENS: usize = 1500;
 /// The longest title or tag of a hit, in bytes.
 const MAX_WORDS_BYTES: usize = 100;
@@ -12,11 +14,14 @@ const MAX_SHOWN_QUESTION_BYTES: usize = 120;
 
 /// An operation that answers a question.
 pub(crate) struct Hit {
+    /// The name of its API, if there are several.
+    pub(crate) api: Option<String>,
     pub(crate) name: String,
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) effect: Effect,
     pub(crate) title: String,
+    pub(crate) tag: Option<String>,
     /// `movie_id <- search_movie`.
     pub(crate) needs: Vec<String>,
 }
@@ -34,6 +39,8 @@ pub(crate) struct QueryAnswer {
 /// A whole answer.
 pub(crate) struct SearchAnswer {
     pub(crate) results: Vec<QueryAnswer>,
+    /// Number of hits of the only question that were skipped.
+    pub(crate) offset: usize,
     /// A sentence after the hits.
     pub(crate) note: Option<String>,
 }
@@ -73,15 +80,34 @@ impl Hit {
         };
         format!("{name} · {method} {path} · {effect} · {title}{needs}")
     }
+
+    fn json(&self) -> Value {
+        let mut hit = Map::new();
+        if let Some(api) = &self.api {
+            hit.insert("api".into(), api.as_str().into());
+        }
+        hit.insert("name".into(), self.name.as_str().into());
+        hit.insert("method".into(), self.method.as_str().into());
+        hit.insert("path".into(), self.path.as_str().into());
+        hit.insert("effect".into(), self.effect.word().into());
+        hit.insert("title".into(), self.title.as_str().into());
+        if let Some(tag) = &self.tag {
+            hit.insert("tag".into(), tag.as_str().into());
+        }
+        if !self.needs.is_empty() {
+            hit.insert("needs".into(), json!(self.needs));
+        }
+        hit.into()
+    }
 }
 
 impl SearchAnswer {
-    /// Leaves hits out from the end, the longest list first, until the text fits.
+    /// Leaves hits out from the end, the longest list first, until text and JSON fit.
     #[must_use]
     pub(crate) fn fitted(mut self) -> Self {
         let most = MAX_ANSWER_TOKENS * MIN_BYTES_PER_TOKEN;
         let mut left_out = 0;
-        while self.text().len() > most {
+        while self.text().len() > most || self.json().to_string().len() > most {
             let longest = self
                 .results
                 .iter_mut()
@@ -95,6 +121,15 @@ impl SearchAnswer {
             ));
         }
         self
+    }
+
+    /// Returns the offset of the next hits of the only question.
+    fn next_offset(&self) -> Option<usize> {
+        let [only] = self.results.as_slice() else {
+            return None;
+        };
+        let next = self.offset + only.hits.len();
+        (!only.hits.is_empty() && next < only.total).then_some(next)
     }
 
     /// The answer as text.
@@ -119,6 +154,32 @@ impl SearchAnswer {
         blocks.extend(self.note.clone());
         blocks.join("\n\n")
     }
+
+    /// The answer as structured content.
+    #[must_use]
+    pub(crate) fn json(&self) -> Value {
+        let result = |result: &QueryAnswer| {
+            let mut json = json!({
+                "query": truncate(&as_words(&result.query), MAX_SHOWN_QUESTION_BYTES),
+                "hits": result.hits.iter().map(Hit::json).collect::<Vec<_>>(),
+                "total": result.total,
+            });
+            if let (Some(remark), Some(members)) = (&result.remark, json.as_object_mut()) {
+                members.insert("remark".into(), remark.as_str().into());
+            }
+            json
+        };
+        let mut answer = json!({ "results": self.results.iter().map(result).collect::<Vec<_>>() });
+        if let Some(members) = answer.as_object_mut() {
+            if let Some(next) = self.next_offset() {
+                members.insert("next_offset".into(), next.into());
+            }
+            if let Some(note) = &self.note {
+                members.insert("note".into(), note.as_str().into());
+            }
+        }
+        answer
+    }
 }
 
 #[cfg(test)]
@@ -127,11 +188,13 @@ mod tests {
 
     fn hit(title: &str) -> Hit {
         Hit {
+            api: None,
             name: "list_pets".into(),
             method: "GET".into(),
             path: "/pets".into(),
             effect: Effect::Read,
             title: as_words(title),
+            tag: Some("pets".into()),
             needs: vec!["id <- list_owners".into()],
         }
     }
@@ -147,7 +210,7 @@ mod tests {
 
     #[test]
     fn an_answer_never_takes_more_than_its_budget_and_says_what_is_left_out() {
-        let hits = (0..60).map(|_| hit(&"long words ".repeat(30))).collect();
+        let hits = (0..25).map(|_| hit(&"long words ".repeat(30))).collect();
         let result = QueryAnswer {
             query: "x".repeat(1000),
             hits,
@@ -156,11 +219,14 @@ mod tests {
         };
         let answer = SearchAnswer {
             results: vec![result],
+            offset: 0,
             note: None,
         };
         let answer = answer.fitted();
-        let text = answer.text();
-        assert!(text.len() <= 4500 && text.contains("more hits"), "{text}");
-        assert!(answer.results[0].hits.len() > 5, "{text}");
+        assert!(answer.text().len() <= 4500 && answer.json().to_string().len() <= 4500);
+        assert!(
+            answer.text().contains("more hits")
+                && answer.json()["next_offset"].as_u64().unwrap() > 5
+        );
     }
 }

@@ -330,8 +330,9 @@ def gates_run(report, binary, client, transport, era):
         tools = {tool["name"]: tool.get("annotations") for tool in saw["list"]["tools"]}
         report.equal(tools, META_TOOLS, "the meta-tools and their annotations")
         check_calls(report, GATE_CASES, saw["results"], upstream.seen)
-        found = saw["results"][4].get("result", {}).get("content", [{}])[0].get("text", "")
-        report.equal(found.split(" · ")[:3:2], ["deleteThing", "destructive"], "the first hit")
+        found = saw["results"][4].get("result", {}).get("_meta", {}).get("openapi-mcp/search", {}).get("results", [{}])[0]
+        first = (found.get("hits") or [{}])[0]
+        report.equal((first.get("name"), first.get("effect")), ("deleteThing", "destructive"), "the first hit")
 
 
 def mock_run(report, binary, client):

@@ -56,18 +56,6 @@ pub fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_default()
 }
 
-/// The name, and the method and path, of each hit of a search.
-pub fn hits(result: &Value) -> Vec<(&str, &str)> {
-    fn hit(line: &str) -> Option<(&str, &str)> {
-        let mut parts = line.split(" · ");
-        let (name, call, effect) = (parts.next()?, parts.next()?, parts.next()?);
-        ["read", "write", "destructive"]
-            .contains(&effect)
-            .then_some((name, call))
-    }
-    text(result).lines().filter_map(hit).collect()
-}
-
 pub fn binary() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_openapi-mcp"))
 }

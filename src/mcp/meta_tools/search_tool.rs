@@ -1,6 +1,7 @@
 //! `search_operations`: hits for each question, or the tags if there is none.
 
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::listing::{tag_counts, vocabulary};
 use super::meta_tool_set::{MetaTools, read_request};
@@ -23,6 +24,9 @@ const MAX_NEEDS: usize = 2;
 const MAX_TAGS: usize = 60;
 /// Number of the most similar tags that are named if none fits.
 const NEAR_TAGS: usize = 5;
+
+/// The member of `_meta` with an answer for programs: hosts show a model the lines alone.
+const META_KEY: &str = "openapi-mcp/search";
 
 /// The arguments of a search, as its input schema has them.
 #[derive(Default, Deserialize)]
@@ -92,9 +96,10 @@ fn answer_search(
     };
     let answer = SearchAnswer {
         results,
+        offset: request.offset,
         note: None,
     };
-    result_of(answer.fitted().text())
+    render(&answer.fitted())
 }
 
 impl SearchRequest {
@@ -148,8 +153,14 @@ fn describe_unknown_tag(seen: &VisibleApis<'_>, request: &SearchRequest) -> Opti
     })
 }
 
-fn result_of(text: String) -> ToolResult {
-    ToolResult::of_text(text, OutputContract::None.text_form())
+fn render(answer: &SearchAnswer) -> ToolResult {
+    result_of(answer.text(), answer.json())
+}
+
+fn result_of(text: String, json: Value) -> ToolResult {
+    let mut result = ToolResult::of_text(text, OutputContract::None.text_form());
+    result.insert_meta(META_KEY, json);
+    result
 }
 
 /// Answers a query that consists of stop words, beside others that do not.
@@ -306,11 +317,18 @@ fn hit_of(seen: &VisibleApis<'_>, (place, index): HitPlace) -> Option<Hit> {
         format!("{} <- {source}", as_words(need.argument))
     });
     Some(Hit {
+        api: api.label().filter(|_| seen.names_apis).map(str::to_owned),
         name: api.name_of(index).to_owned(),
         method: offered.operation.method.to_string(),
         path: as_path(&offered.operation.path),
         effect: offered.hints.effect(),
         title: as_words(offered.tool.title.as_deref().unwrap_or_default()),
+        tag: offered
+            .operation
+            .tags
+            .first()
+            .map(|tag| as_words(tag))
+            .filter(|tag| !tag.is_empty()),
         needs: needs.collect(),
     })
 }
@@ -365,21 +383,25 @@ fn list_tags(meta_tools: &MetaTools, seen: &VisibleApis<'_>) -> ToolResult {
     };
     let mut most = MAX_TAGS;
     loop {
+        let shown: Vec<(String, usize, Option<String>)> = tags
+            .iter()
+            .take(most)
+            .map(|(tag, count)| (as_words(tag), *count, about(tag)))
+            .collect();
         let mut lines = vec![format!(
             "{} in {}.",
             counted(seen.operations().count(), "operation"),
             counted(tags.len(), "tag")
         )];
-        for (tag, count) in tags.iter().take(most) {
-            let about = about(tag).map(|about| format!(" · {about}"));
-            lines.push(format!(
-                "{} ({count}){}",
-                as_words(tag),
-                about.unwrap_or_default()
-            ));
+        for (tag, count, about) in &shown {
+            let about = about
+                .as_deref()
+                .map(|about| format!(" · {about}"))
+                .unwrap_or_default();
+            lines.push(format!("{tag} ({count}){about}"));
         }
-        if most < tags.len() {
-            lines.push(format!("… and {} more", tags.len() - most));
+        if shown.len() < tags.len() {
+            lines.push(format!("… and {} more", tags.len() - shown.len()));
         }
         if tags.is_empty() {
             lines.push(vocabulary(seen));
@@ -388,9 +410,13 @@ fn list_tags(meta_tools: &MetaTools, seen: &VisibleApis<'_>) -> ToolResult {
             "Ask {} with words of what you want to do.",
             meta_tools.name_of(MetaToolKind::Search)
         ));
+        let json = json!({
+            "results": [],
+            "tags": shown.iter().map(|(tag, count, about)| json!({"tag": tag, "operations": count, "about": about})).collect::<Vec<_>>(),
+        });
         let text = lines.join("\n");
-        if text.len() <= 4500 || most == 0 {
-            return result_of(text);
+        if (text.len() <= 4500 && json.to_string().len() <= 4500) || most == 0 {
+            return result_of(text, json);
         }
         most -= most.min(5);
     }

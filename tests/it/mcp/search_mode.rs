@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::support::{
-    HttpServer, Session, SpecFile, Upstream, hits, project, run, stdout, text, wait_until,
+    HttpServer, Session, SpecFile, Upstream, project, run, stdout, text, wait_until,
 };
 
 /// A shop in which `prunePets` is harmless by its method alone, and one summary wants to look like
@@ -111,22 +111,23 @@ fn a_search_finds_describes_and_calls() {
         "search_operations",
         &json!({"queries": ["get one pet", "remove a pet"]}),
     );
-    let (first, second) = text(&found).split_once("\n\n").unwrap();
-    for (answer, hit) in [
+    let results = found["_meta"]["openapi-mcp/search"]["results"]
+        .as_array()
+        .unwrap();
+    assert_eq!(results[0]["hits"][0]["name"], "getPet", "{found}");
+    assert_eq!(results[0]["hits"][0]["needs"], json!(["petId <- listPets"]));
+    assert_eq!(
         (
-            first,
-            "getPet · GET /pets/{petId} · read · Get one pet · needs: petId <- listPets",
+            &results[1]["hits"][0]["name"],
+            &results[1]["hits"][0]["effect"]
         ),
-        (second, "deletePet · DELETE /pets/{petId} · destructive · "),
-    ] {
-        assert!(
-            answer
-                .lines()
-                .nth(1)
-                .is_some_and(|line| line.starts_with(hit)),
-            "{found}"
-        );
-    }
+        (&json!("deletePet"), &json!("destructive"))
+    );
+    assert!(
+        text(&found)
+            .contains("getPet · GET /pets/{petId} · read · Get one pet · needs: petId <- listPets"),
+        "{found}"
+    );
     let described = session.call(
         "describe_operations",
         &json!({"names": ["createPet", "nope"]}),
@@ -159,29 +160,40 @@ fn a_search_finds_describes_and_calls() {
     assert!(text(&session.call("search_operations", &json!({}))).contains("pets (5)"));
     for question in [json!("show all"), json!(["the"]), json!([" "])] {
         let tags = session.call("search_operations", &json!({ "queries": question }));
-        assert!(text(&tags).contains("\npets (5)"), "{question}: {tags}");
+        assert_eq!(
+            tags["_meta"]["openapi-mcp/search"]["tags"][0]["tag"], "pets",
+            "{question}: {tags}"
+        );
     }
     let some = session.call(
         "search_operations",
         &json!({"queries": ["show all", "remove a pet"]}),
     );
-    let (first, second) = text(&some).split_once("\n\n").unwrap();
-    assert!(
-        first.contains("say nothing") && second.contains("\ndeletePet · "),
+    let results = &some["_meta"]["openapi-mcp/search"]["results"];
+    assert_eq!(
+        (&results[0]["hits"], &results[1]["hits"][0]["name"]),
+        (&json!([]), &json!("deletePet")),
         "{some}"
     );
     // By the letter: a name, and method and path.
     for exact in ["prunePets", "POST /pets/prune", "/pets/prune"] {
         let found = session.call("search_operations", &json!({"queries": [exact]}));
-        assert_eq!(hits(&found)[0].0, "prunePets", "{exact}");
+        assert_eq!(
+            found["_meta"]["openapi-mcp/search"]["results"][0]["hits"][0]["name"], "prunePets",
+            "{exact}"
+        );
     }
     // Nothing answers: no hit, and it is no error.
     let found = session.call(
         "search_operations",
         &json!({"queries": ["weather in Berlin tomorrow"]}),
     );
-    assert!(
-        hits(&found).is_empty() && found["isError"] == false,
+    assert_eq!(
+        (
+            &found["_meta"]["openapi-mcp/search"]["results"][0]["hits"],
+            &found["isError"]
+        ),
+        (&json!([]), &json!(false)),
         "{found}"
     );
     // Filters, pages, and what is out of range.
@@ -189,7 +201,11 @@ fn a_search_finds_describes_and_calls() {
         "search_operations",
         &json!({"queries": "pets", "effect": "destructive", "limit": 1}),
     );
-    assert!(text(&found).contains("\n(1 of 2)"), "{found}");
+    assert_eq!(
+        found["_meta"]["openapi-mcp/search"]["results"][0]["total"], 2,
+        "{found}"
+    );
+    assert_eq!(found["_meta"]["openapi-mcp/search"]["next_offset"], 1);
     for (arguments, complaint) in [
         (json!({"limit": 26}), "26 is more than 25"),
         (json!({"queries": ["a", "b"], "offset": 1}), "one query"),
@@ -220,17 +236,19 @@ fn descriptions_are_searched() {
     let upstream = Upstream::echo();
     let mut session = searching(&spec, &upstream, &[]);
     assert_eq!(
-        names_of_hits(&mut session, "reconciliation of ledgers"),
+        hits(&mut session, "reconciliation of ledgers"),
         ["createThing"]
     );
 }
 
 /// The names of the hits of a question, best first.
-fn names_of_hits(session: &mut Session, question: &str) -> Vec<String> {
+fn hits(session: &mut Session, question: &str) -> Vec<String> {
     let found = session.call("search_operations", &json!({"queries": question}));
-    hits(&found)
-        .into_iter()
-        .map(|(name, _)| name.to_owned())
+    let hits = found["_meta"]["openapi-mcp/search"]["results"][0]["hits"]
+        .as_array()
+        .unwrap();
+    hits.iter()
+        .map(|hit| hit["name"].as_str().unwrap().to_owned())
         .collect()
 }
 
@@ -284,7 +302,7 @@ fn questions_in_words_of_the_trade_find_their_operation() {
         let (spec, upstream) = (SpecFile::with_paths(&paths), Upstream::echo());
         let mut session = searching(&spec, &upstream, &[]);
         for TradeQuestion { asks, wants, among } in questions {
-            let hits = names_of_hits(&mut session, &asks);
+            let hits = hits(&mut session, &asks);
             if !hits.iter().take(among).any(|hit| *hit == wants) {
                 missed.push(format!(
                     "{asks}: {wants} is not among the first {among} of {hits:?}"
@@ -442,7 +460,10 @@ fn a_member_that_is_there_twice_is_refused_over_http_in_both_eras() {
         json!({"arguments": {"queries": "get one pet"}}),
         &json!({}),
     );
-    assert_eq!(hits(&found["result"])[0].0, "getPet", "{found}");
+    assert_eq!(
+        found["result"]["_meta"]["openapi-mcp/search"]["results"][0]["hits"][0]["name"], "getPet",
+        "{found}"
+    );
     let called = server.call_stateless(
         "call_read",
         json!({"arguments": {"operation": "getPet", "arguments": {"petId": 3}}}),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::scopes::{PUBLIC, serve_with};
 use super::{KEYS, Setup, listed, pets_and_bills, post_to};
 use crate::support::http_server::answer_header;
-use crate::support::{self, HttpServer, LIST, SpecFile, Upstream, call_message};
+use crate::support::{HttpServer, LIST, SpecFile, Upstream, call_message};
 
 fn call(server: &HttpServer, path: &str, headers: &[&str], tool: &str, arguments: &Value) -> Value {
     post_to(
@@ -18,8 +18,11 @@ fn call(server: &HttpServer, path: &str, headers: &[&str], tool: &str, arguments
 }
 
 fn hits(answer: &Value) -> Vec<&str> {
-    let hits = support::hits(&answer["result"]);
-    hits.into_iter().map(|(name, _)| name).collect()
+    let hits = answer["result"]["_meta"]["openapi-mcp/search"]["results"][0]["hits"].as_array();
+    hits.into_iter()
+        .flatten()
+        .filter_map(|hit| hit["name"].as_str())
+        .collect()
 }
 
 fn words(answer: &Value) -> &str {
@@ -100,7 +103,7 @@ fn several_apis_are_searched_and_called_through_one_set_of_meta_tools() {
         );
         pets.take_all();
     }
-    // Both APIs answer the same question, and the name of a hit says whose it is.
+    // Both APIs answer the same question, and a hit says whose it is.
     let found = call(
         &server,
         "/mcp",
@@ -110,6 +113,10 @@ fn several_apis_are_searched_and_called_through_one_set_of_meta_tools() {
     );
     assert!(
         hits(&found).contains(&"bills_list_things") && hits(&found).contains(&"pets_list_things"),
+        "{found}"
+    );
+    assert_eq!(
+        found["result"]["_meta"]["openapi-mcp/search"]["results"][0]["hits"][0]["api"], "bills",
         "{found}"
     );
     let refused = call(

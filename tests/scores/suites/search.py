@@ -26,8 +26,8 @@ def whole_tasks(options, tasks):
         for task in tasks:
             question = {"queries": [task["query"]]}
             found = session.call("search_operations", question)
-            hits = [line.split(" · ") for line in words(found).splitlines()]
-            name = next((hit[0] for hit in hits if len(hit) > 2 and hit[1] in task["relevant"]), None)
+            hits = found["_meta"]["openapi-mcp/search"]["results"][0]["hits"]
+            name = next((hit["name"] for hit in hits if f"{hit['method'].upper()} {hit['path']}" in task["relevant"]), None)
             if name:
                 described = session.call("describe_operations", {"names": [name]})
                 made.append(listed + sum(map(tokens_of, (json.dumps(question), words(found), name, words(described)))))
