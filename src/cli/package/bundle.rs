@@ -53,10 +53,21 @@ pub(crate) struct BundleCommand {
     #[arg(long, value_name = "VERSION", help_heading = "Bundle")]
     bundle_version: Option<String>,
     /// The openapi-mcp binary to put in, for another system than this one [default: this program]
-    #[arg(long, value_name = "PATH", help_heading = "Bundle")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        requires = "platform",
+        help_heading = "Bundle"
+    )]
     binary: Option<PathBuf>,
-    /// The system of that binary [default: read from the binary]
-    #[arg(long, value_enum, value_name = "SYSTEM", help_heading = "Bundle")]
+    /// The system of that binary
+    #[arg(
+        long,
+        value_enum,
+        value_name = "SYSTEM",
+        requires = "binary",
+        help_heading = "Bundle"
+    )]
     platform: Option<BundlePlatform>,
 }
 
@@ -75,7 +86,7 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
     let asked_server = settings.asked_server(&servers);
     warn_about_servers(&settings.config, api, asked_server.is_some())?;
     let name = bundle_name(command.name.as_deref(), document.title())?;
-    let program = BundledProgram::read(command.binary.as_deref(), command.platform)?;
+    let program = BundledProgram::read(command.binary.as_deref().zip(command.platform))?;
     let version = bundle_version(command.bundle_version.as_deref(), document.api_version())?;
     let (schemes, used) = used_schemes(api);
     let manifest = manifest(&ManifestParts {
@@ -95,14 +106,14 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
     let root = names.first().map_or("api.json", String::as_str);
     let inner = inner_settings(&settings.given, root, settings.base_url(document, &servers));
     let bytes = write_bundle(&manifest, &inner, document, &names, &program)?;
-    let default_path = || PathBuf::from(format!("{name}-{}.mcpb", program.suffix()));
+    let default_path = || PathBuf::from(format!("{name}-{}.mcpb", program.suffix));
     let path = command.output.clone().unwrap_or_else(default_path);
     write_file(&path, &bytes, command.force)?;
     output::print_result(&format!("{}\n", path.display()))?;
     output::print_remark(&format!(
         "{} for {}, {} bytes, sha256 {}",
         counted(api.tools().len(), "tool"),
-        program.suffix(),
+        program.suffix,
         bytes.len(),
         sha256(&bytes)
     ));

@@ -11,6 +11,15 @@ pub(crate) enum BundlePlatform {
 }
 
 impl BundlePlatform {
+    /// The system of this program.
+    pub(super) const OWN: Self = if cfg!(windows) {
+        Self::Win32
+    } else if cfg!(target_os = "macos") {
+        Self::Darwin
+    } else {
+        Self::Linux
+    };
+
     /// Returns its name in the manifest.
     pub(super) fn manifest_name(self) -> &'static str {
         match self {

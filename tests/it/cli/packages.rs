@@ -8,9 +8,6 @@ use crate::support::{
     SpecFile, Upstream, binary, command, petstore, project, reply, run, stderr, stdout,
 };
 
-/// The header of a program for Windows on x64: its own header begins at byte 16.
-const WINDOWS_PROGRAM: &[u8] = b"MZ\0\0\0\0\0\0\0\0\0\0\0\0\0\0PE\0\0\x64\x86\0\0____________________________________\x10\0\0\0";
-
 #[test]
 fn a_bundle_holds_a_server_that_starts_and_the_same_input_gives_the_same_bytes() {
     let directory = tempfile::tempdir().unwrap();
@@ -117,7 +114,7 @@ fn a_bundle_asks_for_credentials_and_holds_none() {
             "components":{{"securitySchemes":{schemes}}},"security":[{{"key":[],"login":[]}},{{"key":[],"pets":[]}}],"paths":{{"/a":{{"get":{{"operationId":"a"}}}}}}}}"#
     ));
     let binary = directory.path().join("binary");
-    std::fs::write(&binary, WINDOWS_PROGRAM).unwrap();
+    std::fs::write(&binary, b"program").unwrap();
     let output = run(&[
         "bundle",
         "--spec",
@@ -186,20 +183,13 @@ fn read_from_bundle(bundle: &str, file: &str) -> Option<String> {
 }
 
 #[test]
-fn a_bundle_is_for_the_system_of_its_binary_and_replaces_no_other_file() {
+fn a_bundle_is_for_the_system_that_is_given_and_replaces_no_other_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
-    std::fs::write(path("windows"), WINDOWS_PROGRAM).unwrap();
-    std::fs::write(
-        path("arm"),
-        [&[0xcf, 0xfa, 0xed, 0xfe, 0x0c, 0, 0, 1][..], &[0; 64]].concat(),
-    )
-    .unwrap();
-    std::fs::write(path("archive.tar.gz"), b"\x1f\x8b\x08\0").unwrap();
-    std::fs::write(path("script"), "#!/bin/sh\n").unwrap();
+    std::fs::write(path("binary"), "#!/bin/sh\n").unwrap();
     let spec = petstore();
-    let bundle = |binary: &str, more: &[&str]| {
-        let binary = path(binary);
+    let bundle = |more: &[&str]| {
+        let binary = path("binary");
         let mut args = vec!["bundle", "--spec", &spec, "--binary", &binary];
         args.extend(more);
         if !more.contains(&"--name") {
@@ -210,51 +200,30 @@ fn a_bundle_is_for_the_system_of_its_binary_and_replaces_no_other_file() {
             .output()
             .unwrap()
     };
-    for (binary, more, expected) in [
-        ("windows", &[][..], "pets-win32-x64.mcpb"),
-        ("arm", &["--platform", "darwin"], "pets-darwin-arm64.mcpb"),
-        ("script", &["--platform", "linux"], "pets-linux.mcpb"),
+    for (system, expected) in [
+        ("win32", "pets-win32.mcpb"),
+        ("darwin", "pets-darwin.mcpb"),
+        ("linux", "pets-linux.mcpb"),
     ] {
-        let output = bundle(binary, more);
-        assert_eq!(
-            output.status.code(),
-            Some(0),
-            "{binary}: {}",
-            stderr(&output)
-        );
+        let output = bundle(&["--platform", system]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert_eq!(stdout(&output).trim(), expected);
         // The same bundle again is no other file.
-        assert_eq!(bundle(binary, more).status.code(), Some(0), "{binary}");
+        assert_eq!(bundle(&["--platform", system]).status.code(), Some(0));
     }
-    for (binary, more, words) in [
+    for (more, words) in [
+        (&[][..], "--platform <SYSTEM>"),
         (
-            "arm",
-            &["--platform", "linux"][..],
-            "is for darwin; --binary names one for linux",
+            &["--platform", "linux", "--name", "../pets"],
+            "--name takes letters",
         ),
-        (
-            "archive.tar.gz",
-            &["--platform", "linux"],
-            "is not a program for Linux, macOS or Windows",
-        ),
-        ("script", &[], "--platform says for which system"),
-        ("windows", &["--name", "../pets"], "--name takes letters"),
     ] {
-        let output = bundle(binary, more);
-        assert_eq!(
-            output.status.code(),
-            Some(2),
-            "{binary}: {}",
-            stdout(&output)
-        );
-        assert!(
-            stderr(&output).contains(words),
-            "{binary}: {}",
-            stderr(&output)
-        );
+        let output = bundle(more);
+        assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+        assert!(stderr(&output).contains(words), "{}", stderr(&output));
     }
     std::fs::write(path("thesis.txt"), "years of work").unwrap();
-    let output = bundle("windows", &["--output", "thesis.txt"]);
+    let output = bundle(&["--platform", "linux", "--output", "thesis.txt"]);
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
     assert!(
         stderr(&output).contains("--force replaces it"),
@@ -265,7 +234,7 @@ fn a_bundle_is_for_the_system_of_its_binary_and_replaces_no_other_file() {
         std::fs::read_to_string(path("thesis.txt")).unwrap(),
         "years of work"
     );
-    let output = bundle("windows", &["--output", "thesis.txt", "--force"]);
+    let output = bundle(&["--platform", "linux", "--output", "thesis.txt", "--force"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(
         std::fs::read(path("thesis.txt"))
@@ -278,7 +247,7 @@ fn a_bundle_is_for_the_system_of_its_binary_and_replaces_no_other_file() {
 fn a_bundle_lists_at_most_a_hundred_tools_and_says_of_which_day_its_document_is() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
-    std::fs::write(path("binary"), WINDOWS_PROGRAM).unwrap();
+    std::fs::write(path("binary"), b"program").unwrap();
     let paths: serde_json::Map<String, Value> = (0..120)
         .map(|number| {
             let operation = serde_json::json!({"get": {"operationId": format!("get_{number}"), "summary": "A\u{202e}b\n<script>"}});
@@ -296,6 +265,8 @@ fn a_bundle_lists_at_most_a_hundred_tools_and_says_of_which_day_its_document_is(
         &format!("{}/api.json?token=hunter2", site.url),
         "--binary",
         &path("binary"),
+        "--platform",
+        "win32",
         "--output",
         &path("x.mcpb"),
     ])
@@ -395,7 +366,7 @@ fn every_field_of_a_bundle_has_a_key_of_its_own() {
             "components":{{"securitySchemes":{{"a-b":{key},"a_b":{key},"base_url":{key},"server_region":{key}}}}},
             "security":[{{"a-b":[],"a_b":[],"base_url":[],"server_region":[]}}],"paths":{{"/a":{{"get":{{"operationId":"a"}}}}}}}}"#
     ));
-    std::fs::write(path("binary"), WINDOWS_PROGRAM).unwrap();
+    std::fs::write(path("binary"), b"program").unwrap();
     let (bundle, binary) = (path("x.mcpb"), path("binary"));
     let output = run(&[
         "bundle",

@@ -24,7 +24,7 @@ case " $* " in
         sleep 0.05
     done
     sed -n 's|.*listening on [a-z]*://\([^/]*\)/mcp.*|\1|p' "$log" | head -n 1 >"$FOLDER/address" ;;
-" bundle "*) exec "$BINARY" "$@" --binary /bin/sh ;;
+" bundle "*) exec "$BINARY" "$@" --binary /bin/sh --platform linux ;;
 *) exec "$BINARY" "$@" ;;
 esac
 "#;
