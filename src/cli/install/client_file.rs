@@ -100,12 +100,7 @@ impl<'p> ClientFile<'p> {
     /// As [`find`](Self::find); or the file is written in a way that cannot be edited.
     pub(super) fn with(&self, entry: &ClientEntry) -> Result<String, Failure> {
         let value = entry.value(self.client);
-        let edited = match self.place.format {
-            FileFormat::Toml => toml_file::put(self.text(), self.keys(), &entry.name, &value),
-            format => json_file::put(self.text(), format, self.keys(), &entry.name, &value)
-                .and_then(|text| with_inputs(text, format, entry.inputs(self.client))),
-        };
-        self.checked(edited, &entry.name, Some(&value))
+        self.edited(&entry.name, Some(&value), &entry.inputs(self.client))
     }
 
     /// The text of the file without the entry.
@@ -113,23 +108,24 @@ impl<'p> ClientFile<'p> {
     /// # Errors
     /// As [`with`](Self::with).
     pub(super) fn without(&self, name: &str) -> Result<String, Failure> {
-        let edited = match self.place.format {
-            FileFormat::Toml => toml_file::take_out(self.text(), self.keys(), name),
-            format => json_file::take_out(self.text(), format, self.keys(), name),
-        };
-        self.checked(edited, name, None)
+        self.edited(name, None, &[])
     }
 
     /// The edited text, if the client finds in it what was meant, with the byte order mark of the
     /// file.
-    fn checked(
+    fn edited(
         &self,
-        edited: Result<String, String>,
         name: &str,
         meant: Option<&Value>,
+        inputs: &[Value],
     ) -> Result<String, Failure> {
+        let (text, keys) = (self.text(), self.keys());
+        let edited = match self.place.format {
+            FileFormat::Toml => toml_file::set(text, keys, name, meant),
+            format => json_file::set(text, format, keys, name, meant, inputs),
+        };
         let edited = edited.and_then(|text| {
-            let found = find_in(&text, self.place.format, self.keys(), name);
+            let found = find_in(&text, self.place.format, keys, name);
             match found {
                 Ok(found) if found.as_ref() == meant => Ok(text),
                 _ => Err("its servers are written in a form that cannot be edited".to_owned()),
@@ -210,30 +206,19 @@ fn find_in(
     keys: &[&str],
     name: &str,
 ) -> Result<Option<Value>, String> {
-    match format {
-        FileFormat::Toml => toml_file::find(text, keys, name),
-        format => json_file::find(text, format, keys, name),
-    }
-}
-
-/// The text with those questions of VS Code whose ids it lacks.
-fn with_inputs(
-    mut text: String,
-    format: FileFormat,
-    mut inputs: Vec<Value>,
-) -> Result<String, String> {
-    if inputs.is_empty() {
-        return Ok(text);
-    }
-    let Some(known) = json_file::find(&text, format, &[], "inputs")? else {
-        return json_file::put(&text, format, &[], "inputs", &inputs.into());
+    let (whole, kind) = match format {
+        FileFormat::Toml => (toml_file::read(text)?, "a table"),
+        format => (json_file::read(text, format)?, "an object"),
     };
-    let known = known.as_array().ok_or("`inputs` is not an array")?;
-    inputs.retain(|input| known.iter().all(|known| known.get("id") != input.get("id")));
-    for input in inputs {
-        text = json_file::push(&text, format, "inputs", &input)?;
+    let mut servers = &whole;
+    for key in keys {
+        servers = match servers.get(key) {
+            None => return Ok(None),
+            Some(next) if next.is_object() => next,
+            Some(_) => return Err(format!("the value of `{key}` is not {kind}")),
+        };
     }
-    Ok(text)
+    Ok(servers.get(name).cloned())
 }
 
 /// Keeps other runs of `install` from writing into the folder until it is dropped, if the system

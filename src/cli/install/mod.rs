@@ -21,7 +21,6 @@ mod needs;
 mod own_entry;
 pub(crate) mod page_entries;
 mod place;
-mod splice;
 mod target;
 mod toml_file;
 mod vendor;

@@ -1,125 +1,89 @@
-//! Edits TOML in place. An entry is a table with a header of its own.
-
-use std::ops::Range;
+//! Edits TOML. An entry is a table with a header of its own.
 
 use serde_json::Value;
-use toml_edit::{Array, Document, InlineTable, Item, Table};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table};
 
-use super::splice::{Splice, line_before, splice, without_line_end};
-
-/// Returns the value of the entry `name`, as JSON; `None` if there is no such entry.
+/// Reads the whole file.
 ///
 /// # Errors
 /// A sentence about what cannot be read.
-pub(super) fn find(text: &str, keys: &[&str], name: &str) -> Result<Option<Value>, String> {
-    let document: Value =
-        toml_edit::de::from_str(text).map_err(|error| not_valid(error.message()))?;
-    let mut servers = &document;
+pub(super) fn read(text: &str) -> Result<Value, String> {
+    toml_edit::de::from_str(text).map_err(|error| not_valid(error.message()))
+}
+
+/// The text with the entry set, or without it.
+///
+/// # Errors
+/// As [`read`]; the entry has no header of its own.
+pub(super) fn set(
+    text: &str,
+    keys: &[&str],
+    name: &str,
+    value: Option<&Value>,
+) -> Result<String, String> {
+    let mut document: DocumentMut = text
+        .parse()
+        .map_err(|error: toml_edit::TomlError| not_valid(error.message()))?;
+    let mut table = document.as_table_mut();
+    let no_header = |key: &str| format!("`{key}` is not a table with a header of its own");
     for key in keys {
-        servers = match servers.get(key) {
-            None => return Ok(None),
-            Some(table) if table.is_object() => table,
-            Some(_) => return Err(format!("`{key}` is not a table")),
+        let implicit = || {
+            let mut table = Table::new();
+            table.set_implicit(true);
+            Item::Table(table)
         };
+        let next = table.entry(key).or_insert_with(implicit).as_table_mut();
+        table = next
+            .filter(|table| !table.is_dotted())
+            .ok_or_else(|| no_header(key))?;
     }
-    Ok(servers.get(name).cloned())
-}
-
-/// The text with the entry replaced, or added at the end.
-///
-/// # Errors
-/// As [`find`]; the entry has no header of its own.
-pub(super) fn put(text: &str, keys: &[&str], name: &str, value: &Value) -> Result<String, String> {
-    let entry = snippet(keys, name, value);
-    let mut lines = lines_of(text, keys, name)?;
-    if let Some((_, new)) = lines.first_mut() {
-        *new = entry;
-        return Ok(splice(text, lines));
-    }
-    let gap = match text {
-        "" => "",
-        text if text.ends_with('\n') => "\n",
-        _ => "\n\n",
+    let old = match table.get(name) {
+        Some(Item::Table(old)) if !old.is_dotted() => Some(old.clone()),
+        None => None,
+        Some(_) => return Err(no_header(name)),
     };
-    Ok(splice(
-        text,
-        vec![(text.len()..text.len(), format!("{gap}{entry}"))],
-    ))
-}
-
-/// The text without the entry and the blank line before it. Comments around it stay.
-///
-/// # Errors
-/// As [`put`].
-pub(super) fn take_out(text: &str, keys: &[&str], name: &str) -> Result<String, String> {
-    let mut lines = lines_of(text, keys, name)?;
-    for (range, _) in &mut lines {
-        let before = without_line_end(text.get(..range.start).unwrap_or_default());
-        if before.is_empty() || before.ends_with('\n') {
-            range.start = before.len();
+    if let Some(value) = value {
+        let mut entry = old.unwrap_or_default();
+        entry.clear();
+        for (key, value) in value.as_object().into_iter().flatten() {
+            entry.insert(key, Item::Value(toml_value(value)));
         }
+        table.insert(name, Item::Table(entry));
+    } else {
+        table.remove(name);
     }
-    Ok(splice(text, lines))
+    Ok(with_line_ends_of(text, &document.to_string()))
 }
 
 /// The entry alone.
 pub(super) fn snippet(keys: &[&str], name: &str, value: &Value) -> String {
-    let mut text = format!("[{}.{name}]\n", keys.join("."));
-    for (key, value) in value.as_object().into_iter().flatten() {
-        text.push_str(&format!("{key} = {}\n", toml_value(value)));
-    }
-    text
+    set("", keys, name, Some(value)).unwrap_or_else(|why| why)
 }
 
-/// The lines of an entry, to be removed: those of its table, and of the tables below it.
-fn lines_of(text: &str, keys: &[&str], name: &str) -> Result<Vec<Splice>, String> {
-    let document = Document::parse(text).map_err(|error| not_valid(error.message()))?;
-    let mut item = document.as_item();
-    for key in [keys, &[name]].concat() {
-        match item.get(key) {
-            None => return Ok(Vec::new()),
-            Some(next) => item = next,
-        }
-    }
-    let mut ranges = Vec::new();
-    let found = item
-        .as_table()
-        .and_then(|table| collect_tables(table, &mut ranges));
-    found.ok_or_else(|| format!("`{name}` is not a table with a header of its own"))?;
-    ranges.sort_by_key(|range| range.start);
-    let whole_lines = |range: Range<usize>| {
-        let rest = text.get(range.end..).unwrap_or_default();
-        let end = range.end + rest.find('\n').map_or(rest.len(), |at| at + 1);
-        (
-            range.start - line_before(text, range.start).len()..end,
-            String::new(),
-        )
+/// The new text with the line ends of the old one: `toml_edit` ends each line with LF.
+fn with_line_ends_of(before: &str, after: &str) -> String {
+    let line_end = if before.contains("\r\n") {
+        "\r\n"
+    } else {
+        "\n"
     };
-    Ok(ranges.into_iter().map(whole_lines).collect())
-}
-
-/// Collects the ranges of a table and those below it: each from its header to its last value.
-/// `None` if a value has no header of its own.
-fn collect_tables(table: &Table, ranges: &mut Vec<Range<usize>>) -> Option<()> {
-    if table.is_dotted() {
-        return None;
-    }
-    let mut own = table.span();
-    for (_, item) in table {
-        match item {
-            Item::Value(value) => {
-                let own = own.as_mut()?;
-                own.end = own.end.max(value.span()?.end);
-            }
-            Item::Table(inner) => collect_tables(inner, ranges)?,
-            Item::ArrayOfTables(tables) => tables
-                .iter()
-                .try_for_each(|inner| collect_tables(inner, ranges))?,
-            Item::None => {}
-        }
-    }
-    ranges.extend(own);
-    Some(())
+    let (old, new): (Vec<&str>, Vec<&str>) = (
+        before.split_inclusive('\n').collect(),
+        after.lines().collect(),
+    );
+    let is_same = |(old, new): &(&&str, &&str)| old.trim_end_matches(['\r', '\n']) == **new;
+    let start = old.iter().zip(&new).take_while(is_same).count();
+    let ends = old.iter().skip(start).rev();
+    let end = ends.zip(new.iter().skip(start).rev()).take_while(is_same);
+    let end = end.count();
+    let changed = new.iter().take(new.len() - end).skip(start);
+    let changed = changed.flat_map(|line| [*line, line_end]);
+    let kept = old.iter().copied();
+    kept.clone()
+        .take(start)
+        .chain(changed)
+        .chain(kept.skip(old.len() - end))
+        .collect()
 }
 
 fn not_valid(message: &str) -> String {

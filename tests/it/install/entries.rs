@@ -19,14 +19,14 @@ const EDITED: [(&str, &str, &str, Option<&str>); 9] = [
         ".config/Code/User/mcp.json",
         "// mine\n{\n\t\"servers\": {\n\t\t\"other\": { \"type\": \"stdio\", \"command\": \"x\" }, // keep\n\t},\n\t/* and this */\n}\n",
         Some(
-            "// mine\n{\n\t\"servers\": {\n\t\t\"other\": { \"type\": \"stdio\", \"command\": \"x\" }, // keep\n\t},\n\t/* and this */\n\t\"inputs\": [\n\t\t{\n\t\t\t\"type\": \"promptString\",\n\t\t\t\"id\": \"petstore-api-key\",\n\t\t\t\"description\": \"OPENAPI_MCP_AUTH_API_KEY of petstore\",\n\t\t\t\"password\": true\n\t\t}\n\t],\n}\n",
+            "// mine\n{\n\t\"servers\": {\n\t\t\"other\": { \"type\": \"stdio\", \"command\": \"x\" }, // keep\n\t},\n\t\"inputs\": [\n\t\t{\n\t\t\t\"type\": \"promptString\",\n\t\t\t\"id\": \"petstore-api-key\",\n\t\t\t\"description\": \"OPENAPI_MCP_AUTH_API_KEY of petstore\",\n\t\t\t\"password\": true\n\t\t}\n\t],\n\t/* and this */\n}\n",
         ),
     ),
     (
         "cursor",
         ".cursor/mcp.json",
         "{\"mcpServers\":{\"other\":{\"command\":\"x\"}}}",
-        None,
+        Some("{\"mcpServers\":{\n    \"other\":{\"command\":\"x\"}\n  }}"),
     ),
     (
         "windsurf",
@@ -56,14 +56,16 @@ const EDITED: [(&str, &str, &str, Option<&str>); 9] = [
         "opencode",
         ".config/opencode/opencode.jsonc",
         "{ \"mcp\": { \"other\": { \"type\": \"local\", \"command\": [\"x\"] } } }\n",
-        None,
+        Some("{ \"mcp\": {\n    \"other\": { \"type\": \"local\", \"command\": [\"x\"] }\n  } }\n"),
     ),
     // opencode 2.0 keeps its servers one level further down.
     (
         "opencode",
         ".config/opencode/opencode.json",
         "{\n  \"mcp\": { \"servers\": { \"other\": { \"type\": \"local\", \"command\": [\"x\"] } } }\n}\n",
-        None,
+        Some(
+            "{\n  \"mcp\": { \"servers\": {\n      \"other\": { \"type\": \"local\", \"command\": [\"x\"] }\n    } }\n}\n",
+        ),
     ),
 ];
 
