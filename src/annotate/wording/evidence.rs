@@ -50,9 +50,6 @@ pub(crate) fn apply_evidence(hints: &mut Hints, operation: &Operation, document:
 
 /// Returns the evidence of a required parameter about a repeated call.
 fn parameter_evidence(parameter: &Parameter, method: &Method) -> Option<&'static str> {
-    if parameter.precondition {
-        return Some("a required precondition (`x-mcp-precondition`)");
-    }
     match parameter.location {
         Location::Header => match parameter.name.to_ascii_lowercase().as_str() {
             "if-match" => Some("a required `If-Match` header"),
@@ -178,8 +175,6 @@ mod tests {
                 "{method} {header}"
             );
         }
-        let declared = r#"{"name":"version","in":"query","required":true,"x-mcp-precondition":true,"schema":{"type":"string"}}"#;
-        assert!(!idempotent("put", declared));
     }
 
     #[test]

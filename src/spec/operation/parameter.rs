@@ -81,9 +81,6 @@ pub struct Parameter {
     pub location: Location,
     /// True if a call must give it; always true for path parameters.
     pub required: bool,
-    /// True if the call fails once the value has changed: `x-mcp-precondition`, for preconditions
-    /// that HTTP has no header for.
-    pub precondition: bool,
     /// The document's description.
     pub description: Option<String>,
     /// True if the document advises against it.
@@ -248,25 +245,16 @@ pub(crate) struct ParameterHead<'a> {
 }
 
 impl<'a> ParameterHead<'a> {
-    /// Reads a Parameter Object, already resolved. Problems that leave the parameter usable are
-    /// pushed to `warnings`.
+    /// Reads a Parameter Object, already resolved.
     ///
     /// # Errors
     /// A sentence if the parameter cannot be used.
-    pub(crate) fn read(node: Node<'a>, warnings: &mut Vec<String>) -> Result<Self, String> {
+    pub(crate) fn read(node: Node<'a>) -> Result<Self, String> {
         let object = node.object().ok_or("a parameter is not an object")?;
         let name = object
             .text("name")
             .filter(|name| !name.is_empty())
             .ok_or("a parameter has no `name`")?;
-        if object
-            .get("x-mcp-precondition")
-            .is_some_and(|node| node.boolean().is_none())
-        {
-            warnings.push(format!(
-                "the parameter `{name}` has an `x-mcp-precondition` that is neither true nor false; it is ignored"
-            ));
-        }
         let place = object
             .text("in")
             .ok_or_else(|| format!("the parameter `{name}` has no `in`"))?;
@@ -295,7 +283,6 @@ impl<'a> ParameterHead<'a> {
         Parameter {
             key: argument_names::sanitize_argument_name(&name),
             required: location == Location::Path || object.boolean("required").unwrap_or(false),
-            precondition: object.boolean("x-mcp-precondition").unwrap_or(false),
             description: object.text("description"),
             deprecated: object.boolean("deprecated").unwrap_or(false),
             schema,
@@ -321,7 +308,7 @@ pub(crate) fn read_parameter(
     node: Node<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Parameter, String> {
-    let head = ParameterHead::read(node, warnings)?;
+    let head = ParameterHead::read(node)?;
     let content = head.object.get("content").and_then(Node::object);
     if let Some((media_type, media)) = content.as_ref().and_then(|content| content.iter().next()) {
         let media = document.resolve(media).unwrap_or(media);

@@ -50,7 +50,7 @@ impl<'a> Parameters<'a> {
         }
         let before = warnings.len();
         let mut read = if self.document.version() == Version::V2_0 {
-            swagger2::read_parameter(node, warnings)?
+            swagger2::read_parameter(node)?
         } else {
             parameter::read_parameter(self.document, node, warnings)?
         };
@@ -276,7 +276,6 @@ fn undeclared(variable: &str) -> Parameter {
         name: variable.to_owned(),
         location: Location::Path,
         required: true,
-        precondition: false,
         description: None,
         deprecated: false,
         serialization: Serialization::Style {

@@ -66,16 +66,12 @@ pub(crate) fn consumed(
         .unwrap_or_else(|| media_types(document, operation, "consumes"))
 }
 
-/// Reads a Parameter Object that is not a part of the body, already resolved. Problems that leave
-/// the parameter usable are pushed to `warnings`.
+/// Reads a Parameter Object that is not a part of the body, already resolved.
 ///
 /// # Errors
 /// A sentence if the parameter cannot be used.
-pub(crate) fn read_parameter(
-    node: Node<'_>,
-    warnings: &mut Vec<String>,
-) -> Result<Parameter, String> {
-    let head = ParameterHead::read(node, warnings)?;
+pub(crate) fn read_parameter(node: Node<'_>) -> Result<Parameter, String> {
+    let head = ParameterHead::read(node)?;
     let (style, explode) = collection_style(
         head.object.text("collectionFormat").as_deref(),
         head.location,
