@@ -1,10 +1,7 @@
 //! Titles and descriptions: what a person, and a model, reads about a tool.
 
-use std::collections::HashSet;
-
 use heck::ToTitleCase as _;
 
-use super::wording::lexicon::is_verb;
 use crate::spec::{Operation, Parameter, argument_names};
 use crate::text::{MAX_DESCRIPTION_BYTES, clean, one_line, spelled, truncate};
 
@@ -13,7 +10,7 @@ pub(crate) const MAX_TITLE_BYTES: usize = 100;
 
 /// A human title: the summary, else the operationId or the path spelled as words ("List Pets").
 #[must_use]
-fn title(operation: &Operation) -> String {
+pub(crate) fn title(operation: &Operation) -> String {
     let summary = operation
         .summary
         .as_deref()
@@ -39,67 +36,6 @@ fn title(operation: &Operation) -> String {
         )
     });
     truncate(&spelled, MAX_TITLE_BYTES)
-}
-
-/// A human title for each operation. Words that all titles from operationIds begin with ("Nc Notes
-/// Create Note") are left out, unless they are a verb, or fewer than two words or two equal titles
-/// would remain.
-#[must_use]
-pub(crate) fn titles(operations: &[Box<Operation>]) -> Vec<String> {
-    let full: Vec<String> = operations
-        .iter()
-        .map(|operation| title(operation))
-        .collect();
-    let is_spelled = |operation: &Operation| {
-        let has_words = |text: &Option<String>| {
-            text.as_deref()
-                .is_some_and(|text| !one_line(text).is_empty())
-        };
-        !has_words(&operation.summary) && has_words(&operation.id)
-    };
-    let spelled: Vec<bool> = operations
-        .iter()
-        .map(|operation| is_spelled(operation))
-        .collect();
-    let mut from_ids = full
-        .iter()
-        .zip(&spelled)
-        .filter(|(_, spelled)| **spelled)
-        .map(|(title, _)| title);
-    let Some(first) = from_ids.next() else {
-        return full;
-    };
-    let words: Vec<&str> = first.split(' ').collect();
-    let is_verb = |word: &&&str| is_verb(&word.to_lowercase());
-    let mut shared = words.iter().take_while(|word| !is_verb(word)).count();
-    let mut others = 0;
-    for title in from_ids {
-        let common = words
-            .iter()
-            .zip(title.split(' '))
-            .take_while(|(word, other)| *word == other)
-            .count();
-        shared = shared
-            .min(common)
-            .min((title.split(' ').count()).saturating_sub(2));
-        others += 1;
-    }
-    shared = shared.min(words.len().saturating_sub(2));
-    if shared == 0 || others == 0 {
-        return full;
-    }
-    let shorten =
-        |(title, spelled): (&String, &bool)| match title.splitn(shared + 1, ' ').nth(shared) {
-            Some(rest) if *spelled => rest.to_owned(),
-            _ => title.clone(),
-        };
-    let short: Vec<String> = full.iter().zip(&spelled).map(shorten).collect();
-    let distinct = |titles: &[String]| titles.iter().collect::<HashSet<_>>().len();
-    if distinct(&short) < distinct(&full) {
-        full
-    } else {
-        short
-    }
 }
 
 /// Describes the tool, never empty: summary and description if they differ, and a note if it is
@@ -221,61 +157,6 @@ mod tests {
             (r#"{"summary":" . "}"#, "Get Pets Pet Id"),
         ] {
             assert_eq!(title(&operation(json)), expected);
-        }
-    }
-
-    #[test]
-    fn a_prefix_of_all_titles_is_left_out_where_they_stay_titles() {
-        let titles = |ids: &[&str]| {
-            let operations: Vec<_> = ids
-                .iter()
-                .map(|id| match id.strip_prefix("summary:") {
-                    Some(summary) => {
-                        operation(&format!(r#"{{"summary":"{summary}","operationId":"x"}}"#))
-                    }
-                    None => operation(&format!(r#"{{"operationId":"{id}"}}"#)),
-                })
-                .collect();
-            super::titles(&operations)
-        };
-        for (ids, expected) in [
-            (
-                &[
-                    "nc_notes_create_note",
-                    "nc_notes_get_note",
-                    "nc_notes_append_content",
-                ][..],
-                &["Create Note", "Get Note", "Append Content"][..],
-            ),
-            (
-                &[
-                    "nc_notes_create_note",
-                    "summary:Find a note",
-                    "nc_notes_get_note",
-                ],
-                &["Create Note", "Find a note", "Get Note"],
-            ),
-            // What remains is too short, is not unique, or lacks its verb.
-            (
-                &["nc_notes_create", "nc_notes_get_note"],
-                &["Notes Create", "Notes Get Note"],
-            ),
-            (&["pets_list", "pets_create"], &["Pets List", "Pets Create"]),
-            (
-                &["summary:Create note", "nc_create_note", "nc_get_note"],
-                &["Create note", "Create Note", "Get Note"],
-            ),
-            (
-                &["summary:Create Note", "nc_create_note", "nc_get_note"],
-                &["Create Note", "Nc Create Note", "Nc Get Note"],
-            ),
-            (
-                &["get_all_pets", "get_all_users"],
-                &["Get All Pets", "Get All Users"],
-            ),
-            (&["nc_notes_create_note"], &["Nc Notes Create Note"]),
-        ] {
-            assert_eq!(titles(ids), expected, "{ids:?}");
         }
     }
 

@@ -111,7 +111,10 @@ impl Candidates {
                 .filter(|(_, rule)| matches(rule));
             rules.map(|(place, _)| place).collect()
         };
-        let titles = descriptions::titles(&operations);
+        let titles: Vec<String> = operations
+            .iter()
+            .map(|operation| descriptions::title(operation))
+            .collect();
         let said = decisions.iter().map(|decision| decision.said.as_ref());
         diagnostics.extend(overrides::allow_slashes(&mut operations, said));
         let said = decisions.iter().map(|decision| decision.said.as_ref());

@@ -180,12 +180,6 @@ pub(crate) fn entry_of_form(word: &str) -> Option<&'static KnownWord> {
         .or_else(doubled)
 }
 
-/// Returns true if a word in lower case is a known verb of operation names.
-#[must_use]
-pub(crate) fn is_verb(word: &str) -> bool {
-    entry(word).is_some_and(KnownWord::is_verb)
-}
-
 /// Returns true if a name contains a word that removes, ends or takes back something:
 /// `dns_deleteZone`.
 #[must_use]
