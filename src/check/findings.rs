@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::cost::list_warnings;
 use super::dangling::DanglingReferences;
 use super::duplicates::add_duplicate_keys;
-use super::loosened::LoosenedChoices;
 use super::misspelled::add_misspelled_keys;
 use super::object_kind::ObjectKind;
 use super::walk::each_object;
@@ -84,15 +83,13 @@ impl UnplacedFinding {
 }
 
 /// Returns findings about the document: values that were read differently from how they are
-/// written, repeated and misspelled keys, references without a target, and schemas that are checked
-/// more loosely.
+/// written, repeated and misspelled keys, and references without a target.
 pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Vec<UnplacedFinding> {
     let (mut twice, mut misspelled, mut dangling) = (
         Vec::new(),
         Vec::new(),
         DanglingReferences::new(document, diagnostics),
     );
-    let mut loosened = LoosenedChoices::default();
     let version = document.version();
     for (number, file) in (0..).zip(document.files()) {
         let root = (number == 0).then_some(ObjectKind::ROOT);
@@ -100,7 +97,6 @@ pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Ve
             add_duplicate_keys(object, &mut twice);
             add_misspelled_keys(object, version, &mut misspelled);
             dangling.add(object);
-            loosened.add(object);
         });
     }
     let place = |found: &Diagnostic| found.span.map(|span| (span.file, span.start));
@@ -109,8 +105,7 @@ pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Ve
     let all = diagnostics
         .iter()
         .cloned()
-        .chain(found.into_iter().flatten())
-        .chain(loosened.diagnostic());
+        .chain(found.into_iter().flatten());
     all.map(|diagnostic| UnplacedFinding::new("document", diagnostic))
         .collect()
 }

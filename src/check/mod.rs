@@ -15,7 +15,6 @@ pub(crate) mod diff;
 mod duplicates;
 mod findings;
 pub(crate) mod format;
-mod loosened;
 mod misspelled;
 mod object_kind;
 mod schema_changes;

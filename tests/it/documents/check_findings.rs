@@ -233,31 +233,6 @@ paths:
 }
 
 #[test]
-fn choices_that_are_checked_more_loosely_are_told_once() {
-    let choice = json!({"oneOf": [{"type": "string"}, {"type": "object", "properties": {"a": {"oneOf": [{"type": "integer"}, {"type": "number"}]}}}]});
-    let body = |schema: &Value| json!({"post": {"requestBody": {"content": {"application/json": {"schema": schema, "example": {"oneOf": []}}}}}});
-    let spec = SpecFile::with_paths(&json!({"/a": body(&choice), "/b": body(&choice)}));
-    let told: Vec<Value> = findings(&spec)
-        .into_iter()
-        .filter(|finding| finding["message"].as_str().unwrap().contains("`anyOf`"))
-        .collect();
-    let [told] = &told[..] else {
-        panic!("{told:#?}")
-    };
-    assert_eq!(
-        (&told["level"], &told["pointer"]),
-        (
-            &json!("warning"),
-            &json!("#/paths/~1a/post/requestBody/content/application~1json/schema/oneOf")
-        )
-    );
-    assert_eq!(
-        told["message"],
-        "4 schemas with `oneOf`, from here on: in arguments it is read as `anyOf`, so that a value which fits several branches is sent, and the API decides"
-    );
-}
-
-#[test]
 fn a_text_that_can_be_sent_with_and_without_the_quotes_of_json_is_told() {
     let body = |types: &[&str], schema: Value| {
         let content: serde_json::Map<String, Value> = types
