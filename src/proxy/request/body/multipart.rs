@@ -99,9 +99,8 @@ impl Parts {
         media_type: &MediaType,
         folder: Option<&FileRoot>,
     ) -> Result<Self, CallError> {
-        let (first, others) = &media_type.positions;
-        let parts = items.iter().enumerate().map(|(index, item)| {
-            let mut part = BodyPart::of(BODY, item, first.get(index).unwrap_or(others), folder)?;
+        let parts = items.iter().map(|item| {
+            let mut part = BodyPart::of(BODY, item, &media_type.items, folder)?;
             part.disposition = part
                 .given
                 .take()
