@@ -147,43 +147,16 @@ fn answer_text(text: &[u8], error: &str) -> Option<String> {
     Some(error_answer(id, -32600, why))
 }
 
-/// The answer to a text that is too long: `head` and `tail` are its two ends, one of which usually
-/// contains the id.
-pub(crate) fn too_long(head: &[u8], tail: &[u8], max_bytes: usize) -> String {
-    let id = id_at_start(head)
-        .or_else(|| id_at_end(tail))
-        .unwrap_or("null");
+/// The answer to a text that is too long, and whose identifier is not looked for.
+pub(crate) fn too_long(max_bytes: usize) -> String {
     error_answer(
-        id,
+        "null",
         -32600,
         &format!(
             "Invalid Request: it is longer than {} MiB, the most that is read",
             max_bytes >> 20
         ),
     )
-}
-
-/// `{"jsonrpc":"2.0","id":7,…`.
-fn id_at_start(head: &[u8]) -> Option<&str> {
-    let rest = head.trim_ascii_start().strip_prefix(b"{")?;
-    let rest = rest.strip_prefix(br#""jsonrpc":"2.0","#).unwrap_or(rest);
-    let rest = rest.strip_prefix(br#""id":"#)?;
-    let end = memchr::memchr(b',', rest)?;
-    std::str::from_utf8(rest.get(..end)?)
-        .ok()
-        .map(str::trim)
-        .filter(|id| is_id(id))
-}
-
-/// `…,"jsonrpc":"2.0","id":7}`; an id of something nested has another brace behind it.
-fn id_at_end(tail: &[u8]) -> Option<&str> {
-    let rest = tail.trim_ascii_end().strip_suffix(b"}")?;
-    let at = memchr::memmem::rfind(rest, br#""id":"#)?;
-    let id = rest.get(at + br#""id":"#.len()..)?;
-    std::str::from_utf8(id)
-        .ok()
-        .map(str::trim)
-        .filter(|id| is_id(id))
 }
 
 /// Returns true if the JSON is one text or one number.
@@ -287,49 +260,5 @@ mod tests {
             Message::read(text.as_bytes()).is_ok(),
             "what is deeper says nothing of the call"
         );
-    }
-
-    #[test]
-    fn a_message_that_is_too_long_is_answered_by_its_id() {
-        for (head, tail, id) in [
-            (
-                r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","par"#,
-                r#"xxx"}}}"#,
-                "7",
-            ),
-            (
-                r#"{"jsonrpc":"2.0","id":"a","method""#,
-                r#"xxx"}}}"#,
-                r#""a""#,
-            ),
-            (
-                r#"{"method":"tools/call","params":{"na"#,
-                r#"xxx"},"jsonrpc":"2.0","id":9}"#,
-                "9",
-            ),
-            (
-                r#"{"method":"tools/call","params":{"na"#,
-                r#"xxx"},"jsonrpc":"2.0","id":"b"}"#,
-                r#""b""#,
-            ),
-            (
-                r#"{"method":"tools/call","params":{"na"#,
-                r#"xxx","id":3}}}"#,
-                "null",
-            ),
-            (
-                r#"{"method":"tools/call","params":{"na"#,
-                r#"xxx\"id\":3}"#,
-                "null",
-            ),
-            ("xxxxx", "xxxxx", "null"),
-        ] {
-            let text = too_long(head.as_bytes(), tail.as_bytes(), 16 << 20);
-            assert!(text.contains(&format!(r#""id":{id},"#)), "{text}");
-            assert!(
-                serde_json::from_str::<Value>(&text).is_ok() && text.contains("16 MiB"),
-                "{text}"
-            );
-        }
     }
 }

@@ -152,12 +152,8 @@ impl StdioClient {
                         Err(refused) => self.refuse(refused),
                     }
                 }
-                Ok(Some(Line::TooLong {
-                    head,
-                    tail,
-                    max_bytes,
-                })) => {
-                    self.send(unreadable::too_long(&head, &tail, max_bytes).into_bytes());
+                Ok(Some(Line::TooLong(max_bytes))) => {
+                    self.send(unreadable::too_long(max_bytes).into_bytes());
                 }
                 Ok(None) => return,
                 Err(error) => {
