@@ -1,6 +1,7 @@
 //! The state of a client between its messages: one value for stdio, and one for each session over
 //! HTTP.
 
+use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -58,7 +59,7 @@ pub(crate) enum Beginning {
 #[derive(Default)]
 struct OpenRequests {
     next: u64,
-    by_id: HashMap<RequestId, Vec<(u64, AbortHandle)>>,
+    by_id: HashMap<RequestId, (u64, AbortHandle)>,
 }
 
 /// The questions that are not answered yet.
@@ -127,8 +128,15 @@ impl Connection {
     /// connection of 2026-07-28.
     ///
     /// # Errors
-    /// The request lacks keys of `_meta` (MCP 2026-07-28, basic, "Requests").
+    /// Another request with its identifier is not answered yet, or the request lacks keys of `_meta`
+    /// (MCP 2026-07-28, basic, "Requests").
     pub(crate) fn begin(&self, request: &McpRequest) -> Result<(), ErrorData> {
+        if lock(&self.requests).by_id.contains_key(&request.id) {
+            return Err(ErrorData::invalid_request(
+                "Invalid Request: another request with this id is not answered yet",
+                None,
+            ));
+        }
         let mut client = lock(&self.client);
         let needs_keys = match (client.beginning, &request.method) {
             (_, Method::Initialize)
@@ -151,35 +159,34 @@ impl Connection {
         Ok(())
     }
 
-    /// Runs what answers a request, until it ends or is cancelled. `None` if it may not be
-    /// answered: because it was cancelled, or because another request with the same identifier was
-    /// answered meanwhile.
+    /// Runs what answers a request, until it ends or is cancelled; `None` if it was cancelled. A
+    /// cancellation is about the first of several requests with one identifier.
     pub(crate) fn run<F: Future>(
         self: &Arc<Self>,
         id: RequestId,
         answering: F,
     ) -> impl Future<Output = Option<F::Output>> + use<F> {
         let (handle, registration) = AbortHandle::new_pair();
-        let number = {
+        let open = {
             let mut requests = lock(&self.requests);
             requests.next += 1;
             let number = requests.next;
-            requests
-                .by_id
-                .entry(id.clone())
-                .or_default()
-                .push((number, handle));
-            number
-        };
-        let open = OpenRequest {
-            connection: Arc::clone(self),
-            id,
-            number,
+            match requests.by_id.entry(id.clone()) {
+                Entry::Occupied(_) => None,
+                Entry::Vacant(place) => {
+                    place.insert((number, handle));
+                    Some(OpenRequest {
+                        connection: Arc::clone(self),
+                        id,
+                        number,
+                    })
+                }
+            }
         };
         let answering = Abortable::new(answering, registration);
         async move {
             let answer = answering.await.ok()?;
-            open.end().then_some(answer)
+            open.is_none_or(|open| open.end()).then_some(answer)
         }
     }
 
@@ -192,10 +199,7 @@ impl Connection {
                 .get("requestId")
                 .and_then(request_id);
             let cancelled = id.and_then(|id| lock(&self.requests).by_id.remove(&id));
-            cancelled
-                .into_iter()
-                .flatten()
-                .for_each(|(_, handle)| handle.abort());
+            cancelled.into_iter().for_each(|(_, handle)| handle.abort());
         }
     }
 
@@ -238,9 +242,7 @@ impl Connection {
     pub(crate) fn end(&self) {
         self.ended.cancel();
         let open = std::mem::take(&mut lock(&self.requests).by_id);
-        open.into_values()
-            .flatten()
-            .for_each(|(_, handle)| handle.abort());
+        open.into_values().for_each(|(_, handle)| handle.abort());
     }
 }
 
@@ -265,32 +267,20 @@ struct OpenRequest {
 }
 
 impl OpenRequest {
-    /// Returns true if the request is answered: it is the first of those with its identifier that
-    /// ends, and was not cancelled. The others end with it.
+    /// Closes the request; returns true if it was open, and not cancelled.
     fn end(&self) -> bool {
         let mut requests = lock(&self.connection.requests);
-        let is_open =
-            |open: &Vec<(u64, AbortHandle)>| open.iter().any(|(number, _)| *number == self.number);
-        if !requests.by_id.get(&self.id).is_some_and(is_open) {
-            return false;
+        let open = requests.by_id.get(&self.id);
+        let is_open = open.is_some_and(|(number, _)| *number == self.number);
+        if is_open {
+            requests.by_id.remove(&self.id);
         }
-        let ended = requests.by_id.remove(&self.id).unwrap_or_default();
-        let others = ended
-            .into_iter()
-            .filter(|(number, _)| *number != self.number);
-        others.for_each(|(_, handle)| handle.abort());
-        true
+        is_open
     }
 }
 
 impl Drop for OpenRequest {
     fn drop(&mut self) {
-        let mut requests = lock(&self.connection.requests);
-        if let Some(open) = requests.by_id.get_mut(&self.id) {
-            open.retain(|(number, _)| *number != self.number);
-            if open.is_empty() {
-                requests.by_id.remove(&self.id);
-            }
-        }
+        self.end();
     }
 }

@@ -298,6 +298,35 @@ fn p24_a_cancelled_call_closes_its_request() {
 }
 
 #[test]
+fn a_second_request_with_an_id_that_is_in_use_is_refused() {
+    let (go, wait) = channel::<()>();
+    let wait = Mutex::new(wait);
+    let upstream = Upstream::start(Box::new(move |_| {
+        wait.lock().unwrap().recv().unwrap();
+        reply(204, &[], b"")
+    }));
+    let spec = spec();
+    let mut session = Session::serving(&spec, &upstream, &[]);
+    let id = session.post("tools/call", &json!({"name": "slow", "arguments": {}}));
+    session.send(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
+    let refused = session.receive();
+    assert_eq!(
+        (&refused["id"], &refused["error"]["code"]),
+        (&json!(id), &json!(-32600)),
+        "{refused}"
+    );
+    go.send(()).unwrap();
+    let answered = session.receive();
+    assert_eq!(
+        (&answered["id"], &answered["result"]["isError"]),
+        (&json!(id), &json!(false)),
+        "{answered}"
+    );
+    session.send(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
+    assert!(session.receive()["result"].is_object());
+}
+
+#[test]
 fn p23_a_thousand_calls_at_once_each_get_their_own_answer() {
     let upstream = Upstream::start(Box::new(|request| {
         let body = json!({"path": request.path()}).to_string();
