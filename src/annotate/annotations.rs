@@ -194,8 +194,12 @@ impl Hints {
     /// The value that counts: the one that is written out, else MCP's default.
     #[must_use]
     pub fn effective(&self, hint: Hint) -> bool {
-        self.get(hint)
-            .map_or(hint.default_value(), |sourced| sourced.value)
+        let value = self
+            .get(hint)
+            .map_or(hint.default_value(), |sourced| sourced.value);
+        // What is also called destructive does not count as read-only.
+        let is_destructive = self.destructive.is_some_and(|sourced| sourced.value);
+        value && !(hint == Hint::ReadOnly && is_destructive)
     }
 
     /// Sets one hint. A tool that is no longer read-only loses the hints that only followed from
@@ -283,7 +287,7 @@ impl Hints {
     /// count as read-only.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
-        self.effective(Hint::ReadOnly) && !self.destructive.is_some_and(|sourced| sourced.value)
+        self.effective(Hint::ReadOnly)
     }
 
     /// Returns true if the tool may change or remove what exists. A tool without hints may (MCP's
@@ -318,7 +322,7 @@ impl Hints {
     #[must_use]
     pub fn to_annotations(&self, title: Option<String>) -> Option<ToolAnnotations> {
         (self.is_set() || title.is_some()).then(|| {
-            let value = |hint| self.get(hint).map(|sourced| sourced.value);
+            let value = |hint| self.get(hint).map(|_| self.effective(hint));
             ToolAnnotations {
                 title: title.map(String::into_boxed_str),
                 read_only_hint: value(Hint::ReadOnly),
@@ -521,8 +525,8 @@ mod tests {
             (Method::TRACE, Reason::Document("x-mcp"), "r-io"),
             (Method::DELETE, Reason::CommandLine, "r-io"),
             (Method::PATCH, Reason::Rule(1), "r-io"),
-            (Method::DELETE, Reason::Document("x-mcp"), "rdio"),
-            (Method::PATCH, Reason::Document("x-mcp"), "rd-o"),
+            (Method::DELETE, Reason::Document("x-mcp"), "-dio"),
+            (Method::PATCH, Reason::Document("x-mcp"), "-d-o"),
         ] {
             let mut hints = Hints::of_method(&method);
             hints.set(Hint::ReadOnly, true, reason);

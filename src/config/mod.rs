@@ -175,6 +175,8 @@ impl LayeredSettings {
         self.server = ServerSettings {
             // Nothing else is in flight.
             max_memory: Some(usize::MAX),
+            // The policy of hints depends on it.
+            confirm: std::mem::take(&mut self.server.confirm),
             ..ServerSettings::default()
         };
         for api in &mut self.apis {

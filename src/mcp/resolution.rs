@@ -247,7 +247,8 @@ impl ResolvedCall {
                 .rights
                 .as_ref()
                 .map(|rights| Arc::clone(rights.of_tools())),
-            reads_only: self.view.reads_only,
+            // What only reads must not reach what acts: hosts allow the one without a question.
+            reads_only: self.view.reads_only || self.offered().hints.is_read_only(),
         }
     }
 

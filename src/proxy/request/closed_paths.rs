@@ -5,13 +5,12 @@ use std::collections::{HashMap, HashSet};
 
 use http::Method;
 
-use super::path_readings::{Segment, fully_decoded, path_readings, without_format};
+use super::path_readings::{
+    ANY_VALUE, Segment, folded, fully_decoded, path_readings, without_format,
+};
 use crate::proxy::caller::shown_tools::ShownTools;
 use crate::spec::operation::template::TemplatePart;
 use crate::spec::{Operation, PathTemplate};
-
-/// Represents any value in the path of a template. No template and no URL holds this character.
-const ANY_VALUE: &str = "\u{1}";
 
 /// An operation of the document, whether or not there is a tool for it.
 pub(crate) struct DeclaredOperation<'d> {
@@ -44,6 +43,8 @@ pub(crate) struct AskedPath<'p> {
     pub(crate) full: &'p str,
     /// The number of bytes of its base path.
     pub(crate) base: usize,
+    /// True if that base path is not the one of the other operations.
+    pub(crate) has_own_base: bool,
     /// For each slash below the base path, true if it is in a value; `None` if no value may hold
     /// slashes.
     pub(crate) in_value: Option<Vec<bool>>,
@@ -77,7 +78,7 @@ const ROOT_OF_ANY_BASE: usize = 1;
 #[derive(Debug, Default)]
 struct PathNode {
     literals: HashMap<Box<str>, usize>,
-    patterns: Vec<usize>,
+    patterns: HashMap<SegmentPattern, usize>,
     /// The pattern of its own segment, if that has variables.
     pattern: Option<SegmentPattern>,
     /// The operations whose paths end here.
@@ -91,7 +92,7 @@ struct KnownOperation {
 }
 
 /// A segment with variables, each of which stands for at least one character.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct SegmentPattern {
     /// The literal texts, with `None` for each variable.
     pieces: Vec<Option<String>>,
@@ -127,19 +128,21 @@ impl PathGuard<'_> {
         reached.retain(|other| has_slashes || paths.tool(*other).is_none_or(is_closed));
         // What answers every path of the operation is not reached by a value.
         !reached.is_empty()
-            && !reached.is_subset(&paths.reached_by_template(&operation.template, &method))
+            && !reached.is_subset(&paths.reached_by_template(&operation.template, asked, &method))
     }
 
-    /// Returns true if servers may read the path of a URL as that of a GET operation that the
-    /// caller may not list. The operation that a rule names counts as listed, and so does one that
+    /// Returns true if servers may read the path of a URL as that of a GET operation that acts, or
+    /// that the caller may not list. The operation that a rule names counts as listed, and so does one that
     /// answers every path of it.
     pub(crate) fn refuses_url(&self, asked: &AskedPath<'_>, named: Option<&PathTemplate>) -> bool {
         let &Self { paths, shown } = self;
         let own = named
-            .map(|named| paths.reached_by_template(named, &Method::GET))
+            .map(|named| paths.reached_by_template(named, asked, &Method::GET))
             .unwrap_or_default();
         let is_listed = |other: usize| {
-            own.contains(&other) || paths.tool(other).is_some_and(|tool| tool.is_shown(shown))
+            let tool = paths.tool(other);
+            own.contains(&other)
+                || tool.is_some_and(|tool| tool.is_read_only && tool.is_shown(shown))
         };
         let reached = paths.reached(asked, &Method::GET);
         !reached.is_some_and(|reached| reached.into_iter().all(is_listed))
@@ -206,11 +209,7 @@ impl ClosedPaths {
                 .get(parent)
                 .and_then(|node| match pattern.literal() {
                     Some(literal) => node.literals.get(literal).copied(),
-                    None => node.patterns.iter().copied().find(|child| {
-                        self.nodes
-                            .get(*child)
-                            .is_some_and(|child| child.pattern.as_ref() == Some(pattern))
-                    }),
+                    None => node.patterns.get(pattern).copied(),
                 });
             if let Some(known) = known {
                 return known;
@@ -220,7 +219,9 @@ impl ClosedPaths {
                     Some(literal) => {
                         node.literals.insert(literal.into(), next);
                     }
-                    None => node.patterns.push(next),
+                    None => {
+                        node.patterns.insert(pattern.clone(), next);
+                    }
                 }
             }
             self.nodes.push(PathNode {
@@ -236,7 +237,12 @@ impl ClosedPaths {
     }
 
     /// Returns the operations of a method that answer every path of a template.
-    fn reached_by_template(&self, template: &PathTemplate, method: &Method) -> HashSet<usize> {
+    fn reached_by_template(
+        &self,
+        template: &PathTemplate,
+        asked: &AskedPath<'_>,
+        method: &Method,
+    ) -> HashSet<usize> {
         let mut path = String::new();
         for segment in &template.segments {
             path.push('/');
@@ -247,32 +253,34 @@ impl ClosedPaths {
                 });
             }
         }
-        let asked = AskedPath {
-            full: &path,
-            base: 0,
+        let base = asked.full.get(..asked.base).unwrap_or_default();
+        let own = AskedPath {
+            full: &format!("{base}{path}"),
             in_value: None,
+            ..*asked
         };
-        self.reached(&asked, method).unwrap_or_default()
+        self.reached(&own, method).unwrap_or_default()
     }
 
     /// Returns the operations of a method that a path may be read as; `None` if it has too many
     /// readings.
     fn reached(&self, asked: &AskedPath<'_>, method: &Method) -> Option<HashSet<usize>> {
-        let below = asked.full.get(asked.base..)?;
         let mut reached = HashSet::new();
         let in_value = asked.in_value.as_deref().unwrap_or_default();
-        for reading in path_readings(below, in_value)? {
-            self.walk(ROOT, &reading, &mut reached);
+        if !asked.has_own_base {
+            for reading in path_readings(asked.full.get(asked.base..)?, in_value)? {
+                self.walk(ROOT, &reading, false, &mut reached);
+            }
         }
-        if self
-            .nodes
-            .get(ROOT_OF_ANY_BASE)
-            .is_some_and(|root| !root.is_leaf())
-        {
+        let of_any_base = self.nodes.get(ROOT_OF_ANY_BASE);
+        if asked.has_own_base || of_any_base.is_some_and(|root| !root.is_leaf()) {
             let base_slashes = asked.full.get(..asked.base)?.matches('/').count();
             let in_value = [&vec![false; base_slashes], in_value].concat();
             for reading in path_readings(asked.full, &in_value)? {
-                self.walk(ROOT_OF_ANY_BASE, &reading, &mut reached);
+                self.walk(ROOT_OF_ANY_BASE, &reading, true, &mut reached);
+                if asked.has_own_base {
+                    self.walk(ROOT, &reading, true, &mut reached);
+                }
             }
         }
         reached.retain(|operation| {
@@ -283,8 +291,15 @@ impl ClosedPaths {
         Some(reached)
     }
 
-    /// Collects the operations at whose paths a reading ends.
-    fn walk(&self, root: usize, reading: &[Segment], reached: &mut HashSet<usize>) {
+    /// Collects the operations at whose paths a reading ends; with `begins_anywhere`, behind any
+    /// number of segments.
+    fn walk(
+        &self,
+        root: usize,
+        reading: &[Segment],
+        begins_anywhere: bool,
+        reached: &mut HashSet<usize>,
+    ) {
         // The nodes at which what was read so far may be, each with whether its own segment may be
         // complete: a variable can go on over the slashes of a value.
         let mut places = vec![(root, true)];
@@ -303,7 +318,7 @@ impl ClosedPaths {
                 }
                 if is_complete {
                     next.extend(node.literals.get(text).map(|child| (*child, true)));
-                    for child in &node.patterns {
+                    for child in node.patterns.values() {
                         let pattern = self
                             .nodes
                             .get(*child)
@@ -318,7 +333,7 @@ impl ClosedPaths {
                 }
             }
             // The length of a base path of an operation is not known.
-            next.extend((root == ROOT_OF_ANY_BASE).then_some((root, true)));
+            next.extend(begins_anywhere.then_some((root, true)));
             next.sort_unstable();
             next.dedup();
             places = next;
@@ -353,7 +368,7 @@ impl SegmentPattern {
         for part in segment {
             match part {
                 TemplatePart::Literal(literal) => {
-                    pieces.push(Some(fully_decoded(literal).to_lowercase()));
+                    pieces.push(Some(folded(&fully_decoded(literal))));
                 }
                 TemplatePart::Variable(_) => pieces.push(None),
             }
@@ -387,6 +402,9 @@ impl SegmentPattern {
 
     /// Returns true if the text is a segment of this pattern.
     fn fits(&self, text: &str) -> bool {
+        if !self.may_end(text) {
+            return false;
+        }
         let mut rest = text;
         let mut is_behind_variable = false;
         for (index, piece) in self.pieces.iter().enumerate() {
@@ -455,13 +473,17 @@ mod tests {
         }))
     }
 
-    fn reaches(templates: &[&str], path: &str) -> bool {
-        let asked = AskedPath {
+    fn asked(path: &str) -> AskedPath<'_> {
+        AskedPath {
             full: path,
             base: 0,
+            has_own_base: false,
             in_value: None,
-        };
-        let reached = hidden(templates).reached(&asked, &Method::GET);
+        }
+    }
+
+    fn reaches(templates: &[&str], path: &str) -> bool {
+        let reached = hidden(templates).reached(&asked(path), &Method::GET);
         reached.is_none_or(|reached| !reached.is_empty())
     }
 
@@ -494,8 +516,11 @@ mod tests {
             "/projects/1/variables%00%2Fx",
             "/projects/1/variables%20",
             "/projects/1/variables.",
-            "/projects/1/variables%3Fx%2Fy",
-            "/projects/1%2Fvariables%2523",
+            "/projects/1/variables%0A",
+            "/projects/1/variables.geojson",
+            "/projects/1/variables.turbo-stream",
+            "/projects/1/var\u{131}ables",
+            "/projects/1/variable%C5%BF",
             "/projects/a%25252525252Fb/x",
         ] {
             assert!(reaches(&["/projects/{id}/variables"], path), "{path}");
@@ -506,7 +531,7 @@ mod tests {
             "/projects/variables",
             "/projects/1/variables/2",
             "/projects/1/variables/x.json",
-            "/projects/1/variables.of-others",
+            "/projects/1/variables.of-others-of-others",
             "/projects/group%2Fapp/exports",
         ] {
             assert!(!reaches(&["/projects/{id}/variables"], path), "{path}");
@@ -529,6 +554,10 @@ mod tests {
             "/repos/r/contents/docs%2Ftopics"
         ));
         assert!(reaches(&["/users/{id}/keys/"], "/users/7%2Fkeys"));
+        assert!(reaches(&["/files/{path}"], "/files%2F") && !reaches(&["/files/{path}"], "/files"));
+        for honest in ["/clans/%232PP", "/clans/%3F", "/clans/;id=7"] {
+            assert!(!reaches(&["/clans"], honest), "{honest}");
+        }
     }
 
     #[test]
@@ -565,7 +594,7 @@ mod tests {
             ("/v1/{a}/{b}", "/v1/{name}", false),
         ] {
             let own = PathTemplate::parse(own).unwrap();
-            let reached = hidden(&[other]).reached_by_template(&own, &Method::GET);
+            let reached = hidden(&[other]).reached_by_template(&own, &asked(""), &Method::GET);
             assert_eq!(!reached.is_empty(), expected, "{other}");
         }
     }

@@ -259,6 +259,7 @@ fn refuse_other_operations(
     let asked = AskedPath {
         full: url.path(),
         base: template.base.url().path().trim_end_matches('/').len(),
+        has_own_base: !template.operation.servers.is_empty(),
         in_value: spanning.map(|_| slashes_in_values(template, path)),
     };
     if guard.refuses(template.operation, &asked) {

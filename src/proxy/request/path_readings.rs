@@ -7,7 +7,14 @@ use percent_encoding::percent_decode_str;
 /// How many times a path may be encoded, and how many segments it may have: its readings then take
 /// bounded time.
 const MAX_ROUNDS: usize = 4;
-const MAX_SEGMENTS: usize = 256;
+const MAX_SEGMENTS: usize = 64;
+/// A longer path, in bytes, is refused by most servers.
+const MAX_BYTES: usize = 8 << 10;
+
+/// The longest name of a format, in bytes.
+const MAX_FORMAT: usize = 16;
+/// Represents any value in the path of a template. No template and no URL holds this character.
+pub(super) const ANY_VALUE: &str = "\u{ffff}";
 
 /// A segment of a path, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +30,9 @@ type Reading = Vec<Segment>;
 /// encoded too many times or has too many segments. `in_value` is true for each slash that is part
 /// of a value.
 pub(super) fn path_readings(path: &str, in_value: &[bool]) -> Option<Vec<Reading>> {
+    if path.len() > MAX_BYTES {
+        return None;
+    }
     let segments = path.split('/').skip(1).enumerate();
     let mut encoded: Reading = segments
         .map(|(index, text)| Segment {
@@ -39,7 +49,11 @@ pub(super) fn path_readings(path: &str, in_value: &[bool]) -> Option<Vec<Reading
             return None;
         }
         let decoded = changed(&encoded, &['%'], decoded_once);
-        readings.extend(readings_of(encoded));
+        for reading in readings_of(encoded) {
+            if !readings.contains(&reading) {
+                readings.push(reading);
+            }
+        }
         match decoded {
             Some(decoded) => encoded = decoded,
             None => return Some(readings),
@@ -56,21 +70,19 @@ fn readings_of(path: Reading) -> Vec<Reading> {
         |reading| split(reading, &['/', '\\']),
         without_parameters,
         without_rest,
-        |reading| {
-            changed(reading, &[' ', '.'], |text| {
-                text.trim_matches([' ', '.']).to_owned()
-            })
-        },
+        trimmed,
     ];
     let mut readings = vec![path];
     for step in steps {
         let more: Vec<Reading> = readings.iter().filter_map(step).collect();
         readings.extend(more);
     }
+    let open_ended: Vec<Reading> = readings.iter().filter_map(with_empty_end).collect();
+    readings.extend(open_ended);
     for reading in &mut readings {
         reading.retain(|segment| !segment.text.is_empty());
         for segment in reading {
-            segment.text = segment.text.to_lowercase();
+            segment.text = folded(&segment.text);
         }
     }
     let plain = |reading: &Reading| {
@@ -102,9 +114,12 @@ fn changed(
     (other != *reading).then_some(other)
 }
 
-/// Drops parameters of segments (RFC 3986 section 3.3).
+/// Drops parameters of segments that have a name (RFC 3986 section 3.3).
 fn without_parameters(reading: &Reading) -> Option<Reading> {
-    let name = |text: &str| text.split(';').next().unwrap_or_default().to_owned();
+    let name = |text: &str| match text.split(';').next() {
+        Some(name) if !name.is_empty() => name.to_owned(),
+        _ => text.to_owned(),
+    };
     changed(reading, &[';'], name)
 }
 
@@ -124,24 +139,62 @@ fn split(reading: &Reading, slashes: &[char]) -> Option<Reading> {
         .then(|| reading.iter().flat_map(parts).collect())
 }
 
-/// Drops what is behind a character at which texts or paths end.
+/// Drops what is behind a NUL, at which texts of C end.
 fn without_rest(reading: &Reading) -> Option<Reading> {
-    const ENDS: [char; 3] = ['\0', '?', '#'];
     let end = reading
         .iter()
-        .position(|segment| segment.text.contains(ENDS))?;
+        .position(|segment| segment.text.contains('\0'))?;
     let mut kept = reading.get(..=end)?.to_vec();
     let last = kept.last_mut()?;
-    last.text = last.text.split(ENDS).next().unwrap_or_default().to_owned();
+    last.text = last.text.split('\0').next().unwrap_or_default().to_owned();
     Some(kept)
+}
+
+/// Drops dots, white space and control characters at the ends of segments: patterns of Python that
+/// end with `$` match before a line feed.
+fn trimmed(reading: &Reading) -> Option<Reading> {
+    let is_odd =
+        |character: char| character == '.' || character.is_whitespace() || character.is_control();
+    let trim = |segment: &Segment| Segment {
+        text: segment.text.trim_matches(is_odd).to_owned(),
+        ..*segment
+    };
+    let other: Reading = reading.iter().map(trim).collect();
+    (other != *reading).then_some(other)
+}
+
+/// Gives a path that ends with a slash of a value a last segment that only a variable matches: some
+/// variables take nothing.
+fn with_empty_end(reading: &Reading) -> Option<Reading> {
+    let (last, before) = reading.split_last()?;
+    let end = Segment {
+        text: ANY_VALUE.to_owned(),
+        is_in_value: true,
+    };
+    (last.text.is_empty() && last.is_in_value).then(|| [before, &[end]].concat())
+}
+
+/// Folds the case of a text, also of letters that are equal only without regard to case.
+pub(super) fn folded(text: &str) -> String {
+    let lower = text.to_lowercase();
+    if lower.is_ascii() {
+        return lower;
+    }
+    let fold = |letter: char| match letter {
+        '\u{17f}' => Some('s'),
+        '\u{131}' => Some('i'),
+        '\u{307}' => None,
+        other => Some(other),
+    };
+    lower.chars().filter_map(fold).collect()
 }
 
 /// Returns the text without the name of a format at its end, if it has one: some servers answer
 /// `/reports.json` with what is at `/reports`.
 pub(super) fn without_format(text: &str) -> Option<&str> {
     let (plain, format) = text.rsplit_once('.')?;
-    let is_format =
-        (1..=5).contains(&format.len()) && format.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let is_format = (1..=MAX_FORMAT).contains(&format.len()) && format.bytes().all(is_letter);
     is_format.then_some(plain)
 }
 

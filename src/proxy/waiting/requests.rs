@@ -375,6 +375,7 @@ pub(super) fn checked_url(
         from,
         call.base,
         named_template(call, kind),
+        !call.target.operation.servers.is_empty(),
         call.guard(),
     )?
     .into_url();

@@ -72,6 +72,7 @@ impl StatusUrl {
         request: &Url,
         base: &BaseUrl,
         named: Option<&PathTemplate>,
+        has_own_base: bool,
         guard: Option<PathGuard<'_>>,
     ) -> Result<Self, UrlRefusal> {
         if text.len() > MAX_BYTES {
@@ -118,6 +119,7 @@ impl StatusUrl {
         let asked = AskedPath {
             full: url.path(),
             base: root.len(),
+            has_own_base,
             in_value: None,
         };
         if guard.is_none_or(|guard| guard.refuses_url(&asked, named)) {
@@ -178,7 +180,7 @@ mod tests {
             paths: &ClosedPaths::new(std::iter::once(secret)),
             shown: &ShownTools::default(),
         };
-        StatusUrl::read(text, &request, &base, None, Some(guard))
+        StatusUrl::read(text, &request, &base, None, false, Some(guard))
             .map(|url| path_and_query(&url.into_url()))
     }
 
