@@ -178,10 +178,15 @@ impl ApiProxy {
 
     /// Calls embedded bytes by the path of the request, without its query, which may hold a key.
     fn name_blobs(&self, call: &PreparedCall<'_>, result: &mut ToolResult) {
-        for uri in result.blob_uris() {
+        for (index, uri) in result.blob_uris().enumerate() {
             if let Ok(request) = self.outgoing_request(call) {
                 let method = request.method.as_str().to_ascii_lowercase();
-                *uri = format!("openapi-mcp:{method}{}", request.url.path());
+                let part = if index == 0 {
+                    String::new()
+                } else {
+                    format!("#{index}")
+                };
+                *uri = format!("openapi-mcp:{method}{}{part}", request.url.path());
             }
         }
     }

@@ -11,8 +11,8 @@ use crate::proxy::files::{
     FileDestination, FilePlan, FileWriter, ReceivedFile, is_in_names, safe_name,
 };
 use crate::proxy::redact::stream::StreamRedactor;
+use crate::proxy::response::embedded_media::max_embedded_bytes;
 use crate::proxy::response::records::Framing;
-use crate::proxy::response::render::max_embedded_bytes;
 use crate::proxy::response::{Response, content_type, reply_kind};
 use crate::spec::MediaKind;
 

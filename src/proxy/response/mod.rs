@@ -9,9 +9,11 @@
 //! - A case in `tests/cases/call/replies.yaml`.
 
 pub(crate) mod compact_json;
+pub(crate) mod embedded_media;
 pub(crate) mod failure;
 pub(crate) mod file_result;
 pub(crate) mod filter;
+pub(crate) mod multipart;
 mod page_numbers;
 pub(crate) mod page_report;
 pub(crate) mod pagination;
@@ -124,6 +126,8 @@ pub(crate) enum ReplyKind {
     Image,
     /// A sound, as MCP's audio content.
     Audio,
+    /// `multipart/*`: each part by its own type.
+    Multipart,
     /// Other bytes, as an embedded resource unless they are too many.
     Blob,
 }
@@ -173,8 +177,7 @@ pub(crate) fn reply_kind(content_type: &str, body: &[u8]) -> ReplyKind {
         (MediaKind::Json, other) if !other.contains('*') => ReplyKind::Json,
         (_, other) if other.starts_with("image/") => ReplyKind::Image,
         (_, other) if other.starts_with("audio/") => ReplyKind::Audio,
-        // A zero byte is one of UTF-16, or of a part that is no text.
-        (MediaKind::Multipart, _) if memchr::memchr(0, body).is_none() => ReplyKind::Text,
+        (MediaKind::Multipart, _) => ReplyKind::Multipart,
         (_, other) if is_textual(other) && !is_bytes(content_type, body) => ReplyKind::Text,
         _ => ReplyKind::Blob,
     }

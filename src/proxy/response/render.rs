@@ -10,16 +10,20 @@ use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use serde_json::Value;
 
 use super::compact_json::compact_json;
+use super::embedded_media::{
+    MAX_BLOB_BYTES, MAX_LINE_BYTES, max_blob_bytes, media_kind, media_room,
+};
 use super::failure::{self, Advice, KnownOfCall};
 use super::file_result::{file_result, missing_destination};
+use super::multipart::ReplyPart;
 use super::records::{self, Framing};
 use super::reply_headers::{HeaderReport, ShownHeaders};
 use super::result_notes::NoteKind;
 use super::tool_result::{MediaBlock, MediaBlockKind, TextForm, ToolResult};
 use super::truncate::{self, Loss};
 use super::{
-    ReplyKind, Response, Stopped, content_type, decode_text, essence_or_bytes, operation_label,
-    reply_kind, status_line, strip_bom,
+    ReplyKind, Response, Stopped, content_type, decode_text, essence_or_bytes, multipart,
+    operation_label, reply_kind, status_line, strip_bom,
 };
 use crate::json::JsonObject;
 use crate::proxy::files::FileDelivery;
@@ -28,13 +32,9 @@ use crate::spec::paging::page_size_argument;
 use crate::spec::{Document, MediaKind, Operation, media_type};
 use crate::{json as spec_json, observe, text};
 
-/// Blobs above this size are named, not embedded: base64 of more than this helps no model.
-const MAX_BLOB_BYTES: usize = 4 << 20;
 /// Larger JSON is given as a text, if structured content would need a tree.
 const MAX_TREE_BYTES: usize = 2 << 20;
 
-/// Approximate number of bytes of the description of a file.
-const MAX_LINE_BYTES: usize = 150;
 /// Number of bytes of the name of a file that are shown.
 const MAX_NAME_BYTES: usize = 200;
 
@@ -180,24 +180,35 @@ fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>)
     if let Some(framing) = Framing::of(content_type) {
         return stream_result(operation, response, framing, rendering);
     }
+    let disposition = || response.headers.get(CONTENT_DISPOSITION)?.to_str().ok();
+    let whole = |content_type: &str| ReplyPart {
+        content_type: content_type.to_owned(),
+        disposition: disposition().unwrap_or_default().to_owned(),
+        body: response.body.clone(),
+    };
+    let parts = match reply_kind(content_type, &response.body) {
+        ReplyKind::Json => return json_result(operation, response, rendering),
+        ReplyKind::Multipart => multipart::parts(content_type, &response.body)
+            .unwrap_or_else(|| vec![whole("text/plain")]),
+        _ => vec![whole(content_type)],
+    };
     let mut room = if rendering.max_bytes == 0 {
         usize::MAX
     } else {
         rendering.max_bytes
     };
-    let (text, media) = match reply_kind(content_type, &response.body) {
-        ReplyKind::Json => return json_result(operation, response, rendering),
-        ReplyKind::Text => (decode_text(content_type, &response.body), None),
-        ReplyKind::Image => one_file(MediaBlockKind::Image, response, &mut room, rendering),
-        ReplyKind::Audio => one_file(MediaBlockKind::Audio, response, &mut room, rendering),
-        ReplyKind::Blob => {
-            let kind = MediaBlockKind::Blob { uri: String::new() };
-            one_file(kind, response, &mut room, rendering)
-        }
-    };
+    // A part of a reply never becomes a file.
+    let delivery = rendering.delivery.filter(|_| parts.len() == 1);
+    let (text, media) = parts_in_room(
+        &parts,
+        &mut room,
+        Rendering {
+            delivery,
+            ..rendering
+        },
+    );
     let (kept, loss) = truncate::truncate_text(&text, room);
-    let mut result = ToolResult::of_text(kept, rendering.promise.text_form())
-        .with_media(media.into_iter().collect());
+    let mut result = ToolResult::of_text(kept, rendering.promise.text_form()).with_media(media);
     if is_unexpected_page(operation, content_type, rendering.document) {
         let note = "The reply is an HTML page, and the document declares JSON: it may be that of a login or of a proxy.";
         result.note(NoteKind::Form, note.to_owned());
@@ -450,57 +461,80 @@ fn lost(
     )
 }
 
-/// The line about a reply that is not text, and its bytes if they fit; these are taken off `room`.
-fn one_file(
-    kind: MediaBlockKind,
-    response: &Response,
+/// The text of all parts, and those that are not text; these are taken off `room`, of which half is
+/// for texts that need it. If the text does not fit, the lines about other parts come first.
+fn parts_in_room(
+    parts: &[ReplyPart],
     room: &mut usize,
     rendering: Rendering<'_>,
-) -> (String, Option<MediaBlock>) {
-    let (headers, body) = (&response.headers, &response.body);
-    let media_type = essence_or_bytes(content_type(headers));
-    let name = headers
-        .get(CONTENT_DISPOSITION)
-        .and_then(|value| media_type::parameter(value.to_str().ok()?, "filename"))
-        .map(|name| text::truncate(&text::one_line(&name), MAX_NAME_BYTES) + ": ");
-    let mut line = format!(
-        "{}{media_type}, {} bytes",
-        name.unwrap_or_default(),
-        body.len()
-    );
+) -> (String, Vec<MediaBlock>) {
+    let mut texts: Vec<(bool, String)> = Vec::new();
+    let mut media = Vec::new();
+    let text_bytes =
+        |part: &ReplyPart| media_kind(part).map_or(part.body.len(), |_| MAX_LINE_BYTES);
+    let text_bytes: usize = parts.iter().map(text_bytes).sum();
+    let mut media_room = media_room(*room, text_bytes);
+    let setting = undelivered(rendering).map_or_else(String::new, |setting| {
+        format!("; {setting} DIR would deliver it as a file")
+    });
     // A model takes an image by its pixels, independent of the length of its base64.
-    let is_image = matches!(kind, MediaBlockKind::Image);
-    let most = if is_image {
-        MAX_BLOB_BYTES
-    } else {
-        max_blob_bytes(*room)
-    };
-    if let Some(client) = rendering.hides_images.filter(|_| is_image) {
-        line.push_str(&format!(
-            "; left out, because {client} does not show images to the model"
-        ));
-    } else if body.len() > most {
-        line.push_str(if is_image {
-            "; left out, because a result holds at most 4 MiB of images"
-        } else {
-            "; left out, because it does not fit into --max-result-tokens, which the operator of this server sets"
-        });
-        if let Some(setting) = undelivered(rendering) {
-            line.push_str(&format!("; {setting} DIR would deliver it as a file"));
-        }
-    } else {
-        let data = STANDARD.encode(body);
-        if !is_image {
-            *room -= data.len();
-        }
-        let block = MediaBlock {
-            kind,
-            media_type,
-            data,
+    let mut image_room = MAX_BLOB_BYTES;
+    for part in parts {
+        let Some(kind) = media_kind(part) else {
+            texts.push((true, decode_text(&part.content_type, &part.body)));
+            continue;
         };
-        return (line, Some(block));
+        let media_type = essence_or_bytes(&part.content_type);
+        let name = media_type::parameter(&part.disposition, "filename");
+        let name = name.map(|name| {
+            format!(
+                "{}: ",
+                text::truncate(&text::one_line(&name), MAX_NAME_BYTES)
+            )
+        });
+        let mut line = format!(
+            "{}{media_type}, {} bytes",
+            name.unwrap_or_default(),
+            part.body.len()
+        );
+        let is_image = matches!(kind, MediaBlockKind::Image);
+        let most = if is_image {
+            image_room
+        } else {
+            max_blob_bytes(media_room)
+        };
+        if let Some(client) = rendering.hides_images.filter(|_| is_image) {
+            line.push_str(&format!(
+                "; left out, because {client} does not show images to the model"
+            ));
+        } else if part.body.len() > most {
+            line.push_str(if is_image {
+                "; left out, because a result holds at most 4 MiB of images"
+            } else {
+                "; left out, because it does not fit into --max-result-tokens, which the operator of this server sets"
+            });
+            line.push_str(&setting);
+        } else {
+            let data = STANDARD.encode(&part.body);
+            if is_image {
+                image_room -= part.body.len();
+            } else {
+                media_room -= data.len();
+                *room -= data.len();
+            }
+            media.push(MediaBlock {
+                kind,
+                media_type,
+                data,
+            });
+        }
+        texts.push((false, line));
     }
-    (line, None)
+    if texts.iter().map(|(_, text)| text.len() + 2).sum::<usize>() > *room {
+        texts.sort_by_key(|(is_text, _)| *is_text);
+    }
+    let texts: Vec<String> = texts.into_iter().map(|(_, text)| text).collect();
+    (texts.join("\n\n"), media)
 }
 
 /// Returns the setting that would make a reply a file, if the operator has not made it.
@@ -509,27 +543,6 @@ fn undelivered(rendering: Rendering<'_>) -> Option<&'static str> {
         .delivery
         .filter(|delivery| delivery.destination.is_none());
     delivery.map(|delivery| delivery.setting)
-}
-
-/// Returns the largest number of bytes that fit as base64 into a result of `room` bytes, beside the
-/// line about them.
-fn max_blob_bytes(room: usize) -> usize {
-    MAX_BLOB_BYTES.min((room - MAX_LINE_BYTES.min(room / 2)) / 4 * 3)
-}
-
-/// Returns the number of bytes that a reply of this kind may have to be embedded in a result of
-/// `max_bytes`; `None` if it is text.
-pub(crate) fn max_embedded_bytes(kind: &ReplyKind, max_bytes: usize) -> Option<usize> {
-    let room = if max_bytes == 0 {
-        usize::MAX
-    } else {
-        max_bytes
-    };
-    match kind {
-        ReplyKind::Json | ReplyKind::Text => None,
-        ReplyKind::Image => Some(MAX_BLOB_BYTES),
-        ReplyKind::Audio | ReplyKind::Blob => Some(max_blob_bytes(room)),
-    }
 }
 
 /// Writes `204 No Content`, and the headers that matter without a body.
@@ -687,6 +700,37 @@ mod tests {
         assert_eq!(
             hidden["content"][0]["text"],
             "image/png, 500 bytes; left out, because A client does not show images to the model"
+        );
+        let part =
+            |kind: &str, body: &str| format!("--B\r\ncontent-type: {kind}\r\n\r\n{body}\r\n");
+        let blob = part("application/octet-stream", &"x".repeat(200));
+        let many = format!(
+            "{}{}--B--\r\n",
+            part("text/plain", &"line\n".repeat(1000)),
+            blob.repeat(8)
+        );
+        let result = cut_to(
+            3000,
+            None,
+            200,
+            "multipart/mixed; boundary=B",
+            many.as_bytes(),
+        );
+        assert!(result.to_string().len() < 5000, "{result}");
+        let blobs = result["content"].as_array().unwrap().len() - 1;
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!((2..=6).contains(&blobs), "{blobs}");
+        assert_eq!(
+            (
+                text.matches("octet-stream").count(),
+                text.matches("left out").count()
+            ),
+            (8, 8 - blobs),
+            "{text}"
+        );
+        assert!(
+            text.find("octet-stream") < text.find("line") && text.contains("The reply was cut"),
+            "{text}"
         );
     }
 

@@ -174,7 +174,7 @@ fn rules_and_flags_win_field_by_field_in_order() {
             "method:GET openWorld=false",
         ],
     );
-    assert_eq!(hints(&shown["deleteGood"]), "rdio");
+    assert_eq!(hints(&shown["deleteGood"]), "-dio");
     assert_eq!(hints(&shown["store_good"]), "--io");
     assert_eq!(
         hints(&shown["traced"]),

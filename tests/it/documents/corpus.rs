@@ -173,6 +173,7 @@ fn p35_no_tool_of_a_real_document_looks_more_harmless_than_its_method() {
                     }
                     match (policy, told.reason, hint) {
                         (Policy::Spec | Policy::Infer, Reason::Evidence(_), Hint::Idempotent) => {}
+                        (Policy::Infer, Reason::Word(_), Hint::OpenWorld) => {}
                         (Policy::Infer, Reason::Word(_), Hint::ReadOnly) => {
                             assert_eq!(offered.operation.method, "POST", "{label}");
                         }

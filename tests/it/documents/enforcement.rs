@@ -505,3 +505,40 @@ fn the_length_of_a_list_that_is_not_listed_is_no_finding() {
         assert_eq!(report["clients"].is_array(), is_told, "{flags:?}");
     }
 }
+
+#[test]
+fn p59_what_commands_list_is_what_a_server_with_the_same_file_lists() {
+    let spec = SpecFile::with_paths(&json!({
+        "/a/{id}/password": {"post": {"operationId": "setPassword", "parameters": [
+            {"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}]}},
+    }));
+    let config = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    std::fs::write(config.path(), "confirm: [destructive]\nmock: true\n").unwrap();
+    let flags = [
+        "--config",
+        config.path().to_str().unwrap(),
+        "--spec",
+        spec.path(),
+    ];
+    let output = run(&[&["tools", "--format", "json"][..], &flags].concat());
+    let listed: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let mut session = Session::start(&[&["serve"][..], &flags].concat());
+    let served = &session.tools()[0];
+    assert_eq!(served["annotations"]["destructiveHint"], true);
+    assert_eq!(listed[0]["tool"]["annotations"], served["annotations"]);
+}
+
+#[test]
+fn p59_a_tool_that_reads_does_not_reach_an_operation_that_acts() {
+    let upstream = Upstream::echo();
+    let id = json!([{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}]);
+    let spec = SpecFile::with_paths(&json!({
+        "/users/{id}": {"get": {"operationId": "get_user", "parameters": id}},
+        "/users/{id}/delete": {"get": {"operationId": "delete_user", "parameters": id}},
+    }));
+    let mut session = Session::serving(&spec, &upstream, &["--tools", "search"]);
+    let arguments = json!({"operation": "get_user", "arguments": {"id": "7/delete"}});
+    let result = session.call("call_read", &arguments);
+    assert!(text(&result).contains("another operation"), "{result}");
+    assert!(upstream.received().is_empty());
+}

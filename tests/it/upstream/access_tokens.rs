@@ -87,9 +87,9 @@ fn an_operation_that_refuses_every_token_costs_the_others_none() {
     );
 }
 
-/// A token in another charset is found only after decoding.
+/// A token in a part with a charset of its own is found only after decoding.
 #[test]
-fn p41_a_fetched_token_that_comes_back_in_another_charset_is_taken_out() {
+fn p41_a_fetched_token_that_comes_back_in_a_charset_of_its_own_is_taken_out() {
     let upstream = Upstream::start(Box::new(|request| {
         if request.line.contains("/token") {
             return reply(
@@ -103,7 +103,12 @@ fn p41_a_fetched_token_that_comes_back_in_another_charset_is_taken_out() {
             .unwrap_or_default()
             .to_owned();
         let wide: Vec<u8> = token.encode_utf16().flat_map(u16::to_le_bytes).collect();
-        reply(200, &["Content-Type: text/plain; charset=utf-16le"], &wide)
+        let head = b"--x\r\nContent-Type: text/plain; charset=utf-16le\r\n\r\n";
+        reply(
+            200,
+            &["Content-Type: multipart/mixed; boundary=x"],
+            &[head, &wide[..], b"\r\n--x--"].concat(),
+        )
     }));
     let spec = oauth_document(&format!("{}/token", upstream.url));
     let args = ["serve", "--spec", spec.path(), "--base-url", &upstream.url];

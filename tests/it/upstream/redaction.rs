@@ -257,11 +257,16 @@ fn p41_a_credential_that_comes_back_escaped_or_in_another_charset_is_taken_out()
                 &wide("Bearer QWxh+ZGRpb/jpvcGVuI=="),
             ),
             "/wide-json" => reply(200, &["Content-Type: application/json"], &wide(json)),
+            "/parts" => {
+                let head = b"--x\r\nContent-Type: text/plain; charset=utf-16le\r\n\r\n";
+                let body = [head, &wide("QWxh+ZGRpb/jpvcGVuI==")[..], b"\r\n--x--"].concat();
+                reply(200, &["Content-Type: multipart/mixed; boundary=x"], &body)
+            }
             "/page" => reply(200, &["Content-Type: text/html"], page),
             _ => reply(500, &["Content-Type: text/html"], page),
         }
     }));
-    let tools = ["json", "wide", "wide-json", "page", "error-page"];
+    let tools = ["json", "wide", "wide-json", "parts", "page", "error-page"];
     let paths: serde_json::Map<String, Value> = tools
         .iter()
         .map(|tool| (format!("/{tool}"), json!({"post": {"operationId": tool}})))
