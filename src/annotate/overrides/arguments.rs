@@ -262,6 +262,7 @@ fn close_body(operation: &mut Operation, findings: &mut RuleFindings) {
             media_type.kind,
             MediaKind::Json | MediaKind::Form | MediaKind::Multipart
         ) && matches!(media_type.schema, BodySchema::At(_) | BodySchema::Fields(_))
+            && media_type.positions.0.is_empty()
     };
     let Some(body) = operation
         .body

@@ -32,13 +32,6 @@ pub(crate) fn read_request_body(
         .get("content")
         .and_then(Node::object)
         .unwrap_or_default();
-    let is_by_position = |node: Node<'_>| {
-        let object = node.object();
-        object.is_some_and(|object| object.get("prefixEncoding").is_some())
-    };
-    if content.iter().any(|(_, node)| is_by_position(node)) {
-        return Err("its request body has `prefixEncoding`, which is not supported".into());
-    }
     let media_types: Vec<MediaType> = content
         .iter()
         .map(|(name, node)| media_type(document, name, node))
@@ -119,7 +112,7 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
             }
         }
     }
-    let items = if kind == MediaKind::Multipart {
+    let positions = if kind == MediaKind::Multipart {
         for encoding in encoding.values_mut() {
             // A part under such a type is a file, independent of its schema.
             let content_type = encoding.content_type.as_deref();
@@ -127,9 +120,9 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
                 || content_type
                     .is_some_and(|content_type| MediaKind::of(content_type) == MediaKind::Binary);
         }
-        item_encoding(document, &object, schema, item)
+        positions(document, &object, schema, item)
     } else {
-        Encoding::default()
+        Default::default()
     };
     // Only what was read as JSON is sent as JSON; `image/*` waits for the caller's own type.
     let name = if kind == MediaKind::Json && name.contains('*') {
@@ -155,27 +148,35 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
         base64: kind == MediaKind::Binary
             && schema.is_some_and(|schema| is_base64_body(document, schema)),
         other_parts: Encoding::default(),
-        items,
+        positions,
     }
 }
 
-/// Reads the encoding of the parts of a list (OAS 3.2 "Encoding By Position").
-fn item_encoding(
+/// Reads the encodings of the parts of a list (OAS 3.2 "Encoding By Position").
+fn positions(
     document: &Document,
     media_type: &Object<'_>,
     schema: Option<Node<'_>>,
     item: Option<Node<'_>>,
-) -> Encoding {
-    let mut encoding = media_type
+) -> (Vec<Encoding>, Encoding) {
+    let first = media_type
+        .get("prefixEncoding")
+        .and_then(Node::array)
+        .unwrap_or_default();
+    let first = first
+        .into_iter()
+        .map(|node| read_encoding(document, node))
+        .collect();
+    let mut others = media_type
         .get("itemEncoding")
         .map(|node| read_encoding(document, node))
         .unwrap_or_default();
     let of_whole = || document.resolve_object(schema?).ok()??.get("items");
     if let Some(items) = item.or_else(of_whole) {
-        encoding.binary = is_binary(document, items);
-        encoding.base64 |= is_base64(document, items);
+        others.binary = is_binary(document, items);
+        others.base64 |= is_base64(document, items);
     }
-    encoding
+    (first, others)
 }
 
 /// Returns true if it is unknown whether a media type is text or bytes: a type of a vendor, or an

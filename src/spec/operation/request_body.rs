@@ -91,8 +91,9 @@ pub struct MediaType {
     pub encoding: BTreeMap<String, Encoding>,
     /// Encoding of all other members, for multipart bodies.
     pub other_parts: Encoding,
-    /// Encoding of each part, for multipart bodies whose parts have no names (3.2 `itemEncoding`).
-    pub items: Encoding,
+    /// Encodings of the first parts, and of all others, for multipart bodies whose parts have no
+    /// names (3.2 `prefixEncoding` and `itemEncoding`).
+    pub positions: (Vec<Encoding>, Encoding),
 }
 
 /// A request body.

@@ -167,7 +167,7 @@ fn payload_body(
             base64: false,
             encoding: BTreeMap::new(),
             other_parts: Encoding::default(),
-            items: Encoding::default(),
+            positions: Default::default(),
         }
     };
     let mut media_types: Vec<MediaType> = consumes.iter().map(|name| media_type(name)).collect();
@@ -251,7 +251,7 @@ fn form_body<'a>(
         base64: false,
         encoding,
         other_parts: Encoding::default(),
-        items: Encoding::default(),
+        positions: Default::default(),
     };
     Some(RequestBody {
         required,

@@ -233,20 +233,6 @@ paths:
 }
 
 #[test]
-fn an_operation_whose_parts_are_told_apart_by_their_position_is_left_out() {
-    let parts =
-        json!({"schema": {"type": "array"}, "prefixEncoding": [{"contentType": "text/plain"}]});
-    let spec = SpecFile::with_paths(
-        &json!({"/a": {"post": {"requestBody": {"content": {"multipart/mixed": parts}}}}}),
-    );
-    let told = json!(findings(&spec)).to_string();
-    assert!(
-        told.contains("`prefixEncoding`, which is not supported"),
-        "{told}"
-    );
-}
-
-#[test]
 fn a_text_that_can_be_sent_with_and_without_the_quotes_of_json_is_told() {
     let body = |types: &[&str], schema: Value| {
         let content: serde_json::Map<String, Value> = types

@@ -172,7 +172,7 @@ mod tests {
             base64: false,
             encoding,
             other_parts: Encoding::default(),
-            items: Encoding::default(),
+            positions: Default::default(),
         }
     }
 

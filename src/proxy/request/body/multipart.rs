@@ -99,8 +99,9 @@ impl Parts {
         media_type: &MediaType,
         folder: Option<&FileRoot>,
     ) -> Result<Self, CallError> {
-        let parts = items.iter().map(|item| {
-            let mut part = BodyPart::of(BODY, item, &media_type.items, folder)?;
+        let (first, others) = &media_type.positions;
+        let parts = items.iter().enumerate().map(|(index, item)| {
+            let mut part = BodyPart::of(BODY, item, first.get(index).unwrap_or(others), folder)?;
             part.disposition = part
                 .given
                 .take()
