@@ -21,6 +21,7 @@ pub(crate) mod records;
 mod redaction;
 pub(crate) mod render;
 pub(crate) mod reply_headers;
+pub(crate) mod reply_json;
 pub(crate) mod result_notes;
 pub(crate) mod sandbox;
 pub(crate) mod shape;

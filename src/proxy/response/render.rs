@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
 use http::Method;
-use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use http::header::CONTENT_DISPOSITION;
 use serde_json::Value;
 
 use super::compact_json::compact_json;
@@ -407,32 +406,6 @@ fn unstructured_reason(error: &serde_json::Error) -> String {
     }
 }
 
-/// Returns the JSON of a reply as text, the records of a stream as a list; `None` if it is neither.
-#[must_use]
-pub(crate) fn json_text(response: &Response) -> Option<String> {
-    let content_type = content_type(&response.headers);
-    if let Some(framing) = Framing::of(content_type) {
-        let text = decode_text(content_type, &response.body);
-        let (list, _) = records::list_records(framing, &text, response.stopped.is_none());
-        return Some(list);
-    }
-    if !matches!(reply_kind(content_type, &response.body), ReplyKind::Json) {
-        return None;
-    }
-    let body = strip_bom(&response.body);
-    serde_json::from_slice::<serde::de::IgnoredAny>(body).ok()?;
-    String::from_utf8(body.to_vec()).ok()
-}
-
-/// Makes JSON of our own the body of a reply.
-pub(crate) fn put_json(response: &mut Response, json: Bytes) {
-    response.headers.insert(
-        CONTENT_TYPE,
-        http::HeaderValue::from_static("application/json"),
-    );
-    (response.body, response.stopped) = (json, None);
-}
-
 /// Describes what was cut, and how to get the rest.
 fn lost(
     operation: &Operation,
@@ -576,7 +549,7 @@ mod tests {
             is_of_wait: false,
             status: StatusCode::from_u16(status).unwrap(),
             headers,
-            body: Bytes::copy_from_slice(body),
+            body: bytes::Bytes::copy_from_slice(body),
             file: None,
             stopped: None,
         };
@@ -664,10 +637,10 @@ mod tests {
         let response = Response {
             is_of_wait: false,
             status: StatusCode::from_u16(status).unwrap(),
-            headers: [(CONTENT_TYPE, content_type.parse().unwrap())]
+            headers: [(http::header::CONTENT_TYPE, content_type.parse().unwrap())]
                 .into_iter()
                 .collect(),
-            body: Bytes::copy_from_slice(body),
+            body: bytes::Bytes::copy_from_slice(body),
             file: None,
             stopped: None,
         };

@@ -13,7 +13,7 @@ use tokio::process::Command;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::{Response, filter, render};
+use super::{Response, filter, reply_json};
 use crate::text;
 
 /// Number of filters that may run at the same time.
@@ -167,7 +167,7 @@ pub(crate) async fn apply_filter(
     if !response.status.is_success() {
         return Ok(());
     }
-    let Some(json) = render::json_text(response) else {
+    let Some(json) = reply_json::json_text(response) else {
         return Err("The filter was not applied, because the reply is not JSON.".into());
     };
     let late = || Err("it was not done when the time for the call was over".into());
@@ -177,7 +177,7 @@ pub(crate) async fn apply_filter(
             Err("The filter was not applied, because its output is not JSON; the reply is given without it.".into())
         }
         Ok(output) => {
-            render::put_json(response, output.into());
+            reply_json::put_json(response, output.into());
             Ok(())
         }
         Err(why) => Err(format!("The filter was not applied, and the reply is given without it: {why}.")),

@@ -12,7 +12,8 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::records::{self, Framing};
-use super::render::{OutputContract, json_text, put_json};
+use super::render::OutputContract;
+use super::reply_json::{json_text, put_json};
 use super::sandbox::{FilterFailure, Sandbox};
 use super::tool_result::ToolResult;
 use super::{Response, content_type, decode_text, operation_label, status_line};

@@ -1,0 +1,33 @@
+//! The JSON of a reply, as text.
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+
+use super::records::{self, Framing};
+use super::{ReplyKind, Response, content_type, decode_text, reply_kind, strip_bom};
+
+/// Returns the JSON of a reply as text, the records of a stream as a list; `None` if it is neither.
+#[must_use]
+pub(crate) fn json_text(response: &Response) -> Option<String> {
+    let content_type = content_type(&response.headers);
+    if let Some(framing) = Framing::of(content_type) {
+        let text = decode_text(content_type, &response.body);
+        let (list, _) = records::list_records(framing, &text, response.stopped.is_none());
+        return Some(list);
+    }
+    if !matches!(reply_kind(content_type, &response.body), ReplyKind::Json) {
+        return None;
+    }
+    let body = strip_bom(&response.body);
+    serde_json::from_slice::<serde::de::IgnoredAny>(body).ok()?;
+    String::from_utf8(body.to_vec()).ok()
+}
+
+/// Makes JSON of our own the body of a reply.
+pub(crate) fn put_json(response: &mut Response, json: Bytes) {
+    response.headers.insert(
+        CONTENT_TYPE,
+        http::HeaderValue::from_static("application/json"),
+    );
+    (response.body, response.stopped) = (json, None);
+}
