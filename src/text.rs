@@ -249,6 +249,14 @@ pub(crate) fn random_id() -> String {
     hex(&bytes)
 }
 
+/// The characters of a text, those equal that some decoders of JSON take for one another: Go's
+/// folds U+017F to `s` and U+212A to `k`.
+pub(crate) fn without_case(text: &str) -> impl Iterator<Item = char> {
+    text.chars()
+        .flat_map(char::to_uppercase)
+        .flat_map(char::to_lowercase)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

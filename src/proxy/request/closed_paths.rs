@@ -132,8 +132,8 @@ impl PathGuard<'_> {
     }
 
     /// Returns true if servers may read the path of a URL as that of a GET operation that acts, or
-    /// that the caller may not list. The operation that a rule names counts as listed, and so does one that
-    /// answers every path of it.
+    /// that the caller may not list. The operation that a rule names counts as listed, and so does
+    /// one that answers every path of it.
     pub(crate) fn refuses_url(&self, asked: &AskedPath<'_>, named: Option<&PathTemplate>) -> bool {
         let &Self { paths, shown } = self;
         let own = named
@@ -318,15 +318,9 @@ impl ClosedPaths {
                 }
                 if is_complete {
                     next.extend(node.literals.get(text).map(|child| (*child, true)));
-                    for child in node.patterns.values() {
-                        let pattern = self
-                            .nodes
-                            .get(*child)
-                            .and_then(|child| child.pattern.as_ref());
-                        let Some(pattern) = pattern.filter(|pattern| pattern.may_begin(text))
-                        else {
-                            continue;
-                        };
+                    let patterns = node.patterns.iter();
+                    for (pattern, child) in patterns.filter(|(pattern, _)| pattern.may_begin(text))
+                    {
                         next.push((*child, false));
                         next.extend(pattern.fits(text).then_some((*child, true)));
                     }

@@ -15,6 +15,7 @@ use crate::proxy::error::CallError;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::{ArgumentTarget, FixedParameter};
 use crate::spec::{Location, MediaKind, MediaType, Operation, Parameter};
+use crate::text;
 
 /// Checks that the request has the intended value of every closed argument.
 ///
@@ -78,7 +79,7 @@ fn decoded(text: &str) -> String {
 /// around it, or in a form with an index, a member or a zero byte after it: `filter[tenant][x]` is
 /// about `filter[tenant]`.
 pub(crate) fn is_read_as(name: &str, closed: &str) -> bool {
-    let is_closed = |name: &str| without_case(name).eq(without_case(closed));
+    let is_closed = |name: &str| text::without_case(name).eq(text::without_case(closed));
     is_closed(name)
         || is_closed(
             name.split(['[', ']', '\0'])
@@ -86,14 +87,6 @@ pub(crate) fn is_read_as(name: &str, closed: &str) -> bool {
                 .unwrap_or_default()
                 .trim(),
         )
-}
-
-/// The characters of a name, those equal that some decoders of JSON take for one another: Go's
-/// folds U+017F to `s` and U+212A to `k`.
-fn without_case(name: &str) -> impl Iterator<Item = char> {
-    name.chars()
-        .flat_map(char::to_uppercase)
-        .flat_map(char::to_lowercase)
 }
 
 fn query_holds(

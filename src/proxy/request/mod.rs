@@ -16,7 +16,7 @@ pub(crate) mod body;
 pub(crate) mod closed_paths;
 pub(crate) mod fixed;
 mod parameters;
-mod path_readings;
+pub(crate) mod path_readings;
 #[cfg(test)]
 mod proptests;
 pub(crate) mod style;

@@ -2,7 +2,11 @@
 //! slash, drop parameters of segments, empty segments, spaces and what is behind a NUL, and take
 //! the name of a format for no part of the path.
 
+use std::borrow::Cow;
+
 use percent_encoding::percent_decode_str;
+
+use crate::text;
 
 /// How many times a path may be encoded, and how many segments it may have: its readings then take
 /// bounded time.
@@ -48,7 +52,7 @@ pub(super) fn path_readings(path: &str, in_value: &[bool]) -> Option<Vec<Reading
         if slashes.sum::<usize>() > MAX_SEGMENTS {
             return None;
         }
-        let decoded = changed(&encoded, &['%'], decoded_once);
+        let decoded = changed(&encoded, decoded_once);
         for reading in readings_of(encoded) {
             if !readings.contains(&reading) {
                 readings.push(reading);
@@ -95,32 +99,22 @@ fn readings_of(path: Reading) -> Vec<Reading> {
     readings
 }
 
-/// Returns the reading with other texts; `None` if they are the same. Only a text with one of the
-/// characters is changed.
-fn changed(
-    reading: &Reading,
-    characters: &[char],
-    change: impl Fn(&str) -> String,
-) -> Option<Reading> {
-    let holds = |segment: &Segment| segment.text.contains(characters);
-    if !reading.iter().any(holds) {
-        return None;
-    }
+/// Returns the reading with other texts; `None` if they are the same.
+fn changed(reading: &Reading, change: fn(&str) -> Cow<'_, str>) -> Option<Reading> {
+    let is_same = |segment: &Segment| change(&segment.text) == segment.text;
     let change = |segment: &Segment| Segment {
-        text: change(&segment.text),
+        text: change(&segment.text).into_owned(),
         ..*segment
     };
-    let other: Reading = reading.iter().map(change).collect();
-    (other != *reading).then_some(other)
+    (!reading.iter().all(is_same)).then(|| reading.iter().map(change).collect())
 }
 
 /// Drops parameters of segments that have a name (RFC 3986 section 3.3).
 fn without_parameters(reading: &Reading) -> Option<Reading> {
-    let name = |text: &str| match text.split(';').next() {
-        Some(name) if !name.is_empty() => name.to_owned(),
-        _ => text.to_owned(),
-    };
-    changed(reading, &[';'], name)
+    changed(reading, |text| {
+        let name = text.split(';').next().filter(|name| !name.is_empty());
+        name.unwrap_or(text).into()
+    })
 }
 
 fn split(reading: &Reading, slashes: &[char]) -> Option<Reading> {
@@ -153,14 +147,10 @@ fn without_rest(reading: &Reading) -> Option<Reading> {
 /// Drops dots, white space and control characters at the ends of segments: patterns of Python that
 /// end with `$` match before a line feed.
 fn trimmed(reading: &Reading) -> Option<Reading> {
-    let is_odd =
-        |character: char| character == '.' || character.is_whitespace() || character.is_control();
-    let trim = |segment: &Segment| Segment {
-        text: segment.text.trim_matches(is_odd).to_owned(),
-        ..*segment
-    };
-    let other: Reading = reading.iter().map(trim).collect();
-    (other != *reading).then_some(other)
+    changed(reading, |text| {
+        let is_odd = |letter: char| letter == '.' || letter.is_whitespace() || letter.is_control();
+        text.trim_matches(is_odd).into()
+    })
 }
 
 /// Gives a path that ends with a slash of a value a last segment that only a variable matches: some
@@ -174,19 +164,11 @@ fn with_empty_end(reading: &Reading) -> Option<Reading> {
     (last.text.is_empty() && last.is_in_value).then(|| [before, &[end]].concat())
 }
 
-/// Folds the case of a text, also of letters that are equal only without regard to case.
+/// Folds the case of a text. U+0130 is then a letter `i`, without its dot above.
 pub(super) fn folded(text: &str) -> String {
-    let lower = text.to_lowercase();
-    if lower.is_ascii() {
-        return lower;
-    }
-    let fold = |letter: char| match letter {
-        '\u{17f}' => Some('s'),
-        '\u{131}' => Some('i'),
-        '\u{307}' => None,
-        other => Some(other),
-    };
-    lower.chars().filter_map(fold).collect()
+    text::without_case(text)
+        .filter(|letter| *letter != '\u{307}')
+        .collect()
 }
 
 /// Returns the text without the name of a format at its end, if it has one: some servers answer
@@ -198,15 +180,15 @@ pub(super) fn without_format(text: &str) -> Option<&str> {
     is_format.then_some(plain)
 }
 
-fn decoded_once(text: &str) -> String {
-    percent_decode_str(text).decode_utf8_lossy().into_owned()
+fn decoded_once(text: &str) -> Cow<'_, str> {
+    percent_decode_str(text).decode_utf8_lossy()
 }
 
 /// Decodes a text until nothing is encoded.
-pub(super) fn fully_decoded(text: &str) -> String {
+pub(crate) fn fully_decoded(text: &str) -> String {
     let mut decoded = text.to_owned();
     loop {
-        let next = decoded_once(&decoded);
+        let next = decoded_once(&decoded).into_owned();
         if next == decoded {
             return decoded;
         }

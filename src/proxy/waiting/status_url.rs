@@ -1,12 +1,12 @@
 //! Check of a URL that a reply names. A reply must not lead to another host, or to what the
 //! operator closed.
 
-use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::proxy::redact::secrets::MARK;
 use crate::proxy::request::closed_paths::{AskedPath, PathGuard};
+use crate::proxy::request::path_readings::fully_decoded;
 use crate::proxy::request::target::BaseUrl;
 use crate::spec::PathTemplate;
 use crate::spec::operation::template::has_dot_segment;
@@ -82,7 +82,7 @@ impl StatusUrl {
         let is_odd = |character: char| {
             character.is_control() || character.is_whitespace() || matches!(character, '\\' | '#')
         };
-        if decoded(text).contains(MARK) {
+        if fully_decoded(text).contains(MARK) {
             return Err(UrlRefusal::Redacted);
         }
         if text.is_empty() || text.contains(is_odd) {
@@ -134,24 +134,10 @@ impl StatusUrl {
     }
 }
 
-/// Decodes a text until nothing is encoded.
-fn decoded(text: &str) -> String {
-    let mut decoded = text.to_owned();
-    loop {
-        let next = percent_decode_str(&decoded)
-            .decode_utf8_lossy()
-            .into_owned();
-        if next == decoded {
-            return decoded;
-        }
-        decoded = next;
-    }
-}
-
 /// Returns true if servers may read a path as a shorter one: up to a character that ends paths or
 /// texts, or without spaces.
 fn has_hidden_end(path: &str) -> bool {
-    let path = decoded(path);
+    let path = fully_decoded(path);
     let mut segments = path.split(['/', '\\', ';']);
     path.contains(|character: char| character.is_control() || matches!(character, '?' | '#'))
         || segments.any(|segment| segment.trim() != segment)
