@@ -161,31 +161,38 @@ impl Candidate {
         let is_left_out = |hints: &Hints| !options.selection.admits(names, operation, hints);
         let is_free =
             |hints: &Hints| !is_left_out(hints) && !options.confirm.asks(names, operation, hints);
+        let by_no_word = options.policy() != Policy::Careful
+            && self.decision.wording.strict() == Some(Reason::Default);
+        let is_default = |hint: Hint| {
+            hints
+                .get(hint)
+                .is_some_and(|sourced| sourced.reason == Reason::Default)
+        };
+        let is_cause =
+            |hint: Hint| word_of(hints, hint).is_some() || by_no_word && is_default(hint);
+        let mut freeing = [(Hint::Destructive, false), (Hint::ReadOnly, true)]
+            .into_iter()
+            .filter(|(hint, _)| is_cause(*hint))
+            .peekable();
+        // Patterns are matched only where words say something.
+        freeing.peek()?;
         if is_free(hints) {
             return None;
         }
-        let by_no_word = options.policy() != Policy::Careful
-            && self.decision.wording.strict() == Some(Reason::Default);
-        [(Hint::Destructive, false), (Hint::ReadOnly, true)]
-            .into_iter()
-            .find_map(|(hint, value)| {
-                let word = word_of(hints, hint);
-                let is_default = hints
-                    .get(hint)
-                    .is_some_and(|sourced| sourced.reason == Reason::Default);
-                let mut freed = *hints;
-                freed.set(hint, value, Reason::CommandLine);
-                freed.settle();
-                let is_cause = word.is_some() || by_no_word && is_default;
-                (is_cause && is_free(&freed)).then(|| Restriction {
-                    tool: self.name.clone(),
-                    label: text::one_line(&operation.label()),
-                    pointer: operation.pointer.clone(),
-                    word,
-                    frees: (hint, value),
-                    is_left_out: is_left_out(hints),
-                })
-            })
+        let frees = freeing.find(|(hint, value)| {
+            let mut freed = *hints;
+            freed.set(*hint, *value, Reason::CommandLine);
+            freed.settle();
+            is_free(&freed)
+        })?;
+        Some(Restriction {
+            tool: self.name.clone(),
+            label: text::one_line(&operation.label()),
+            pointer: operation.pointer.clone(),
+            word: word_of(hints, frees.0),
+            frees,
+            is_left_out: is_left_out(hints),
+        })
     }
 
     /// Returns the detail of its description.

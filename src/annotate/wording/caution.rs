@@ -6,7 +6,7 @@ use http::Method;
 
 use super::lexicon::{KnownWord, Meaning, entry_of_form};
 use super::operation_verbs::{NamePart, OperationVerbs};
-use super::split::{self, snake_case, words};
+use super::split::{snake_case, words};
 use crate::annotate::annotations::Reason;
 use crate::spec::Operation;
 
@@ -150,15 +150,18 @@ fn post_harm(
 /// The verb that says that a POST runs a statement of the caller, which may do anything: "Runs
 /// SQL".
 fn runs_statement(words: &OperationVerbs, operation: &Operation) -> Option<&'static KnownWord> {
-    let names = [operation.id.as_deref(), Some(operation.path.as_str())];
-    let names = names.into_iter().flatten().map(snake_case);
-    let mut is_about = false;
-    for name in names {
-        is_about |= split::words(&name).any(|word| word == "sql" || word == "statement");
-    }
     let mut verbs = words.heads().chain(words.texts.first().copied());
-    let runs = verbs.find(|entry| ["execute", "exec", "run"].contains(&entry.word.as_str()));
-    runs.filter(|_| is_about)
+    let runs = verbs.find(|entry| ["execute", "exec", "run"].contains(&entry.word.as_str()))?;
+    let names = [operation.id.as_deref(), Some(operation.path.as_str())];
+    mentions(names, &["sql", "statement"]).then_some(runs)
+}
+
+/// Returns true if a text has one of the words, in any spelling of names.
+fn mentions(texts: [Option<&str>; 2], any: &[&str]) -> bool {
+    texts
+        .into_iter()
+        .flatten()
+        .any(|text| words(&snake_case(text)).any(|word| any.contains(&word)))
 }
 
 /// Returns true if the last segment of the path is a verb rather than a name that begins with one:
@@ -254,10 +257,7 @@ fn makes_representation(operation: &Operation) -> bool {
         .as_ref()
         .or(operation.description.as_ref());
     let sentence = text.and_then(|text| text.split(". ").next());
-    let texts = [operation.id.as_deref(), sentence].into_iter().flatten();
-    let snake: Vec<String> = texts.map(snake_case).collect();
-    let mut all = snake.iter().flat_map(|text| words(text));
-    all.any(|word| REPRESENTATIONS.contains(&word))
+    mentions([operation.id.as_deref(), sentence], &REPRESENTATIONS)
 }
 
 /// Returns true if the first sentence of a text joins a verb that reads to its first one: "Ignores
