@@ -1,6 +1,5 @@
 //! The turns of questions about tokens at the introspection endpoint. Some are kept for tokens that
-//! were active before, and one address has few, so that tokens that anybody made up keep out nobody
-//! else.
+//! were active before, and one address has few, so that made-up tokens do not delay other clients.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

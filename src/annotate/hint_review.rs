@@ -109,7 +109,7 @@ fn understated(operation: &Operation, served: &Hints, wording: &Wording) -> Opti
             Severity::Note
         },
         message: format!(
-            "`{}` looks destructive ({because}), and is served as {}; --annotation-policy strict goes by its words",
+            "`{}` looks destructive ({because}), and is served as {}, unlike under --annotation-policy strict",
             operation.label(),
             hint_list(stricter.iter().map(|(hint, value)| (*hint, !value)))
         ),
