@@ -30,9 +30,17 @@ pub(crate) fn member_at<'v>(object: &'v JsonObject, place: &str) -> Option<&'v V
         Some(end) => pointer.split_at(end),
         None => (pointer, ""),
     };
-    object
-        .get(&first.replace("~1", "/").replace("~0", "~"))?
-        .pointer(rest)
+    object.get(&unescaped_token(first))?.pointer(rest)
+}
+
+/// Returns a reference token of a JSON Pointer as the name that it stands for (RFC 6901 section 4).
+#[must_use]
+pub(crate) fn unescaped_token(token: &str) -> String {
+    if token.contains('~') {
+        token.replace("~1", "/").replace("~0", "~")
+    } else {
+        token.to_owned()
+    }
 }
 
 /// Returns an object in which [`member_at`] finds that value at that place.
@@ -44,7 +52,7 @@ pub(crate) fn object_with(place: &str, value: Value) -> JsonObject {
     let mut object = JsonObject::new();
     let mut inner = Some(value);
     for step in pointer.rsplit('/') {
-        let name = step.replace("~1", "/").replace("~0", "~");
+        let name = unescaped_token(step);
         let value = inner
             .take()
             .unwrap_or_else(|| Value::Object(std::mem::take(&mut object)));

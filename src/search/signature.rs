@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::spec::pointer::unescaped_token;
 use crate::text::{one_line, truncate};
 
 /// The longest signature, in bytes; a deeper level is shown only if it fits.
@@ -120,10 +121,7 @@ impl SignatureWriter<'_> {
             .get("$ref")
             .and_then(Value::as_str)
             .and_then(|reference| reference.strip_prefix("#/$defs/"));
-        let found = name.and_then(|name| {
-            self.definitions
-                .get(&name.replace("~1", "/").replace("~0", "~"))
-        });
+        let found = name.and_then(|name| self.definitions.get(&unescaped_token(name)));
         found.unwrap_or(schema)
     }
 

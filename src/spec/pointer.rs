@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use percent_encoding::percent_decode_str;
 
 use super::node::Node;
+pub(crate) use crate::json::unescaped_token;
 
 /// Appends one reference token to `pointer`, with `~` and `/` escaped (RFC 6901 section 3).
 pub(crate) fn push(pointer: &mut String, token: &str) {
@@ -45,14 +46,7 @@ pub(crate) fn tokens(fragment: &str) -> Option<Vec<String>> {
     }
     let decoded: Cow<'_, str> = percent_decode_str(fragment).decode_utf8().ok()?;
     let rest = decoded.strip_prefix('/')?;
-    let unescaped = |token: &str| {
-        if token.contains('~') {
-            token.replace("~1", "/").replace("~0", "~")
-        } else {
-            token.to_owned()
-        }
-    };
-    Some(rest.split('/').map(unescaped).collect())
+    Some(rest.split('/').map(unescaped_token).collect())
 }
 
 /// The value that the tokens lead to from `node`.

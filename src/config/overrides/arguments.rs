@@ -10,6 +10,7 @@ use crate::config::keys::claim::check_claim;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::spec::Location;
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, ValueSource};
+use crate::spec::pointer::unescaped_token;
 use crate::text;
 
 const KEYS: [&str; 9] = [
@@ -117,10 +118,7 @@ pub(super) fn read_arguments(
 
 pub(super) fn read_target(name: &str) -> Option<ArgumentTarget> {
     if let Some(steps) = name.strip_prefix('/') {
-        let steps: Vec<String> = steps
-            .split('/')
-            .map(|step| step.replace("~1", "/").replace("~0", "~"))
-            .collect();
+        let steps: Vec<String> = steps.split('/').map(unescaped_token).collect();
         let names_property = steps.last().is_some_and(|last| last != "*")
             && steps.iter().all(|step| !step.is_empty());
         return names_property.then_some(ArgumentTarget::Body(steps));

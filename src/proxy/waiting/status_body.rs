@@ -79,9 +79,7 @@ fn members(
     let root = Node::new(&text).object()?;
     let value_at = |place: &str| {
         let steps = place.split('/').skip(1);
-        let steps: Vec<String> = steps
-            .map(|step| step.replace("~1", "/").replace("~0", "~"))
-            .collect();
+        let steps: Vec<String> = steps.map(pointer::unescaped_token).collect();
         let (first, rest) = steps.split_first()?;
         let found = pointer::target(root.get(first)?, rest)?;
         (found.text().len() <= MAX_VALUE_BYTES).then(|| found.value())?

@@ -1,6 +1,8 @@
 //! The operator's settings for the replies of an operation: the parts that a model gets, and their
 //! form.
 
+use crate::spec::pointer::unescaped_token;
+
 /// Settings for replies. Parts without a setting stay as the API sends them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResponseRule {
@@ -77,7 +79,7 @@ impl FieldPattern {
         };
         let step = |step: &str| match step {
             "**" => FieldStep::AnyDepth,
-            name => FieldStep::Name(name.replace("~1", "/").replace("~0", "~")),
+            name => FieldStep::Name(unescaped_token(name)),
         };
         let mut steps: Vec<FieldStep> = pointer.split('/').map(step).collect();
         let is_empty = |step: &FieldStep| matches!(step, FieldStep::Name(name) if name.is_empty());
