@@ -21,34 +21,6 @@ pub struct DocumentFile {
     pub(crate) remarks: Vec<Diagnostic>,
 }
 
-/// Recognizes texts of other formats that are neither JSON nor the YAML of an API, and says what to
-/// do with them.
-fn name_text_format(text: &str) -> Option<&'static str> {
-    let text = text.trim_start();
-    let starts = |words: &[&str]| words.iter().any(|word| text.starts_with(word));
-    let lines = || text.lines().map(str::trim_start).take(200);
-    let has_line = |words: &[&str]| {
-        lines().any(|line| words.iter().any(|word| line.starts_with(word)) && line.ends_with('{'))
-    };
-    if starts(&["#%RAML"]) {
-        Some("RAML; convert it to OpenAPI first")
-    } else if starts(&["<"])
-        && ["definitions", "wsdl"]
-            .iter()
-            .any(|word| lines().any(|line| line.contains(word)))
-    {
-        Some("WSDL, which describes SOAP; only OpenAPI documents can be served")
-    } else if lines().any(|line| line.starts_with("syntax = \"proto"))
-        || has_line(&["message ", "service "])
-    {
-        Some("a Protocol Buffers file; grpc-gateway and others make an OpenAPI document of it")
-    } else if has_line(&["type ", "schema {", "interface ", "input "]) {
-        Some("a GraphQL schema; only OpenAPI documents can be served")
-    } else {
-        None
-    }
-}
-
 impl DocumentFile {
     /// Reads bytes that contain JSON or YAML; the content determines the format, not the file name.
     /// `accept` checks the JSON text, because a YAML flow mapping may begin with a brace as well.
@@ -105,9 +77,6 @@ impl DocumentFile {
             },
             Some(b'<') if is_html(&text) => Err(LoadError::WebPage),
             Some(_) => {
-                if let Some(format) = name_text_format(&text) {
-                    return Err(LoadError::NotOpenApi(format!("it is {format}")));
-                }
                 let json = yaml_to_json(&text).map_err(LoadError::NotYaml)?;
                 let accepted = accept(&json)?;
                 Ok((file(json, Some(text), Vec::new()), accepted))

@@ -344,11 +344,7 @@ fn version(root: &Object<'_>) -> Result<Version, LoadError> {
 /// Recognizes documents of other formats, and says what to do with them.
 fn name_other_format(root: &Object<'_>) -> Option<&'static str> {
     let has = |name| root.get(name).is_some();
-    let info = root.get("info").and_then(Node::object).unwrap_or_default();
-    let is_postman =
-        has("item") && (info.get("_postman_id").is_some() || info.get("schema").is_some());
     [
-        (is_postman, "a Postman collection; convert it to OpenAPI first"),
         (
             has("asyncapi"),
             "an AsyncAPI document, which describes messages; OpenAPI describes HTTP operations",
@@ -360,10 +356,6 @@ fn name_other_format(root: &Object<'_>) -> Option<&'static str> {
         (
             has("mcpServers"),
             "the configuration of an MCP client; the document is what its --spec names",
-        ),
-        (
-            has("name") && (has("dependencies") || has("devDependencies") || has("scripts")),
-            "a package.json of npm; look for openapi.json or openapi.yaml",
         ),
         (has("__schema"), "a GraphQL schema; only OpenAPI documents can be served"),
         (

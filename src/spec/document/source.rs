@@ -523,23 +523,11 @@ fn fetch_hint(error: &HttpError, has_proxy: bool) -> &'static str {
             return ", because nothing listens there; check the port, and start the server";
         }
         let text = error.to_string();
-        if text.contains("CaUsedAsEndEntity") {
-            return ", because its certificate is that of an authority itself, which no server may show; give the server one that the authority has signed";
-        }
-        if text.contains("received corrupt message") || text.contains("tls handshake eof") {
-            return ", because what answers there does not speak TLS; try http:// in place of https://";
-        }
         if text.contains("invalid HTTP version parsed") || text.contains("invalid HTTP status") {
             return ", because what answers there does not speak HTTP; try https:// in place of http://";
         }
         if text.contains("invalid peer certificate") {
             return ", because its certificate is not trusted; --ca-cert FILE names a further authority to trust";
-        }
-        if text.contains("dns error") && has_proxy {
-            return ", because the name of the proxy does not resolve; check --proxy";
-        }
-        if text.contains("dns error") {
-            return ", because the name of its host does not resolve; check the address";
         }
         cause = error.source();
     }

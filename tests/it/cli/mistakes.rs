@@ -46,7 +46,7 @@ fn p40_every_mistake_is_told_with_what_to_do_next() {
             ("{dir}", directory.path().display().to_string()),
             ("{petstore}", petstore()),
             ("{api}", api.url.clone()),
-            ("{https_api}", api.url.replace("http://", "https://")),
+            ("{http_tls}", tls.replace("https://", "http://")),
             ("{tls}", tls.clone()),
             (
                 "{taken}",
