@@ -9,8 +9,8 @@
 //! - Its column in `cli/listing.rs`.
 
 pub(crate) mod annotations;
+pub(crate) mod candidate;
 pub(crate) mod client_profile;
-pub(crate) mod confirm;
 pub(crate) mod description_detail;
 pub(crate) mod descriptions;
 mod extension;
@@ -18,28 +18,30 @@ pub(crate) mod files;
 pub(crate) mod hint_review;
 pub(crate) mod hints;
 pub(crate) mod input;
+pub(crate) mod input_time;
 pub(crate) mod layers;
-pub(crate) mod list;
 pub(crate) mod meta_tool_names;
 pub(crate) mod names;
 pub(crate) mod options;
 pub(crate) mod output;
 pub(crate) mod overrides;
 pub(crate) mod selection;
+pub(crate) mod tool;
 pub(crate) mod wording;
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use self::candidate::{Candidate, Candidates, offer_pages, replacements};
 use self::hint_review::Restriction;
+use self::input_time::{InputTime, InputTimes, UnfinishedTool, complete_input};
 use self::layers::Decision;
-use self::list::candidate::{Candidate, Candidates, offer_pages, replacements};
-pub use self::list::tool_json::ToolSummary;
-use self::list::tool_json::{Grouping, ToolParts, to_json, write_tool};
-use self::list::unfinished_tool::{InputTime, InputTimes, UnfinishedTool, complete_input};
 use self::overrides::arguments::RuleFindings;
+use self::overrides::ruled_output::ruled_output;
 use self::overrides::ruled_schema::{rule_schema, unrequire_properties};
+pub use self::tool::ToolSummary;
+use self::tool::{Grouping, ToolParts, to_json, write_tool};
 use self::wording::Wording;
 use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::operation::rules::RuledProperty;
@@ -59,6 +61,7 @@ pub(crate) use self::layers::{AccessRule, HintTrust, Layers, Rule};
 pub(crate) use self::names::NameOptions;
 pub use self::options::AnnotateOptions;
 pub use self::output::OutputSchemas;
+use self::output::{ReplyDescriber, strict};
 pub(crate) use self::overrides::Override;
 pub(crate) use self::selection::{LeftOut, Pattern, Selection, TokenShare};
 
@@ -357,6 +360,105 @@ impl Annotated {
             .map(|schema| Box::new(WireSchema::new(schema)));
         let remark = |warning| Diagnostic::warning(self.operation.pointer.clone(), warning);
         warnings.into_iter().map(remark).collect()
+    }
+}
+
+impl AnnotatedTools {
+    /// Gives the tools their output schemas, if they are offered.
+    fn describe_outputs(&mut self, document: &Document, options: &AnnotateOptions) {
+        self.describe_replies(document, options);
+        self.tools
+            .iter_mut()
+            .for_each(|tool| tool.describe_shaped_output(document));
+    }
+
+    fn describe_replies(&mut self, document: &Document, options: &AnnotateOptions) {
+        let inputs: usize = self.tools.iter().map(Annotated::bytes).sum();
+        let over = || {
+            Diagnostic::note(
+                "#",
+                format!(
+                    "the list of tools would take more than {} bytes with output schemas, so that none are offered; --output-schemas lenient insists on them",
+                    options.output_budget
+                ),
+            )
+        };
+        match options.output {
+            OutputSchemas::Off => {}
+            OutputSchemas::Auto if inputs > options.output_budget => self.diagnostics.push(over()),
+            OutputSchemas::Auto | OutputSchemas::Lenient => {
+                let mut replies = ReplyDescriber::new(document);
+                let outputs: Vec<_> = self
+                    .tools
+                    .iter()
+                    .map(|tool| {
+                        replies
+                            .lenient(&tool.operation)
+                            .map(|schema| to_json(&schema))
+                    })
+                    .collect();
+                let bytes: usize = outputs
+                    .iter()
+                    .flatten()
+                    .map(|schema| schema.get().len())
+                    .sum();
+                if options.output == OutputSchemas::Auto && inputs + bytes > options.output_budget {
+                    self.diagnostics.push(over());
+                    return;
+                }
+                for (tool, output) in self.tools.iter_mut().zip(outputs) {
+                    (tool.has_output, tool.parts.output) = (output.is_some(), output);
+                }
+            }
+            OutputSchemas::Strict => {
+                let mut schemas = Schemas::for_output(document);
+                let mut replies = ReplyDescriber::new(document);
+                // What an operation that takes long returns in the end may be something else than
+                // its first reply.
+                for tool in self
+                    .tools
+                    .iter_mut()
+                    .filter(|tool| !tool.operation.may_wait())
+                {
+                    let mut warnings = Vec::new();
+                    // The schema of one page may limit the length of its list.
+                    let output = if tool.operation.rules.max_pages > 0 {
+                        replies.lenient(&tool.operation)
+                    } else {
+                        strict(
+                            document,
+                            &tool.operation,
+                            &mut schemas,
+                            &options.schemas,
+                            &mut warnings,
+                        )
+                    };
+                    self.diagnostics.extend(warnings.into_iter().map(|warning| {
+                        Diagnostic::warning(tool.operation.pointer.clone(), warning)
+                    }));
+                    (tool.has_output, tool.parts.output) =
+                        (output.is_some(), output.map(|schema| to_json(&schema)));
+                }
+            }
+        }
+    }
+}
+
+impl Annotated {
+    /// Describes the shaped replies in the output schema, if a rule shapes them.
+    fn describe_shaped_output(&mut self, document: &Document) {
+        let Some(rule) = self
+            .operation
+            .rules
+            .response
+            .as_ref()
+            .filter(|_| self.has_output)
+        else {
+            return;
+        };
+        let output = ruled_output(rule, document, &self.operation);
+        (self.has_output, self.parts.output) =
+            (output.is_some(), output.map(|schema| to_json(&schema)));
     }
 }
 

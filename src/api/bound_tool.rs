@@ -6,7 +6,7 @@ use crate::json::JsonObject;
 
 use super::finished_tools::FinishedTool;
 use super::tool_texts::ToolText;
-use crate::annotate::list::unfinished_tool::UnfinishedTool;
+use crate::annotate::input_time::UnfinishedTool;
 use crate::annotate::wording::Wording;
 use crate::annotate::{Hints, ToolSummary};
 use crate::observe::record::CalledOperation;

@@ -40,7 +40,7 @@ use self::closed_paths::closed_paths;
 use self::finished_tools::FinishedTools;
 use self::rules::{explain_unmatched, rule_secrets};
 use crate::annotate::hint_review::{Restriction, describe_loosened, summarize_restrictions};
-use crate::annotate::list::unfinished_tool::InputOptions;
+use crate::annotate::input_time::InputOptions;
 use crate::annotate::names::nearest_name;
 use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, ToolSummary, annotate};
 use crate::observe::call::note_outcome;

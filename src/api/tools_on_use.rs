@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::bound_tool::BoundTool;
 use super::finished_tools::FinishedTool;
 use super::{Api, ToolIndex};
-use crate::annotate::list::unfinished_tool::{FinishedParts, UnfinishedTool};
+use crate::annotate::input_time::{FinishedParts, UnfinishedTool};
 
 impl Api {
     /// Returns the tool at that index, made now if it does not exist; `None` if it was made at the

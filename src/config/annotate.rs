@@ -1,7 +1,7 @@
 //! Settings of how tools look: names, selection, size limits, and the sources of hints and words.
 
 use super::settings::{ApiSettings, ResponseFilter};
-use crate::annotate::confirm::{Confirm, ConfirmLevel};
+use crate::annotate::options::{Confirm, ConfirmLevel};
 use crate::annotate::{
     AnnotateOptions, ClientProfile, DescriptionDetail, Files, Hint, HintTrust, KnownClient, Layers,
     NameOptions, OutputSchemas, Override, Pattern, Policy, Rule, Selection,

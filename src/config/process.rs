@@ -13,7 +13,7 @@ use super::saved_files::resolve_delivery;
 use super::settings::{ProcessSettings, ServerSettings, TransportKind};
 use super::transport::{Transport, resolve_transport};
 use crate::annotate::TokenShare;
-use crate::annotate::confirm::Confirm;
+use crate::annotate::options::Confirm;
 use crate::proxy::MemoryBudget;
 use crate::proxy::files::FileDelivery;
 use crate::proxy::response::sandbox::MAX_PARALLEL_FILTERS;

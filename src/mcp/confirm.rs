@@ -4,7 +4,7 @@
 //!
 //! # Changing which calls are confirmed
 //!
-//! - `Confirm` in `annotate/confirm.rs` decides which.
+//! - `Confirm` in `annotate/options.rs` decides which.
 //! - `question_text` in `mcp/confirm.rs` writes the question, and `call_digest` there binds the
 //!   answer to the call.
 

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::annotate::confirm::Confirm;
 use crate::annotate::layers::{AccessRule, Layers, Rule};
+use crate::annotate::options::Confirm;
 use crate::annotate::selection::{Pattern, PatternField, Selection};
 use crate::spec::Operation;
 use crate::text;

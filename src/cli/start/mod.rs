@@ -11,7 +11,7 @@ use tracing::Instrument as _;
 
 use self::served::Served;
 use super::load;
-use crate::annotate::confirm::Confirm;
+use crate::annotate::options::Confirm;
 use crate::annotate::{Pattern, TokenShare};
 use crate::config::{ApiConfig, ConfigError, ProcessConfig};
 use crate::error::Failure;

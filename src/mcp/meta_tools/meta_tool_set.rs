@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::listing::{about_meta_tools, is_there, listed_kinds, write_meta_tool};
 use super::mode::ListOptions;
-use crate::annotate::list::unfinished_tool::is_pinned;
+use crate::annotate::input_time::is_pinned;
 use crate::annotate::meta_tool_names::{self, MetaToolKind};
 use crate::api::ToolIndex;
 use crate::json::JsonObject;

@@ -6,10 +6,10 @@ use serde_json::value::RawValue;
 
 use crate::annotate::files::Files;
 use crate::annotate::input::{input_schema, offer_filter, offer_pages};
-use crate::annotate::list::tool_json::{Grouping, ToolParts, ToolSummary, to_json, write_tool};
 use crate::annotate::options::{AnnotateOptions, ListExtent, MAX_LIST_BYTES};
 use crate::annotate::output::OutputSchemas;
 use crate::annotate::selection::Pattern;
+use crate::annotate::tool::{Grouping, ToolParts, ToolSummary, to_json, write_tool};
 use crate::spec::schema::{Completed, SchemaOptions, Schemas, WireSchema};
 use crate::spec::{Document, Operation};
 
