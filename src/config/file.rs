@@ -1,12 +1,10 @@
 //! The configuration file: YAML with the same names as the flags. Unknown keys are errors, all of
 //! them at once.
 
-use std::fmt;
-
 use clap::Args;
-use serde::de::{self, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Number, Value};
+use serde::de::Error as _;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::apis::admission::{FILE_ONLY, read_keys};
 use super::apis::file::read_apis;
@@ -78,8 +76,8 @@ fn refuse_keys_beside_apis(map: &Map<String, Value>, problems: &mut FileProblems
 
 /// The keys of a file and their values.
 fn read_map(text: &str, problems: &mut FileProblems<'_>) -> Map<String, Value> {
-    match serde_yaml::from_str::<Once>(text.trim_start_matches('\u{feff}')) {
-        Ok(Once(Value::Object(map)))
+    match read_yaml(text.trim_start_matches('\u{feff}')) {
+        Ok(Value::Object(map))
             if map.contains_key("paths")
                 && ["openapi", "swagger"]
                     .iter()
@@ -88,85 +86,41 @@ fn read_map(text: &str, problems: &mut FileProblems<'_>) -> Map<String, Value> {
             problems
                 .push("it is an OpenAPI document, not a configuration file; give it with --spec");
         }
-        Ok(Once(Value::Object(map))) => return map,
-        Ok(Once(Value::Null)) => {}
+        Ok(Value::Object(map)) => return map,
+        Ok(Value::Null) => {}
         Ok(_) => problems.push("it must be a mapping of keys to values"),
         Err(error) => problems.push(format!("it is not valid YAML: {error}")),
     }
     Map::new()
 }
 
-/// A value without repeated keys: of two lists of rules, one would be lost without a message.
-struct Once(Value);
-
-impl<'de> Deserialize<'de> for Once {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(OnceVisitor).map(Self)
+/// Reads a YAML text. A key that a mapping has twice is an error: of two lists of rules, one would
+/// be lost without a message.
+fn read_yaml(text: &str) -> Result<Value, serde_yaml::Error> {
+    // This one refuses a key twice, and the other one keeps keys as they are written: `1.10` is not
+    // `1.1`.
+    let yaml: serde_yaml::Value = serde_yaml::from_str(text)?;
+    let json = serde_yaml::from_str(text)?;
+    if has_all_keys(&json, &yaml) {
+        return Ok(json);
     }
+    Err(serde_yaml::Error::custom(
+        "a key is there twice, once in quotes and once without",
+    ))
 }
 
-struct OnceVisitor;
-
-impl<'de> Visitor<'de> for OnceVisitor {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut map = Map::new();
-        while let Some(key) = access.next_key::<String>()? {
-            let Once(value) = access.next_value()?;
-            if map.contains_key(&key) {
-                return Err(de::Error::custom(format!(
-                    "the key `{key}` is there twice; put both into one"
-                )));
-            }
-            map.insert(key, value);
+/// Returns true if keys that differ in YAML differ as texts too: `1` and `"1"` do not.
+fn has_all_keys(json: &Value, yaml: &serde_yaml::Value) -> bool {
+    match (json, yaml) {
+        (Value::Object(json), serde_yaml::Value::Mapping(yaml)) => {
+            let mut members = json.values().zip(yaml.values());
+            json.len() == yaml.len() && members.all(|(json, yaml)| has_all_keys(json, yaml))
         }
-        Ok(Value::Object(map))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(Once(item)) = access.next_element()? {
-            items.push(item);
+        (Value::Array(json), serde_yaml::Value::Sequence(yaml)) => {
+            let mut items = json.iter().zip(yaml);
+            items.all(|(json, yaml)| has_all_keys(json, yaml))
         }
-        Ok(Value::Array(items))
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        // `.nan` and `.inf` are numbers in YAML that no setting takes.
-        Ok(Number::from_f64(value).map_or_else(|| Value::String(value.to_string()), Value::Number))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_none<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
+        _ => true,
     }
 }
 
@@ -207,16 +161,41 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_stands_twice_is_told() {
-        let mut problems = Vec::new();
-        parsed(
-            "overrides: [{match: {method: GET}}]\nmock: true\noverrides: []",
-            &mut problems,
-        );
-        assert!(
-            problems[0].contains("`overrides` is there twice"),
-            "{problems:?}"
-        );
+    fn a_key_that_is_there_twice_is_an_error_at_any_depth() {
+        for (text, words) in [
+            (
+                "overrides: [{match: {method: GET}}]\nmock: true\noverrides: []",
+                "\"overrides\"",
+            ),
+            ("mock: true\n\"mock\": false", "\"mock\""),
+            (
+                "overrides: [{enabled: true, enabled: false}]",
+                "\"enabled\"",
+            ),
+            ("tenants: {entries: {1: {}, 1: {}}}", "key 1"),
+            ("tenants: {entries: {1: {}, \"1\": {}}}", "there twice"),
+            ("apis: [{1.0: a, \"1.0\": b}]", "there twice"),
+        ] {
+            let mut problems = Vec::new();
+            parsed(text, &mut problems);
+            assert_eq!(problems.len(), 1, "{text}: {problems:?}");
+            assert!(problems[0].contains(words), "{text}: {problems:?}");
+        }
+    }
+
+    #[test]
+    fn keys_and_values_stay_as_they_are_written() {
+        let value = |text: &str| read_yaml(text).unwrap();
+        for (yaml, json) in [
+            ("1.10: a", r#"{"1.10":"a"}"#),
+            ("007: a", r#"{"007":"a"}"#),
+            ("0x10: no", r#"{"0x10":"no"}"#),
+            ("true: yes", r#"{"true":"yes"}"#),
+            ("a: 1.5", r#"{"a":1.5}"#),
+        ] {
+            assert_eq!(value(yaml).to_string(), json);
+        }
+        assert!(read_yaml("a: !secret b").is_err(), "a tag is not ignored");
     }
 
     #[test]
