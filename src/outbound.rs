@@ -6,6 +6,7 @@
 
 pub(crate) mod bounded_body;
 pub(crate) mod failure;
+pub(crate) mod fetch;
 mod gzip;
 mod server_certificates;
 

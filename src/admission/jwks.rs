@@ -11,11 +11,10 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use url::Url;
 
-use crate::outbound::bounded_body::{BodyError, read_bounded};
-use crate::outbound::{self, HttpClient};
+use crate::outbound::HttpClient;
+use crate::outbound::fetch::Fetch;
 use crate::proxy::auth::tokens::issuer_metadata::metadata_urls;
 use crate::spec::document::source::redacted;
-use crate::text;
 
 /// Interval at which the keys are read again.
 const REFRESH_INTERVAL: Duration = Duration::from_mins(10);
@@ -317,44 +316,13 @@ impl Keys {
     }
 
     async fn get(&self, url: &Url) -> Result<Value, String> {
-        let read = async {
-            let request = self
-                .client
-                .get(url.clone())
-                .header("accept", "application/json");
-            let response = outbound::send(request).await.map_err(|error| {
-                format!(
-                    "{}: {}",
-                    redacted(url),
-                    text::error_in_a_line(&error.without_url())
-                )
-            })?;
-            if response.status() != http::StatusCode::OK {
-                return Err(format!("{} answers {}", redacted(url), response.status()));
-            }
-            let body =
-                read_bounded(response, MAX_KEY_SET_BYTES)
-                    .await
-                    .map_err(|error| match error {
-                        BodyError::TooLarge => {
-                            format!("{} is larger than {MAX_KEY_SET_BYTES} bytes", redacted(url))
-                        }
-                        BodyError::Broken(error) => format!(
-                            "{}: {}",
-                            redacted(url),
-                            text::error_in_a_line(&error.without_url())
-                        ),
-                    })?;
-            serde_json::from_slice(&body)
-                .map_err(|error| format!("{} is not valid JSON: {error}", redacted(url)))
-        };
-        let outcome = tokio::time::timeout(FETCH_TIMEOUT, read).await;
-        outcome.unwrap_or_else(|_| {
-            Err(format!(
-                "{} did not answer within {} s",
-                redacted(url),
-                FETCH_TIMEOUT.as_secs()
-            ))
-        })
+        let request = Fetch::get(url.clone(), MAX_KEY_SET_BYTES, FETCH_TIMEOUT);
+        let reply = request.send(&self.client).await;
+        let reply = reply.map_err(|error| format!("{}: {error}", redacted(url)))?;
+        if reply.status != http::StatusCode::OK {
+            return Err(format!("{} answers {}", redacted(url), reply.status));
+        }
+        serde_json::from_slice(&reply.body)
+            .map_err(|error| format!("{} is not valid JSON: {error}", redacted(url)))
     }
 }

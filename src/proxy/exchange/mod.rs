@@ -74,37 +74,13 @@ impl Default for CallOptions {
     }
 }
 
-/// Sends a request and reads the whole reply. Dropping the future closes the connection.
+/// Sends a request and reads the whole reply; with a plan, the reply may become a file. Dropping the
+/// future closes the connection. The caller of this function applies the deadline.
 ///
 /// # Errors
-/// [`CallError::Timeout`], [`CallError::Network`], [`CallError::TooLarge`],
-/// [`CallError::NoMemory`]. A reply that ends too early is an error, never half a success.
-pub(crate) async fn send_with_timeout(
-    client: &HttpClient,
-    request: Request,
-    options: &CallOptions,
-    caller: &Caller,
-) -> Result<Response, CallError> {
-    // One deadline for everything: a read time-out alone would never stop a reply that comes drop
-    // by drop.
-    let deadline = Instant::now() + options.timeout;
-    match tokio::time::timeout_at(
-        deadline,
-        exchange(client, request, options, deadline, caller, None),
-    )
-    .await
-    {
-        Ok(result) => result,
-        Err(_) => Err(CallError::Timeout(options.timeout)),
-    }
-}
-
-/// Sends like [`send_with_timeout`], but without the deadline. With a plan, the reply may become a
-/// file.
-///
-/// # Errors
-/// As [`send_with_timeout`], but never [`CallError::Timeout`]; and [`CallError::FileTooLarge`],
-/// [`CallError::NotSaved`].
+/// [`CallError::Network`], [`CallError::TooLarge`], [`CallError::NoMemory`],
+/// [`CallError::FileTooLarge`], [`CallError::NotSaved`]. A reply that ends too early is an error,
+/// never half a success.
 pub(crate) async fn exchange(
     client: &HttpClient,
     request: Request,

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use http::{Method, StatusCode};
+use http::StatusCode;
+use http::header::AUTHORIZATION;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::{Url, form_urlencoded};
 
@@ -19,18 +19,16 @@ use super::issuer_metadata::{IssuerMetadata, metadata_urls};
 use super::oauth_client::{Endpoint, OauthClient};
 use super::token_reply::{Granted, demanded_claims, error_code, refusal_reason, token_reply};
 use crate::outbound::HttpClient;
+use crate::outbound::fetch::{Fetch, Fetched};
 use crate::proxy::auth::sensitive_header;
-use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
-use crate::proxy::exchange::{self, CallOptions};
 use crate::proxy::redact::Redactor;
-use crate::proxy::request::Request;
 use crate::proxy::request::style::{self, Keep};
-use crate::proxy::response::Response;
 use crate::text;
 
 /// The largest reply of a token endpoint, in bytes.
 const MAX_REPLY_BYTES: usize = 256 << 10;
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A token endpoint, and the client that asks it.
 #[derive(Debug)]
@@ -175,7 +173,7 @@ impl TokenEndpoint {
         url: &Url,
         parameters: &[(&str, &str)],
         doubts_client: impl Fn(Option<&str>) -> bool,
-    ) -> Result<Response, TokenRefusal> {
+    ) -> Result<Fetched, TokenRefusal> {
         let in_body = self.learned().in_body;
         let reply = self
             .send(self.token_request(url, parameters, in_body)?)
@@ -237,7 +235,7 @@ impl TokenEndpoint {
     /// Reads the token that the endpoint grants: one that can be sent as `Bearer`.
     fn read_grant(
         &self,
-        reply: &Response,
+        reply: &Fetched,
         parameters: &[(&str, &str)],
     ) -> Result<Granted, TokenRefusal> {
         let refused = |code| {
@@ -281,7 +279,7 @@ impl TokenEndpoint {
 
     /// Logs why the endpoint refuses a token, without the secrets of the request. A model reads no
     /// more than the code.
-    fn log_refusal(&self, reply: &Response, parameters: &[(&str, &str)]) {
+    fn log_refusal(&self, reply: &Fetched, parameters: &[(&str, &str)]) {
         const MAX_REASON_BYTES: usize = 500;
         const PUBLIC: [&str; 6] = [
             "grant_type",
@@ -335,21 +333,16 @@ impl TokenEndpoint {
         url: &Url,
         parameters: &[(&str, &str)],
         in_body: bool,
-    ) -> Result<Request, TokenRefusal> {
+    ) -> Result<Fetch, TokenRefusal> {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.extend_pairs(parameters);
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        headers.insert(
-            CONTENT_TYPE,
-            HeaderValue::from_static("application/x-www-form-urlencoded"),
-        );
+        let mut authorization = None;
         match (self.client_pair().filter(|_| !in_body), &self.client.id) {
             (Some(pair), _) => {
                 let value = sensitive_header(format!("Basic {pair}").as_bytes());
                 let value = value
                     .map_err(|_| TokenRefusal::Failed("the client's name cannot be sent".into()))?;
-                headers.insert(AUTHORIZATION, value);
+                authorization = Some((AUTHORIZATION, value));
             }
             (None, Some(id)) => {
                 form.append_pair("client_id", id.expose_secret());
@@ -359,30 +352,16 @@ impl TokenEndpoint {
             }
             (None, None) => {}
         }
-        Ok(Request {
-            method: Method::POST,
-            url: url.clone(),
-            headers,
-            body: Some(form.finish().into()),
-            may_stream: false,
-        })
+        let mut request = Fetch::post(url.clone(), form.finish(), MAX_REPLY_BYTES, TIMEOUT);
+        request.headers.extend(authorization);
+        Ok(request)
     }
 
     /// The metadata of an issuer: the first of its documents that can be used.
     pub(crate) async fn metadata(&self, issuer: &Url) -> Result<IssuerMetadata, TokenRefusal> {
         let mut problem = None;
         for url in metadata_urls(issuer) {
-            let request = Request {
-                method: Method::GET,
-                url,
-                headers: HeaderMap::from_iter([(
-                    ACCEPT,
-                    HeaderValue::from_static("application/json"),
-                )]),
-                body: None,
-                may_stream: false,
-            };
-            let reply = self.send(request).await?;
+            let reply = self.send(Fetch::get(url, MAX_REPLY_BYTES, TIMEOUT)).await?;
             if !reply.status.is_success() {
                 let status = reply.status.as_u16();
                 problem.get_or_insert_with(|| {
@@ -427,21 +406,11 @@ impl TokenEndpoint {
         })
     }
 
-    async fn send(&self, request: Request) -> Result<Response, TokenRefusal> {
-        let options = CallOptions {
-            max_response_bytes: MAX_REPLY_BYTES,
-            ..CallOptions::default()
-        };
-        let sent =
-            exchange::send_with_timeout(&self.http, request, &options, &Caller::default()).await;
-        sent.map_err(|error| {
+    async fn send(&self, request: Fetch) -> Result<Fetched, TokenRefusal> {
+        request.send(&self.http).await.map_err(|error| {
             let scheme = text::one_line(&self.client.scheme);
-            let cause = error
-                .cause()
-                .map(|cause| format!(" ({cause})"))
-                .unwrap_or_default();
             if self.may_log() {
-                tracing::warn!("the token endpoint of `{scheme}` did not answer: {error}{cause}");
+                tracing::warn!("the token endpoint of `{scheme}` did not answer: {error}");
             }
             TokenRefusal::Unreachable(
                 "the token endpoint cannot be reached, or did not answer as it should",

@@ -7,7 +7,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use url::form_urlencoded;
 
-use crate::proxy::response::{Response, content_type};
+use crate::outbound::fetch::Fetched;
+use crate::proxy::response::content_type;
 use crate::spec::media_type::essence;
 
 /// RFC 6749 section 5.1.
@@ -57,7 +58,7 @@ const CODES: [&str; 16] = [
 
 /// The members of a token endpoint's answer: JSON (RFC 6749 section 5.1), or a form, as GitHub
 /// writes it.
-pub(super) fn token_reply(reply: &Response) -> Value {
+pub(super) fn token_reply(reply: &Fetched) -> Value {
     if essence(content_type(&reply.headers))
         .eq_ignore_ascii_case("application/x-www-form-urlencoded")
     {
@@ -72,7 +73,7 @@ pub(super) fn token_reply(reply: &Response) -> Value {
 }
 
 /// The error code, if it is a known one: any other text could contain a credential of the request.
-pub(super) fn error_code(reply: &Response) -> Option<String> {
+pub(super) fn error_code(reply: &Fetched) -> Option<String> {
     #[derive(Deserialize)]
     struct Refused {
         error: String,
@@ -85,7 +86,7 @@ pub(super) fn error_code(reply: &Response) -> Option<String> {
 
 /// Reads the claims that the user's next token must have, as Entra writes them beside an error;
 /// they are passed on to the client.
-pub(super) fn demanded_claims(reply: &Response) -> Option<String> {
+pub(super) fn demanded_claims(reply: &Fetched) -> Option<String> {
     const MAX_CLAIMS_BYTES: usize = 4096;
     let claims = token_reply(reply).get("claims")?.as_str()?.to_owned();
     (claims.len() <= MAX_CLAIMS_BYTES).then_some(claims)
@@ -94,7 +95,7 @@ pub(super) fn demanded_claims(reply: &Response) -> Option<String> {
 /// Reads the reason of a refusal: `error` and `error_description` (RFC 6749 section 5.2), and the
 /// `detail` of frameworks: a text, or a list of problems of which only place and message are taken,
 /// because they may repeat what was sent.
-pub(super) fn refusal_reason(reply: &Response) -> Option<String> {
+pub(super) fn refusal_reason(reply: &Fetched) -> Option<String> {
     let said = token_reply(reply);
     let mut reasons: Vec<String> = ["error", "error_description", "detail"]
         .iter()

@@ -2,28 +2,27 @@
 //! and the endpoint of a container.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use http::{Method, StatusCode};
+use http::StatusCode;
+use http::header::{ACCEPT, AUTHORIZATION};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::io::AsyncReadExt as _;
 use url::{Host, Url, form_urlencoded};
 
 use super::access_keys::AccessKeys;
 use super::key_reply::{KeyRefusal, keys_in_json, keys_in_xml};
+use crate::outbound::fetch::{Fetch, Fetched};
 use crate::outbound::{
     Clients, HttpClient, OutboundError, OutboundOptions, http_client, is_encrypted_or_local,
 };
 use crate::proxy::auth::sensitive_header;
-use crate::proxy::caller::Caller;
-use crate::proxy::exchange::{self, CallOptions};
 use crate::proxy::redact::Redactor;
-use crate::proxy::request::Request;
-use crate::proxy::response::Response;
 use crate::text;
 
 /// The largest reply of an endpoint, in bytes.
 const MAX_REPLY_BYTES: usize = 256 << 10;
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest file with a token, in bytes.
 const MAX_TOKEN_BYTES: u64 = 64 << 10;
 
@@ -130,17 +129,8 @@ impl KeyEndpoint {
                 (container_request(url, token.as_ref())?, token)
             }
         };
-        let options = CallOptions {
-            max_response_bytes: MAX_REPLY_BYTES,
-            ..CallOptions::default()
-        };
-        let reply = exchange::send_with_timeout(http, request, &options, &Caller::default()).await;
-        let reply = reply.map_err(|error| {
-            let cause = error
-                .cause()
-                .map(|cause| format!(" ({cause})"))
-                .unwrap_or_default();
-            tracing::warn!("the endpoint for AWS credentials did not answer: {error}{cause}");
+        let reply = request.send(http).await.map_err(|error| {
+            tracing::warn!("the endpoint for AWS credentials did not answer: {error}");
             "the endpoint for credentials did not answer".to_owned()
         })?;
         self.read(&reply).map_err(|refusal| {
@@ -149,7 +139,7 @@ impl KeyEndpoint {
         })
     }
 
-    fn read(&self, reply: &Response) -> Result<AccessKeys, KeyRefusal> {
+    fn read(&self, reply: &Fetched) -> Result<AccessKeys, KeyRefusal> {
         let keys = match self {
             Self::WebIdentity { .. } => keys_in_xml(&reply.body),
             Self::Container { .. } => keys_in_json(&reply.body),
@@ -185,7 +175,7 @@ async fn read_token(file: &Path) -> Result<SecretString, String> {
     }
 }
 
-fn web_identity_request(url: &Url, token: &SecretString, role: &str, session: &str) -> Request {
+fn web_identity_request(url: &Url, token: &SecretString, role: &str, session: &str) -> Fetch {
     let form = form_urlencoded::Serializer::new(String::new())
         .append_pair("Action", "AssumeRoleWithWebIdentity")
         .append_pair("Version", "2011-06-15")
@@ -193,37 +183,22 @@ fn web_identity_request(url: &Url, token: &SecretString, role: &str, session: &s
         .append_pair("RoleSessionName", session)
         .append_pair("WebIdentityToken", token.expose_secret())
         .finish();
-    let mut headers = HeaderMap::new();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("application/x-www-form-urlencoded"),
-    );
-    Request {
-        method: Method::POST,
-        url: url.clone(),
-        headers,
-        body: Some(form.into()),
-        may_stream: false,
-    }
+    let mut request = Fetch::post(url.clone(), form, MAX_REPLY_BYTES, TIMEOUT);
+    // The service would answer with JSON.
+    request.headers.remove(ACCEPT);
+    request
 }
 
-fn container_request(url: &Url, token: Option<&SecretString>) -> Result<Request, String> {
-    let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+fn container_request(url: &Url, token: Option<&SecretString>) -> Result<Fetch, String> {
+    let mut request = Fetch::get(url.clone(), MAX_REPLY_BYTES, TIMEOUT);
     if let Some(token) = token {
         let value = sensitive_header(token.expose_secret().as_bytes());
-        headers.insert(
+        request.headers.insert(
             AUTHORIZATION,
             value.map_err(|_| "no header can hold the token for credentials")?,
         );
     }
-    Ok(Request {
-        method: Method::GET,
-        url: url.clone(),
-        headers,
-        body: None,
-        may_stream: false,
-    })
+    Ok(request)
 }
 
 fn describe(status: StatusCode, refusal: &KeyRefusal) -> String {
