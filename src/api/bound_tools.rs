@@ -58,6 +58,8 @@ pub(super) fn bind_tools(
         let rules = CallRules {
             tool: annotated.tool.name.to_string().into_boxed_str(),
             repeats: annotated.hints.effective(Hint::Idempotent),
+            is_read_only: annotated.hints.is_read_only(),
+            is_destructive: annotated.hints.is_destructive(),
             wire: annotated.wire,
             contract: output_contract(
                 annotated.has_output,

@@ -45,11 +45,9 @@ use crate::annotate::names::nearest_name;
 use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, ToolSummary, annotate};
 use crate::observe::call::note_outcome;
 use crate::outbound::Clients;
-use crate::proxy::caller::shown_tools::ShownTools;
 use crate::proxy::request::closed_paths::{ClosedPaths, PathGuard};
 use crate::proxy::{
-    ApiProxy, Binder, CallError, NoteKind, RequestedPages, ShownTool, Tenant, link_etags,
-    render_error,
+    ApiProxy, Binder, CallError, NoteKind, RequestedPages, Tenant, link_etags, render_error,
 };
 use crate::search::SearchIndex;
 use crate::spec::operation::rules::AccessDemand;
@@ -394,28 +392,17 @@ impl Api {
         arguments: Option<JsonObject>,
         caller: Caller,
     ) -> Option<ToolResult> {
-        Some(
-            self.call_at(self.find(name)?, arguments, caller, &|name| {
-                Some(name.to_owned())
-            })
-            .await,
-        )
+        Some(self.call_at(self.find(name)?, arguments, caller).await)
     }
 
-    /// Calls the tool at that place, like [`Api::call`]. The result names no tool that the caller
-    /// may not list.
+    /// Calls the tool at that place, like [`Api::call`].
     pub(crate) async fn call_at(
         self: &Arc<Self>,
         index: ToolIndex,
         arguments: Option<JsonObject>,
         caller: Caller,
-        shown_tool: ShownTool<'_>,
     ) -> ToolResult {
-        end_call(
-            self.at(index),
-            self.run(index, arguments, caller, shown_tool),
-        )
-        .await
+        end_call(self.at(index), self.run(index, arguments, caller)).await
     }
 
     /// Returns the request that a call of that client would make, with `***` for the operator's
@@ -429,13 +416,7 @@ impl Api {
         on_missing: OnMissingCredential,
         caller: &Caller,
     ) -> Option<Result<Request, Box<ToolResult>>> {
-        Some(self.preview_at(
-            self.find(name)?,
-            arguments,
-            on_missing,
-            caller,
-            &ShownTools::default(),
-        ))
+        Some(self.preview_at(self.find(name)?, arguments, on_missing, caller))
     }
 
     /// The request of the tool at that place, like [`Api::preview`].
@@ -445,7 +426,6 @@ impl Api {
         arguments: Option<JsonObject>,
         on_missing: OnMissingCredential,
         caller: &Caller,
-        shown: &ShownTools,
     ) -> Result<Request, Box<ToolResult>> {
         let (_, bound) = self.at(index);
         let try_preview = || {
@@ -454,7 +434,11 @@ impl Api {
                 route.credential()?;
             }
             let checked = self.wire_arguments(index, arguments.unwrap_or_default())?;
-            let guard = self.paths_of(bound).map(|paths| PathGuard { paths, shown });
+            let guard = self.paths_of(bound).map(|paths| PathGuard {
+                paths,
+                shown: &caller.shown,
+                reads_only: bound.target.is_read_only,
+            });
             self.proxy
                 .preview(route, &bound.target, checked.arguments, on_missing, guard)
         };
@@ -480,7 +464,6 @@ impl Api {
         index: ToolIndex,
         arguments: Option<JsonObject>,
         mut caller: Caller,
-        shown_tool: ShownTool<'_>,
     ) -> Result<ToolResult, CallError> {
         let (_, bound) = self.at(index);
         let route = self.proxy.route(&bound.target, &caller)?;
@@ -508,11 +491,11 @@ impl Api {
         );
         // Pages are replies of an operation that reads.
         let mut result = if pages.is_some() || !call.is_awaited(&reply) {
-            Box::pin(self.proxy.finish(&call, reply, pages, shown_tool)).await
+            Box::pin(self.proxy.finish(&call, reply, pages)).await
         } else {
             call.paths = Some(self.closed_paths());
             let awaited = Box::pin(self.proxy.await_end(&call, reply)).await;
-            Box::pin(self.proxy.finish_awaited(&call, awaited, shown_tool)).await
+            Box::pin(self.proxy.finish_awaited(&call, awaited)).await
         };
         let remarks = checked.repairs.into_iter().chain(checked.body_problems);
         remarks.for_each(|remark| result.note(NoteKind::Repair, remark));

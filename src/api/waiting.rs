@@ -6,7 +6,7 @@ use super::call_end::end_call;
 use super::{Api, ToolIndex};
 use crate::observe::call::record_begin;
 use crate::proxy::waiting::handle::WaitState;
-use crate::proxy::{CallError, Caller, ShownTool, ToolResult};
+use crate::proxy::{CallError, Caller, ToolResult};
 
 impl Api {
     /// Returns true if it is said of one of its operations how a call waits.
@@ -24,13 +24,8 @@ impl Api {
         state: WaitState,
         is_look: bool,
         caller: Caller,
-        shown_tool: ShownTool<'_>,
     ) -> ToolResult {
-        end_call(
-            self.at(index),
-            self.resume(index, state, is_look, caller, shown_tool),
-        )
-        .await
+        end_call(self.at(index), self.resume(index, state, is_look, caller)).await
     }
 
     async fn resume(
@@ -39,7 +34,6 @@ impl Api {
         state: WaitState,
         is_look: bool,
         caller: Caller,
-        shown_tool: ShownTool<'_>,
     ) -> Result<ToolResult, CallError> {
         let (_, bound) = self.at(index);
         let route = self.proxy.route(&bound.target, &caller)?;
@@ -54,6 +48,6 @@ impl Api {
         )?;
         record_begin().await.map_err(|_| CallError::NotRecorded)?;
         let awaited = Box::pin(self.proxy.resume(&call, state, is_look)).await;
-        Ok(Box::pin(self.proxy.finish_awaited(&call, awaited, shown_tool)).await)
+        Ok(Box::pin(self.proxy.finish_awaited(&call, awaited)).await)
     }
 }

@@ -53,8 +53,8 @@ pub(crate) struct ResolvedCall {
     arguments: Option<JsonObject>,
     /// The meta-tool that calls the operation, and its name as it is listed.
     meta_tool: Option<(MetaToolKind, String)>,
-    /// The prefix of the meta-tools, if the endpoint has some.
-    meta_tool_prefix: Option<String>,
+    /// The names of the meta-tools that call operations, if the endpoint has them.
+    calling_meta_tools: Option<Arc<[String; 3]>>,
     /// Remarks about values that were read differently from how they were written.
     remarks: Vec<String>,
     /// The name of the meta-tool that waits, if the endpoint has it.
@@ -191,9 +191,7 @@ impl Catalog {
             tool,
             arguments,
             meta_tool: None,
-            meta_tool_prefix: self
-                .meta_tools()
-                .map(|meta_tools| meta_tools.prefix().to_owned()),
+            calling_meta_tools: self.meta_tools().map(MetaTools::calling_names),
             remarks: Vec::new(),
             wait_tool: self.wait_tool(),
             wait: None,
@@ -247,8 +245,8 @@ impl ResolvedCall {
                 .rights
                 .as_ref()
                 .map(|rights| Arc::clone(rights.of_tools())),
-            // What only reads must not reach what acts: hosts allow the one without a question.
-            reads_only: self.view.reads_only || self.offered().hints.is_read_only(),
+            reads_only: self.view.reads_only,
+            meta_tools: self.calling_meta_tools.clone(),
         }
     }
 
@@ -294,14 +292,13 @@ impl ResolvedCall {
         on_missing: OnMissingCredential,
         caller: &Caller,
     ) -> Result<Request, Box<ToolResult>> {
-        let shown = self.shown_tools();
-        self.of.api.preview_at(
-            self.tool,
-            self.arguments.clone(),
-            on_missing,
-            caller,
-            &shown,
-        )
+        let caller = Caller {
+            shown: self.shown_tools(),
+            ..caller.clone()
+        };
+        self.of
+            .api
+            .preview_at(self.tool, self.arguments.clone(), on_missing, &caller)
     }
 
     /// Returns true if a person must confirm it. A call that goes on starts nothing.
@@ -343,30 +340,15 @@ impl ResolvedCall {
         }
         let (arguments, wait) = (self.arguments.take(), self.wait.take());
         let visible = self.visible();
-        let shown_tool = |name: &str| {
-            let offered = visible.listed(name)?;
-            Some(match &self.meta_tool_prefix {
-                None => name.to_owned(),
-                Some(prefix) => {
-                    let meta_tool = MetaToolKind::of_effect(offered.hints.effect()).name();
-                    format!("`{prefix}{meta_tool}` with operation `{name}`")
-                }
-            })
-        };
         let mut result = match wait {
             Some(wait) => {
                 let OpenedWait { state, is_look } = *wait;
                 self.of
                     .api
-                    .resume_at(self.tool, state, is_look, caller, &shown_tool)
+                    .resume_at(self.tool, state, is_look, caller)
                     .await
             }
-            None => {
-                self.of
-                    .api
-                    .call_at(self.tool, arguments, caller, &shown_tool)
-                    .await
-            }
+            None => self.of.api.call_at(self.tool, arguments, caller).await,
         };
         if let Some((_, tool)) = &self.meta_tool {
             result.note_called_through(tool, visible.name_of(self.tool));

@@ -144,12 +144,6 @@ impl<'c> VisibleApi<'c> {
         self.api.offered(index).tool.name.as_ref()
     }
 
-    /// The tool of that name, if the caller may list it.
-    pub(crate) fn listed(&self, name: &str) -> Option<OfferedTool<'c>> {
-        let index = self.api.find(name)?;
-        self.shows(index).then(|| self.api.offered(index))
-    }
-
     /// Finds the operation of that name, if it exists for the caller.
     pub(crate) fn find(&self, name: &str) -> Option<ToolIndex> {
         self.of.find(name).filter(|index| self.has(*index))

@@ -17,6 +17,7 @@ use super::auth::resolve::{AccessResolver, OperationAccess, SameRequirements};
 use super::auth::scheme::{SchemeResolver, is_api_key_header};
 use super::auth::signatures::{headers_set_twice, wrong_signatures};
 use super::auth::values::{Credentials, basic_forms};
+use super::caller::shown_tools::NamedTool;
 use super::redact::Redactor;
 use super::redact::names::carries_credential;
 use super::request::ExpectedReply;
@@ -81,6 +82,9 @@ pub(crate) struct BoundOperation {
     pub(super) requirements: usize,
     /// True if a request may be sent again.
     pub(super) repeats: bool,
+    /// Its hints.
+    pub(crate) is_read_only: bool,
+    pub(crate) is_destructive: bool,
     /// The input schema with the names on the wire, if some had to be changed.
     pub(super) wire: Option<Box<WireSchema>>,
     pub(super) contract: OutputContract,
@@ -100,6 +104,8 @@ pub(crate) struct CallRules {
     pub(crate) tool: Box<str>,
     /// True if a request may be sent again, by the hints.
     pub(crate) repeats: bool,
+    pub(crate) is_read_only: bool,
+    pub(crate) is_destructive: bool,
     /// The input schema with the names on the wire, if some had to be changed.
     pub(crate) wire: Option<Box<WireSchema>>,
     /// Contract of the tool for its results.
@@ -139,14 +145,19 @@ impl BoundOperation {
 /// `If-Match`.
 pub(crate) fn link_etags<'b>(operations: impl Iterator<Item = &'b mut BoundOperation>) {
     let mut operations: Vec<&mut BoundOperation> = operations.collect();
-    let mut takers: HashMap<String, (String, Vec<String>)> = HashMap::new();
-    for target in &operations {
+    let mut takers: HashMap<String, (String, Vec<NamedTool>)> = HashMap::new();
+    for (place, target) in operations.iter().enumerate() {
         if let Some(argument) = if_match_argument(&target.operation) {
             let (known, tools) = takers
                 .entry(target.operation.path.clone())
                 .or_insert_with(|| (argument.to_owned(), Vec::new()));
             if known == argument {
-                tools.push(target.tool.to_string());
+                tools.push(NamedTool {
+                    name: target.tool.clone(),
+                    place,
+                    is_read_only: target.is_read_only,
+                    is_destructive: target.is_destructive,
+                });
             }
         }
     }
@@ -157,7 +168,7 @@ pub(crate) fn link_etags<'b>(operations: impl Iterator<Item = &'b mut BoundOpera
         if let Some((argument, tools)) = takers.get(&target.operation.path) {
             target.etag_use = Some(EtagUse {
                 argument: argument.as_str().into(),
-                tools: tools.iter().map(|tool| tool.as_str().into()).collect(),
+                tools: tools.clone().into(),
             });
         }
     }
@@ -311,6 +322,8 @@ impl<'a> Binder<'a> {
             access,
             refused_tokens: RefusedTokens::default(),
             repeats: rules.repeats,
+            is_read_only: rules.is_read_only,
+            is_destructive: rules.is_destructive,
             wire: rules.wire,
             contract: rules.contract,
             expected: OnceLock::new(),

@@ -90,6 +90,7 @@ impl PreparedCall<'_> {
         self.paths.map(|paths| PathGuard {
             paths,
             shown: &self.caller.shown,
+            reads_only: self.target.is_read_only,
         })
     }
 }

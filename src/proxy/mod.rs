@@ -42,7 +42,6 @@ pub use self::response::Response;
 pub(crate) use self::response::filter;
 pub(crate) use self::response::page_report::PageReport;
 pub(crate) use self::response::render::{OutputContract, render_error};
-pub(crate) use self::response::reply_headers::ShownTool;
 pub(crate) use self::response::result_notes::NoteKind;
 pub(crate) use self::response::sandbox::Sandbox;
 pub(crate) use self::response::tool_result::ToolResult;

@@ -1,7 +1,7 @@
 //! The meta-tools of an endpoint, and their names.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -19,6 +19,7 @@ use crate::text::{MAX_DESCRIPTION_BYTES, one_line, truncate};
 /// Meta-tools of an endpoint.
 pub(crate) struct MetaTools {
     prefix: String,
+    calling_names: Arc<[String; 3]>,
     tools: Vec<MetaTool>,
     /// True in search mode, in which they take the place of all other tools.
     searches: bool,
@@ -59,8 +60,14 @@ impl MetaTools {
             });
             pinned.map(|(index, _)| (place, index)).collect::<Vec<_>>()
         };
+        let calling = [
+            MetaToolKind::CallRead,
+            MetaToolKind::CallWrite,
+            MetaToolKind::CallDestructive,
+        ];
         Self {
             prefix: prefix.to_owned(),
+            calling_names: Arc::new(calling.map(|kind| format!("{prefix}{}", kind.name()))),
             searches,
             tools: listed_kinds(all, searches)
                 .map(|kind| MetaTool {
@@ -200,10 +207,9 @@ impl MetaTools {
         has_it.then(|| self.name_of(MetaToolKind::Wait))
     }
 
-    /// Returns the prefix of the names of the meta-tools.
-    #[must_use]
-    pub(crate) fn prefix(&self) -> &str {
-        &self.prefix
+    /// The names of the meta-tools that call operations that read, write and are destructive.
+    pub(crate) fn calling_names(&self) -> Arc<[String; 3]> {
+        Arc::clone(&self.calling_names)
     }
 
     /// Returns the name of a meta-tool as it is listed.

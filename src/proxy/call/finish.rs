@@ -10,7 +10,7 @@ use crate::proxy::redact::json::NumberMark;
 use crate::proxy::response::page_report::PageReport;
 use crate::proxy::response::pagination::{self, NextPage, PageCall};
 use crate::proxy::response::render::{self, OutputContract, Rendering};
-use crate::proxy::response::reply_headers::{ShownHeaders, ShownTool};
+use crate::proxy::response::reply_headers::ShownHeaders;
 use crate::proxy::response::result_notes::NoteKind;
 use crate::proxy::response::shape::shape_reply;
 use crate::proxy::response::tool_result::ToolResult;
@@ -65,7 +65,6 @@ impl ApiProxy {
         call: &PreparedCall<'_>,
         reply: Reply,
         pages: Option<PageReport>,
-        shown_tool: ShownTool<'_>,
     ) -> ToolResult {
         let Reply {
             mut response,
@@ -124,7 +123,7 @@ impl ApiProxy {
             .etag_use
             .as_ref()
             .filter(|_| response.headers.contains_key(ETAG));
-        let etag_advice = etag_use.and_then(|etag_use| etag_use.advice(shown_tool));
+        let etag_advice = etag_use.and_then(|etag_use| etag_use.advice(&call.caller.shown));
         let rendering = Rendering {
             promise: call.target.contract,
             max_bytes: self.max_result_bytes(rule),

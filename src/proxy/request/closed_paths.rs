@@ -58,6 +58,8 @@ pub(crate) struct PathGuard<'a> {
     pub(crate) paths: &'a ClosedPaths,
     /// The tools that the caller may list.
     pub(crate) shown: &'a ShownTools,
+    /// True if only what reads may be reached: hosts allow a tool that reads without a question.
+    pub(crate) reads_only: bool,
 }
 
 /// The paths of all operations of a document, as a tree of their segments.
@@ -100,31 +102,29 @@ struct SegmentPattern {
     has_slashes: bool,
 }
 
-impl DeclaredTool {
-    fn is_shown(self, shown: &ShownTools) -> bool {
-        shown.has(self.place, self.is_read_only)
-    }
-}
-
 impl PathGuard<'_> {
+    fn shows(&self, tool: DeclaredTool) -> bool {
+        (!self.reads_only || tool.is_read_only) && self.shown.has(tool.place, tool.is_read_only)
+    }
+
     /// Returns true if the request of an operation may not be sent, because servers may read its
     /// path as that of an operation that the caller may not call freely: one without a tool, one
     /// that the caller may not list, or one that a person must confirm. A value that may hold
     /// slashes must reach no other operation.
     pub(crate) fn refuses(&self, operation: &Operation, asked: &AskedPath<'_>) -> bool {
-        let &Self { paths, shown } = self;
+        let &Self { paths, shown, .. } = self;
         let method = merged(&operation.method);
         let has_slashes = asked.in_value.is_some();
         let may_be_closed = paths.closed_methods.contains(&method)
             || shown.permissions.is_some()
-            || shown.reads_only && paths.writing_methods.contains(&method);
+            || (self.reads_only || shown.reads_only) && paths.writing_methods.contains(&method);
         if !has_slashes && !may_be_closed {
             return false;
         }
         let Some(mut reached) = paths.reached(asked, &method) else {
             return true;
         };
-        let is_closed = |tool: DeclaredTool| tool.must_confirm || !tool.is_shown(shown);
+        let is_closed = |tool: DeclaredTool| tool.must_confirm || !self.shows(tool);
         reached.retain(|other| has_slashes || paths.tool(*other).is_none_or(is_closed));
         // What answers every path of the operation is not reached by a value.
         !reached.is_empty()
@@ -135,14 +135,13 @@ impl PathGuard<'_> {
     /// that the caller may not list. The operation that a rule names counts as listed, and so does
     /// one that answers every path of it.
     pub(crate) fn refuses_url(&self, asked: &AskedPath<'_>, named: Option<&PathTemplate>) -> bool {
-        let &Self { paths, shown } = self;
+        let paths = self.paths;
         let own = named
             .map(|named| paths.reached_by_template(named, asked, &Method::GET))
             .unwrap_or_default();
         let is_listed = |other: usize| {
             let tool = paths.tool(other);
-            own.contains(&other)
-                || tool.is_some_and(|tool| tool.is_read_only && tool.is_shown(shown))
+            own.contains(&other) || tool.is_some_and(|tool| tool.is_read_only && self.shows(tool))
         };
         let reached = paths.reached(asked, &Method::GET);
         !reached.is_some_and(|reached| reached.into_iter().all(is_listed))

@@ -20,6 +20,7 @@ use url::{Position, Url};
 use super::Response;
 use super::result_notes::NoteKind;
 use super::tool_result::ToolResult;
+use crate::proxy::caller::shown_tools::{NamedTool, ShownTools};
 use crate::proxy::connection_header::is_of_connection;
 use crate::spec::operation::response::header_names;
 use crate::spec::paging::normalized_name;
@@ -92,12 +93,9 @@ const PAGE_WORDS: [&str; 7] = [
 pub(crate) struct EtagUse {
     /// The name of the argument.
     pub(crate) argument: Box<str>,
-    /// The names of the tools.
-    pub(crate) tools: Box<[Box<str>]>,
+    /// The tools.
+    pub(crate) tools: Box<[NamedTool]>,
 }
-
-/// Function that returns how the caller calls the tool of that name; `None` if it may not list it.
-pub(crate) type ShownTool<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 /// Advice for a caller about the use of an `ETag`.
 #[derive(Debug)]
@@ -111,8 +109,9 @@ impl EtagUse {
     /// The advice that names those of the tools that the caller may list; `None` if there is none
     /// of them.
     #[must_use]
-    pub(crate) fn advice(&self, shown: ShownTool<'_>) -> Option<EtagAdvice<'_>> {
-        let shown: Vec<String> = self.tools.iter().filter_map(|tool| shown(tool)).collect();
+    pub(crate) fn advice(&self, shown: &ShownTools) -> Option<EtagAdvice<'_>> {
+        let tools = self.tools.iter();
+        let shown: Vec<String> = tools.filter_map(|tool| shown.call_of(tool)).collect();
         (!shown.is_empty()).then(|| EtagAdvice {
             argument: &self.argument,
             tools: shown.join(", "),

@@ -29,7 +29,6 @@ use self::verdict::{Progress, StatusVerdict};
 use self::wait::{EndedWait, Wait, quiet};
 use super::call::{ApiProxy, PreparedCall};
 use super::caller::ReportProgress;
-use super::response::reply_headers::ShownTool;
 use super::response::result_notes::NoteKind;
 use super::response::tool_result::ToolResult;
 use super::upstream::Reply;
@@ -117,7 +116,6 @@ impl ApiProxy {
         &self,
         call: &PreparedCall<'_>,
         awaited: EndedWait,
-        shown_tool: ShownTool<'_>,
     ) -> ToolResult {
         let mut unsaved = None;
         let result = match awaited.reply {
@@ -125,7 +123,7 @@ impl ApiProxy {
                 if matches!(awaited.remark, None | Some(WaitRemark::Done(_, None))) {
                     unsaved = self.save_result(call, &mut reply).await.err();
                 }
-                Box::pin(self.finish(call, reply, None, shown_tool)).await
+                Box::pin(self.finish(call, reply, None)).await
             }
             None => ToolResult::of_text(
                 "The operation was accepted; there is no reply about it to show.",

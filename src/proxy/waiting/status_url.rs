@@ -163,6 +163,7 @@ mod tests {
             tool: None,
         };
         let guard = PathGuard {
+            reads_only: false,
             paths: &ClosedPaths::new(std::iter::once(secret)),
             shown: &ShownTools::default(),
         };
