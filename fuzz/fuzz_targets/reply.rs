@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use openapi_mcp::internals::{self as render, Response, operations};
+use openapi_mcp::internals::{self as render, Reply, operations};
 use openapi_mcp::{Document, Operation};
 
 static OPERATION: OnceLock<Box<Operation>> = OnceLock::new();
@@ -16,7 +16,7 @@ fuzz_target!(|input: (u16, String, Vec<u8>, u8)| {
         operations(&document).0.remove(0)
     });
     let (Ok(status), Ok(content_type)) = (http::StatusCode::from_u16(status), content_type.parse()) else { return };
-    let response = Response { status, headers: [("content-type".parse().expect("a name"), content_type)].into_iter().collect(), body: body.into(), ..Response::default() };
+    let response = Reply { status, headers: [("content-type".parse().expect("a name"), content_type)].into_iter().collect(), body: body.into(), ..Reply::default() };
     let promise = [render::OutputContract::None, render::OutputContract::AnyObject, render::OutputContract::AsDeclared][usize::from(promise) % 3];
     let rendering = render::Rendering { promise, max_bytes: 500, ..render::Rendering::default() };
     let result = render::render_reply(operation, &response, rendering);

@@ -7,48 +7,38 @@
 
 pub(crate) mod bound_tool;
 mod bound_tools;
-mod call_end;
 mod called;
+pub(crate) mod calling;
 pub(crate) mod clashes;
 mod closed_paths;
-mod collected_pages;
 mod finished_tools;
 pub(crate) mod name;
 mod options;
 #[cfg(test)]
 mod repair_proptests;
-mod repaired_arguments;
 mod rules;
 mod scheme_fields;
 pub(crate) mod search;
 mod tool_texts;
 mod tools_on_use;
-mod waiting;
 
 use std::sync::{Arc, OnceLock};
 
-use crate::json::JsonObject;
 use bytes::Bytes;
 use foldhash::HashMap;
-use http::StatusCode;
 use thiserror::Error;
 
 use self::bound_tool::BoundTool;
 use self::bound_tools::{BoundTools, bind_tools};
-use self::call_end::end_call;
-use self::closed_paths::closed_paths;
 use self::finished_tools::FinishedTools;
 use self::rules::{explain_unmatched, rule_secrets};
 use crate::annotate::hint_review::{Restriction, describe_loosened, summarize_restrictions};
 use crate::annotate::input_time::InputOptions;
 use crate::annotate::names::nearest_name;
 use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, ToolSummary, annotate};
-use crate::observe::call::note_outcome;
 use crate::outbound::Clients;
-use crate::proxy::request::closed_paths::{ClosedPaths, PathGuard};
-use crate::proxy::{
-    ApiProxy, Binder, CallError, NoteKind, RequestedPages, Tenant, link_etags, render_error,
-};
+use crate::proxy::request::closed_paths::ClosedPaths;
+use crate::proxy::{ApiProxy, Binder, Tenant, link_etags};
 use crate::search::SearchIndex;
 use crate::spec::operation::rules::AccessDemand;
 use crate::spec::operation::security;
@@ -382,130 +372,6 @@ impl Api {
     pub(crate) fn tenant(&self, caller: &Caller) -> Option<&str> {
         let tenants = self.proxy.tenants.as_ref()?;
         tenants.of(caller).ok().map(Tenant::value)
-    }
-
-    /// Calls a tool. Every failure, here or at the API, is a result with `isError`; `None` means
-    /// that there is no such tool. Dropping the future ends the request.
-    pub async fn call(
-        self: &Arc<Self>,
-        name: &str,
-        arguments: Option<JsonObject>,
-        caller: Caller,
-    ) -> Option<ToolResult> {
-        Some(self.call_at(self.find(name)?, arguments, caller).await)
-    }
-
-    /// Calls the tool at that place, like [`Api::call`].
-    pub(crate) async fn call_at(
-        self: &Arc<Self>,
-        index: ToolIndex,
-        arguments: Option<JsonObject>,
-        caller: Caller,
-    ) -> ToolResult {
-        end_call(self.at(index), self.run(index, arguments, caller)).await
-    }
-
-    /// Returns the request that a call of that client would make, with `***` for the operator's
-    /// credentials; or the result with `isError` that it would end in before anything is sent.
-    /// `None` means that there is no such tool.
-    #[must_use]
-    pub fn preview(
-        &self,
-        name: &str,
-        arguments: Option<JsonObject>,
-        on_missing: OnMissingCredential,
-        caller: &Caller,
-    ) -> Option<Result<Request, Box<ToolResult>>> {
-        Some(self.preview_at(self.find(name)?, arguments, on_missing, caller))
-    }
-
-    /// The request of the tool at that place, like [`Api::preview`].
-    pub(crate) fn preview_at(
-        &self,
-        index: ToolIndex,
-        arguments: Option<JsonObject>,
-        on_missing: OnMissingCredential,
-        caller: &Caller,
-    ) -> Result<Request, Box<ToolResult>> {
-        let (_, bound) = self.at(index);
-        let try_preview = || {
-            let route = self.proxy.route(&bound.target, caller)?;
-            if on_missing == OnMissingCredential::Refuse {
-                route.credential()?;
-            }
-            let checked = self.wire_arguments(index, arguments.unwrap_or_default())?;
-            let guard = self.paths_of(bound).map(|paths| PathGuard {
-                paths,
-                shown: &caller.shown,
-                reads_only: bound.target.is_read_only,
-            });
-            self.proxy
-                .preview(route, &bound.target, checked.arguments, on_missing, guard)
-        };
-        try_preview()
-            .inspect_err(|error| note_outcome(error.outcome()))
-            .map_err(|error| Box::new(render_error(&bound.target.operation, &error)))
-    }
-
-    /// The paths of all operations of the document.
-    fn closed_paths(&self) -> &ClosedPaths {
-        self.closed_paths
-            .get_or_init(|| closed_paths(&self.proxy.document, &self.bound))
-    }
-
-    /// The same for a tool whose values are part of its path.
-    fn paths_of(&self, bound: &BoundTool) -> Option<&ClosedPaths> {
-        let has_values = bound.target.operation.template.variables().next().is_some();
-        has_values.then(|| self.closed_paths())
-    }
-
-    async fn run(
-        self: &Arc<Self>,
-        index: ToolIndex,
-        arguments: Option<JsonObject>,
-        mut caller: Caller,
-    ) -> Result<ToolResult, CallError> {
-        let (_, bound) = self.at(index);
-        let route = self.proxy.route(&bound.target, &caller)?;
-        route.credential()?;
-        let mut checked = self
-            .checked_arguments(index, arguments.unwrap_or_default())
-            .await?;
-        let pages =
-            RequestedPages::take(&bound.target.operation, &mut checked.arguments, &mut caller);
-        let paths = self.paths_of(bound);
-        let mut call = self.proxy.prepare(
-            route,
-            &bound.target,
-            checked.arguments,
-            true,
-            &caller,
-            paths,
-        )?;
-        // On the heap: they are most of what a call holds, and what waits for a call is moved from
-        // place to place.
-        let (reply, pages) = Box::pin(self.reply(index, &call, &caller, pages)).await?;
-        let is_refused = matches!(
-            reply.response.status,
-            StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY
-        );
-        // Pages are replies of an operation that reads.
-        let mut result = if pages.is_some() || !call.is_awaited(&reply) {
-            Box::pin(self.proxy.finish(&call, reply, pages)).await
-        } else {
-            call.paths = Some(self.closed_paths());
-            let awaited = Box::pin(self.proxy.await_end(&call, reply)).await;
-            Box::pin(self.proxy.finish_awaited(&call, awaited)).await
-        };
-        let remarks = checked.repairs.into_iter().chain(checked.body_problems);
-        remarks.for_each(|remark| result.note(NoteKind::Repair, remark));
-        if is_refused {
-            checked
-                .format_mismatch
-                .into_iter()
-                .for_each(|remark| result.note(NoteKind::Repair, remark));
-        }
-        Ok(result)
     }
 }
 

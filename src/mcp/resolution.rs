@@ -14,6 +14,7 @@ use super::meta_tools::{
 use super::rights::{CallerRights, Rights};
 use super::visible::{CatalogApi, View, VisibleApi, VisibleApis};
 use crate::annotate::meta_tool_names::MetaToolKind;
+use crate::api::calling::CallInput;
 use crate::api::{Caller, OfferedTool, OnMissingCredential, ToolIndex};
 use crate::json::JsonObject;
 use crate::observe::call::{note, note_outcome};
@@ -340,16 +341,14 @@ impl ResolvedCall {
         }
         let (arguments, wait) = (self.arguments.take(), self.wait.take());
         let visible = self.visible();
-        let mut result = match wait {
+        let input = match wait {
             Some(wait) => {
                 let OpenedWait { state, is_look } = *wait;
-                self.of
-                    .api
-                    .resume_at(self.tool, state, is_look, caller)
-                    .await
+                CallInput::Wait { state, is_look }
             }
-            None => self.of.api.call_at(self.tool, arguments, caller).await,
+            None => CallInput::Arguments(arguments.unwrap_or_default()),
         };
+        let mut result = self.of.api.call_at(self.tool, input, caller).await;
         if let Some((_, tool)) = &self.meta_tool {
             result.note_called_through(tool, visible.name_of(self.tool));
         }

@@ -15,7 +15,7 @@ use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;
-use crate::proxy::response::Response;
+use crate::proxy::response::Reply;
 
 /// The header of everything but a signature.
 static TOKEN_HEADERS: [HeaderName; 1] = [AUTHORIZATION];
@@ -41,7 +41,7 @@ impl Authenticator {
     }
 
     /// Returns a sentence about the probable cause if the API refuses what it made.
-    pub(crate) fn describe_refusal(&self, response: &Response) -> Option<String> {
+    pub(crate) fn describe_refusal(&self, response: &Reply) -> Option<String> {
         match self {
             Self::Signature(signer) => signer.describe_refusal(response),
             Self::Token(_) | Self::Exchange(_) => None,
@@ -177,7 +177,7 @@ impl<'c> CallAuthentication<'c> {
     /// deadline.
     pub(crate) async fn on_unauthorized(
         &mut self,
-        response: &Response,
+        response: &Reply,
         deadline: Instant,
     ) -> Result<bool, CallError> {
         if response.status != StatusCode::UNAUTHORIZED {

@@ -1,69 +1,51 @@
 //! The calls of further pages of a list.
 
-use std::borrow::Cow;
 use std::time::Instant;
 
 use serde_json::Value;
 
-use super::{ApiProxy, PreparedCall};
+use super::Call;
 use crate::json::JsonObject;
-use crate::proxy::arguments::ruled::RuledCall;
 use crate::proxy::error::CallError;
-use crate::proxy::exchange::CallOptions;
-use crate::proxy::redact::Redactor;
 use crate::proxy::redact::secrets::MARK;
 use crate::proxy::response::failure::{KnownOfCall, describe_failure};
 use crate::proxy::response::pagination::NextPage;
 use crate::proxy::response::shape::max_shaped_bytes;
-use crate::proxy::response::{Response, status_line};
+use crate::proxy::response::{Reply, status_line};
 
-impl ApiProxy {
+impl Call<'_> {
     /// The call of a further page, with arguments that fit the input schema and a reply of at most
     /// `max_bytes`. A tenth of the time for the whole call is left for the work on the pages.
     ///
     /// # Errors
-    /// As [`ApiProxy::prepare`], and [`CallError::Timeout`] if the time is over.
-    pub(crate) fn prepare_page<'c>(
-        &'c self,
-        first: &PreparedCall<'c>,
-        arguments: JsonObject,
-        max_bytes: usize,
-    ) -> Result<PreparedCall<'c>, CallError> {
-        let deadline = first
+    /// As [`ApiProxy::begin`](super::ApiProxy::begin), and [`CallError::Timeout`] if the time is
+    /// over.
+    pub(crate) fn again(&self, arguments: JsonObject, max_bytes: usize) -> Result<Self, CallError> {
+        let timeout = self.proxy.options.timeout;
+        let deadline = self
             .deadline
-            .checked_sub(self.options.timeout / 10)
-            .unwrap_or(first.deadline);
+            .checked_sub(timeout / 10)
+            .unwrap_or(self.deadline);
         if Instant::now() >= deadline {
-            return Err(CallError::Timeout(self.options.timeout));
+            return Err(CallError::Timeout(timeout));
         }
-        let RuledCall { arguments, secrets } =
-            first
-                .target
-                .complete_arguments(arguments, true, Some(first.caller))?;
-        Ok(PreparedCall {
+        let (arguments, client_secrets) = self.target.completed(arguments, true, self.caller)?;
+        Ok(Self {
             arguments,
-            client_secrets: (!secrets.is_empty())
-                .then(|| Redactor::for_values(secrets.iter().map(String::as_bytes))),
-            forwarded: self.forwarded(first.credential, first.caller)?,
+            client_secrets,
+            forwarded: self.proxy.forwarded(self.credential, self.caller)?,
             deadline,
-            options: Cow::Owned(CallOptions {
-                max_response_bytes: max_bytes,
-                ..self.options.clone()
-            }),
-            ..*first
+            max_bytes,
+            ..*self
         })
     }
 
     /// Takes secrets out of the reply to one of several pages, and reads what it says about the
     /// next one. Arguments that hold a secret get none.
-    pub(crate) async fn read_page(
-        &self,
-        call: &PreparedCall<'_>,
-        response: &mut Response,
-    ) -> Option<NextPage> {
-        let _turn = self.long_reply_turn(response).await;
-        self.redact_reply(call, response).await;
-        self.next_page(call, response).map(|next| match next {
+    pub(crate) async fn read_page(&self, reply: &mut Reply) -> Option<NextPage> {
+        let _turn = self.long_reply_turn(reply).await;
+        self.make_readable(reply).await;
+        self.next_page(reply).map(|next| match next {
             NextPage::Arguments(arguments)
                 if Value::Object(arguments.clone()).to_string().contains(MARK) =>
             {
@@ -74,16 +56,14 @@ impl ApiProxy {
     }
 
     /// The number of bytes that all pages of a call may have together.
-    pub(crate) fn max_page_bytes(&self, call: &PreparedCall<'_>) -> usize {
-        let rule = call.target.operation.rules.response.as_ref();
+    pub(crate) fn max_page_bytes(&self) -> usize {
+        let rule = self.target.operation.rules.response.as_ref();
         let of_rule = rule.and_then(max_shaped_bytes).unwrap_or(usize::MAX);
-        self.options.max_response_bytes.min(of_rule)
+        self.max_bytes.min(of_rule)
     }
-}
 
-impl PreparedCall<'_> {
     /// Describes a page that is not a success, without what a rule keeps back.
-    pub(crate) fn describe_refused_page(&self, response: &Response) -> String {
+    pub(crate) fn describe_refused_page(&self, response: &Reply) -> String {
         const MAX_BYTES: usize = 300;
         let status = status_line(response.status);
         let operation = &self.target.operation;

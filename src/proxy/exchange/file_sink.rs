@@ -13,7 +13,7 @@ use crate::proxy::files::{
 use crate::proxy::redact::stream::StreamRedactor;
 use crate::proxy::response::embedded_media::max_embedded_bytes;
 use crate::proxy::response::records::Framing;
-use crate::proxy::response::{Response, content_type, reply_kind};
+use crate::proxy::response::{Reply, content_type, reply_kind};
 use crate::spec::MediaKind;
 
 /// Number of bytes of JSON up to which it may be a status.
@@ -206,7 +206,7 @@ impl<'c> FileSink<'c> {
 pub(crate) async fn save_reply(
     plan: &FilePlan<'_>,
     caller: &Caller,
-    response: &mut Response,
+    response: &mut Reply,
     path: String,
 ) -> Result<(), CallError> {
     let is_result = response.status.is_success() && response.status != StatusCode::ACCEPTED;

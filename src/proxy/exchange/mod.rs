@@ -19,13 +19,13 @@ use crate::outbound::HttpClient;
 use crate::outbound::failure::OutboundFailure;
 use crate::proxy::caller::{Caller, ReportProgress};
 use crate::proxy::error::{CallError, UndeliveredFile};
-use crate::proxy::files::{FileDelivery, FilePlan, ReceivedFile};
+use crate::proxy::files::{FileDelivery, FilePlan};
 use crate::proxy::memory_budget::{MemoryBudget, OutOfMemory};
 use crate::proxy::request::Request;
 use crate::proxy::request::body::file_root::FileRoot;
 use crate::proxy::response::records::{Counter, FirstLine, Framing, are_json_lines};
 use crate::proxy::response::{
-    ReplyKind, Response, Stopped, content_type, essence_or_bytes, reply_kind,
+    Reply, ReplyKind, Stopped, content_type, essence_or_bytes, reply_kind,
 };
 use crate::spec::MediaKind;
 use crate::text::MIN_BYTES_PER_TOKEN;
@@ -84,12 +84,9 @@ impl Default for CallOptions {
 pub(crate) async fn exchange(
     client: &HttpClient,
     request: Request,
-    options: &CallOptions,
-    deadline: Instant,
-    caller: &Caller,
-    plan: Option<&FilePlan<'_>>,
-) -> Result<Response, CallError> {
-    let progress = caller.progress.as_ref();
+    limits: ExchangeLimits<'_>,
+) -> Result<Reply, CallError> {
+    let ExchangeLimits { progress, plan, .. } = limits;
     let is_https = request.url.scheme() == "https";
     let may_stream = request.may_stream;
     let saves_files = plan.is_some_and(FilePlan::has_destination);
@@ -106,42 +103,13 @@ pub(crate) async fn exchange(
         (Some(upload), Some(progress)) => Box::pin(upload.watch(sending, progress)).await,
         _ => sending.await,
     };
-    let mut reply = reply.map_err(|failure| request_error(&failure, is_https))?;
+    let reply = reply.map_err(|failure| request_error(&failure, is_https))?;
     let status = reply.status();
-    let limits = BodyLimits {
-        bytes: options.max_response_bytes,
-        // The received part of a stream must be returned before the time limit of the call.
-        stream_deadline: deadline - options.timeout.mul_f64(0.1),
-        may_stream,
-        memory: &options.memory,
-        caller,
-        plan,
-    };
     let progress = progress.filter(|_| status.is_success());
     let download =
         progress.map(|progress| Download::new(progress, uploaded, reply.content_length()));
-    let sink = plan.and_then(|plan| FileSink::new(plan, caller, &reply, path, limits.bytes));
-    let ReadBody {
-        body,
-        file,
-        stopped,
-        is_lines,
-    } = read_body(&mut reply, limits, sink, download).await?;
-    let mut headers = std::mem::take(reply.headers_mut());
-    if is_lines {
-        headers.insert(
-            CONTENT_TYPE,
-            HeaderValue::from_static("application/x-ndjson"),
-        );
-    }
-    Ok(Response {
-        is_of_wait: false,
-        status,
-        headers,
-        body,
-        file: file.map(Arc::new),
-        stopped,
-    })
+    let sink = plan.and_then(|plan| FileSink::new(plan, limits.caller, &reply, path, limits.bytes));
+    read_body(reply, may_stream, limits, sink, download).await
 }
 
 /// Returns the request as it is sent, and a watch on a long body if its progress is reported.
@@ -166,21 +134,25 @@ fn outgoing_request(request: Request, is_watched: bool) -> (reqwest::Request, Op
     (outgoing, upload)
 }
 
-/// Limits of reading a reply.
+/// Limits of one exchange.
 #[derive(Clone, Copy)]
-struct BodyLimits<'b> {
-    bytes: usize,
-    /// A stream of records is read until then.
-    stream_deadline: Instant,
-    /// True if JSON may be a stream of records although none has arrived.
-    may_stream: bool,
-    memory: &'b MemoryBudget,
+pub(crate) struct ExchangeLimits<'b> {
+    /// The largest body, after decompression.
+    pub(crate) bytes: usize,
+    /// Time limit of the whole call.
+    pub(crate) timeout: Duration,
+    /// Deadline of the exchange.
+    pub(crate) deadline: Instant,
+    pub(crate) memory: &'b MemoryBudget,
     /// Caller for which the memory is counted.
-    caller: &'b Caller,
-    plan: Option<&'b FilePlan<'b>>,
+    pub(crate) caller: &'b Caller,
+    /// Takes the progress of bytes.
+    pub(crate) progress: Option<&'b ReportProgress>,
+    /// Conditions under which the reply becomes a file.
+    pub(crate) plan: Option<&'b FilePlan<'b>>,
 }
 
-impl BodyLimits<'_> {
+impl ExchangeLimits<'_> {
     /// The error for a reply that is too large.
     fn too_large(&self, reply: &reqwest::Response) -> CallError {
         let undelivered = self
@@ -204,24 +176,17 @@ impl BodyLimits<'_> {
     }
 }
 
-/// A body as far as it was read.
-struct ReadBody {
-    body: Bytes,
-    /// The file that has it instead.
-    file: Option<ReceivedFile>,
-    stopped: Option<Stopped>,
-    /// True if the body is a sequence of JSON values, one per line, under the type of a single one.
-    is_lines: bool,
-}
-
 /// Reads the body, counted after decompression. A stream of records that reaches a limit ends
 /// there; any other body that does is an error. What the sink takes goes to a file.
 async fn read_body(
-    reply: &mut reqwest::Response,
-    limits: BodyLimits<'_>,
+    mut reply: reqwest::Response,
+    may_stream: bool,
+    limits: ExchangeLimits<'_>,
     mut sink: Option<Box<FileSink<'_>>>,
     mut download: Option<Download<'_>>,
-) -> Result<ReadBody, CallError> {
+) -> Result<Reply, CallError> {
+    // The received part of a stream must be returned before the time limit of the call.
+    let stream_deadline = limits.deadline - limits.timeout.mul_f64(0.1);
     let content_type = reply
         .headers()
         .get(CONTENT_TYPE)
@@ -241,7 +206,7 @@ async fn read_body(
     match (&sink, reply.content_length()) {
         (Some(sink), Some(total)) => sink.check_length(total)?,
         (None, _) if records.is_none() && declared.is_some_and(|total| total > limits.bytes) => {
-            return Err(limits.too_large(reply));
+            return Err(limits.too_large(&reply));
         }
         _ => {}
     }
@@ -249,7 +214,7 @@ async fn read_body(
     let mut memory = limits.memory.begin();
     let mut stopped = None;
     while stopped.is_none() {
-        let is_awaited = limits.may_stream && body.len() == 0;
+        let is_awaited = may_stream && body.len() == 0;
         let may_go_on = || {
             first_line
                 .as_ref()
@@ -257,8 +222,7 @@ async fn read_body(
                 && declared != Some(body.len())
         };
         let next = if records.is_some() || may_go_on() {
-            let Ok(next) = tokio::time::timeout_at(limits.stream_deadline, reply.chunk()).await
-            else {
+            let Ok(next) = tokio::time::timeout_at(stream_deadline, reply.chunk()).await else {
                 is_lines |= first_line
                     .take()
                     .is_some_and(|line| is_awaited || line.is_whole(body.as_slice()));
@@ -290,7 +254,7 @@ async fn read_body(
         }
         if body.len().saturating_add(chunk.len()) > limits.bytes {
             if records.is_none() {
-                return Err(limits.too_large(reply));
+                return Err(limits.too_large(&reply));
             }
             stopped = Some(Stopped::Bytes);
             break;
@@ -333,11 +297,20 @@ async fn read_body(
         None => None,
     };
     let body = memory.keep_with(body.join());
-    Ok(ReadBody {
-        is_lines: is_lines && (stopped.is_some() || are_json_lines(&body)),
+    let status = reply.status();
+    let mut headers = std::mem::take(reply.headers_mut());
+    // A sequence of JSON values, one per line, under the type of a single one.
+    if is_lines && (stopped.is_some() || are_json_lines(&body)) {
+        let lines = HeaderValue::from_static("application/x-ndjson");
+        headers.insert(CONTENT_TYPE, lines);
+    }
+    Ok(Reply {
+        status,
+        headers,
         body,
-        file,
+        file: file.map(Arc::new),
         stopped,
+        ..Reply::default()
     })
 }
 

@@ -15,9 +15,9 @@ use self::progress::SummedProgress;
 use super::caller::Caller;
 use super::error::CallError;
 use super::memory_budget::MemoryBudget;
+use super::response::Reply;
 use super::response::page_report::{CollectedPage, PageReport};
 use super::response::pagination::{NextPage, declared_count, plain_json};
-use super::upstream::Reply;
 use crate::json::JsonObject;
 use crate::observe::call::note;
 use crate::spec::Operation;
@@ -106,7 +106,7 @@ impl<'c> RequestedPages<'c> {
         max_bytes: usize,
         memory: &MemoryBudget,
     ) -> CollectedPages<'c> {
-        let json = plain_json(&first.response);
+        let json = plain_json(&first);
         let found = json
             .ok_or_else(|| "it is not JSON".to_owned())
             .and_then(|json| {
@@ -129,8 +129,8 @@ impl<'c> RequestedPages<'c> {
             request: self,
             caller,
             max_bytes,
-            bytes: first.response.body.len(),
-            declared: declared_count(&first.response),
+            bytes: first.body.len(),
+            declared: declared_count(&first),
             first,
             place,
             merged: None,
@@ -193,7 +193,7 @@ impl CollectedPages<'_> {
             return;
         };
         let arguments = arguments.clone();
-        self.keep_redactors(reply);
+        self.first.keep_redactors(&reply.redactors);
         let items = match self.merge(reply) {
             Ok(items) => items,
             Err(stop) => {
@@ -208,41 +208,27 @@ impl CollectedPages<'_> {
                 return;
             }
         };
-        self.bytes += reply.response.body.len();
+        self.bytes += reply.body.len();
         self.pages.push(CollectedPage { items, arguments });
         self.next = next.map(|next| self.with_all_changes(next));
-    }
-
-    /// Takes the credentials that were fetched for a page out of the whole result.
-    fn keep_redactors(&mut self, reply: &Reply) {
-        for redactor in &reply.redactors {
-            if !self
-                .first
-                .redactors
-                .iter()
-                .any(|known| Arc::ptr_eq(known, redactor))
-            {
-                self.first.redactors.push(Arc::clone(redactor));
-            }
-        }
     }
 
     /// Adds the items of a page to the list, and returns their number.
     fn merge(&mut self, reply: &Reply) -> Result<usize, Stop> {
         let place = self.place.as_ref().ok_or(Stop::OtherShape)?;
-        let json = plain_json(&reply.response).ok_or(Stop::OtherShape)?;
+        let json = plain_json(reply).ok_or(Stop::OtherShape)?;
         let items = place.items(json).ok_or(Stop::OtherShape)?;
         if items.count == 0 {
             return Err(Stop::Empty);
         }
-        if reply.response.body.len() > self.max_bytes.saturating_sub(self.bytes) {
+        if reply.body.len() > self.max_bytes.saturating_sub(self.bytes) {
             return Err(Stop::Size(self.max_bytes));
         }
         let no_memory = |_| Stop::Failed(CallError::NoMemory.to_string());
         let merged = match &mut self.merged {
             Some(merged) => merged,
             none => {
-                let first = plain_json(&self.first.response).and_then(|first| place.items(first));
+                let first = plain_json(&self.first).and_then(|first| place.items(first));
                 let begun = MergedList::new(
                     first.ok_or(Stop::OtherShape)?,
                     self.memory.begin(),
@@ -255,7 +241,7 @@ impl CollectedPages<'_> {
             return Err(Stop::Repeated);
         }
         merged.push(items, self.caller).map_err(no_memory)?;
-        self.first.response.body = Bytes::new();
+        self.first.body = Bytes::new();
         Ok(items.count)
     }
 
@@ -271,7 +257,7 @@ impl CollectedPages<'_> {
 
     /// Ends with a reply to the next page that is not a success, and its description.
     pub(crate) fn refuse(&mut self, reply: &Reply, description: String) {
-        self.keep_redactors(reply);
+        self.first.keep_redactors(&reply.redactors);
         self.stop = Some(Stop::Failed(description));
     }
 
@@ -287,11 +273,11 @@ impl CollectedPages<'_> {
         let items: usize = pages.iter().map(|page| page.items).sum();
         note(|record| record.pages = u32::try_from(number).ok());
         if let Some(merged) = merged.filter(|_| number > 1) {
-            first.response.body = merged.finish();
+            first.body = merged.finish();
             note(|record| record.bytes = Some(self.bytes));
             // They are those of one page.
             for name in [ETAG, LAST_MODIFIED, LINK] {
-                first.response.headers.remove(name);
+                first.headers.remove(name);
             }
         }
         let list = self

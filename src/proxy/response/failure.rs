@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::proxy::redact::escapes::unescape_html;
-use crate::proxy::response::Response;
+use crate::proxy::response::Reply;
 use crate::proxy::response::compact_json::compact_json;
 use crate::proxy::response::truncate::{Loss, truncate_json, truncate_text};
 use crate::proxy::response::{
@@ -40,7 +40,7 @@ pub(crate) struct KnownOfCall<'a> {
 /// and what was cut.
 pub(crate) fn describe_failure(
     operation: &Operation,
-    response: &Response,
+    response: &Reply,
     known: KnownOfCall<'_>,
     max_bytes: usize,
 ) -> (String, Vec<Loss>) {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::tool_result::{MediaBlock, MediaBlockKind, TextForm, ToolResult};
-use super::{Response, content_type, essence_or_bytes, status_line};
+use super::{Reply, content_type, essence_or_bytes, status_line};
 use crate::proxy::error::CallError;
 use crate::proxy::files::{DeliveredFile, ReceivedFile, URL_LIFETIME};
 
@@ -13,7 +13,7 @@ use crate::proxy::files::{DeliveredFile, ReceivedFile, URL_LIFETIME};
 /// # Errors
 /// [`CallError::NotSaved`].
 pub(super) fn file_result(
-    response: &Response,
+    response: &Reply,
     file: &ReceivedFile,
     is_structured: bool,
     form: TextForm,
@@ -59,11 +59,7 @@ pub(super) fn file_result(
 }
 
 /// The result of a reply that a rule makes a file, if the operator has not made this setting.
-pub(super) fn missing_destination(
-    response: &Response,
-    setting: &str,
-    form: TextForm,
-) -> ToolResult {
+pub(super) fn missing_destination(response: &Reply, setting: &str, form: TextForm) -> ToolResult {
     let text = format!(
         "{}: {}, {} bytes; left out, because a rule of this server gives it as a file, for which its operator sets {setting} DIR.",
         status_line(response.status),

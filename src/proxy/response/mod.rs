@@ -27,6 +27,7 @@ pub(crate) mod sandbox;
 pub(crate) mod shape;
 pub(crate) mod tool_result;
 pub(crate) mod truncate;
+pub(crate) mod wait_remark;
 
 use std::sync::Arc;
 
@@ -36,13 +37,15 @@ use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 
 use self::records::Framing;
 use crate::proxy::files::ReceivedFile;
+use crate::proxy::redact::Redactor;
+use crate::proxy::redact::json::NumberMark;
 use crate::spec::Operation;
 use crate::spec::media_type::{self, MediaKind, essence, is_textual};
 use crate::text;
 
 /// A reply that was read to its end, or, of a stream of records, as far as the limits let.
 #[derive(Debug, Default, Clone)]
-pub struct Response {
+pub struct Reply {
     /// The status.
     pub status: StatusCode,
     /// The headers.
@@ -56,9 +59,33 @@ pub struct Response {
     /// True if it answers a request for the status or the result of an operation, and not the
     /// request of the call.
     pub is_of_wait: bool,
+    /// Redactors of the credentials that were fetched for it, for the texts that are made of it
+    /// after charsets and escapes were decoded. On the wire they are taken out at once.
+    pub(crate) redactors: Vec<Arc<Redactor>>,
 }
 
-impl Response {
+impl Reply {
+    /// The same reply without these credentials.
+    pub(crate) fn without_credentials(mut self, redactors: Vec<Arc<Redactor>>) -> Self {
+        redactors
+            .iter()
+            .for_each(|redactor| redactor.redact(&mut self, NumberMark::Text));
+        self.redactors = redactors;
+        self
+    }
+
+    /// Adds the redactors of another reply that is a part of this one.
+    pub(crate) fn keep_redactors(&mut self, others: &[Arc<Redactor>]) {
+        for redactor in others {
+            let is_known = |known: &Arc<Redactor>| {
+                Arc::ptr_eq(known, redactor) || known.has_tokens_of(redactor)
+            };
+            if !self.redactors.iter().any(is_known) {
+                self.redactors.push(Arc::clone(redactor));
+            }
+        }
+    }
+
     /// Returns the number of bytes of the body.
     pub(crate) fn length(&self) -> usize {
         let of_file = self

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::page_numbers::NumberedPage;
 use super::records::Framing;
-use super::{ReplyKind, Response, content_type, reply_kind, strip_bom};
+use super::{Reply, ReplyKind, content_type, reply_kind, strip_bom};
 use crate::json::JsonObject;
 use crate::proxy::redact::secrets::MARK;
 use crate::spec::node::{Node, Object};
@@ -71,7 +71,7 @@ pub(crate) struct PageCall<'c> {
 /// Reads the next page of a successful reply: by its `Link` header (RFC 8288), or by a field that
 /// many APIs use.
 #[must_use]
-pub(crate) fn next(call: PageCall<'_>, response: &Response) -> Option<NextPage> {
+pub(crate) fn next(call: PageCall<'_>, response: &Reply) -> Option<NextPage> {
     let links = response.headers.get_all(LINK).iter();
     let link = links
         .filter_map(|value| value.to_str().ok())
@@ -103,7 +103,7 @@ pub(crate) fn next(call: PageCall<'_>, response: &Response) -> Option<NextPage> 
 /// Returns the number of items in all pages that a reply counts, with the name of the member or
 /// header.
 #[must_use]
-pub(crate) fn declared_count(response: &Response) -> Option<(String, u64)> {
+pub(crate) fn declared_count(response: &Reply) -> Option<(String, u64)> {
     let root = plain_json(response)
         .map(Node::new)
         .and_then(Node::object)
@@ -137,7 +137,7 @@ fn is_count(name: &str) -> bool {
 
 /// Returns the number of items that an API counts, if it counts some and the reply has none.
 #[must_use]
-pub(crate) fn count_without_items(response: &Response) -> Option<u64> {
+pub(crate) fn count_without_items(response: &Reply) -> Option<u64> {
     /// Larger replies hold something.
     const MAX_EMPTY_BYTES: usize = 4096;
     // Most replies have no empty list, and are not read for it.
@@ -179,7 +179,7 @@ fn has_empty_list(json: &[u8]) -> bool {
 }
 
 /// The text of a reply that is one JSON value.
-pub(crate) fn plain_json(response: &Response) -> Option<&str> {
+pub(crate) fn plain_json(response: &Reply) -> Option<&str> {
     let content_type = content_type(&response.headers);
     let is_json = Framing::of(content_type).is_none()
         && matches!(reply_kind(content_type, &response.body), ReplyKind::Json);
@@ -495,9 +495,9 @@ mod tests {
                 .to_string();
         let document = Document::parse(text.into_bytes(), None).unwrap();
         let (operations, _) = operations(&document);
-        let mut response = Response {
+        let mut response = Reply {
             body: body.to_string().into(),
-            ..Response::default()
+            ..Reply::default()
         };
         if !link.is_empty() {
             response.headers.insert(LINK, link.parse().unwrap());
@@ -600,10 +600,10 @@ mod tests {
     fn a_count_contradicts_a_reply_without_items() {
         let count = |body: &str, header: &str| {
             let headers = [("x-total-count".parse().unwrap(), header.parse().unwrap())];
-            count_without_items(&Response {
+            count_without_items(&Reply {
                 body: body.to_owned().into(),
                 headers: headers.into_iter().collect(),
-                ..Response::default()
+                ..Reply::default()
             })
         };
         for (body, header, expected) in [

@@ -8,7 +8,7 @@ use http::header::{
 
 use super::records::{self, Framing, ServerSentEvent};
 use super::tool_result::ToolResult;
-use super::{ReplyKind, Response, content_type, decode_text, reply_kind};
+use super::{Reply, ReplyKind, content_type, decode_text, reply_kind};
 use crate::proxy::redact::Redactor;
 use crate::proxy::redact::json::{NumberMark, redact_value};
 use crate::proxy::redact::secrets::TextPlace;
@@ -27,7 +27,7 @@ const FRAMING: [HeaderName; 7] = [
 
 impl Redactor {
     /// Redacts the body and the headers of a reply.
-    pub(crate) fn redact(&self, response: &mut Response, numbers: NumberMark) {
+    pub(crate) fn redact(&self, response: &mut Reply, numbers: NumberMark) {
         if self.secrets.is_empty() {
             return;
         }
@@ -65,7 +65,7 @@ impl Redactor {
 
     /// Redacts the records of a stream one by one; if one contains a secret, all are written again,
     /// events as events and others as lines of JSON.
-    fn redact_records(&self, response: &mut Response, framing: Framing, numbers: NumberMark) {
+    fn redact_records(&self, response: &mut Reply, framing: Framing, numbers: NumberMark) {
         if !self.secrets.may_be_in(&response.body) {
             return;
         }
@@ -128,7 +128,7 @@ impl Redactor {
     }
 
     /// Redacts UTF-16 text without a declared charset; if it contains a secret, it becomes UTF-8.
-    fn redact_wide_text(&self, response: &mut Response) {
+    fn redact_wide_text(&self, response: &mut Reply) {
         let guessed = match response.body.get(..2) {
             Some([0, _]) => "text/plain; charset=utf-16be",
             Some([_, 0]) => "text/plain; charset=utf-16le",
@@ -163,9 +163,9 @@ mod tests {
             ..Credentials::default()
         };
         let said = |value: &str, body: &str| {
-            let mut response = Response {
+            let mut response = Reply {
                 body: Bytes::copy_from_slice(body.as_bytes()),
-                ..Response::default()
+                ..Reply::default()
             };
             Redactor::new(&HeaderMap::new(), &given(value).exposed())
                 .redact(&mut response, NumberMark::Text);
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn the_framing_of_a_reply_stays() {
         let redactor = Redactor::for_values([&b"application/json"[..]].into_iter());
-        let mut response = Response::default();
+        let mut response = Reply::default();
         for (name, value) in [
             ("content-type", "application/json"),
             ("x-type", "application/json"),
@@ -288,9 +288,9 @@ mod tests {
     #[test]
     fn records_are_redacted_one_by_one() {
         let redactor = Redactor::for_values([&b"s3cret-key"[..], b"123456789012"].into_iter());
-        let mut response = Response {
+        let mut response = Reply {
             body: Bytes::from_static(b"event: a\ndata: {\"k\":\"s3cret-key\",\"n\":123456789012}\n\ndata: plain s3cret-key\n\n"),
-            ..Response::default()
+            ..Reply::default()
         };
         response
             .headers

@@ -21,7 +21,7 @@ use super::result_notes::NoteKind;
 use super::tool_result::{MediaBlock, MediaBlockKind, TextForm, ToolResult};
 use super::truncate::{self, Loss};
 use super::{
-    ReplyKind, Response, Stopped, content_type, decode_text, essence_or_bytes, multipart,
+    Reply, ReplyKind, Stopped, content_type, decode_text, essence_or_bytes, multipart,
     operation_label, reply_kind, status_line, strip_bom,
 };
 use crate::json::JsonObject;
@@ -83,7 +83,7 @@ pub struct Rendering<'a> {
 #[must_use]
 pub fn render_reply(
     operation: &Operation,
-    response: &Response,
+    response: &Reply,
     rendering: Rendering<'_>,
 ) -> ToolResult {
     let mut result = render_body(operation, response, rendering);
@@ -91,7 +91,7 @@ pub fn render_reply(
     result
 }
 
-fn render_body(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> ToolResult {
+fn render_body(operation: &Operation, response: &Reply, rendering: Rendering<'_>) -> ToolResult {
     let status = response.status;
     if !status.is_success() {
         let known = KnownOfCall {
@@ -156,7 +156,7 @@ impl OutputContract {
     }
 }
 
-fn success(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> ToolResult {
+fn success(operation: &Operation, response: &Reply, rendering: Rendering<'_>) -> ToolResult {
     if let Some(file) = &response.file {
         let is_structured = rendering.promise != OutputContract::AsDeclared;
         let result = file_result(response, file, is_structured, rendering.promise.text_form());
@@ -265,7 +265,7 @@ fn note_cut() {
 /// Makes a list of the records of a stream, and the reason of its end.
 fn stream_result(
     operation: &Operation,
-    response: &Response,
+    response: &Reply,
     framing: Framing,
     rendering: Rendering<'_>,
 ) -> ToolResult {
@@ -288,7 +288,7 @@ fn stream_result(
 
 /// JSON as `structuredContent`, an object as it is and anything else under `result`, because
 /// clients up to 2025-11-25 accept only objects there; and the same as compact text.
-fn json_result(operation: &Operation, response: &Response, rendering: Rendering<'_>) -> ToolResult {
+fn json_result(operation: &Operation, response: &Reply, rendering: Rendering<'_>) -> ToolResult {
     let body = strip_bom(&response.body);
     if let Some(json) = compact_json(body) {
         return structured(operation, json, true, rendering);
@@ -519,7 +519,7 @@ fn undelivered(rendering: Rendering<'_>) -> Option<&'static str> {
 }
 
 /// Writes `204 No Content`, and the headers that matter without a body.
-fn headline(response: &Response, shown: ShownHeaders<'_>) -> String {
+fn headline(response: &Reply, shown: ShownHeaders<'_>) -> String {
     let lines = shown.headline(&response.headers).into_iter();
     lines.fold(status_line(response.status), |text, line| {
         text + "\n" + &line
@@ -545,13 +545,11 @@ mod tests {
                 )
             })
             .collect();
-        let response = Response {
-            is_of_wait: false,
+        let response = Reply {
             status: StatusCode::from_u16(status).unwrap(),
             headers,
             body: bytes::Bytes::copy_from_slice(body),
-            file: None,
-            stopped: None,
+            ..Reply::default()
         };
         render_reply(&operations[0], &response, Rendering::default()).to_json()
     }
@@ -634,15 +632,13 @@ mod tests {
     ) -> Value {
         let text = r#"{"openapi":"3.1.0","paths":{"/a":{"get":{}}}}"#;
         let (operations, _) = operations(&Document::parse(text.into(), None).unwrap());
-        let response = Response {
-            is_of_wait: false,
+        let response = Reply {
             status: StatusCode::from_u16(status).unwrap(),
             headers: [(http::header::CONTENT_TYPE, content_type.parse().unwrap())]
                 .into_iter()
                 .collect(),
             body: bytes::Bytes::copy_from_slice(body),
-            file: None,
-            stopped: None,
+            ..Reply::default()
         };
         let rendering = Rendering {
             max_bytes,

@@ -17,7 +17,7 @@ use http::header::{
 use serde_json::{Map, Value};
 use url::{Position, Url};
 
-use super::Response;
+use super::Reply;
 use super::result_notes::NoteKind;
 use super::tool_result::ToolResult;
 use crate::proxy::caller::shown_tools::{NamedTool, ShownTools};
@@ -150,7 +150,7 @@ enum Told<'a> {
 
 impl<'a> ShownHeaders<'a> {
     /// Returns the place in which a header is shown; `None` if it is not.
-    fn told(self, name: &HeaderName, response: &Response) -> Option<Told<'a>> {
+    fn told(self, name: &HeaderName, response: &Reply) -> Option<Told<'a>> {
         // A reply without a body has them in its text.
         let has_body = response.status.is_success() && !response.body.is_empty();
         if let Some(advice) = self.etag_advice.filter(|_| *name == ETAG) {
@@ -296,7 +296,7 @@ impl HeaderReport {
     /// limit. For a success with a body, notes hold only headers for the next call, else all
     /// declared ones.
     #[must_use]
-    pub(crate) fn new(response: &Response, shown: ShownHeaders<'_>, max_bytes: usize) -> Self {
+    pub(crate) fn new(response: &Reply, shown: ShownHeaders<'_>, max_bytes: usize) -> Self {
         let headers = &response.headers;
         let mut found: Vec<(&HeaderName, Told)> = headers
             .keys()
@@ -388,10 +388,10 @@ mod tests {
     }
 
     fn report_on(headers: HeaderMap, shown: ShownHeaders<'_>, max_bytes: usize) -> HeaderReport {
-        let response = Response {
+        let response = Reply {
             headers,
             body: "{}".into(),
-            ..Response::default()
+            ..Reply::default()
         };
         HeaderReport::new(&response, shown, max_bytes)
     }

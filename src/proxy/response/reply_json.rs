@@ -4,11 +4,11 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 
 use super::records::{self, Framing};
-use super::{ReplyKind, Response, content_type, decode_text, reply_kind, strip_bom};
+use super::{Reply, ReplyKind, content_type, decode_text, reply_kind, strip_bom};
 
 /// Returns the JSON of a reply as text, the records of a stream as a list; `None` if it is neither.
 #[must_use]
-pub(crate) fn json_text(response: &Response) -> Option<String> {
+pub(crate) fn json_text(response: &Reply) -> Option<String> {
     let content_type = content_type(&response.headers);
     if let Some(framing) = Framing::of(content_type) {
         let text = decode_text(content_type, &response.body);
@@ -24,7 +24,7 @@ pub(crate) fn json_text(response: &Response) -> Option<String> {
 }
 
 /// Makes JSON of our own the body of a reply.
-pub(crate) fn put_json(response: &mut Response, json: Bytes) {
+pub(crate) fn put_json(response: &mut Reply, json: Bytes) {
     response.headers.insert(
         CONTENT_TYPE,
         http::HeaderValue::from_static("application/json"),

@@ -13,7 +13,7 @@ use tokio::process::Command;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::{Response, filter, reply_json};
+use super::{Reply, filter, reply_json};
 use crate::text;
 
 /// Number of filters that may run at the same time.
@@ -161,7 +161,7 @@ impl Sandbox {
 pub(crate) async fn apply_filter(
     sandbox: &Sandbox,
     filter: &str,
-    response: &mut Response,
+    response: &mut Reply,
     left: Duration,
 ) -> Result<(), String> {
     if !response.status.is_success() {

@@ -16,7 +16,7 @@ use super::render::OutputContract;
 use super::reply_json::{json_text, put_json};
 use super::sandbox::{FilterFailure, Sandbox};
 use super::tool_result::ToolResult;
-use super::{Response, content_type, decode_text, operation_label, status_line};
+use super::{Reply, content_type, decode_text, operation_label, status_line};
 use crate::json as spec_json;
 use crate::spec::Operation;
 use crate::spec::operation::response_rule::{FieldPosition, ResponseRule};
@@ -47,7 +47,7 @@ pub(crate) async fn shape_reply(
     rule: &ResponseRule,
     operation: &Operation,
     sandbox: Option<&Sandbox>,
-    response: &mut Response,
+    response: &mut Reply,
     left: Duration,
 ) -> Result<Option<String>, Withheld> {
     let mut remark = None;
@@ -75,7 +75,7 @@ pub(crate) async fn shape_reply(
 
 /// Takes out the headers of a reply of which only parts are given, and those that have the name of
 /// a dropped field.
-fn shape_headers(rule: &ResponseRule, response: &mut Response) {
+fn shape_headers(rule: &ResponseRule, response: &mut Reply) {
     let gives_parts =
         response.status.is_success() && (!rule.fields.is_empty() || rule.jq.is_some());
     let is_kept =
@@ -99,7 +99,7 @@ fn drops(rule: &ResponseRule, name: &str) -> bool {
 fn shape_fields(
     rule: &ResponseRule,
     operation: &Operation,
-    response: &mut Response,
+    response: &mut Reply,
 ) -> Result<Option<String>, Withheld> {
     if response.body.len() > MAX_SHAPED_BYTES {
         return unshaped(rule, &format!("it has more than {MAX_SHAPED_BYTES} bytes"));
@@ -152,7 +152,7 @@ fn unshaped(rule: &ResponseRule, why: &str) -> Result<Option<String>, Withheld> 
     Ok(None)
 }
 
-fn parsed(response: &Response) -> Option<Value> {
+fn parsed(response: &Reply) -> Option<Value> {
     spec_json::parse_text(&json_text(response)?).ok()
 }
 
@@ -171,7 +171,7 @@ fn shaped_records(
     rule: &ResponseRule,
     framing: Framing,
     text: &str,
-    response: &Response,
+    response: &Reply,
 ) -> Vec<String> {
     let (is_whole, is_success) = (response.stopped.is_none(), response.status.is_success());
     if framing != Framing::Events {
@@ -301,7 +301,7 @@ fn describe_cut(operation: &Operation, cut: &[(String, usize, usize)]) -> String
 async fn run_program(
     program: &str,
     sandbox: Option<&Sandbox>,
-    response: &mut Response,
+    response: &mut Reply,
     left: Duration,
 ) -> Result<(), Withheld> {
     let Some(sandbox) = sandbox else {
@@ -335,7 +335,7 @@ impl Withheld {
     pub(crate) fn result(
         &self,
         operation: &Operation,
-        response: &Response,
+        response: &Reply,
         contract: OutputContract,
     ) -> ToolResult {
         let text = format!(

@@ -9,7 +9,7 @@ use http::StatusCode;
 use http::header::RETRY_AFTER;
 
 use crate::proxy::error::CallError;
-use crate::proxy::response::Response;
+use crate::proxy::response::Reply;
 
 /// The pause before the first repetition; it doubles with each one.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -26,7 +26,7 @@ const MAX_SAVED_RETRIES: f64 = 100.0;
 /// Returns the pause before a request with this outcome is sent again; `None` if it must not be.
 /// `attempt` counts from 1.
 #[must_use]
-pub(crate) fn pause(outcome: &Result<Response, CallError>, attempt: u32) -> Option<Duration> {
+pub(crate) fn pause(outcome: &Result<Reply, CallError>, attempt: u32) -> Option<Duration> {
     let backoff = || {
         let whole = FIRST_PAUSE.saturating_mul(1 << attempt.saturating_sub(1).min(8));
         // Between half of it and all of it, so that those who failed together do not come back
@@ -57,7 +57,7 @@ fn is_transient(status: StatusCode) -> bool {
 }
 
 /// `Retry-After`, in seconds or as a date (RFC 9110 section 10.2.3).
-pub(crate) fn wanted(response: &Response, now: SystemTime) -> Option<Duration> {
+pub(crate) fn wanted(response: &Reply, now: SystemTime) -> Option<Duration> {
     let text = response.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
@@ -125,15 +125,15 @@ impl Budget {
 mod tests {
     use super::*;
 
-    fn reply(status: u16, after: Option<&str>) -> Response {
+    fn reply(status: u16, after: Option<&str>) -> Reply {
         let mut headers = http::HeaderMap::new();
         if let Some(after) = after {
             headers.insert(RETRY_AFTER, after.parse().unwrap());
         }
-        Response {
+        Reply {
             status: StatusCode::from_u16(status).unwrap(),
             headers,
-            ..Response::default()
+            ..Reply::default()
         }
     }
 

@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_handle_opens_in_its_scope_unchanged_and_for_a_day() {
         let now = SystemTime::now();
-        let schedule = Schedule::begin(None, &crate::proxy::Response::default(), now);
+        let schedule = Schedule::begin(None, &crate::proxy::Reply::default(), now);
         let mut state = WaitState::new(
             "tool",
             "/status/1?a=b".into(),

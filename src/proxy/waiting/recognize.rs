@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::status_body::StatusBody;
 use super::verdict::{StatusVerdict, has_final_state, unfinished_word};
-use crate::proxy::response::Response;
+use crate::proxy::response::Reply;
 use crate::spec::Operation;
 use crate::spec::operation::rules::{NamedRead, StatusPlace, WaitRule, WaitSettings};
 
@@ -56,7 +56,7 @@ pub(crate) fn settings(operation: &Operation) -> Option<&WaitSettings> {
 }
 
 /// Returns the URL of a header of that kind.
-pub(crate) fn header_url(kind: StatusKind, response: &Response) -> Option<String> {
+pub(crate) fn header_url(kind: StatusKind, response: &Reply) -> Option<String> {
     match kind {
         StatusKind::Monitor => STATUS_HEADERS.iter().find_map(|name| text(response, name)),
         StatusKind::Location => text(response, &LOCATION),
@@ -67,7 +67,7 @@ pub(crate) fn header_url(kind: StatusKind, response: &Response) -> Option<String
 /// Finds the status of an operation in its reply; `None` if the reply is final, or names none.
 pub(crate) fn recognize<'o>(
     operation: &'o Operation,
-    response: &Response,
+    response: &Reply,
     body: &StatusBody,
 ) -> Option<FoundStatus<'o>> {
     if !is_possible(operation, response) {
@@ -134,7 +134,7 @@ pub(crate) fn recognize<'o>(
 }
 
 /// Returns true if a reply may name a status. Most may not, and their bodies are not read for it.
-pub(crate) fn is_possible(operation: &Operation, response: &Response) -> bool {
+pub(crate) fn is_possible(operation: &Operation, response: &Reply) -> bool {
     let is_named = match &operation.rules.wait {
         Some(WaitRule::Never) => return false,
         Some(WaitRule::Wait(_)) => true,
@@ -147,7 +147,7 @@ pub(crate) fn is_possible(operation: &Operation, response: &Response) -> bool {
     }
 }
 
-fn text(response: &Response, name: &HeaderName) -> Option<String> {
+fn text(response: &Reply, name: &HeaderName) -> Option<String> {
     let value = response.headers.get(name)?.to_str().ok()?.trim();
     (!value.is_empty()).then(|| value.to_owned())
 }

@@ -1,10 +1,6 @@
-//! Requests of a wait: GETs of checked URLs of the API, with the credentials of the call as they
-//! are at that moment.
+//! The URLs of a wait's requests: those of a status, and that of the result.
 
-use std::time::Instant;
-
-use http::header::{ACCEPT, COOKIE, HeaderValue};
-use http::{HeaderMap, Method};
+use http::Method;
 use serde_json::Value;
 use url::Url;
 
@@ -13,22 +9,12 @@ use super::recognize::{StatusKind, header_url, settings};
 use super::status_body::{RESOURCE_LOCATION, StatusBody};
 use super::status_url::{StatusUrl, UrlRefusal, path_and_query};
 use crate::json::JsonObject;
-use crate::observe::call::note;
-use crate::proxy::call::{ApiProxy, PreparedCall};
-use crate::proxy::caller::Caller;
-use crate::proxy::error::CallError;
-use crate::proxy::exchange::save_reply;
-use crate::proxy::files::FilePlan;
-use crate::proxy::request::{self, ExpectedReply, Injected, Request, RequestTemplate, same_key};
-use crate::proxy::response::Response;
-use crate::proxy::upstream::{OutgoingCall, Reply};
+use crate::proxy::call::Call;
+use crate::proxy::request::same_key;
+use crate::proxy::response::Reply;
 use crate::spec::long_running::FinalState;
-use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::{NamedRead, ResultPlace, StatusPlace, ValueSource};
-use crate::spec::{Location, Operation, PathTemplate};
-
-/// A status is most often JSON, and a result may be anything.
-const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.8");
+use crate::spec::{Location, PathTemplate};
 
 /// Place of the result of an operation that is done.
 pub(super) enum FoundResult {
@@ -40,130 +26,16 @@ pub(super) enum FoundResult {
     Refused(UrlRefusal),
 }
 
-impl ApiProxy {
-    /// Asks for a status, or for a result that has a URL of its own.
-    ///
-    /// # Errors
-    /// As [`crate::proxy::upstream::Upstream::call`].
-    pub(super) async fn ask_status(
-        &self,
-        call: &PreparedCall<'_>,
-        caller: &Caller,
-        url: &Url,
-        is_result: bool,
-        deadline: Instant,
-    ) -> Result<Reply, CallError> {
-        let mut attempts = 0;
-        // A status that becomes a file could not be read.
-        let file = self.file_plan(call).map(|plan| FilePlan {
-            is_ruled: plan.is_ruled && is_result,
-            may_be_status: !is_result,
-            ..plan
-        });
-        note(|record| attempts = record.attempts);
-        let outgoing = OutgoingCall {
-            make: || Ok(status_request(call, url)),
-            credential: call.credential,
-            refused_tokens: &call.target.refused_tokens,
-            // The wait has its own pauses.
-            repeats: false,
-            options: &self.options,
-            deadline,
-            caller,
-            file,
-        };
-        let mut outcome = call.upstream.call(outgoing).await;
-        if let Ok(reply) = &mut outcome {
-            reply.response.is_of_wait = true;
-        }
-        // The requests of a wait are counted apart from those of the call.
-        note(|record| {
-            record.polls += record.attempts.saturating_sub(attempts);
-            record.attempts = attempts;
-            if let Ok(reply) = &outcome {
-                (record.status, record.bytes) = (
-                    Some(reply.response.status.as_u16()),
-                    Some(reply.response.body.len()),
-                );
-            }
-        });
-        let tool = &call.target.tool;
-        match &outcome {
-            Ok(reply) => {
-                tracing::debug!(%tool, status = reply.response.status.as_u16(), "asked for the status of an operation");
-            }
-            Err(error) => {
-                tracing::debug!(%tool, "the status of an operation could not be asked for: {error}");
-            }
-        }
-        outcome
-    }
-
-    /// Saves a result that could have been a status, if a rule makes it a file.
-    ///
-    /// # Errors
-    /// The reason for which it stays in memory, as the end of a sentence.
-    pub(super) async fn save_result(
-        &self,
-        call: &PreparedCall<'_>,
-        reply: &mut Reply,
-    ) -> Result<(), String> {
-        let Some(plan) = self.file_plan(call).filter(|plan| plan.is_ruled) else {
-            return Ok(());
-        };
-        let plan = plan.with(&reply.redactors);
-        let path = self
-            .original_url(call)
-            .map(|url| url.path().to_owned())
-            .unwrap_or_default();
-        let saved = save_reply(&plan, call.caller, &mut reply.response, path).await;
-        saved.map_err(|error| {
-            tracing::warn!(tool = %call.target.tool, "a result could not be saved: {error}{}", self.log_cause(call, &error));
-            match error {
-                CallError::NotSaved { sentence, .. } => sentence.to_owned(),
-                error => error.to_string(),
-            }
-        })
-    }
-
-    /// The URL of the request of a call, without the operator's additions.
-    pub(super) fn original_url(&self, call: &PreparedCall<'_>) -> Option<Url> {
-        let mut arguments = call.arguments.clone();
-        arguments.remove(BODY);
-        self.bare_url(call, &call.target.operation, &arguments)
-    }
-
-    /// The URL of an operation with these arguments, without the operator's additions.
-    fn bare_url(
-        &self,
-        call: &PreparedCall<'_>,
-        operation: &Operation,
-        arguments: &JsonObject,
-    ) -> Option<Url> {
-        let template = RequestTemplate {
-            document: &self.document,
-            operation,
-            base: call.base,
-            expected: &ExpectedReply::new(&self.document, operation),
-            injected: &Injected::default(),
-            files: None,
-            guard: None,
-        };
-        request::build(&template, arguments)
-            .ok()
-            .map(|request| request.url)
-    }
-
+impl Call<'_> {
     /// The URL of an operation that a rule names, with the arguments that a reply has for it.
     /// Arguments of its path that the rule does not name are those of the call.
     pub(super) fn url_of_named(
         &self,
-        call: &PreparedCall<'_>,
         named: &NamedRead,
         body: &StatusBody,
         of_call: &JsonObject,
     ) -> Option<Url> {
-        let operation = call.target.operation.waits_by(&named.name)?;
+        let operation = self.target.operation.waits_by(&named.name)?;
         let mut arguments = JsonObject::new();
         for parameter in &operation.parameters {
             let said = named
@@ -187,14 +59,14 @@ impl ApiProxy {
                 arguments.insert(fixed.parameter.key.clone(), value.clone());
             }
         }
-        self.bare_url(call, operation, &arguments)
+        self.bare_url(operation, &arguments)
     }
 
     /// The arguments of a call that its result needs: the filter, and those of the path of an
     /// operation that has the result.
-    pub(super) fn arguments_of_result(&self, call: &PreparedCall<'_>) -> JsonObject {
-        let operation = &call.target.operation;
-        let filter = self.sandbox.is_some().then(|| operation.filter_key());
+    pub(super) fn arguments_of_result(&self) -> JsonObject {
+        let operation = &self.target.operation;
+        let filter = self.proxy.sandbox.is_some().then(|| operation.filter_key());
         let result = settings(operation).and_then(|settings| settings.result.as_ref());
         let named = match result {
             Some(ResultPlace::Operation(named)) => operation.waits_by(&named.name),
@@ -207,20 +79,19 @@ impl ApiProxy {
             .filter(|parameter| parameter.location == Location::Path)
             .map(|parameter| parameter.key.clone());
         let keys = filter.into_iter().chain(of_path);
-        keys.filter_map(|key| Some((key.clone(), call.arguments.get(&key)?.clone())))
+        keys.filter_map(|key| Some((key.clone(), self.arguments.get(&key)?.clone())))
             .collect()
     }
 
     /// Finds the result of an operation that is done, whose last status is given.
     pub(super) fn result_url(
         &self,
-        call: &PreparedCall<'_>,
         state: &WaitState,
         status: &StatusBody,
         from: &Url,
     ) -> FoundResult {
-        let operation = &call.target.operation;
-        let checked = |kind: StatusKind, text: &str| match checked_url(call, text, from, kind) {
+        let operation = &self.target.operation;
+        let checked = |kind: StatusKind, text: &str| match checked_url(self, text, from, kind) {
             Ok(url) => FoundResult::Url(kind, url),
             Err(refusal) => FoundResult::Refused(refusal),
         };
@@ -241,7 +112,7 @@ impl ApiProxy {
                 });
             }
             Some(ResultPlace::Operation(named)) => {
-                let url = self.url_of_named(call, named, status, &state.arguments);
+                let url = self.url_of_named(named, status, &state.arguments);
                 return url.map_or(FoundResult::Status, |url| {
                     checked(StatusKind::Result, &path_and_query(&url))
                 });
@@ -270,10 +141,10 @@ impl ApiProxy {
     }
 
     /// Returns true if the state of a wait holds a secret, so that it may not become a handle.
-    pub(super) fn holds_secret(&self, call: &PreparedCall<'_>, state: &WaitState) -> bool {
-        let forwarded = call.forwarded.as_ref().map(|(_, redactor)| redactor);
-        let redactors = std::iter::once(&self.redactor)
-            .chain(call.tenant.map(|tenant| &tenant.redactor))
+    pub(super) fn holds_secret(&self, state: &WaitState) -> bool {
+        let forwarded = self.forwarded.as_ref().map(|(_, redactor)| redactor);
+        let redactors = std::iter::once(&self.proxy.redactor)
+            .chain(self.tenant.map(|tenant| &tenant.redactor))
             .chain(forwarded);
         let arguments = Value::Object(state.arguments.clone()).to_string();
         let texts = paths_of(state).chain([state.original.as_str(), &arguments]);
@@ -284,72 +155,17 @@ impl ApiProxy {
     }
 
     /// Takes secrets out of a word of a reply.
-    pub(super) fn without_secrets(
-        &self,
-        call: &PreparedCall<'_>,
-        reply: &Reply,
-        mut word: String,
-    ) -> String {
+    pub(super) fn without_secrets(&self, reply: &Reply, mut word: String) -> String {
         let of_reply = reply.redactors.iter().map(AsRef::as_ref);
-        self.redactors(call)
+        self.redactors()
             .chain(of_reply)
             .for_each(|redactor| redactor.redact_line(&mut word));
         word
     }
 }
 
-fn status_request(call: &PreparedCall<'_>, url: &Url) -> Request {
-    let injected = &call.credential.fixed;
-    let mut url = url.clone();
-    if !injected.query.is_empty() {
-        let added = injected
-            .query
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"));
-        let pairs: Vec<String> = url
-            .query()
-            .map(str::to_owned)
-            .into_iter()
-            .chain(added)
-            .collect();
-        url.set_query(Some(&pairs.join("&")));
-    }
-    let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT, ACCEPTED);
-    if let Ok(cookies) = HeaderValue::from_str(&injected.cookies.join("; "))
-        && !injected.cookies.is_empty()
-    {
-        headers.insert(COOKIE, cookies);
-    }
-    for fixed in &call.target.operation.rules.fixed {
-        let parameter = &fixed.parameter;
-        let value = call
-            .arguments
-            .get(&parameter.key)
-            .or(parameter.default.as_ref());
-        if let Some(value) = value.filter(|_| parameter.location == Location::Header) {
-            // What cannot be sent was refused with the request of the call.
-            let _ = request::header(parameter, value, &mut headers);
-        }
-    }
-    // A header that is there is replaced, and each of several values stays.
-    headers.extend(injected.headers.clone());
-    headers.extend(
-        call.forwarded
-            .iter()
-            .flat_map(|(headers, _)| headers.clone()),
-    );
-    Request {
-        method: Method::GET,
-        url,
-        headers,
-        body: None,
-        may_stream: false,
-    }
-}
-
 /// The template of the operation that a rule names for the status or the result.
-fn named_template<'c>(call: &'c PreparedCall<'_>, kind: StatusKind) -> Option<&'c PathTemplate> {
+fn named_template<'c>(call: &'c Call<'_>, kind: StatusKind) -> Option<&'c PathTemplate> {
     let settings = settings(&call.target.operation)?;
     let named = match (kind, &settings.status, &settings.result) {
         (StatusKind::Operation, Some(StatusPlace::Operation(named)), _)
@@ -365,7 +181,7 @@ fn named_template<'c>(call: &'c PreparedCall<'_>, kind: StatusKind) -> Option<&'
 /// # Errors
 /// [`UrlRefusal`]
 pub(super) fn checked_url(
-    call: &PreparedCall<'_>,
+    call: &Call<'_>,
     text: &str,
     from: &Url,
     kind: StatusKind,
@@ -407,14 +223,14 @@ pub(super) fn checked_url(
 ///
 /// # Errors
 /// [`UrlRefusal`], if what is served has changed since.
-pub(super) fn url_of_state(call: &PreparedCall<'_>, state: &WaitState) -> Result<Url, UrlRefusal> {
+pub(super) fn url_of_state(call: &Call<'_>, state: &WaitState) -> Result<Url, UrlRefusal> {
     checked_url(call, &state.url, call.base.url(), state.kind)
 }
 
 /// Path and query of the URL in `Location`, or the reason for which it is not requested.
 pub(super) fn location_of(
-    call: &PreparedCall<'_>,
-    response: &Response,
+    call: &Call<'_>,
+    response: &Reply,
     from: &Url,
 ) -> Option<Result<String, UrlRefusal>> {
     let location = header_url(StatusKind::Location, response)?;

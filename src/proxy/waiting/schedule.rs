@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::proxy::response::Response;
+use crate::proxy::response::Reply;
 use crate::proxy::upstream::retry;
 
 /// The shortest pause, in seconds, whatever the API says.
@@ -28,7 +28,7 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     /// A schedule that begins with this reply. `interval` is the operator's pause in seconds.
-    pub(crate) fn begin(interval: Option<u64>, reply: &Response, now: SystemTime) -> Self {
+    pub(crate) fn begin(interval: Option<u64>, reply: &Reply, now: SystemTime) -> Self {
         let mut schedule = Self {
             pause: interval.unwrap_or(MIN_PAUSE).max(MIN_PAUSE),
             due: 0,
@@ -39,7 +39,7 @@ impl Schedule {
     }
 
     /// Continues after a reply, or after none: at `Retry-After`, else after a pause that doubles.
-    pub(crate) fn advance(&mut self, reply: Option<&Response>, now: SystemTime) {
+    pub(crate) fn advance(&mut self, reply: Option<&Reply>, now: SystemTime) {
         let wanted = reply.and_then(|reply| retry::wanted(reply, now));
         self.is_wanted = wanted.is_some();
         let pause = if let Some(wanted) = wanted {
@@ -109,8 +109,8 @@ mod tests {
 
     use super::*;
 
-    fn reply(after: Option<&str>) -> Response {
-        let mut reply = Response::default();
+    fn reply(after: Option<&str>) -> Reply {
+        let mut reply = Reply::default();
         after.map(|after| reply.headers.insert(RETRY_AFTER, after.parse().unwrap()));
         reply
     }

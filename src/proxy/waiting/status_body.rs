@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::json::string_length;
-use crate::proxy::response::{Response, strip_bom};
+use crate::proxy::response::{Reply, strip_bom};
 use crate::spec::node::Node;
 use crate::spec::operation::rules::{FieldValues, ResultPlace, StatusPlace, WaitSettings};
 use crate::spec::pointer;
@@ -36,13 +36,13 @@ pub(crate) struct StatusBody(Vec<(String, Value)>);
 impl StatusBody {
     /// Reads the beginning of a body in any charset: the members that an operation's rule names,
     /// and the usual ones.
-    pub(super) fn read(response: &Response, settings: Option<&WaitSettings>) -> Self {
+    pub(super) fn read(response: &Reply, settings: Option<&WaitSettings>) -> Self {
         let is_cut = response.body.len() > MAX_STATUS_BYTES;
         let beginning = response
             .body
             .slice(..response.body.len().min(MAX_STATUS_BYTES));
         let members = members(&beginning, is_cut, settings).or_else(|| {
-            let mut response = Response {
+            let mut response = Reply {
                 body: beginning,
                 ..response.clone()
             };

@@ -6,7 +6,8 @@ use http::header::LOCATION;
 use serde_json::Value;
 
 use super::status_body::{PERCENTS, STATES, StatusBody};
-use crate::proxy::response::Response;
+use crate::proxy::response::Reply;
+use crate::proxy::response::wait_remark::Progress;
 use crate::spec::operation::rules::{FieldValues, WaitSettings};
 use crate::text;
 
@@ -52,22 +53,9 @@ pub(crate) enum StatusVerdict {
     Refused,
 }
 
-/// The words of a reply about an operation that runs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Progress {
-    /// The word for the state.
-    pub(crate) word: Option<String>,
-    /// How much is done.
-    pub(crate) percent: Option<u64>,
-}
-
 impl StatusVerdict {
     /// Reads a reply to a request for a status.
-    pub(crate) fn of(
-        response: &Response,
-        body: &StatusBody,
-        settings: Option<&WaitSettings>,
-    ) -> Self {
+    pub(crate) fn of(response: &Reply, body: &StatusBody, settings: Option<&WaitSettings>) -> Self {
         let status = response.status;
         match status {
             StatusCode::SEE_OTHER | StatusCode::FOUND | StatusCode::TEMPORARY_REDIRECT => {
@@ -192,8 +180,8 @@ mod tests {
 
     use super::*;
 
-    fn reply(status: u16, body: &Value) -> Response {
-        Response {
+    fn reply(status: u16, body: &Value) -> Reply {
+        Reply {
             status: StatusCode::from_u16(status).unwrap(),
             body: if body.is_null() {
                 Vec::new()
@@ -201,11 +189,11 @@ mod tests {
                 body.to_string().into_bytes()
             }
             .into(),
-            ..Response::default()
+            ..Reply::default()
         }
     }
 
-    fn verdict(response: &Response, settings: Option<&WaitSettings>) -> StatusVerdict {
+    fn verdict(response: &Reply, settings: Option<&WaitSettings>) -> StatusVerdict {
         StatusVerdict::of(response, &StatusBody::read(response, settings), settings)
     }
 

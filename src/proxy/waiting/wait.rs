@@ -8,29 +8,19 @@ use http::header::LOCATION;
 use super::handle::{HandleScope, WaitState};
 use super::places::WaitingPlace;
 use super::recognize::{StatusKind, header_url, settings};
-use super::remark::{Unfinished, WaitRemark};
 use super::requests::{FoundResult, checked_url, location_of, url_of_state};
 use super::status_body::StatusBody;
 use super::status_url::{UrlRefusal, path_and_query};
-use super::verdict::{Progress, StatusVerdict};
-use crate::proxy::call::{ApiProxy, PreparedCall};
-use crate::proxy::caller::Caller;
+use super::verdict::StatusVerdict;
+use crate::proxy::call::ask::Ask;
+use crate::proxy::call::{Call, Ending};
+use crate::proxy::caller::ReportProgress;
 use crate::proxy::error::CallError;
-use crate::proxy::response::status_line;
-use crate::proxy::upstream::Reply;
+use crate::proxy::response::wait_remark::{Progress, Unfinished, WaitRemark};
+use crate::proxy::response::{Reply, status_line};
 
 /// Time of a call that is kept for its result.
 const RESERVE: Duration = Duration::from_secs(2);
-/// Part of it that the last request for a status may take.
-const LAST_REQUEST: Duration = Duration::from_secs(1);
-
-/// End of a wait.
-pub(crate) struct EndedWait {
-    /// The last reply that says something, if one came.
-    pub(crate) reply: Option<Reply>,
-    pub(crate) remark: Option<WaitRemark>,
-}
-
 /// A sentence about a result that is not requested.
 pub(super) fn result_not_requested(refusal: UrlRefusal) -> String {
     format!(
@@ -41,18 +31,15 @@ pub(super) fn result_not_requested(refusal: UrlRefusal) -> String {
 
 /// A wait in progress.
 pub(super) struct Wait<'c> {
-    pub(super) proxy: &'c ApiProxy,
-    pub(super) call: &'c PreparedCall<'c>,
-    /// The caller, whose progress is not that of single requests.
-    pub(super) caller: Caller,
-    pub(super) state: WaitState,
+    call: &'c Call<'c>,
+    state: WaitState,
     /// The last reply that says something.
-    pub(super) latest: Option<Reply>,
-    pub(super) progress: Progress,
+    latest: Option<Reply>,
+    progress: Progress,
     /// Failure of the last request, as a sentence.
-    pub(super) failure: Option<String>,
+    failure: Option<String>,
     /// Progress that was reported before the wait.
-    pub(super) reported: u64,
+    reported: u64,
 }
 
 /// Step of a wait.
@@ -63,12 +50,33 @@ enum Step {
     End(WaitRemark),
 }
 
-impl Wait<'_> {
+impl<'c> Wait<'c> {
+    pub(super) fn new(
+        call: &'c Call<'c>,
+        state: WaitState,
+        progress: Progress,
+        latest: Option<Reply>,
+    ) -> Self {
+        let reported = call.caller.progress.as_ref().map(ReportProgress::last);
+        Self {
+            call,
+            state,
+            latest,
+            progress,
+            failure: None,
+            reported: reported.unwrap_or_default(),
+        }
+    }
+
     /// Asks for the status until there is nothing more to wait for.
-    pub(super) async fn run(&mut self, is_look: bool) -> WaitRemark {
-        let timeout = self.proxy.options.timeout;
+    pub(super) async fn run(mut self, is_look: bool) -> Ending {
+        let remark = self.ask_until_done(is_look).await;
+        Ending::Waited(self.latest, remark)
+    }
+
+    async fn ask_until_done(&mut self, is_look: bool) -> WaitRemark {
+        let timeout = self.call.proxy.options.timeout;
         let end = self.call.started + timeout.saturating_sub(RESERVE);
-        let last = self.call.started + timeout.saturating_sub(LAST_REQUEST.min(timeout / 4));
         let Some(_place) = WaitingPlace::take(self.call.caller.key()) else {
             return self.unfinished(Some("Too many calls wait at this server.".to_owned()));
         };
@@ -96,7 +104,7 @@ impl Wait<'_> {
             self.report();
             let step = async {
                 tokio::time::sleep(pause).await;
-                self.step(last).await
+                self.step().await
             };
             let step = tokio::select! {
                 step = step => Some(step),
@@ -116,16 +124,18 @@ impl Wait<'_> {
     }
 
     /// Asks once.
-    async fn step(&mut self, deadline: Instant) -> Step {
+    async fn step(&mut self) -> Step {
         let url = url_of_state(self.call, &self.state);
         let url = match url {
             Ok(url) => url,
             Err(refusal) => return Step::End(WaitRemark::NotAsked(refusal.describe())),
         };
-        let asked =
-            self.proxy
-                .ask_status(self.call, &self.caller, &url, self.state.is_done, deadline);
-        let reply = match asked.await {
+        let ask = if self.state.is_done {
+            Ask::Result(&url)
+        } else {
+            Ask::Status(&url)
+        };
+        let reply = match self.call.ask(ask).await {
             Ok(reply) => reply,
             Err(error) if is_passing(&error) => {
                 self.state.schedule.advance(None, SystemTime::now());
@@ -143,19 +153,13 @@ impl Wait<'_> {
         let body = if self.state.is_done {
             StatusBody::default()
         } else {
-            self.proxy.read_status(self.call, &reply).await
+            self.call.read_status(&reply).await
         };
-        let verdict = StatusVerdict::of(
-            &reply.response,
-            &body,
-            settings(&self.call.target.operation),
-        );
+        let verdict = StatusVerdict::of(&reply, &body, settings(&self.call.target.operation));
         self.failure = None;
         if verdict == StatusVerdict::Unknown {
-            self.state
-                .schedule
-                .advance(Some(&reply.response), SystemTime::now());
-            let status = status_line(reply.response.status);
+            self.state.schedule.advance(Some(&reply), SystemTime::now());
+            let status = status_line(reply.status);
             self.failure = Some(format!(
                 "The last request for its status was answered with {status}."
             ));
@@ -172,12 +176,10 @@ impl Wait<'_> {
                 Step::End(WaitRemark::Refused)
             }
             StatusVerdict::Running(_) => {
-                self.progress = self.proxy.progress_of(self.call, &reply, &body);
-                self.state
-                    .schedule
-                    .advance(Some(&reply.response), SystemTime::now());
-                let newer = header_url(self.state.kind, &reply.response);
-                let location = location_of(self.call, &reply.response, &url);
+                self.progress = self.call.progress_of(&reply, &body);
+                self.state.schedule.advance(Some(&reply), SystemTime::now());
+                let newer = header_url(self.state.kind, &reply);
+                let location = location_of(self.call, &reply, &url);
                 self.state.location = location.or(self.state.location.take());
                 self.keep(reply);
                 match newer.map(|newer| self.move_to(&newer, &url)) {
@@ -186,7 +188,7 @@ impl Wait<'_> {
                 }
             }
             StatusVerdict::Failed(word) => {
-                let word = word.map(|word| self.proxy.without_secrets(self.call, &reply, word));
+                let word = word.map(|word| self.call.without_secrets(&reply, word));
                 self.keep(reply);
                 Step::End(WaitRemark::Failed(self.took(), word))
             }
@@ -210,7 +212,7 @@ impl Wait<'_> {
                 }
             }
             StatusVerdict::Done => {
-                let result = self.proxy.result_url(self.call, &self.state, &body, &url);
+                let result = self.call.result_url(&self.state, &body, &url);
                 self.keep(reply);
                 match result {
                     FoundResult::Status => self.done(None),
@@ -248,28 +250,17 @@ impl Wait<'_> {
 
     /// Keeps a reply in place of the one before it, with the redactors of both.
     fn keep(&mut self, mut reply: Reply) {
-        if reply.response.status.is_redirection() {
+        if reply.status.is_redirection() {
             // The URL was judged, and is not repeated.
-            reply.response.headers.remove(LOCATION);
+            reply.headers.remove(LOCATION);
         }
         self.keep_whole(reply);
     }
 
     /// Keeps a reply and the URL to which it redirects.
     fn keep_whole(&mut self, mut reply: Reply) {
-        for redactor in self
-            .latest
-            .take()
-            .into_iter()
-            .flat_map(|latest| latest.redactors)
-        {
-            if !reply
-                .redactors
-                .iter()
-                .any(|known| known.has_tokens_of(&redactor))
-            {
-                reply.redactors.push(redactor);
-            }
+        if let Some(latest) = self.latest.take() {
+            reply.keep_redactors(&latest.redactors);
         }
         self.latest = Some(reply);
     }
@@ -298,7 +289,7 @@ impl Wait<'_> {
             endpoint: &place.endpoint,
             caller: self.call.caller,
         };
-        if self.proxy.holds_secret(self.call, &self.state) {
+        if self.call.holds_secret(&self.state) {
             return Err(cannot());
         }
         let handle = self.state.seal(scope, now).ok_or_else(cannot)?;
@@ -324,21 +315,6 @@ impl Wait<'_> {
                 .unwrap_or_default();
             report(&format!("the operation is not done yet: {word}{percent}"));
         }
-    }
-
-    pub(super) fn end(self, remark: WaitRemark) -> EndedWait {
-        EndedWait {
-            reply: self.latest,
-            remark: Some(remark),
-        }
-    }
-}
-
-/// The same caller without progress: bytes of single requests are not progress of the wait.
-pub(super) fn quiet(caller: &Caller) -> Caller {
-    Caller {
-        progress: None,
-        ..caller.clone()
     }
 }
 

@@ -27,7 +27,7 @@ use crate::outbound::Clients;
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;
-use crate::proxy::response::Response;
+use crate::proxy::response::Reply;
 use crate::spec::{Location, SecurityScheme};
 use crate::text;
 
@@ -130,7 +130,7 @@ pub trait RequestSigner: Debug + Send + Sync {
     ) -> BoxFuture<'r, Result<Arc<Redactor>, CallError>>;
 
     /// Returns a sentence about the probable cause if the API refuses a request.
-    fn describe_refusal(&self, response: &Response) -> Option<String>;
+    fn describe_refusal(&self, response: &Reply) -> Option<String>;
 }
 
 /// Signatures by the name of the security scheme.

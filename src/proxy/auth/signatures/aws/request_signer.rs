@@ -24,7 +24,7 @@ use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;
 use crate::proxy::request::body::payload::Payload;
-use crate::proxy::response::Response;
+use crate::proxy::response::Reply;
 use crate::spec::Location;
 use crate::text::{self, hex};
 
@@ -168,7 +168,7 @@ impl RequestSigner for AwsSigner {
     }
 
     /// Returns a sentence about the clock of this machine if that of the API is another.
-    fn describe_refusal(&self, response: &Response) -> Option<String> {
+    fn describe_refusal(&self, response: &Reply) -> Option<String> {
         let is_refused = matches!(
             response.status,
             StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN

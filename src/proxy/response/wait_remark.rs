@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use super::verdict::Progress;
-use crate::proxy::response::result_notes::NoteKind;
-use crate::proxy::response::tool_result::ToolResult;
+use super::result_notes::NoteKind;
+use super::tool_result::ToolResult;
 use crate::text::counted;
 
 /// Words of a result about the wait for it.
@@ -21,6 +20,15 @@ pub(crate) enum WaitRemark {
     Unfinished(Unfinished),
     /// Its reply names a status that is not asked for, with the reason.
     NotAsked(&'static str),
+}
+
+/// The words of a reply about an operation that runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// The word for the state.
+    pub(crate) word: Option<String>,
+    /// How much is done.
+    pub(crate) percent: Option<u64>,
 }
 
 /// An operation that was not done in time.

@@ -1,0 +1,297 @@
+//! The calls of a tool: what is sent for it, how often, and the one result that it ends in. What a
+//! client may call at all was decided before, by the gate.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use http::StatusCode;
+
+use super::bound_tool::BoundTool;
+use super::closed_paths::closed_paths;
+use super::{Api, Caller, OnMissingCredential, Request, ToolIndex, ToolResult};
+use crate::json::JsonObject;
+use crate::observe::call::{note_outcome, record_begin};
+use crate::observe::outcome::CallOutcome;
+use crate::proxy::request::closed_paths::ClosedPaths;
+use crate::proxy::response::Reply;
+use crate::proxy::waiting::handle::WaitState;
+use crate::proxy::{
+    Ask, Call, CallError, CheckedArguments, Ending, NoteKind, RequestedPages, render_error,
+    with_wire_names,
+};
+use crate::spec::schema::object_size;
+
+/// Arguments of more bytes are checked on a thread that may block: it takes more than a few
+/// milliseconds.
+const MAX_SMALL_BYTES: usize = 64 << 10;
+
+/// What a call is made with.
+pub(crate) enum CallInput {
+    /// The arguments of a client.
+    Arguments(JsonObject),
+    /// The state of a call that goes on. With `is_look`, its status is asked for once.
+    Wait { state: WaitState, is_look: bool },
+}
+
+impl Api {
+    /// Calls a tool. Every failure, here or at the API, is a result with `isError`; `None` means
+    /// that there is no such tool. Dropping the future ends the request.
+    ///
+    /// It asks nobody for consent, and checks no scope: a server does so before.
+    pub async fn call(
+        self: &Arc<Self>,
+        name: &str,
+        arguments: Option<JsonObject>,
+        caller: Caller,
+    ) -> Option<ToolResult> {
+        let input = CallInput::Arguments(arguments.unwrap_or_default());
+        Some(self.call_at(self.find(name)?, input, caller).await)
+    }
+
+    /// Calls the tool at that place, like [`Api::call`]. A panic is a bug of ours; it must not take
+    /// down the calls of others.
+    pub(crate) async fn call_at(
+        self: &Arc<Self>,
+        index: ToolIndex,
+        input: CallInput,
+        caller: Caller,
+    ) -> ToolResult {
+        let call = async {
+            match input {
+                CallInput::Arguments(arguments) => self.run(index, arguments, caller).await,
+                CallInput::Wait { state, is_look } => {
+                    Box::pin(self.resume(index, state, is_look, caller)).await
+                }
+            }
+        };
+        let (tool, bound) = self.at(index);
+        match AssertUnwindSafe(call).catch_unwind().await {
+            Ok(Ok(result)) => result,
+            Ok(Err(error)) => {
+                note_outcome(error.outcome());
+                render_error(&bound.target.operation, &error)
+            }
+            Err(_) => {
+                tracing::error!(tool = %tool.name, "a call ended in a panic; please report this");
+                note_outcome(CallOutcome::Panic);
+                ToolResult::error("The call failed because of an error inside this server.")
+            }
+        }
+    }
+
+    /// Returns the request that a call of that client would make, with `***` for the operator's
+    /// credentials; or the result with `isError` that it would end in before anything is sent.
+    /// `None` means that there is no such tool.
+    #[must_use]
+    pub fn preview(
+        &self,
+        name: &str,
+        arguments: Option<JsonObject>,
+        on_missing: OnMissingCredential,
+        caller: &Caller,
+    ) -> Option<Result<Request, Box<ToolResult>>> {
+        Some(self.preview_at(self.find(name)?, arguments, on_missing, caller))
+    }
+
+    /// The request of the tool at that place, like [`Api::preview`].
+    pub(crate) fn preview_at(
+        &self,
+        index: ToolIndex,
+        arguments: Option<JsonObject>,
+        on_missing: OnMissingCredential,
+        caller: &Caller,
+    ) -> Result<Request, Box<ToolResult>> {
+        let (_, bound) = self.at(index);
+        let target = &bound.target;
+        let try_preview = || {
+            if on_missing == OnMissingCredential::Refuse {
+                self.proxy.require_credential(target, caller)?;
+            }
+            let checked = self.wire_arguments(index, arguments.unwrap_or_default())?;
+            let paths = self.paths_of(bound);
+            self.proxy
+                .preview(target, checked.arguments, on_missing, caller, paths)
+        };
+        try_preview()
+            .inspect_err(|error| note_outcome(error.outcome()))
+            .map_err(|error| Box::new(render_error(&target.operation, &error)))
+    }
+
+    /// The paths of all operations of the document.
+    fn closed_paths(&self) -> &ClosedPaths {
+        self.closed_paths
+            .get_or_init(|| closed_paths(&self.proxy.document, &self.bound))
+    }
+
+    /// The same for a tool whose values are part of its path.
+    fn paths_of(&self, bound: &BoundTool) -> Option<&ClosedPaths> {
+        let has_values = bound.target.operation.template.variables().next().is_some();
+        has_values.then(|| self.closed_paths())
+    }
+
+    async fn run(
+        self: &Arc<Self>,
+        index: ToolIndex,
+        arguments: JsonObject,
+        mut caller: Caller,
+    ) -> Result<ToolResult, CallError> {
+        let (_, bound) = self.at(index);
+        let target = &bound.target;
+        self.proxy.require_credential(target, &caller)?;
+        let mut checked = self.checked_arguments(index, arguments).await?;
+        let pages = RequestedPages::take(&target.operation, &mut checked.arguments, &mut caller);
+        let paths = self.paths_of(bound);
+        let mut call = self
+            .proxy
+            .begin(target, checked.arguments, true, &caller, paths)?;
+        record_begin().await.map_err(|_| CallError::NotRecorded)?;
+        // On the heap: they are most of what a call holds, and what waits for a call is moved from
+        // place to place.
+        let reply = Box::pin(call.ask(Ask::Operation)).await?;
+        let is_refused = matches!(
+            reply.status,
+            StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY
+        );
+        let pages = pages.filter(|_| reply.status.is_success());
+        // Pages are replies of an operation that reads.
+        let ending = match pages {
+            Some(pages) => Box::pin(self.collect_pages(index, pages, &call, &caller, reply)).await,
+            None if call.is_awaited(&reply) => {
+                call.paths = Some(self.closed_paths());
+                Box::pin(call.await_end(reply)).await
+            }
+            None => Ending::Reply(reply),
+        };
+        let mut result = Box::pin(call.finish(ending)).await;
+        let mismatch = checked.format_mismatch.filter(|_| is_refused);
+        let remarks = checked.repairs.into_iter().chain(checked.body_problems);
+        remarks
+            .chain(mismatch)
+            .for_each(|remark| result.note(NoteKind::Repair, remark));
+        Ok(result)
+    }
+
+    /// Goes on with a call that waits.
+    async fn resume(
+        self: &Arc<Self>,
+        index: ToolIndex,
+        state: WaitState,
+        is_look: bool,
+        caller: Caller,
+    ) -> Result<ToolResult, CallError> {
+        let (_, bound) = self.at(index);
+        let (arguments, paths) = (state.arguments.clone(), Some(self.closed_paths()));
+        let call = self
+            .proxy
+            .begin(&bound.target, arguments, false, &caller, paths)?;
+        record_begin().await.map_err(|_| CallError::NotRecorded)?;
+        let ending = Box::pin(call.resume(state, is_look)).await;
+        Ok(Box::pin(call.finish(ending)).await)
+    }
+
+    /// Collects the pages after the first one, each by a call of its own: its arguments are checked
+    /// as those of a model are.
+    async fn collect_pages(
+        self: &Arc<Self>,
+        index: ToolIndex,
+        request: RequestedPages<'_>,
+        call: &Call<'_>,
+        caller: &Caller,
+        mut first: Reply,
+    ) -> Ending {
+        let next = call.read_page(&mut first).await;
+        let mut pages = request.begin(
+            caller,
+            first,
+            next,
+            call.max_page_bytes(),
+            &self.proxy.options.memory,
+        );
+        while let Some((arguments, max_bytes)) = pages.next_call() {
+            let page = async {
+                let checked = self.checked_arguments(index, arguments).await?;
+                let call = call.again(checked.arguments, max_bytes)?;
+                let mut reply = call.ask(Ask::Operation).await?;
+                let next = call.read_page(&mut reply).await;
+                Ok::<_, CallError>((reply, next))
+            };
+            match page.await {
+                Ok((reply, next)) if reply.status.is_success() => pages.add(&reply, next),
+                Ok((reply, _)) => pages.refuse(&reply, call.describe_refused_page(&reply)),
+                Err(error) => pages.fail(&error),
+            }
+        }
+        let (reply, report) = pages.finish();
+        Ending::Pages(reply, report)
+    }
+
+    /// Checks arguments like [`Api::wire_arguments`], within the time limit of a call. Much work is
+    /// done on a separate thread.
+    ///
+    /// # Errors
+    /// All that is wrong with them, or that it could not be found out in time.
+    pub(super) async fn checked_arguments(
+        self: &Arc<Self>,
+        index: ToolIndex,
+        arguments: JsonObject,
+    ) -> Result<CheckedArguments, CallError> {
+        if object_size(&arguments) <= MAX_SMALL_BYTES {
+            return self.wire_arguments(index, arguments);
+        }
+        let (api, limit) = (Arc::clone(self), self.proxy.options.timeout);
+        let checking = tokio::task::spawn_blocking(move || api.wire_arguments(index, arguments));
+        match tokio::time::timeout(limit, checking).await {
+            Ok(Ok(checked)) => checked,
+            Ok(Err(failed)) => match failed.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(CallError::Arguments(
+                    "The server ends; nothing was sent.".to_owned(),
+                )),
+            },
+            Err(_) => Err(CallError::Arguments(format!(
+                "The arguments of {} could not be checked within {} s; nothing was sent. Give less in one call.",
+                self.at(index).0.name,
+                limit.as_secs()
+            ))),
+        }
+    }
+
+    /// Returns the arguments of the tool at that index after repairs; unchanged if they are not
+    /// valid.
+    pub(crate) fn repaired_arguments(&self, index: ToolIndex, arguments: JsonObject) -> JsonObject {
+        let (tool, bound) = self.at(index);
+        let checked =
+            bound.check_arguments(tool, self.finished(index).as_deref(), arguments.clone());
+        checked.map_or(arguments, |checked| checked.arguments)
+    }
+
+    /// The arguments of the tool at that place, checked and repaired. Those of a tool that is made
+    /// when it is used have the names on the wire, which the operation does not know then.
+    ///
+    /// # Errors
+    /// All that is wrong with them.
+    pub(super) fn wire_arguments(
+        &self,
+        index: ToolIndex,
+        arguments: JsonObject,
+    ) -> Result<CheckedArguments, CallError> {
+        let (tool, bound) = self.at(index);
+        let finished = self.finished(index);
+        let checked = bound.check_arguments(tool, finished.as_deref(), arguments)?;
+        let wire = finished
+            .as_ref()
+            .and_then(|finished| finished.wire.as_ref());
+        Ok(CheckedArguments {
+            arguments: with_wire_names(checked.arguments, wire),
+            ..checked
+        })
+    }
+
+    /// Returns true if it is said of one of its operations how a call waits.
+    pub(crate) fn says_how_to_wait(&self) -> bool {
+        self.bound
+            .iter()
+            .any(|bound| bound.target.operation.says_how_to_wait())
+    }
+}
