@@ -76,10 +76,6 @@ packages: build
 image:
     deploy/image-check
 
-# Run the benchmarks.
-bench:
-    cargo bench --bench speed
-
 # Compare the instructions of starts and calls with tests/perf/baseline; needs valgrind.
 perf:
     cargo build --profile perf --locked

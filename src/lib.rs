@@ -174,7 +174,7 @@ pub use crate::spec::{
 pub use crate::transport::http::{HttpOptions, bind as bind_http, serve as serve_http};
 pub use crate::transport::stdio::serve as serve_stdio;
 
-/// Internals for the tests, the benches and the fuzz targets of this repository. Not a part of the
+/// Internals for the tests and the fuzz targets of this repository. Not a part of the
 /// library's promise.
 #[doc(hidden)]
 pub mod internals {
