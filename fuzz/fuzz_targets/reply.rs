@@ -16,7 +16,9 @@ fuzz_target!(|input: (u16, String, Vec<u8>, u8)| {
         operations(&document).0.remove(0)
     });
     let (Ok(status), Ok(content_type)) = (http::StatusCode::from_u16(status), content_type.parse()) else { return };
-    let response = Reply { status, headers: [("content-type".parse().expect("a name"), content_type)].into_iter().collect(), body: body.into(), ..Reply::default() };
+    let mut response = Reply::default();
+    (response.status, response.body) = (status, body.into());
+    response.headers.insert("content-type", content_type);
     let promise = [render::OutputContract::None, render::OutputContract::AnyObject, render::OutputContract::AsDeclared][usize::from(promise) % 3];
     let rendering = render::Rendering { promise, max_bytes: 500, ..render::Rendering::default() };
     let result = render::render_reply(operation, &response, rendering);
