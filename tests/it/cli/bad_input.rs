@@ -54,18 +54,6 @@ fn p40_documents_that_cannot_be_served_end_with_3() {
         3,
         &["No such file", "it was looked for at `/"],
     );
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("petstore.yaml"), "").unwrap();
-    let missing = folder.path().join("petstor.yaml");
-    let meant = format!(
-        "did you mean `{}`?",
-        folder.path().join("petstore.yaml").display()
-    );
-    refused(
-        &["serve", "--spec", missing.to_str().unwrap()],
-        3,
-        &["petstor.yaml` cannot be read", &meant],
-    );
     refused(&["serve", "--spec", "/"], 3, &["not a regular file"]);
     refused(
         &["serve", "--spec", "http://127.0.0.1:1/spec.yaml"],
