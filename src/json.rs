@@ -62,8 +62,6 @@ pub(crate) fn object_with(place: &str, value: Value) -> JsonObject {
 }
 
 const RESERVED: &str = "$serde_json::private::";
-/// Prefix of all keys that `serde_json` may reserve.
-pub(crate) const RESERVED_KEYS: &str = "$serde_json::";
 
 /// Reads a JSON text.
 ///

@@ -23,7 +23,8 @@ pub(crate) struct Authored {
 
 /// The extensions of the document's root, which are the weakest.
 pub(crate) fn of_root(document: &Document, diagnostics: &mut Vec<Diagnostic>) -> Vec<Authored> {
-    let root = tool_extensions(document.members("x-"));
+    let root = document.root().object().unwrap_or_default();
+    let root = tool_extensions(root.iter());
     let mut authored = read_extensions(document, &root, "#", diagnostics);
     for Authored { extension, said } in &mut authored {
         if said.name.take().is_some() {

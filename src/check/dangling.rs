@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 
 use super::walk::WalkedObject;
-use crate::spec::node::Node;
 use crate::spec::{Diagnostic, Document};
 
 /// More of them say nothing new.
@@ -42,7 +41,10 @@ impl<'d> DanglingReferences<'d> {
         if self.seen.len() >= MAX_DANGLING_REFERENCES || object.kind.is_none() {
             return;
         }
-        let Some(reference) = object.get("$ref").and_then(Node::string) else {
+        let Some(node) = object.members.get("$ref") else {
+            return;
+        };
+        let Some(reference) = node.string() else {
             return;
         };
         if let Some(looked_up) = &mut self.looked_up
@@ -50,7 +52,7 @@ impl<'d> DanglingReferences<'d> {
         {
             return;
         }
-        if let Err(why) = self.document.resolve(object.node())
+        if let Err(why) = self.document.resolve(object.node)
             && self.seen.insert(why.clone())
             && !self.others.iter().any(|other| other.message.contains(&why))
         {
@@ -59,7 +61,7 @@ impl<'d> DanglingReferences<'d> {
                 place,
                 format!("{why}; its target is not described to clients"),
             );
-            diagnostic.span = object.get("$ref").map(Node::span);
+            diagnostic.span = Some(node.span());
             self.found.push(diagnostic);
         }
     }

@@ -2,8 +2,9 @@
 
 use foldhash::HashSet;
 
-use super::walk::{WalkedMember, WalkedObject};
+use super::walk::WalkedObject;
 use crate::spec::Diagnostic;
+use crate::spec::node::Node;
 
 /// More of them say nothing new.
 const MAX_DUPLICATE_KEYS: usize = 100;
@@ -15,31 +16,25 @@ pub(super) fn add_duplicate_keys(object: &WalkedObject<'_, '_>, found: &mut Vec<
     if found.len() >= MAX_DUPLICATE_KEYS {
         return;
     }
-    let mut add = |member: &WalkedMember<'_>| {
+    let mut add = |(key, value): (&str, Node<'_>)| {
         let mut diagnostic = Diagnostic::warning(
-            object.place_of(&member.key),
+            object.place_of(key),
             "this key is written twice; the last one counts",
         );
-        diagnostic.span = Some(object.value(member).span());
+        diagnostic.span = Some(value.span());
         found.push(diagnostic);
     };
+    let members = || object.members.iter();
     if object.members.len() <= MAX_COMPARED_MEMBERS {
-        for (index, member) in object.members.iter().enumerate() {
-            if object
-                .members
-                .iter()
-                .take(index)
-                .any(|other| other.key == member.key)
-            {
+        for (index, member) in members().enumerate() {
+            if members().take(index).any(|(key, _)| key == member.0) {
                 add(member);
             }
         }
         return;
     }
     let mut keys = HashSet::default();
-    object
-        .members
-        .iter()
-        .filter(|member| !keys.insert(member.key.as_ref()))
+    members()
+        .filter(|(key, _)| !keys.insert(*key))
         .for_each(add);
 }

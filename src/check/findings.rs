@@ -91,17 +91,15 @@ pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Ve
         DanglingReferences::new(document, diagnostics),
     );
     let version = document.version();
-    for (number, file) in (0..).zip(document.files()) {
+    for (number, file) in document.files().iter().enumerate() {
         let root = (number == 0).then_some(ObjectKind::ROOT);
-        each_object((file.text(), number), root, version, &mut |object| {
+        each_object(file.root(), root, version, |object| {
             add_duplicate_keys(object, &mut twice);
             add_misspelled_keys(object, version, &mut misspelled);
             dangling.add(object);
         });
     }
-    let place = |found: &Diagnostic| found.span.map(|span| (span.file, span.start));
-    let mut found = [twice, misspelled, dangling.found];
-    found.iter_mut().for_each(|found| found.sort_by_key(place));
+    let found = [twice, misspelled, dangling.found];
     let all = diagnostics
         .iter()
         .cloned()

@@ -19,14 +19,13 @@ pub(super) fn add_misspelled_keys(
     let Some(kind) = object.kind.filter(|_| found.len() < MAX_MISSPELLED_KEYS) else {
         return;
     };
-    for member in object.members {
-        let key = member.key.as_ref();
+    for (key, value) in object.members.iter() {
         if !is_extension(key)
             && !kind.has_key(key, version)
             && let Some(why) = explain_unknown_key(key, kind, object, version)
         {
             let mut diagnostic = Diagnostic::warning(object.place_of(key), why);
-            diagnostic.span = Some(object.value(member).span());
+            diagnostic.span = Some(value.span());
             found.push(diagnostic);
         }
     }
@@ -45,8 +44,8 @@ fn explain_unknown_key(
             kind.name()
         ));
     }
-    let meant =
-        nearest_key(key, kind.known_keys(version)).filter(|meant| object.get(meant).is_none())?;
+    let meant = nearest_key(key, kind.known_keys(version))
+        .filter(|meant| object.members.get(meant).is_none())?;
     Some(format!(
         "`{key}` is not a key of {} and is ignored; did you mean `{meant}`?",
         kind.name()

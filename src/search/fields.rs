@@ -117,7 +117,7 @@ impl<'d, 'o> FieldReader<'d, 'o> {
         let document = self.document;
         document
             .node(operation.span?)
-            .first_member("description")?
+            .member("description")?
             .string()
     }
 

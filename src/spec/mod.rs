@@ -4,13 +4,12 @@
 pub(crate) mod argument_names;
 pub(crate) mod diagnostic;
 pub(crate) mod document;
+pub(crate) mod jumps;
 pub(crate) mod long_running;
 pub(crate) mod media_type;
-pub(crate) mod members;
 pub(crate) mod node;
 pub(crate) mod operation;
 pub(crate) mod paging;
-pub(crate) mod path_items;
 pub(crate) mod pointer;
 pub(crate) mod schema;
 pub(crate) mod span;

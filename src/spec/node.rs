@@ -1,26 +1,24 @@
 //! A JSON value inside a document's text, read only as deep as it is asked for.
 //!
 //! The text was checked to be JSON once, when the document was loaded; from there on a value is a
-//! slice of it, with its offset. Opening an object costs one scan of that object and no copy; what
-//! is never opened costs nothing.
+//! slice of it, with its offset. Opening an object of a document costs as much as it has members,
+//! however long they are, and no copy; what is never opened costs nothing.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
-use super::members::{NeedsParser, array_items, find_member, split_array, split_object};
+use super::jumps::{
+    Jump, MIN_JUMP_BYTES, bracket_end, offset_in_file, scalar_end, string_end, unquoted,
+};
 use super::span::Span;
-
-/// The key under which `serde_json` hands a number to a visitor when numbers keep all their digits.
-const NUMBER_TOKEN: &str = "$serde_json::private::Number";
 
 /// A JSON value: the slice of text that spells it, and the position of that slice in the document.
 #[derive(Debug, Clone, Copy)]
 pub struct Node<'a> {
     text: &'a str,
+    /// The jumps inside of the value; none if its text has no table of them.
+    jumps: &'a [Jump],
     /// The number of the file that the text is of.
     file: u32,
     /// The offset of the slice in the text of that file.
@@ -33,59 +31,50 @@ pub struct Object<'a> {
     members: Vec<(Cow<'a, str>, Node<'a>)>,
 }
 
-/// The members of an object that are objects themselves, opened; `None` for a member that is not
-/// one.
-pub(crate) type Objects<'a> = Vec<(Cow<'a, str>, Option<Object<'a>>)>;
-
 impl<'a> Node<'a> {
     /// Makes a node of the value that `text` spells. The text must be one JSON value; every reader
     /// here answers `None` if it is not.
     #[must_use]
     pub fn new(text: &'a str) -> Self {
-        Self::in_file(0, text)
+        Self::in_file(0, text, &[])
     }
 
-    /// Makes a node, like [`Node::new`], of the whole text of the file with that number.
+    /// Makes a node, like [`Node::new`], of the whole text of the file with that number, which has
+    /// these jumps.
     #[must_use]
-    pub(crate) fn in_file(file: u32, text: &'a str) -> Self {
-        Self {
-            text,
+    pub(crate) fn in_file(file: u32, text: &'a str, jumps: &'a [Jump]) -> Self {
+        let span = Span {
             file,
             start: 0,
-        }
-        .trimmed()
+            end: offset_in_file(text.len()),
+        };
+        Self::at(text, jumps, span)
     }
 
     /// The value at `span` of `text`, which is the whole text of the file that the span names.
     #[must_use]
-    pub(crate) fn at(text: &'a str, span: Span) -> Self {
-        let found = text.get(span.range()).map(|text| Self {
-            text,
-            file: span.file,
-            start: span.start,
-        });
-        found.map_or_else(|| Self::new("null"), Self::trimmed)
-    }
-
-    /// A value directly inside of this one; `text` is a slice of this value's text.
-    pub(super) fn inner(self, text: &'a str) -> Self {
-        let offset = (text.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
-        Self {
-            text,
-            file: self.file,
-            start: self.start.saturating_add(offset_in_file(offset)),
+    pub(crate) fn at(text: &'a str, jumps: &'a [Jump], span: Span) -> Self {
+        let Some(padded) = text.get(span.range()) else {
+            return Self::new("null");
+        };
+        let text = padded.trim_start();
+        let start = span
+            .start
+            .saturating_add(offset_in_file(padded.len() - text.len()));
+        let mut own: &[Jump] = &[];
+        if text.len() >= MIN_JUMP_BYTES && text.starts_with(['{', '[']) {
+            let before = jumps.partition_point(|jump| jump.start < start);
+            if let Some((jump, rest)) = jumps.get(before..).and_then(<[Jump]>::split_first)
+                && jump.start == start
+            {
+                own = rest.get(..jump.inner as usize).unwrap_or_default();
+            }
         }
-        .trimmed()
-    }
-
-    fn trimmed(self) -> Self {
-        let text = self.text.trim_start();
         Self {
             text,
-            start: self
-                .start
-                .saturating_add(offset_in_file(self.text.len() - text.len())),
-            ..self
+            jumps: own,
+            file: span.file,
+            start,
         }
     }
 
@@ -108,46 +97,37 @@ impl<'a> Node<'a> {
     /// Returns the members, or `None` if the value is not an object.
     #[must_use]
     pub fn object(self) -> Option<Object<'a>> {
-        if !self.text.starts_with('{') {
-            return None;
-        }
-        if let Some(members) = split_object(self.text, |key, text| (key, self.inner(text))) {
-            return Some(Object { members });
-        }
-        read_node(self, Slices { around: self }).ok().flatten()
+        let mut members = self.members()?;
+        let mut all = Vec::with_capacity(8);
+        all.extend(members.by_ref());
+        members.is_whole().then_some(Object { members: all })
     }
 
-    /// Returns the first member of that name. The text after it is not read, so a repeated member
-    /// is not seen.
-    pub(crate) fn first_member(self, name: &str) -> Option<Node<'a>> {
-        match find_member(self.text, name) {
-            Ok(found) => found.map(|text| self.inner(text)),
-            Err(NeedsParser) => self.object()?.get(name),
-        }
+    /// Returns the members one after the other, without a list of them, or `None` if the value is
+    /// not an object.
+    pub(crate) fn members(self) -> Option<Contents<'a>> {
+        Contents::of(self).filter(|_| self.text.starts_with('{'))
+    }
+
+    /// Returns the member of that name, as [`Object::get`] does, without a list of all members.
+    pub(crate) fn member(self, name: &str) -> Option<Node<'a>> {
+        let named = self.members()?.filter(|(key, _)| key == name);
+        named.last().map(|(_, node)| node)
     }
 
     /// Returns the items, or `None` if the value is not an array.
     #[must_use]
     pub fn array(self) -> Option<Vec<Node<'a>>> {
-        if !self.text.starts_with('[') {
-            return None;
-        }
-        if let Some(items) = split_array(self.text, |item| self.inner(item)) {
-            return Some(items);
-        }
-        let items: Vec<&'a RawValue> = serde_json::from_str(self.text).ok()?;
-        Some(
-            items
-                .into_iter()
-                .map(|item| self.inner(item.get()))
-                .collect(),
-        )
+        let mut items = Contents::of(self).filter(|_| self.text.starts_with('['))?;
+        let all = items.by_ref().map(|(_, item)| item).collect();
+        items.is_whole().then_some(all)
     }
 
     /// Returns the items one after the other, without a list of them, or `None` if the value is not
     /// an array.
     pub(crate) fn items(self) -> Option<impl Iterator<Item = Node<'a>>> {
-        Some(array_items(self.text)?.map(move |item| self.inner(item)))
+        let items = Contents::of(self).filter(|_| self.text.starts_with('['))?;
+        Some(items.map(|(_, item)| item))
     }
 
     /// Returns the strings among the items; none if the value is not an array.
@@ -162,12 +142,10 @@ impl<'a> Node<'a> {
     /// Returns the string, or `None` if the value is not a string.
     #[must_use]
     pub fn string(self) -> Option<Cow<'a, str>> {
-        if !self.text.starts_with('"') {
-            return None;
-        }
-        serde_json::from_str::<Text<'a>>(self.text)
-            .ok()
-            .map(|text| text.0)
+        let quoted = self.text.trim_end();
+        let is_string =
+            quoted.starts_with('"') && string_end(quoted.as_bytes(), 0) == Some(quoted.len());
+        unquoted(quoted).filter(|_| is_string)
     }
 
     /// The boolean; documents also write it as a string (`"true"`), which is what they mean.
@@ -228,27 +206,6 @@ impl<'a> Object<'a> {
         self.members.iter().map(|(key, node)| (key.as_ref(), *node))
     }
 
-    /// The object of these members.
-    pub(super) fn of_members(members: Vec<(Cow<'a, str>, Node<'a>)>) -> Self {
-        Self { members }
-    }
-
-    /// Returns the object as a value, with both of its braces, in the value that holds it; nothing
-    /// if it is empty.
-    pub(super) fn place_in(&self, around: Node<'a>) -> Option<Node<'a>> {
-        let offset = |place: u32| {
-            place
-                .checked_sub(around.start)
-                .map(|offset| offset as usize)
-        };
-        let first = offset(self.members.first()?.1.start)?;
-        let last = offset(self.members.last()?.1.span().end)?;
-        let start = around.text.get(..first)?.rfind('{')?;
-        // Between the last member and the brace there is white space alone.
-        let end = last + around.text.get(last..)?.find('}')? + 1;
-        around.text.get(start..end).map(|text| around.inner(text))
-    }
-
     /// Returns the number of members.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -262,215 +219,126 @@ impl<'a> Object<'a> {
     }
 }
 
-/// A file is at most 1 GiB, and twice that if YAML became JSON: below 4 GiB.
-fn offset_in_file(offset: usize) -> u32 {
-    u32::try_from(offset).unwrap_or(u32::MAX)
-}
-
-/// Opens a whole JSON text: checks all of it, and returns the root's members if it is an object.
-///
-/// # Errors
-/// An error with line and column if the text is not one JSON value.
-pub(crate) fn open_object(text: &str) -> Result<Option<Object<'_>>, serde_json::Error> {
-    // Not trimmed, so that an error names line and column of the whole text.
-    let root = Node {
-        text,
-        file: 0,
-        start: 0,
-    };
-    read_node(root, Slices { around: root })
-}
-
-/// Opens a whole JSON text as [`open_object`] does, and the member `components` two levels deeper
-/// in the same scan.
-///
-/// # Errors
-/// As [`open_object`].
-pub(crate) fn open_with_components(
-    text: &str,
-) -> Result<Option<(Object<'_>, Objects<'_>)>, serde_json::Error> {
-    // Not trimmed, so that an error names line and column of the whole text.
-    let root = Node {
-        text,
-        file: 0,
-        start: 0,
-    };
-    read_node(
-        root,
-        Nested {
-            around: root,
-            is_root: true,
-        },
-    )
-}
-
-/// An object whose members are slices, but for the objects inside of one of them: those of
-/// `components` at the root.
-struct Nested<'a> {
+/// The members of an object by key, or the items of an array without keys, in their order.
+pub(crate) struct Contents<'a> {
+    /// The object or array, with the jumps that were not passed yet.
     around: Node<'a>,
-    is_root: bool,
+    at: usize,
+    is_object: bool,
+    is_over: bool,
 }
 
-impl<'de> OpenValue<'de> for Nested<'de> {
-    type Opened = (Object<'de>, Objects<'de>);
+impl<'a> Contents<'a> {
+    /// Returns `None` if the value is neither an object nor an array.
+    pub(super) fn of(around: Node<'a>) -> Option<Self> {
+        let mut members = Self {
+            around,
+            at: 0,
+            is_object: around.text.starts_with('{'),
+            is_over: false,
+        };
+        members.pass(b'{').or_else(|| members.pass(b'['))?;
+        members.is_over = members.pass(members.closing()).is_some();
+        Some(members)
+    }
 
-    fn open<A: MapAccess<'de>>(
-        self,
-        mut next: Option<Text<'de>>,
-        mut map: A,
-    ) -> Result<Self::Opened, A::Error> {
-        let (mut members, mut inner) = (Vec::with_capacity(8), Vec::new());
-        while let Some(key) = next {
-            if self.is_root && key.0 == "components" {
-                inner = map
-                    .next_value_seed(Any(Nested {
-                        around: self.around,
-                        is_root: false,
-                    }))?
-                    .map(|(_, kinds)| kinds)
-                    .unwrap_or_default();
-                members.push((key.0, Node::new("{}")));
-            } else if self.is_root {
-                let raw: &'de RawValue = map.next_value()?;
-                members.push((key.0, self.around.inner(raw.get())));
-            } else {
-                inner.push((
-                    key.0,
-                    map.next_value_seed(Any(Slices {
-                        around: self.around,
-                    }))?,
-                ));
-            }
-            next = map.next_key()?;
+    /// Returns true if all members were read, and nothing is behind the last bracket.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_over && self.at == self.around.text.len()
+    }
+
+    fn closing(&self) -> u8 {
+        if self.is_object { b'}' } else { b']' }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.around.text.as_bytes().get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.at += 1;
         }
-        Ok((Object { members }, inner))
     }
-}
 
-/// A string of the document, borrowed if it has no escapes.
-pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
-
-impl<'de: 'a, 'a> serde::Deserialize<'de> for Text<'a> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextVisitor;
-        impl<'de> Visitor<'de> for TextVisitor {
-            type Value = Text<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
-            }
+    /// Passes one byte and the white space behind it.
+    fn pass(&mut self, byte: u8) -> Option<()> {
+        if self.peek()? != byte {
+            return None;
         }
-        deserializer.deserialize_str(TextVisitor)
+        self.at += 1;
+        self.skip_space();
+        Some(())
     }
-}
 
-/// Deserialization of an object from its first key on.
-pub(super) trait OpenValue<'de> {
-    type Opened;
-    fn open<A: MapAccess<'de>>(
-        self,
-        first: Option<Text<'de>>,
-        map: A,
-    ) -> Result<Self::Opened, A::Error>;
-}
-
-/// All members as slices.
-pub(super) struct Slices<'a> {
-    /// The value that the object is, or is in.
-    pub(super) around: Node<'a>,
-}
-
-impl<'de> OpenValue<'de> for Slices<'de> {
-    type Opened = Object<'de>;
-
-    fn open<A: MapAccess<'de>>(
-        self,
-        mut next: Option<Text<'de>>,
-        mut map: A,
-    ) -> Result<Self::Opened, A::Error> {
-        let mut members = Vec::with_capacity(8);
-        while let Some(key) = next {
-            let raw: &'de RawValue = map.next_value()?;
-            members.push((key.0, self.around.inner(raw.get())));
-            next = map.next_key()?;
+    fn key(&mut self) -> Option<Cow<'a, str>> {
+        let (text, start) = (self.around.text, self.at);
+        if self.peek()? != b'"' {
+            return None;
         }
-        Ok(Object { members })
+        self.at = string_end(text.as_bytes(), start)?;
+        let quoted = text.get(start..self.at)?;
+        self.skip_space();
+        self.pass(b':')?;
+        // An escape that stands for no character stays as it is written.
+        Some(unquoted(quoted).unwrap_or(Cow::Borrowed(quoted)))
+    }
+
+    fn value(&mut self) -> Option<Node<'a>> {
+        let (text, start) = (self.around.text, self.at);
+        let start_in_file = self.around.start.saturating_add(offset_in_file(start));
+        let mut jumps: &[Jump] = &[];
+        self.at = match self.peek()? {
+            b'"' => string_end(text.as_bytes(), start)?,
+            b'{' | b'[' => match self.around.jumps.split_first() {
+                Some((jump, rest)) if jump.start == start_in_file => {
+                    (jumps, self.around.jumps) = rest.split_at_checked(jump.inner as usize)?;
+                    start + (jump.end - jump.start) as usize
+                }
+                _ => bracket_end(text.as_bytes(), start)?,
+            },
+            _ => scalar_end(text.as_bytes(), start),
+        };
+        let value = text.get(start..self.at).filter(|value| !value.is_empty())?;
+        self.skip_space();
+        Some(Node {
+            text: value,
+            jumps,
+            start: start_in_file,
+            ..self.around
+        })
     }
 }
 
-/// A value of any kind: an object is opened, everything else is `None`.
-pub(super) struct Any<O>(pub(super) O);
+impl<'a> Iterator for Contents<'a> {
+    type Item = (Cow<'a, str>, Node<'a>);
 
-/// Reads a whole value.
-fn read_node<'a, O: OpenValue<'a>>(
-    node: Node<'a>,
-    open: O,
-) -> Result<Option<O::Opened>, serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_str(node.text);
-    let opened = Any(open).deserialize(&mut deserializer)?;
-    deserializer.end()?;
-    Ok(opened)
-}
-
-impl<'de, O: OpenValue<'de>> DeserializeSeed<'de> for Any<O> {
-    type Value = Option<O::Opened>;
-    fn deserialize<D: serde::Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de, O: OpenValue<'de>> Visitor<'de> for Any<O> {
-    type Value = Option<O::Opened>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON value")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let first = map.next_key::<Text<'de>>()?;
-        if first.as_ref().is_some_and(|key| key.0 == NUMBER_TOKEN) {
-            map.next_value::<IgnoredAny>()?;
-            return Ok(None);
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
         }
-        self.0.open(first, map).map(Some)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(None)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
+        let key = if self.is_object {
+            self.key()?
+        } else {
+            Cow::Borrowed("")
+        };
+        let value = self.value()?;
+        if self.pass(b',').is_none() {
+            self.pass(self.closing())?;
+            self.is_over = true;
+        }
+        Some((key, value))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::value::RawValue;
+    use serde_json::{Map, Value};
+
     use super::*;
+    use crate::spec::jumps::jumps;
 
     #[test]
     fn an_object_is_opened_one_level_at_a_time() {
@@ -497,24 +365,6 @@ mod tests {
     }
 
     #[test]
-    fn components_are_opened_with_the_root() {
-        let (root, kinds) = open_with_components(
-            r#"{"a": 1, "components": {"schemas": {"A": {"x": 1}}, "b": 5}, "c": []} "#,
-        )
-        .unwrap()
-        .unwrap();
-        assert_eq!((root.len(), root.get("c").unwrap().text()), (3, "[]"));
-        let kinds: Vec<_> = kinds
-            .iter()
-            .map(|(kind, entries)| (kind.as_ref(), entries.as_ref().map(Object::len)))
-            .collect();
-        assert_eq!(kinds, [("schemas", Some(1)), ("b", None)]);
-        assert!(
-            open_with_components("[1]").unwrap().is_none() && open_with_components("{} x").is_err()
-        );
-    }
-
-    #[test]
     fn of_a_key_written_twice_the_last_one_counts() {
         assert_eq!(
             Node::new(r#"{"a": 1, "a": 2}"#)
@@ -532,5 +382,84 @@ mod tests {
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
         assert!(Node::new(&deep).array().is_some());
         assert!(Node::new(&deep).value().is_none());
+    }
+
+    fn read<'t>(text: &'t str, jumps: &[Jump]) -> Option<Vec<(String, &'t str)>> {
+        let mut members = Contents::of(Node::in_file(0, text, jumps))?;
+        let all = members
+            .by_ref()
+            .map(|(key, node)| (key.into_owned(), text.get(node.span().range()).unwrap()))
+            .collect();
+        members.is_whole().then_some(all)
+    }
+
+    /// The members of a text, which are the same without jumps and with them.
+    fn members(text: &str) -> Option<Vec<(String, &str)>> {
+        let plain = read(text, &[]);
+        assert_eq!(read(text, &jumps(text)), plain);
+        plain
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[a-z{}\\[\\]\"\\\\:,é\u{0}\n ]{0,20}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 64, 6, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                proptest::collection::vec(("[a-c\"\\\\{é]{0,3}", inner), 0..6)
+                    .prop_map(|members| members.into_iter().collect::<Map<_, _>>().into()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn members_and_items_are_those_that_a_parser_finds(value in any_json(), is_pretty: bool) {
+            let text = if is_pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
+            match &value {
+                Value::Object(object) => {
+                    let split = members(&text).unwrap();
+                    prop_assert_eq!(split.iter().map(|(key, _)| key).collect::<Vec<_>>(), object.keys().collect::<Vec<_>>());
+                    for ((_, slice), value) in split.iter().zip(object.values()) {
+                        prop_assert_eq!(&serde_json::from_str::<Value>(slice).unwrap(), value);
+                        prop_assert_eq!(slice.trim(), *slice);
+                    }
+                }
+                Value::Array(_) => {
+                    let parsed: Vec<&RawValue> = serde_json::from_str(&text).unwrap();
+                    let items = members(&text).unwrap().into_iter();
+                    prop_assert_eq!(items.map(|(_, item)| item).collect::<Vec<_>>(), parsed.into_iter().map(RawValue::get).collect::<Vec<_>>());
+                }
+                _ => prop_assert!(members(&text).is_none()),
+            }
+        }
+
+        #[test]
+        fn any_text_is_split_or_not_but_never_panics(text in "[a-b{}\\[\\]\":, \\\\é]{0,40}") {
+            for text in [format!("{{{text}"), format!("[{text}"), text] {
+                let jumps = jumps(&text);
+                Contents::of(Node::in_file(0, &text, &jumps)).map(Iterator::count);
+                let _ = Contents::of(Node::new(&text)).map(Iterator::count);
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_not_one_value_has_no_members() {
+        for text in ["{} x", "{\"a\":1,}", "{\"a\" 1}", "{\"a\":}", "{"] {
+            let members = Contents::of(Node::new(text)).map(|mut members| {
+                members.by_ref().for_each(drop);
+                members.is_whole()
+            });
+            assert_eq!(members, Some(false), "{text}");
+        }
+        assert_eq!(members("{\"\\ud800\":1}").unwrap()[0].1, "1");
+        assert_eq!(members("{ } \n"), Some(Vec::new()));
+        assert_eq!(members("[ ]"), Some(Vec::new()));
     }
 }

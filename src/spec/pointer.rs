@@ -53,9 +53,9 @@ pub(crate) fn tokens(fragment: &str) -> Option<Vec<String>> {
 #[must_use]
 pub(crate) fn target<'a>(mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
     for token in tokens {
-        node = match node.object() {
-            Some(object) => object.get(token)?,
-            None => *node.array()?.get(token.parse::<usize>().ok()?)?,
+        node = match node.items() {
+            Some(mut items) => items.nth(token.parse().ok()?)?,
+            None => node.member(token)?,
         };
     }
     Some(node)

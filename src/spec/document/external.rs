@@ -16,12 +16,10 @@ use percent_encoding::percent_decode_str;
 use url::Url;
 
 use super::Document;
-use super::error::LoadError;
 use super::file::DocumentFile;
 use super::revision::Revision;
 use super::source::{ReadError, Source, SourceReader, redacted};
 use crate::spec::diagnostic::Diagnostic;
-use crate::spec::node;
 
 /// The maximum number of files; the largest known document has about 2,900.
 const MAX_FILES: usize = 5000;
@@ -211,15 +209,10 @@ impl Loader<'_> {
         };
         self.seen.push(Revision::new(source, reader, &found));
         self.room = self.room.saturating_sub(found.bytes.len());
-        let check = |text: &str| {
-            node::open_object(text)
-                .map(drop)
-                .map_err(LoadError::NotJson)
-        };
         // The document itself is file 0.
         let number = u32::try_from(self.files.len() + 1)
             .map_err(|_| format!("`{uri}` is one file too many"))?;
-        let (file, ()) = DocumentFile::parse(number, &place.to_string(), found.bytes, check)
+        let file = DocumentFile::parse(number, &place.to_string(), found.bytes)
             .map_err(|error| format!("`{uri}` is not read: {error}"))?;
         self.files.push(file);
         Ok(number)

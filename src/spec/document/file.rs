@@ -1,12 +1,17 @@
 //! One file of a document: its text as JSON, and the line and column of each value in the original
 //! text.
 
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
 use super::error::LoadError;
 use super::positions::{Position, Wanted, positions};
 use super::web_page::is_html;
 use super::yaml::yaml_to_json;
 use crate::spec::diagnostic::Diagnostic;
+use crate::spec::jumps::{Jump, jumps};
 use crate::spec::node::Node;
+use crate::spec::span::Span;
 
 /// A file, read.
 #[derive(Debug)]
@@ -15,6 +20,7 @@ pub struct DocumentFile {
     pub name: String,
     number: u32,
     text: String,
+    jumps: Vec<Jump>,
     /// The original text, if it was YAML: lines and columns are counted in it.
     yaml: Option<String>,
     /// Values that were read differently from how they are written, with pointers into this file.
@@ -23,16 +29,10 @@ pub struct DocumentFile {
 
 impl DocumentFile {
     /// Reads bytes that contain JSON or YAML; the content determines the format, not the file name.
-    /// `accept` checks the JSON text, because a YAML flow mapping may begin with a brace as well.
     ///
     /// # Errors
-    /// [`LoadError`] if the text is not valid, or if `accept` refuses it.
-    pub(crate) fn parse<T>(
-        number: u32,
-        name: &str,
-        bytes: Vec<u8>,
-        accept: impl Fn(&str) -> Result<T, LoadError>,
-    ) -> Result<(Self, T), LoadError> {
+    /// [`LoadError`] if the text is neither.
+    pub(crate) fn parse(number: u32, name: &str, bytes: Vec<u8>) -> Result<Self, LoadError> {
         // RFC 1952 section 2.3.1: the identification of gzip.
         if bytes.starts_with(&[0x1f, 0x8b]) {
             return Err(LoadError::NotOpenApi(
@@ -47,9 +47,10 @@ impl DocumentFile {
             .trim_start()
             .strip_prefix('{')
             .is_some_and(|rest| rest.trim_start().starts_with('"'));
-        let file = |text, yaml, remarks| Self {
+        let file = |text: String, yaml, remarks| Self {
             name: name.to_owned(),
             number,
+            jumps: jumps(&text),
             text,
             yaml,
             remarks,
@@ -58,9 +59,9 @@ impl DocumentFile {
             None => Err(LoadError::Empty),
             // JSON does not go through the YAML parser, which refuses legal escapes of surrogate
             // pairs, and is slower.
-            Some(b'{' | b'[') => match accept(&text) {
-                Ok(accepted) => Ok((file(text, None, Vec::new()), accepted)),
-                Err(LoadError::NotJson(error)) => {
+            Some(b'{' | b'[') => match check_json(&text) {
+                Ok(()) => Ok(file(text, None, Vec::new())),
+                Err(error) => {
                     let Ok(json) = yaml_to_json(&text) else {
                         return Err(LoadError::NotJson(error));
                     };
@@ -70,16 +71,13 @@ impl DocumentFile {
                         let what = "the document is not valid JSON, and is read as YAML";
                         Diagnostic::note("#", format!("{what}: {error}"))
                     });
-                    let accepted = accept(&json)?;
-                    Ok((file(json, Some(text), Vec::from_iter(remark)), accepted))
+                    Ok(file(json, Some(text), Vec::from_iter(remark)))
                 }
-                Err(error) => Err(error),
             },
             Some(b'<') if is_html(&text) => Err(LoadError::WebPage),
             Some(_) => {
                 let json = yaml_to_json(&text).map_err(LoadError::NotYaml)?;
-                let accepted = accept(&json)?;
-                Ok((file(json, Some(text), Vec::new()), accepted))
+                Ok(file(json, Some(text), Vec::new()))
             }
         }
     }
@@ -93,7 +91,12 @@ impl DocumentFile {
     /// The whole value.
     #[must_use]
     pub fn root(&self) -> Node<'_> {
-        Node::in_file(self.number, &self.text)
+        Node::in_file(self.number, &self.text, &self.jumps)
+    }
+
+    /// The value at `span`.
+    pub(crate) fn node(&self, span: Span) -> Node<'_> {
+        Node::at(&self.text, &self.jumps, span)
     }
 
     /// Returns line and column, both from 1, of the values at byte offsets of the text, in their
@@ -131,6 +134,14 @@ impl DocumentFile {
         }
         found
     }
+}
+
+/// Checks that a text is one JSON value. Only the error of reading the value says what is wrong in
+/// an object, such as a trailing comma.
+fn check_json(text: &str) -> Result<(), serde_json::Error> {
+    serde_json::from_str::<IgnoredAny>(text)
+        .map(drop)
+        .map_err(|error| serde_json::from_str::<Value>(text).err().unwrap_or(error))
 }
 
 /// Decodes UTF-8, or UTF-16 if there is a byte order mark of it.

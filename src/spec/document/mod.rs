@@ -37,7 +37,7 @@ use self::error::LoadError;
 use self::file::DocumentFile;
 use self::revision::Revision;
 use super::diagnostic::Diagnostic;
-use super::node::{self, Node, Object};
+use super::node::{Node, Object};
 use super::pointer;
 use super::span::Span;
 
@@ -65,14 +65,14 @@ pub struct Document {
     /// URL of the document, to resolve relative server URLs against.
     pub url: Option<Url>,
     pub(crate) index: Index,
-    /// Large objects that references lead through, opened.
-    pub(crate) opened: Mutex<HashMap<Span, HashMap<String, Span>>>,
+    /// Long objects that references lead through, opened.
+    opened: Mutex<HashMap<Span, HashMap<String, Span>>>,
     /// Read when a reference first needs it.
     named: OnceLock<NamedSchemas>,
     seen: Vec<Revision>,
 }
 
-/// The members of the root object, and the positions of the components.
+/// What the root object says of the document.
 #[derive(Debug)]
 pub(crate) struct Index {
     pub(crate) version: Version,
@@ -81,18 +81,13 @@ pub(crate) struct Index {
     description: Option<String>,
     /// 3.2 `$self`: the document's own name in references.
     pub(crate) own_name: Option<String>,
-    members: HashMap<String, Span>,
-    /// Components by kind and name; of 2.0, `definitions`, `parameters` and `responses`.
-    pub(crate) components: HashMap<String, HashMap<String, Span>>,
 }
 
 impl Index {
-    fn new(text: &str) -> Result<Self, LoadError> {
+    fn new(root: Node<'_>) -> Result<Self, LoadError> {
         let no_object =
             || LoadError::NotOpenApi("it is not an object with an `openapi` member".into());
-        let (root, kinds) = node::open_with_components(text)
-            .map_err(LoadError::NotJson)?
-            .ok_or_else(no_object)?;
+        let root = root.object().ok_or_else(no_object)?;
         let version = version(&root)?;
         let has = |member| {
             root.get(member)
@@ -102,27 +97,6 @@ impl Index {
             return Err(LoadError::NotOpenApi("it has no `paths`".into()));
         }
         let info = root.get("info").and_then(Node::object).unwrap_or_default();
-        let members = root
-            .iter()
-            .map(|(key, node)| (key.to_owned(), node.span()))
-            .collect();
-        let places = |entries: Object<'_>| {
-            entries
-                .iter()
-                .map(|(name, node)| (name.to_owned(), node.span()))
-                .collect::<HashMap<_, _>>()
-        };
-        let components = if version == Version::V2_0 {
-            let kinds = ["definitions", "parameters", "responses"].into_iter();
-            kinds
-                .filter_map(|kind| Some((kind.to_owned(), places(root.get(kind)?.object()?))))
-                .collect()
-        } else {
-            kinds
-                .into_iter()
-                .map(|(kind, entries)| (kind.into_owned(), places(entries.unwrap_or_default())))
-                .collect()
-        };
         Ok(Self {
             version,
             title: info
@@ -132,8 +106,6 @@ impl Index {
             api_version: info.text("version"),
             description: info.text("description"),
             own_name: root.text("$self"),
-            members,
-            components,
         })
     }
 }
@@ -145,7 +117,8 @@ impl Document {
     /// [`LoadError`] if the document as a whole cannot be read. Errors of single operations are
     /// reported when they are read.
     pub fn parse(bytes: Vec<u8>, url: Option<Url>) -> Result<Self, LoadError> {
-        let (file, index) = DocumentFile::parse(0, "", bytes, Index::new)?;
+        let file = DocumentFile::parse(0, "", bytes)?;
+        let index = Index::new(file.root())?;
         let url = index
             .own_name
             .as_deref()
@@ -236,39 +209,21 @@ impl Document {
     /// The value at `span`.
     #[must_use]
     pub fn node(&self, span: Span) -> Node<'_> {
-        Node::at(
-            self.files
-                .get(span.file as usize)
-                .map_or("", DocumentFile::text),
-            span,
-        )
+        let file = self.files.get(span.file as usize);
+        file.map_or_else(|| Node::new("null"), |file| file.node(span))
+    }
+
+    /// The whole document.
+    pub(crate) fn root(&self) -> Node<'_> {
+        self.files
+            .first()
+            .map_or_else(|| Node::new("null"), DocumentFile::root)
     }
 
     /// A member of the root object.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<Node<'_>> {
-        self.index.members.get(name).map(|place| self.node(*place))
-    }
-
-    /// The members of the root whose names begin like that, in no particular order.
-    pub fn members(&self, prefix: &str) -> impl Iterator<Item = (&str, Node<'_>)> {
-        let found = self
-            .index
-            .members
-            .iter()
-            .filter(move |(name, _)| name.starts_with(prefix));
-        found.map(|(name, place)| (name.as_str(), self.node(*place)))
-    }
-
-    /// The components of a kind (`schemas`, `parameters`, …; of 2.0 `definitions`), in no
-    /// particular order.
-    pub fn components(&self, kind: &str) -> impl Iterator<Item = (&str, Node<'_>)> {
-        self.index
-            .components
-            .get(kind)
-            .into_iter()
-            .flatten()
-            .map(|(name, place)| (name.as_str(), self.node(*place)))
+        self.root().member(name)
     }
 
     /// File name (empty for the document itself), line and column of what a diagnostic points to.
@@ -284,7 +239,7 @@ impl Document {
         let span = |diagnostic: &Diagnostic| {
             diagnostic.span.or_else(|| {
                 let tokens = pointer::tokens(diagnostic.pointer.strip_prefix('#')?)?;
-                Some(self.walk(self.files.first()?.root(), &tokens)?.span())
+                Some(pointer::target(self.root(), &tokens)?.span())
             })
         };
         let spans: Vec<Option<Span>> = diagnostics

@@ -78,10 +78,8 @@ fn apply_one(overlay: &Value, target: &mut Value) -> Result<ApplyReport, Overlay
 }
 
 fn read_overlay(name: &str, bytes: Vec<u8>) -> Result<Value, LoadError> {
-    let (_, value) = DocumentFile::parse(0, name, bytes, |text| {
-        crate::json::parse_text(text).map_err(LoadError::NotJson)
-    })?;
-    Ok(value)
+    let file = DocumentFile::parse(0, name, bytes)?;
+    crate::json::parse_text(file.text()).map_err(LoadError::NotJson)
 }
 
 #[cfg(test)]

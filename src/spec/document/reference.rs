@@ -1,5 +1,8 @@
 //! Resolves the `$ref`s of a document (RFC 6901 pointers, `$anchor`, `$id`, other files).
 
+use std::collections::hash_map::Entry;
+use std::sync::PoisonError;
+
 use super::{Document, Version};
 use crate::spec::node::{Node, Object};
 use crate::spec::pointer;
@@ -58,66 +61,32 @@ impl Document {
         let Some(tokens) = pointer::tokens(fragment) else {
             return otherwise();
         };
-        if file == 0
-            && let Some((kind, name)) = self.component_tokens(&tokens)
-        {
-            let found = self
-                .index
-                .components
-                .get(kind)
-                .and_then(|entries| entries.get(name));
-            return found.map_or_else(otherwise, |place| Ok(self.node(*place)));
-        }
         let root = self.files.get(file as usize).ok_or_else(dangling)?.root();
-        // A pointer into a component is followed from the component, not from the root.
-        let start = tokens
-            .get(..3)
-            .filter(|_| file == 0)
-            .and_then(|head| self.component_tokens(head))
-            .and_then(|(kind, name)| self.index.components.get(kind)?.get(name));
-        let found = match start {
-            Some(place) => self.walk(self.node(*place), tokens.get(3..).unwrap_or_default()),
-            None => self.walk(root, &tokens),
-        };
-        found.map_or_else(otherwise, Ok)
+        self.walk(root, &tokens).map_or_else(otherwise, Ok)
     }
 
-    /// Follows the tokens of a pointer like [`pointer::target`], but opens large objects once and
+    /// Follows the tokens of a pointer like [`pointer::target`], but opens long objects once and
     /// keeps them.
-    pub(crate) fn walk<'a>(&'a self, mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
-        const MIN_REMEMBERED_BYTES: usize = 16 << 10;
+    fn walk<'a>(&'a self, node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
+        const MIN_REMEMBERED_BYTES: usize = 2 << 10;
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut span = node.span();
         for (index, token) in tokens.iter().enumerate() {
-            if node.text().len() < MIN_REMEMBERED_BYTES || !node.text().starts_with('{') {
-                return pointer::target(node, tokens.get(index..)?);
-            }
-            let mut opened = self
-                .opened
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-            let members = opened.entry(node.span()).or_insert_with(|| {
-                node.object()
-                    .unwrap_or_default()
-                    .iter()
-                    .map(|(key, inner)| (key.to_owned(), inner.span()))
-                    .collect()
-            });
-            node = self.node(*members.get(token)?);
+            let members = match opened.entry(span) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    let node = self.node(span);
+                    let long = Some(node).filter(|node| node.text().len() >= MIN_REMEMBERED_BYTES);
+                    let Some(members) = long.and_then(Node::members) else {
+                        return pointer::target(node, tokens.get(index..)?);
+                    };
+                    let spans = members.map(|(key, inner)| (key.into_owned(), inner.span()));
+                    new.insert(spans.collect())
+                }
+            };
+            span = *members.get(token)?;
         }
-        Some(node)
-    }
-
-    /// Returns kind and name if the tokens name a component as a whole.
-    fn component_tokens<'t>(&self, tokens: &'t [String]) -> Option<(&'t str, &'t str)> {
-        match tokens {
-            [components, kind, name] if components == "components" => Some((kind, name)),
-            [kind, name]
-                if self.index.version == Version::V2_0
-                    && self.index.components.contains_key(kind) =>
-            {
-                Some((kind, name))
-            }
-            _ => None,
-        }
+        Some(self.node(span))
     }
 
     /// Follows `$ref`s until there is none (of path items, parameters, bodies, responses, headers
@@ -128,16 +97,7 @@ impl Document {
     /// long.
     pub fn resolve<'a>(&'a self, mut node: Node<'a>) -> Result<Node<'a>, String> {
         for _ in 0..MAX_CHAIN {
-            // Most objects are not references; searching for the key is cheaper than opening them.
-            if !node.text().contains("\"$ref\"") {
-                return Ok(node);
-            }
-            match node
-                .object()
-                .as_ref()
-                .and_then(|object| object.get("$ref"))
-                .and_then(Node::string)
-            {
+            match node.member("$ref").and_then(Node::string) {
                 None => return Ok(node),
                 Some(reference) => node = self.target(&reference, node)?,
             }
@@ -166,12 +126,11 @@ impl Document {
     /// The `description` beside a `$ref`, which overrides the referenced one (OAS 3.1 and later,
     /// "Reference Object").
     pub(crate) fn said_beside(&self, node: Node<'_>) -> Option<String> {
-        if self.index.version < Version::V3_1 || !node.text().contains("\"$ref\"") {
+        if self.index.version < Version::V3_1 {
             return None;
         }
-        let object = node.object()?;
-        object.get("$ref")?;
-        object.text("description")
+        node.member("$ref")?;
+        node.object()?.text("description")
     }
 
     /// Resolves a fragment that is not a pointer from the root: an anchor, or, as some documents

@@ -16,7 +16,6 @@ use crate::spec::diagnostic::Diagnostic;
 use crate::spec::document::{Document, Version};
 use crate::spec::long_running::LongRunning;
 use crate::spec::node::{Node, Object};
-use crate::spec::path_items::{PathItem, path_items};
 use crate::spec::pointer;
 use crate::spec::span::Span;
 
@@ -32,14 +31,11 @@ pub fn operations(document: &Document) -> (Vec<Box<Operation>>, Vec<Diagnostic>)
         diagnostics: Vec::new(),
     };
     if let Some(paths) = document.member("paths") {
-        match path_items(paths, &|key| is_method(key, document.version())) {
-            Ok(paths) => paths
-                .into_iter()
-                .for_each(|(path, item)| reader.path_item(&path, item)),
-            Err(error) => reader.diagnostics.push(Diagnostic::error(
-                "#/paths",
-                format!("`paths` cannot be read: {error}"),
-            )),
+        match paths.members() {
+            Some(paths) => paths.for_each(|(path, item)| reader.path_item(&path, item)),
+            None => reader
+                .diagnostics
+                .push(Diagnostic::error("#/paths", "`paths` is not an object")),
         }
     }
     let replaced = std::mem::take(&mut reader.replaced);
@@ -77,26 +73,21 @@ struct Shared<'p, 'a> {
 }
 
 /// A member of a path item that is an operation.
+#[derive(Clone, Copy)]
 struct Entry<'k, 'a> {
     /// The keys that lead to it from the path item.
     keys: &'k [&'k str],
     /// The HTTP method.
     method: &'k str,
     node: Node<'a>,
-    /// The operation, opened; `None` if it is not an object.
-    object: Option<Object<'a>>,
 }
 
 impl<'a> Reader<'a> {
-    fn path_item(&mut self, path: &str, item: Option<PathItem<'a>>) {
+    fn path_item(&mut self, path: &str, item: Node<'a>) {
         if path.starts_with("x-") {
             return;
         }
-        let Some(PathItem {
-            members: mut item,
-            operations,
-        }) = item
-        else {
+        let Some(mut item) = item.object() else {
             let pointer = pointer::fragment(["paths", path]);
             self.diagnostics.push(Diagnostic::error(
                 pointer,
@@ -104,7 +95,6 @@ impl<'a> Reader<'a> {
             ));
             return;
         };
-        let mut opened: HashMap<usize, Option<Object<'a>>> = operations.into_iter().collect();
         let mut beside = None;
         if let Some(reference) = item.get("$ref") {
             match self.referred_path_item(reference) {
@@ -121,14 +111,8 @@ impl<'a> Reader<'a> {
             }
         }
         let shared = Self::shared(path, beside.as_ref(), &item);
-        // Those of a reference's target were not opened with the paths.
-        let referred = if beside.is_some() { Some(&item) } else { None };
-        for (key, node) in referred.into_iter().flat_map(Object::iter) {
-            self.member(&shared, key, node, node.object());
-        }
-        for (index, (key, node)) in beside.as_ref().unwrap_or(&item).iter().enumerate() {
-            // Operations were opened with the paths; every other member was not.
-            self.member(&shared, key, node, opened.remove(&index).flatten());
+        for (key, node) in item.iter().chain(beside.iter().flat_map(Object::iter)) {
+            self.member(&shared, key, node);
         }
     }
 
@@ -191,20 +175,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads one member of a path item that is an operation, or contains some.
-    fn member(
-        &mut self,
-        shared: &Shared<'_, 'a>,
-        key: &str,
-        node: Node<'a>,
-        object: Option<Object<'a>>,
-    ) {
+    fn member(&mut self, shared: &Shared<'_, 'a>, key: &str, node: Node<'a>) {
         if key == "additionalOperations" && self.document.version() >= Version::V3_2 {
             for (method, node) in node.object().unwrap_or_default().iter() {
                 let entry = Entry {
                     keys: &["additionalOperations", method],
                     method,
                     node,
-                    object: node.object(),
                 };
                 self.operation(shared, entry);
             }
@@ -213,19 +190,13 @@ impl<'a> Reader<'a> {
                 keys: &[key],
                 method: &key.to_ascii_uppercase(),
                 node,
-                object,
             };
             self.operation(shared, entry);
         }
     }
 
     fn operation(&mut self, shared: &Shared<'_, 'a>, entry: Entry<'_, 'a>) {
-        let Entry {
-            keys,
-            method,
-            node,
-            object,
-        } = entry;
+        let Entry { keys, method, node } = entry;
         let pointer = || {
             pointer::fragment(
                 ["paths", shared.path]
@@ -234,10 +205,10 @@ impl<'a> Reader<'a> {
             )
         };
         let mut warnings = Vec::new();
-        match self.read(shared, method, object, &mut warnings) {
+        match self.read(shared, method, node, &mut warnings) {
             Ok(mut operation) => {
                 operation.pointer = pointer();
-                operation.span = place_of(node);
+                operation.span = Some(node.span());
                 let quotes = operation
                     .body
                     .as_ref()
@@ -275,10 +246,10 @@ impl<'a> Reader<'a> {
         &self,
         shared: &Shared<'_, 'a>,
         method: &str,
-        object: Option<Object<'a>>,
+        node: Node<'a>,
         warnings: &mut Vec<String>,
     ) -> Result<Operation, String> {
-        let object = self.referred_operation(object)?;
+        let object = self.referred_operation(node)?;
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|_| format!("`{method}` is not an HTTP method"))?;
         let template = shared.template.clone()?;
@@ -352,8 +323,8 @@ impl<'a> Reader<'a> {
 
     /// The operation itself. That it is a reference is not legal OpenAPI, but common in documents
     /// of many files.
-    fn referred_operation(&self, object: Option<Object<'a>>) -> Result<Object<'a>, String> {
-        let object = object.ok_or("it is not an object")?;
+    fn referred_operation(&self, node: Node<'a>) -> Result<Object<'a>, String> {
+        let object = node.object().ok_or("it is not an object")?;
         let Some(reference) = object.get("$ref") else {
             return Ok(object);
         };
@@ -386,20 +357,13 @@ impl<'a> Reader<'a> {
 }
 
 fn at(mut diagnostic: Diagnostic, node: Node<'_>) -> Diagnostic {
-    diagnostic.span = place_of(node);
+    diagnostic.span = Some(node.span());
     diagnostic
 }
 
 /// The text under `key`; a blank one says nothing.
 fn words(object: &Object<'_>, key: &str) -> Option<String> {
     object.text(key).filter(|text| !text.trim().is_empty())
-}
-
-/// Returns the span of an operation; `None` for an operation without members.
-fn place_of(node: Node<'_>) -> Option<Span> {
-    Some(node)
-        .filter(|node| node.text() != "null")
-        .map(Node::span)
 }
 
 /// `TRACE` and any method of 3.2 are operations too; their hints are decided in `annotate`.

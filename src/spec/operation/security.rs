@@ -19,11 +19,21 @@ use crate::spec::pointer;
 /// Schemes that are needed together, by name, with the scopes the document asks of each.
 pub(crate) type SecurityRequirement = Vec<(String, Vec<String>)>;
 
+/// The security schemes that the document declares, by name.
+fn declared_schemes(document: &Document) -> Object<'_> {
+    let schemes = match document.version() {
+        Version::V2_0 => document.member("securityDefinitions"),
+        _ => document
+            .member("components")
+            .and_then(|components| components.member("securitySchemes")),
+    };
+    schemes.and_then(Node::object).unwrap_or_default()
+}
+
 /// Returns true if the document declares any security scheme.
 #[must_use]
 pub(crate) fn declares_schemes(document: &Document) -> bool {
-    !swagger2::security_definitions(document).is_empty()
-        || document.components("securitySchemes").next().is_some()
+    !declared_schemes(document).is_empty()
 }
 
 /// Returns the document's schemes by name. A scheme that cannot be read is reported, and missing
@@ -31,19 +41,13 @@ pub(crate) fn declares_schemes(document: &Document) -> bool {
 #[must_use]
 pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>, Vec<Diagnostic>) {
     let swagger = document.version() == Version::V2_0;
-    let definitions = swagger2::security_definitions(document);
-    let declared: Vec<(&str, Node<'_>)> = if swagger {
-        definitions.iter().collect()
-    } else {
-        document.components("securitySchemes").collect()
-    };
     let (read_scheme, place): (fn(&Object<'_>) -> _, &[&str]) = if swagger {
         (swagger2::read_security_scheme, &["securityDefinitions"])
     } else {
         (read_security_scheme, &["components", "securitySchemes"])
     };
     let (mut schemes, mut diagnostics) = (BTreeMap::new(), Vec::new());
-    for (name, node) in declared {
+    for (name, node) in declared_schemes(document).iter() {
         let read = document
             .resolve(node)
             .and_then(|node| {

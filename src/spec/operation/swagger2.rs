@@ -331,15 +331,6 @@ fn server_of_schemes(document: &Document, schemes: &[String]) -> ServerTemplate 
     ServerTemplate::fixed(url)
 }
 
-/// The Security Definitions Object.
-#[must_use]
-pub(crate) fn security_definitions(document: &Document) -> Object<'_> {
-    document
-        .member("securityDefinitions")
-        .and_then(Node::object)
-        .unwrap_or_default()
-}
-
 /// Reads a Security Scheme Object.
 ///
 /// # Errors
