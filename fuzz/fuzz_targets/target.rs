@@ -12,7 +12,7 @@ fuzz_target!(|input: (String, String, String, bool)| {
     let base = BaseUrl::new(Url::parse("https://host.example:8443/base/v1").expect("a URL"));
     let values: Vec<PathValue> = template
         .variables()
-        .map(|name| PathValue { name: name.to_owned(), encoded: percent_encode(&value, keep), plain: vec![value.clone()] })
+        .map(|name| PathValue { name: name.to_owned(), encoded: percent_encode(&value, keep), plain: vec![value.clone()], segments: 1, may_be_empty: false })
         .collect();
     let pairs = [(percent_encode(&query, Keep::Unreserved), percent_encode(&value, Keep::Reserved))];
     let Ok(url) = base.target(&template, &values, &pairs) else { return };
