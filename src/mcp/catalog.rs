@@ -17,7 +17,7 @@ use crate::proxy::caller::client_grant::ClientGrant;
 /// document makes another one.
 pub(crate) struct Catalog {
     apis: Vec<CatalogApi>,
-    pub(super) view: View,
+    pub(crate) view: View,
     /// The prefixes of tool names of the APIs that are still loading.
     awaited: Vec<String>,
     config: ServerConfig,
@@ -76,7 +76,7 @@ impl Catalog {
     }
 
     /// Returns the meta-tool of that name, if the endpoint has it, with all of them.
-    pub(super) fn meta_tool(&self, name: &str) -> Option<(&Arc<MetaTools>, MetaToolKind)> {
+    pub(crate) fn meta_tool(&self, name: &str) -> Option<(&Arc<MetaTools>, MetaToolKind)> {
         let meta_tools = self.meta_tools.as_ref()?;
         Some((meta_tools, meta_tools.kind_of(name)?))
     }
@@ -152,7 +152,7 @@ impl Catalog {
     /// Finds the operation of that name, if it exists for the caller. A call looks at one API after
     /// the other, without a list of all. The rights come first, so that a name that is hidden from
     /// the caller takes as long as one that no operation has.
-    pub(super) fn find(
+    pub(crate) fn find(
         &self,
         name: &str,
         granted: Option<&ClientGrant>,

@@ -220,7 +220,7 @@ fn label(method: &Method) -> &'static str {
 }
 
 /// Notes that a call is refused for its form.
-pub(super) fn note_invalid(is_call: bool) {
+pub(crate) fn note_invalid(is_call: bool) {
     if is_call {
         note_outcome(CallOutcome::InvalidMessage);
     }

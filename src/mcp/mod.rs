@@ -8,9 +8,8 @@
 //! - A variant of `CallError` in `proxy/error.rs`, whose text the result has.
 //! - A variant of `CallOutcome` in `observe/outcome.rs`, which metrics and the audit log report.
 
-mod answered_questions;
+pub(crate) mod calls;
 pub(crate) mod catalog;
-mod confirm;
 pub(crate) mod connections;
 pub(crate) mod dispatch;
 pub(crate) mod endpoints;
@@ -21,10 +20,8 @@ pub(crate) mod observed;
 pub(crate) mod page_tools;
 pub(crate) mod protocol;
 pub(crate) mod readiness;
-pub(crate) mod resolution;
 pub(crate) mod rights;
 pub(crate) mod state;
-mod tool_call;
 mod tool_list_stream;
 pub(crate) mod visible;
 
@@ -34,12 +31,12 @@ use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
-use self::confirm::Confirmation;
+use self::calls::approval::Confirmation;
+use self::calls::plan::ResolvedCall;
 use self::endpoints::api_slot::ApiSlot;
 use self::endpoints::paths::McpEndpoint;
 use self::endpoints::served_apis::ServedApis;
 use self::readiness::ReadinessFlags;
-use self::resolution::ResolvedCall;
 use self::state::EndpointState;
 use crate::api::name::ApiName;
 use crate::api::{Api, Caller};

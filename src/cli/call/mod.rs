@@ -28,8 +28,8 @@ use crate::config::ApiConfig;
 use crate::config::saved_files::SavedFileSettings;
 use crate::config::settings::CommandSettings;
 use crate::error::Failure;
+use crate::mcp::calls::plan::{Resolution, ResolvedCall};
 use crate::mcp::meta_tools::why_meta_tool_is_missing;
-use crate::mcp::resolution::{Resolution, ResolvedCall};
 use crate::spec::operation::request_body::BODY;
 
 /// Time for the result of a call that waits, after a signal.

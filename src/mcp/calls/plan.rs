@@ -6,17 +6,17 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use super::catalog::Catalog;
-use super::meta_tools::{
-    InnerCall, MetaTools, OpenedWait, RefusedCall, describe_operations, read_handle,
-    read_inner_call, search_operations,
-};
-use super::rights::{CallerRights, Rights};
-use super::visible::{CatalogApi, View, VisibleApi, VisibleApis};
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::calling::CallInput;
 use crate::api::{Caller, OfferedTool, OnMissingCredential, ToolIndex};
 use crate::json::JsonObject;
+use crate::mcp::catalog::Catalog;
+use crate::mcp::meta_tools::{
+    InnerCall, MetaTools, OpenedWait, RefusedCall, describe_operations, read_handle,
+    read_inner_call, search_operations,
+};
+use crate::mcp::rights::{CallerRights, Rights};
+use crate::mcp::visible::{CatalogApi, View, VisibleApi, VisibleApis};
 use crate::observe::call::{note, note_outcome};
 use crate::observe::outcome::CallOutcome;
 use crate::proxy::caller::client_grant::{ClientGrant, Permission};

@@ -5,24 +5,24 @@ use std::sync::Arc;
 use rmcp::model::{ErrorData, ServerResult};
 use serde_json::Value;
 
-use super::McpServer;
-use super::catalog::Catalog;
-use super::confirm::{self, Confirmation, Verdict};
-use super::connections::request_origin::RequestOrigin;
-use super::dispatch::note_invalid;
-use super::protocol::answer::{McpAnswer, McpRefusal, invalid_parameters};
-use super::protocol::message::{Arguments, RequestParameters};
-use super::protocol::version::ProtocolVersion;
-use super::resolution::{Resolution, ResolvedCall};
-use super::visible::Suggestion;
+use super::approval::{self, Confirmation, Verdict};
+use super::plan::{Resolution, ResolvedCall};
 use crate::api::OnMissingCredential;
+use crate::mcp::McpServer;
+use crate::mcp::catalog::Catalog;
+use crate::mcp::connections::request_origin::RequestOrigin;
+use crate::mcp::dispatch::note_invalid;
+use crate::mcp::protocol::answer::{McpAnswer, McpRefusal, invalid_parameters};
+use crate::mcp::protocol::message::{Arguments, RequestParameters};
+use crate::mcp::protocol::version::ProtocolVersion;
+use crate::mcp::visible::Suggestion;
 use crate::observe::metrics::TOOLS_CALL;
 use crate::proxy::caller::client_grant::ClientGrant;
 use crate::text;
 
 impl McpServer {
     /// Calls a tool.
-    pub(super) async fn call_tool(
+    pub(in crate::mcp) async fn call_tool(
         &self,
         mut parameters: RequestParameters,
         version: ProtocolVersion,
@@ -107,7 +107,7 @@ async fn confirmed(
         Ok(prepared) => prepared,
         Err(wrong) => return Some(McpAnswer::Tool(wrong)),
     };
-    match confirm::ask(confirmation, call, &prepared, parameters, version, origin).await {
+    match approval::ask(confirmation, call, &prepared, parameters, version, origin).await {
         Verdict::Yes => None,
         Verdict::Ask(question) => Some(McpAnswer::Result(Box::new(
             ServerResult::InputRequiredResult(*question),

@@ -5,7 +5,7 @@
 //! # Changing which calls are confirmed
 //!
 //! - `Confirm` in `annotate/options.rs` decides which.
-//! - `question_text` in `mcp/confirm.rs` writes the question, and `call_digest` there binds the
+//! - `question_text` in `mcp/calls/approval.rs` writes the question, and `call_digest` there binds the
 //!   answer to the call.
 
 use std::collections::BTreeMap;
@@ -20,10 +20,10 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::answered_questions::AnsweredQuestions;
-use super::connections::request_origin::{Asked, RequestOrigin};
-use super::protocol::message::RequestParameters;
-use super::protocol::version::ProtocolVersion;
-use super::resolution::ResolvedCall;
+use super::plan::ResolvedCall;
+use crate::mcp::connections::request_origin::{Asked, RequestOrigin};
+use crate::mcp::protocol::message::RequestParameters;
+use crate::mcp::protocol::version::ProtocolVersion;
 use crate::observe::call::{note, note_outcome};
 use crate::observe::outcome::CallOutcome;
 use crate::proxy::caller::client_key::ClientKey;
