@@ -2,7 +2,6 @@
 //! the protected resource metadata (RFC 9728). Tokens for other audiences are refused, and no token
 //! is passed on (MCP, basic/authorization).
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -23,7 +22,7 @@ use crate::outbound::HttpClient;
 use crate::proxy::caller::AuthenticatedClient;
 use crate::proxy::caller::client_grant::{ClientGrant, scopes_of};
 use crate::proxy::caller::client_key::ClientKey;
-use crate::proxy::caller::scopes::{Scopes, ToolScopes};
+use crate::proxy::caller::scopes::{ScopeDemand, Scopes, ToolScopes};
 use crate::proxy::caller::subject::SubjectToken;
 
 /// The well-known path of RFC 9728 section 3, inserted between the host and the path of the
@@ -304,7 +303,9 @@ impl Oauth {
             .iter()
             .any(|scope| !granted.contains(scope))
         {
-            return Err(TokenError::Scope(self.needed(&[], &granted, resource)));
+            let scopes = Scopes::Granted(Arc::new(granted));
+            let needed = self.demand(resource).all_with(&scopes, &[]);
+            return Err(TokenError::Scope(needed));
         }
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
         // Each claim names clients of its own: a `client_id` may be the same text as the `sub` of a
@@ -343,47 +344,14 @@ impl Oauth {
         self.introspection.is_none() && !self.keys.were_read()
     }
 
-    /// Returns true if the needed scopes depend on the called tool.
-    pub(crate) fn depends_on_tool(&self) -> bool {
-        !self.options.tool_scopes.is_empty()
-    }
-
-    /// All scopes that a call needs if the client lacks one of them; none if the call is allowed.
-    /// `of_api` are those that it lacks for the API, besides the common ones.
-    pub(crate) fn lacking(
-        &self,
-        scopes: &Scopes,
-        of_api: &[&str],
-        is_read_only: bool,
-        resource: &ProtectedResource,
-    ) -> Vec<String> {
-        let of_server = self.options.tool_scopes.lacking(scopes, is_read_only);
-        let wanted: Vec<&str> = of_server
-            .into_iter()
-            .chain(of_api.iter().copied())
-            .collect();
-        match scopes {
-            _ if wanted.is_empty() => Vec::new(),
-            Scopes::All => self.needed(&wanted, &BTreeSet::new(), resource),
-            Scopes::Granted(granted) => self.needed(&wanted, granted, resource),
+    /// The scopes that calls at an endpoint need.
+    pub(crate) fn demand(&self, resource: &ProtectedResource) -> ScopeDemand {
+        let offered = self.supported(resource);
+        ScopeDemand {
+            of_tools: self.options.tool_scopes.clone(),
+            of_all: self.options.scopes.clone(),
+            offered: without_repeats(offered.iter().chain(&resource.scopes.of_rules)),
         }
-    }
-
-    /// All scopes to request at once, including those of this server that the client already has: a
-    /// new token replaces the old one (MCP, "Scope Challenge Handling").
-    fn needed(
-        &self,
-        wanted: &[&str],
-        granted: &BTreeSet<String>,
-        resource: &ProtectedResource,
-    ) -> Vec<String> {
-        let ours = self.supported(resource);
-        let needed = |scope: &&String| {
-            self.options.scopes.contains(*scope)
-                || wanted.contains(&scope.as_str())
-                || granted.contains(*scope)
-        };
-        without_repeats(ours.iter().chain(&resource.scopes.of_rules).filter(needed))
     }
 
     /// The scopes of a client's first token: those of every request, and the scope for reading.

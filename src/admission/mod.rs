@@ -16,6 +16,7 @@ mod question_turns;
 mod resources;
 pub(crate) mod static_token;
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -41,13 +42,13 @@ use self::jwt::{Oauth, OauthOptions, ProtectedResource, ResourceScopes};
 use self::limits::{RateLimit, Stranger};
 use self::named_token::{KnownToken, NamedToken};
 use self::resources::Resources;
-use crate::mcp::ScopeCheck;
 use crate::mcp::endpoints::paths::MCP_PATH;
 use crate::mcp::endpoints::served_apis::ServedApis;
 use crate::observe;
 use crate::outbound::HttpClient;
 use crate::proxy::caller::client_grant::NO_TOKEN;
 use crate::proxy::caller::client_key::{ClientKey, Peer};
+use crate::proxy::caller::scopes::ScopeDemand;
 use crate::proxy::caller::{AuthenticatedClient, Caller};
 use crate::proxy::error::SignInChallenge;
 
@@ -60,8 +61,6 @@ pub(crate) struct ClientAdmission {
     named: Vec<NamedToken>,
     oauth: Option<Oauth>,
     resources: Resources,
-    /// True if an API needs scopes of its own.
-    has_own_scopes: bool,
     is_open: bool,
     rate: Option<RateLimit>,
     /// Times at which users were asked to sign in again, without and with claims.
@@ -152,10 +151,6 @@ impl ClientAdmission {
             named: access.named.clone(),
             oauth,
             resources,
-            has_own_scopes: apis
-                .slots()
-                .iter()
-                .any(|slot| !slot.scopes.is_empty() || !slot.access_scopes.is_empty()),
             is_open: access.is_open(),
             rate,
             asked: Mutex::new(LruCache::new(MAX_ASKED)),
@@ -257,22 +252,13 @@ impl ClientAdmission {
         self.refuse(refusal, path)
     }
 
-    /// Judges whether a client that was let in may make a call, if that depends on the tool.
-    pub(crate) fn scope_check(self: &Arc<Self>) -> Option<ScopeCheck> {
-        let admission = Arc::clone(self);
-        self.depends_on_tool().then(|| -> ScopeCheck {
-            Arc::new(move |caller, call, of_api| {
-                let of_issuer = admission
-                    .oauth
-                    .as_ref()
-                    .zip(admission.resources.at(call.endpoint()));
-                let Some((oauth, resource)) = of_issuer else {
-                    return of_api.iter().map(|scope| (*scope).to_owned()).collect();
-                };
-                let is_read_only = call.offered().hints.is_read_only();
-                oauth.lacking(&caller.granted().scopes, of_api, is_read_only, resource)
-            })
-        })
+    /// The scopes that calls need, by the paths of the endpoints.
+    pub(crate) fn scope_demands(&self) -> HashMap<String, ScopeDemand> {
+        let demands = self.oauth.iter().flat_map(|oauth| {
+            let all = self.resources.by_path.iter();
+            all.map(|(path, resource)| (path.clone(), oauth.demand(resource)))
+        });
+        demands.collect()
     }
 
     /// The answer to a call whose client lacks scopes.
@@ -308,13 +294,6 @@ impl ClientAdmission {
                 path,
             ),
         })
-    }
-
-    /// Returns true if the needed scope of a call depends on its tool.
-    fn depends_on_tool(&self) -> bool {
-        self.oauth
-            .as_ref()
-            .is_some_and(|oauth| oauth.depends_on_tool() || self.has_own_scopes)
     }
 
     /// The answer to a request for that path.

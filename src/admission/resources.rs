@@ -12,7 +12,7 @@ use crate::mcp::endpoints::served_apis::ServedApis;
 /// The endpoints as protected resources, by their paths.
 #[derive(Default)]
 pub(crate) struct Resources {
-    by_path: HashMap<String, ProtectedResource>,
+    pub(super) by_path: HashMap<String, ProtectedResource>,
 }
 
 impl Resources {

@@ -11,7 +11,7 @@ use super::bound_tool::BoundTool;
 use super::closed_paths::closed_paths;
 use super::{Api, Caller, OnMissingCredential, Request, ToolIndex, ToolResult};
 use crate::json::JsonObject;
-use crate::observe::call::{note_outcome, record_begin};
+use crate::observe::call::record_begin;
 use crate::observe::outcome::CallOutcome;
 use crate::proxy::request::closed_paths::ClosedPaths;
 use crate::proxy::response::Reply;
@@ -28,8 +28,8 @@ const MAX_SMALL_BYTES: usize = 64 << 10;
 
 /// What a call is made with.
 pub(crate) enum CallInput {
-    /// The arguments of a client.
-    Arguments(JsonObject),
+    /// Arguments that fit the input schema.
+    Checked(CheckedArguments),
     /// The state of a call that goes on. With `is_look`, its status is asked for once.
     Wait { state: WaitState, is_look: bool },
 }
@@ -45,8 +45,35 @@ impl Api {
         arguments: Option<JsonObject>,
         caller: Caller,
     ) -> Option<ToolResult> {
-        let input = CallInput::Arguments(arguments.unwrap_or_default());
-        Some(self.call_at(self.find(name)?, input, caller).await)
+        let index = self.find(name)?;
+        let checked = self
+            .check(index, arguments.unwrap_or_default(), &caller)
+            .await;
+        Some(match checked {
+            Ok(checked) => {
+                self.call_at(index, CallInput::Checked(checked), caller)
+                    .await
+            }
+            Err(refused) => *refused,
+        })
+    }
+
+    /// Checks the arguments for a call of a client, once it is sure that the call has a credential.
+    ///
+    /// # Errors
+    /// The result that the call ends in.
+    pub(crate) async fn check(
+        self: &Arc<Self>,
+        index: ToolIndex,
+        arguments: JsonObject,
+        caller: &Caller,
+    ) -> Result<CheckedArguments, Box<ToolResult>> {
+        let target = &self.at(index).1.target;
+        let checked = match self.proxy.require_credential(target, caller) {
+            Ok(()) => self.checked_arguments(index, arguments).await,
+            Err(error) => Err(error),
+        };
+        checked.map_err(|error| Box::new(render_error(&target.operation, &error)))
     }
 
     /// Calls the tool at that place, like [`Api::call`]. A panic is a bug of ours; it must not take
@@ -59,7 +86,7 @@ impl Api {
     ) -> ToolResult {
         let call = async {
             match input {
-                CallInput::Arguments(arguments) => self.run(index, arguments, caller).await,
+                CallInput::Checked(checked) => self.run(index, checked, caller).await,
                 CallInput::Wait { state, is_look } => {
                     Box::pin(self.resume(index, state, is_look, caller)).await
                 }
@@ -68,14 +95,11 @@ impl Api {
         let (tool, bound) = self.at(index);
         match AssertUnwindSafe(call).catch_unwind().await {
             Ok(Ok(result)) => result,
-            Ok(Err(error)) => {
-                note_outcome(error.outcome());
-                render_error(&bound.target.operation, &error)
-            }
+            Ok(Err(error)) => render_error(&bound.target.operation, &error),
             Err(_) => {
                 tracing::error!(tool = %tool.name, "a call ended in a panic; please report this");
-                note_outcome(CallOutcome::Panic);
-                ToolResult::error("The call failed because of an error inside this server.")
+                let why = "The call failed because of an error inside this server.";
+                ToolResult::error(why).ended_as(CallOutcome::Panic)
             }
         }
     }
@@ -102,19 +126,29 @@ impl Api {
         on_missing: OnMissingCredential,
         caller: &Caller,
     ) -> Result<Request, Box<ToolResult>> {
-        let (_, bound) = self.at(index);
-        let target = &bound.target;
-        let try_preview = || {
+        let target = &self.at(index).1.target;
+        let check = || {
             if on_missing == OnMissingCredential::Refuse {
                 self.proxy.require_credential(target, caller)?;
             }
-            let checked = self.wire_arguments(index, arguments.unwrap_or_default())?;
-            let paths = self.paths_of(bound);
-            self.proxy
-                .preview(target, checked.arguments, on_missing, caller, paths)
+            self.wire_arguments(index, arguments.unwrap_or_default())
         };
-        try_preview()
-            .inspect_err(|error| note_outcome(error.outcome()))
+        let checked = check().map_err(|error| Box::new(render_error(&target.operation, &error)))?;
+        self.preview_checked(index, checked.arguments, on_missing, caller)
+    }
+
+    /// The request of the tool at that place with arguments that fit the input schema.
+    pub(crate) fn preview_checked(
+        &self,
+        index: ToolIndex,
+        arguments: JsonObject,
+        on_missing: OnMissingCredential,
+        caller: &Caller,
+    ) -> Result<Request, Box<ToolResult>> {
+        let (_, bound) = self.at(index);
+        let (target, paths) = (&bound.target, self.paths_of(bound));
+        self.proxy
+            .preview(target, arguments, on_missing, caller, paths)
             .map_err(|error| Box::new(render_error(&target.operation, &error)))
     }
 
@@ -133,13 +167,11 @@ impl Api {
     async fn run(
         self: &Arc<Self>,
         index: ToolIndex,
-        arguments: JsonObject,
+        mut checked: CheckedArguments,
         mut caller: Caller,
     ) -> Result<ToolResult, CallError> {
         let (_, bound) = self.at(index);
         let target = &bound.target;
-        self.proxy.require_credential(target, &caller)?;
-        let mut checked = self.checked_arguments(index, arguments).await?;
         let pages = RequestedPages::take(&target.operation, &mut checked.arguments, &mut caller);
         let paths = self.paths_of(bound);
         let mut call = self

@@ -54,6 +54,7 @@ pub(crate) use crate::proxy::auth::login::{Login, LogoutOutcome};
 pub(crate) use crate::proxy::auth::scheme::scheme_setting;
 pub(crate) use crate::proxy::auth::tokens::stored_token::{LoginFacts, StoredToken};
 pub(crate) use crate::proxy::auth::values::CredentialPlace;
+pub(crate) use crate::proxy::caller::scopes::ScopeDemand;
 pub(crate) use crate::proxy::caller::wait_place::WaitPlace;
 pub use crate::proxy::response::tool_result::ToolResult;
 pub(crate) use crate::proxy::waiting::handle::seal_handles_with;

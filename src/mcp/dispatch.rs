@@ -22,9 +22,8 @@ use super::protocol::answer::{Frame, McpAnswer, McpRefusal, invalid_parameters};
 use super::protocol::message::{McpRequest, Method, RequestParameters};
 use super::protocol::version::ProtocolVersion;
 use super::{McpServer, observed};
-use crate::observe::call::{CallObservation, note_outcome};
+use crate::observe::call::CallObservation;
 use crate::observe::metrics::labels::OTHER;
-use crate::observe::outcome::CallOutcome;
 
 /// The methods of MCP that metrics name, beside those of [`Method`].
 const OTHER_METHODS: [&str; 9] = [
@@ -89,11 +88,17 @@ impl McpServer {
         } = request;
         let is_call = method == Method::CallTool;
         let answering = async {
+            let invalid = |error| {
+                if is_call {
+                    McpRefusal::InvalidCall(error)
+                } else {
+                    McpRefusal::Error(error)
+                }
+            };
             if parameters.is_malformed {
-                note_invalid(is_call);
-                return Err(invalid_parameters(method.name()).into());
+                return Err(invalid(invalid_parameters(method.name())));
             }
-            named.inspect_err(|_| note_invalid(is_call))?;
+            named.map_err(invalid)?;
             match method {
                 Method::CallTool => {
                     Box::pin(self.call_tool(parameters, version, &mut origin)).await
@@ -216,13 +221,6 @@ fn label(method: &Method) -> &'static str {
             .find(|known| **known == **name)
             .unwrap_or(OTHER),
         method => method.known_name().unwrap_or(OTHER),
-    }
-}
-
-/// Notes that a call is refused for its form.
-pub(crate) fn note_invalid(is_call: bool) {
-    if is_call {
-        note_outcome(CallOutcome::InvalidMessage);
     }
 }
 

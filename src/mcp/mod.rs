@@ -25,23 +25,23 @@ pub(crate) mod state;
 mod tool_list_stream;
 pub(crate) mod visible;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
-use self::calls::approval::Confirmation;
-use self::calls::plan::ResolvedCall;
+use self::calls::gate::Gate;
 use self::endpoints::api_slot::ApiSlot;
 use self::endpoints::paths::McpEndpoint;
 use self::endpoints::served_apis::ServedApis;
 use self::readiness::ReadinessFlags;
 use self::state::EndpointState;
+use crate::api::Api;
 use crate::api::name::ApiName;
-use crate::api::{Api, Caller};
 use crate::observe;
 use crate::proxy::caller::client_key::ClientKey;
+use crate::proxy::caller::scopes::ScopeDemand;
 use crate::shared_state::state::SharedState;
 use crate::text;
 
@@ -59,18 +59,11 @@ pub struct McpServer {
     apis: Arc<ServedApis>,
     calls: TaskTracker,
     readiness: Arc<ReadinessFlags>,
-    /// Set if a person must confirm calls.
-    confirmation: Option<Arc<Confirmation>>,
+    /// Decides about calls.
+    gate: Gate,
     /// State that it shares with other replicas.
     shared_state: Option<Arc<SharedState>>,
-    /// Judges whether a client may make a call; set if clients have scopes.
-    scope_check: Option<ScopeCheck>,
 }
-
-/// Returns the scopes that a client needs for a call; none if it lacks none. The last argument
-/// lists those that the API misses.
-pub(crate) type ScopeCheck =
-    Arc<dyn Fn(&Caller, &ResolvedCall, &[&str]) -> Vec<String> + Send + Sync>;
 
 impl McpServer {
     /// A server that waits for its API. `reload` is the interval at which the API may be replaced;
@@ -93,16 +86,15 @@ impl McpServer {
             apis,
             calls: TaskTracker::new(),
             readiness: Arc::default(),
-            confirmation: None,
+            gate: Gate::default(),
             shared_state: None,
-            scope_check: None,
         }
     }
 
     /// Makes a person confirm calls of tools that require it, if `asks` is true.
     #[must_use]
     pub fn with_confirm(mut self, asks: bool) -> Self {
-        self.confirmation = asks.then(|| Arc::new(Confirmation::new(None)));
+        self.gate = self.gate.asking(asks, None);
         self
     }
 
@@ -110,9 +102,8 @@ impl McpServer {
     /// each of them.
     #[must_use]
     pub(crate) fn sharing(mut self, shared: Option<&Arc<SharedState>>) -> Self {
-        if let (Some(confirmation), Some(shared)) = (&mut self.confirmation, shared) {
-            *confirmation = Arc::new(Confirmation::new(Some(Arc::clone(shared))));
-        }
+        let asks = self.gate.asks();
+        self.gate = self.gate.asking(asks, shared);
         if let Some(key) = shared.and_then(|shared| shared.hash_key("clients")) {
             ClientKey::share(key);
         }
@@ -246,13 +237,13 @@ impl McpServer {
 
     /// Returns true if a person must confirm some of the calls.
     pub(crate) fn asks_before_calls(&self) -> bool {
-        self.confirmation.is_some()
+        self.gate.asks()
     }
 
-    /// Returns the same server with a check of scopes for calls.
-    pub(crate) fn demanding(self, scope_check: Option<ScopeCheck>) -> Self {
+    /// The same server, whose calls need these scopes, by the paths of the endpoints.
+    pub(crate) fn with_scopes(self, demands: HashMap<String, ScopeDemand>) -> Self {
         Self {
-            scope_check,
+            gate: self.gate.demanding(demands),
             ..self
         }
     }

@@ -110,7 +110,7 @@ fn client_name(origin: &RequestOrigin) -> Option<String> {
 /// Returns the outcome of a request, as far as its answer shows it.
 pub(crate) fn judge(outcome: &Result<McpAnswer, McpRefusal>) -> CallOutcome {
     match outcome {
-        Ok(McpAnswer::Tool(result)) if result.is_error() => CallOutcome::ApiError,
+        Ok(McpAnswer::Tool(result)) => result.outcome(),
         Ok(McpAnswer::Result(result))
             if matches!(**result, ServerResult::InputRequiredResult(_)) =>
         {
@@ -118,6 +118,7 @@ pub(crate) fn judge(outcome: &Result<McpAnswer, McpRefusal>) -> CallOutcome {
         }
         Ok(_) => CallOutcome::Ok,
         Err(McpRefusal::MissingScopes(_)) => CallOutcome::ScopeMissing,
+        Err(McpRefusal::InvalidCall(_)) => CallOutcome::InvalidMessage,
         Err(McpRefusal::Error(ErrorData { code, .. })) => match *code {
             ErrorCode::INVALID_PARAMS => CallOutcome::UnknownTool,
             ErrorCode::METHOD_NOT_FOUND => CallOutcome::UnknownMethod,

@@ -86,7 +86,7 @@ impl CallObservation {
     }
 
     /// Makes the call. Code on the way finds this observation by [`note`]; `judge` reads the
-    /// outcome from the output, which counts unless it was noted before.
+    /// outcome from the output.
     pub(crate) fn watch<F: Future>(
         self,
         call: F,
@@ -129,13 +129,6 @@ pub(crate) fn note(change: impl FnOnce(&mut CallRecord)) {
     if observers::is_on() {
         let _ = CURRENT.try_with(|call| change(&mut call.record()));
     }
-}
-
-/// Notes how the current call is going to end; the first to say so counts.
-pub(crate) fn note_outcome(outcome: CallOutcome) {
-    note(|record| {
-        record.outcome.get_or_insert(outcome);
-    });
 }
 
 /// Writes a line about the beginning of the current call, and waits for it, with
@@ -210,9 +203,8 @@ impl OpenCall {
         self.id.is_some() || self.span.is_some()
     }
 
-    /// Reports the end of the call. A noted outcome is more exact than that of the output, unless
-    /// the call was ended from outside.
-    fn end(&self, judged: CallOutcome) {
+    /// Reports the end of the call, once.
+    fn end(&self, outcome: CallOutcome) {
         let mut has_ended = self
             .has_ended
             .lock()
@@ -221,13 +213,6 @@ impl OpenCall {
             return;
         }
         drop(has_ended);
-        let is_from_outside = matches!(judged, CallOutcome::Cancelled | CallOutcome::CutOff);
-        let noted = self.record().outcome;
-        let outcome = if is_from_outside {
-            judged
-        } else {
-            noted.unwrap_or(judged)
-        };
         if let Some(metrics) = observers::metrics() {
             let record = self.record();
             metrics.operation(&MeasuredCall {

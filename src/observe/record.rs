@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 
 use super::metrics::labels::ApiLabel;
 use super::observers;
-use super::outcome::CallOutcome;
 use super::traces::ArrivedContexts;
 
 /// Arrival of a request.
@@ -66,8 +65,6 @@ pub(crate) struct CallRecord {
     pub(crate) lookup: Option<&'static str>,
     /// A keyed hash of what was asked for.
     pub(crate) arguments_hash: Option<String>,
-    /// Event on the way that decides the outcome of the call.
-    pub(crate) outcome: Option<CallOutcome>,
     /// True if a person confirmed the call.
     pub(crate) confirmed: bool,
     /// Joins the line of a question with that of its answer.

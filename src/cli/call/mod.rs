@@ -28,7 +28,8 @@ use crate::config::ApiConfig;
 use crate::config::saved_files::SavedFileSettings;
 use crate::config::settings::CommandSettings;
 use crate::error::Failure;
-use crate::mcp::calls::plan::{Resolution, ResolvedCall};
+use crate::mcp::calls::gate::{Admission, Gate, Via};
+use crate::mcp::calls::plan::{OperationCall, Plan};
 use crate::mcp::meta_tools::why_meta_tool_is_missing;
 use crate::spec::operation::request_body::BODY;
 
@@ -89,6 +90,10 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
         None => None,
     };
     let has_keys = config.process.state_keys.is_some();
+    let mut gate = Gate::default();
+    if user.is_some() {
+        gate = gate.demanding_everywhere(user::scope_demand(&config));
+    }
     seal_handles_with(config.process.state_keys.as_ref());
     // What the calls of a mock go to lives as long as this.
     let apis = load_called(config.apis, &command.tool).await?;
@@ -122,16 +127,16 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     } else {
         Caller::default()
     };
-    match catalog.resolve(
+    match catalog.plan(
         &tool,
         Some(arguments),
         user.as_ref().map(Caller::granted),
         &caller,
     ) {
-        Some(Resolution::Call(call)) => {
-            run_call(command, with_types(call), &apis, user, has_keys).await
+        Some(Plan::Call(call)) => {
+            run_call(command, with_types(call), &apis, user, has_keys, &gate).await
         }
-        Some(Resolution::Answer(answer)) => print_result(command, &*answer.await),
+        Some(Plan::Answer(answer)) => print_result(command, &*answer.await),
         None => Err(unknown_tool(&command.tool, &apis)),
     }
 }
@@ -169,9 +174,16 @@ fn caller_of(
     })
 }
 
+fn lacks_scopes(missing: &[String]) -> Failure {
+    Failure::setting(format!(
+        "--as-token-env: the token lacks a scope that this needs: {}",
+        missing.join(" ")
+    ))
+}
+
 /// Place of the call, from which the command with `--handle` goes on.
 fn wait_place(
-    call: &ResolvedCall,
+    call: &OperationCall,
     caller: &Caller,
     has_keys: bool,
     ending: CancellationToken,
@@ -189,10 +201,11 @@ fn wait_place(
 /// Makes the call of an operation, or shows its request.
 async fn run_call(
     command: &CallCommand,
-    call: ResolvedCall,
+    call: OperationCall,
     apis: &[(Arc<ApiConfig>, Loaded)],
     user: Option<Caller>,
     has_keys: bool,
+    gate: &Gate,
 ) -> Result<ExitCode, Failure> {
     if command.handle.is_some() && *call.offered().tool.name != *command.tool {
         return Err(Failure::setting(format!(
@@ -202,13 +215,9 @@ async fn run_call(
         )));
     }
     if let Some(user) = &user {
-        let lacking = call.lacking_scopes(user);
-        if !lacking.is_empty() {
-            let needs = format!(
-                "--as-token-env: the token lacks a scope that this needs: {}",
-                lacking.join(" ")
-            );
-            return Err(Failure::setting(needs));
+        let missing = gate.missing_scopes(&call, user);
+        if !missing.is_empty() {
+            return Err(lacks_scopes(&missing));
         }
     }
     let mut caller = caller_of(command, config_of(apis, &call.offered().tool.name), user)?;
@@ -219,16 +228,23 @@ async fn run_call(
     }
     let mut signals = EndSignals::listen()
         .map_err(|error| Failure::Io("signals cannot be handled".into(), error))?;
-    let mut calling = pin!(call.call(caller));
+    let mut calling = pin!(async {
+        match gate.admit(call, caller, Via::Command).await {
+            Admission::Admitted(admitted) => Ok(admitted.run().await),
+            Admission::Refused(refused) => Ok(*refused),
+            Admission::Scopes(missing) => Err(lacks_scopes(&missing)),
+            Admission::Ask(_) => Err(Failure::setting("nobody can be asked here".to_owned())),
+        }
+    });
     tokio::select! {
-        result = &mut calling => print_result(command, &result),
+        result = &mut calling => print_result(command, &result?),
         _ = signals.next() => {
             // A call that waits ends with its handle. Any other is dropped, and the file that it
             // writes is removed.
             ending.cancel();
             match tokio::time::timeout(INTERRUPTION_GRACE, &mut calling).await {
                 Ok(result) => {
-                    print_result(command, &result)?;
+                    print_result(command, &result?)?;
                 }
                 Err(_) => output::print_remark("interrupted; the API may have received the request"),
             }
@@ -239,7 +255,7 @@ async fn run_call(
 
 /// Shows the request of a call, even if a credential is missing without which it would not be sent.
 fn print_request(
-    call: &ResolvedCall,
+    call: &OperationCall,
     shape: dry_run::DryRunFormat,
     caller: &Caller,
 ) -> Result<ExitCode, Failure> {
@@ -340,7 +356,7 @@ fn unknown_tool(tool: &str, apis: &[(Arc<ApiConfig>, Loaded)]) -> Failure {
 
 /// Reads the texts of the command line as the types that the schema declares: they are no mistakes
 /// that a note must report.
-fn with_types(call: ResolvedCall) -> ResolvedCall {
+fn with_types(call: OperationCall) -> OperationCall {
     let given = call.arguments().cloned().unwrap_or_default();
     let typed = call.repaired_arguments();
     let differs_in_texts = given.len() == typed.len()

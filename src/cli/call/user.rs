@@ -2,11 +2,25 @@
 
 use url::Url;
 
-use crate::api::Caller;
+use crate::api::{Caller, ScopeDemand};
 use crate::config::auth::references::{parse_secret, parse_variable};
 use crate::config::{Config, Transport};
 use crate::outbound::{self, OutboundOptions};
 use crate::transport::http::verify_once;
+
+/// The scopes that a server with these settings needs for calls at an endpoint.
+pub(super) fn scope_demand(config: &Config) -> ScopeDemand {
+    let of_tools = match &config.process.transport {
+        Transport::Http { options, .. } => options.access.oauth.as_ref(),
+        Transport::Stdio => None,
+    };
+    ScopeDemand {
+        of_tools: of_tools
+            .map(|oauth| oauth.tool_scopes.clone())
+            .unwrap_or_default(),
+        ..ScopeDemand::default()
+    }
+}
 
 /// The caller with the access token of a variable.
 ///

@@ -20,11 +20,12 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::answered_questions::AnsweredQuestions;
-use super::plan::ResolvedCall;
+use super::plan::OperationCall;
+use crate::api::Caller;
 use crate::mcp::connections::request_origin::{Asked, RequestOrigin};
 use crate::mcp::protocol::message::RequestParameters;
 use crate::mcp::protocol::version::ProtocolVersion;
-use crate::observe::call::{note, note_outcome};
+use crate::observe::call::note;
 use crate::observe::outcome::CallOutcome;
 use crate::proxy::caller::client_key::ClientKey;
 use crate::proxy::{Request, ToolResult};
@@ -42,7 +43,7 @@ const MAX_SHOWN_ARGUMENT: usize = 400;
 const MAX_SHOWN_API: usize = 100;
 
 /// The keys that seal questions, and the questions that were answered.
-pub(crate) struct Confirmation {
+pub(crate) struct Approver {
     /// Seal the `requestState` that a client returns: the first seals, and all open. Without shared
     /// state, each process has its own random key: after a restart, or at another replica, the
     /// person is asked again.
@@ -52,7 +53,7 @@ pub(crate) struct Confirmation {
     shared: Option<Arc<SharedState>>,
 }
 
-impl Confirmation {
+impl Approver {
     pub(crate) fn new(shared: Option<Arc<SharedState>>) -> Self {
         let keys = shared
             .as_ref()
@@ -94,6 +95,88 @@ impl Confirmation {
             let _ = shared.keep_question(question, ANSWER_TIMEOUT).await;
         }
     }
+
+    /// Asks about one call; `prepared` is the request that it would make, without credentials.
+    pub(super) async fn ask(
+        &self,
+        call: &OperationCall,
+        prepared: &Request,
+        caller: &Caller,
+        asking: Asking<'_>,
+    ) -> Verdict {
+        let Asking {
+            parameters,
+            version,
+            origin,
+        } = asking;
+        let client = caller.key();
+        let digest = call_digest(prepared, call.tenant(caller), call, client);
+        let given = |name: &str| parameters.rest.get(name);
+        if version.asks_by_result()
+            && let (Some(Value::String(state)), Some(answers)) =
+                (given("requestState"), given("inputResponses"))
+        {
+            let answer = answers
+                .get(QUESTION)
+                .and_then(|answer| serde_json::from_value::<ElicitResult>(answer.clone()).ok());
+            // An answer to another question, an expired answer and a repeated answer do not count.
+            if let (Some(question), Some(answer)) = (self.question(state, &digest), answer)
+                && self.first_answer(&question, client).await
+            {
+                note_question(&question);
+                return judge(call, &answer.action);
+            }
+        }
+        let can_ask = origin
+            .capabilities(parameters)
+            .and_then(|capabilities| capabilities.elicitation)
+            .is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none());
+        if !can_ask {
+            return refuse(format!(
+                "{} was not called: a person has to agree first, and this client cannot ask one (it does not support elicitation). Nothing was sent. The operator can allow it with `--confirm none`, or use a client that supports elicitation.",
+                tool_and_operation(call)
+            ));
+        }
+        let question = ElicitRequestParams::FormElicitationParams {
+            meta: None,
+            message: question_text(call, &request_line(prepared)),
+            requested_schema: ElicitationSchema::new(BTreeMap::new()),
+        };
+        if version.asks_by_result() {
+            let mut question_id = [0; 16];
+            let (Some(seal), Ok(())) = (self.seals.first(), getrandom::fill(&mut question_id))
+            else {
+                return refuse(format!(
+                    "{} was not called: the user cannot be asked. Nothing was sent.",
+                    tool_and_operation(call)
+                ));
+            };
+            note_question(&question_id);
+            self.keep_question(&question_id).await;
+            let state = seal.seal_with(
+                &question_id,
+                &SealOptions::new()
+                    .associated_data(&digest)
+                    .ttl(ANSWER_TIMEOUT),
+            );
+            let question = InputRequest::Elicitation(ElicitRequest::new(question));
+            let questions = BTreeMap::from([(QUESTION.to_owned(), question)]);
+            return Verdict::Ask(Box::new(InputRequiredResult::new(
+                Some(questions),
+                Some(state),
+            )));
+        }
+        match origin.ask(question, ANSWER_TIMEOUT).await {
+            Asked::Answered(answer) => judge(call, &answer.action),
+            Asked::Unanswered(why) => {
+                tracing::warn!(tool = %call.offered().tool.name, "the client did not answer the confirmation request: {why}");
+                refuse(format!(
+                    "{} was not called: a person has to agree first, and none answered. Nothing was sent.",
+                    tool_and_operation(call)
+                ))
+            }
+        }
+    }
 }
 
 fn random_keys() -> Vec<[u8; 32]> {
@@ -104,8 +187,15 @@ fn random_keys() -> Vec<[u8; 32]> {
         .collect()
 }
 
+/// The request of a client, as far as it decides how its user is asked.
+pub(crate) struct Asking<'v> {
+    pub(crate) parameters: &'v RequestParameters,
+    pub(crate) version: ProtocolVersion,
+    pub(crate) origin: &'v mut RequestOrigin,
+}
+
 /// The outcome of a question.
-pub(crate) enum Verdict {
+pub(super) enum Verdict {
     /// The call may be made.
     Yes,
     /// The call is refused, with this result.
@@ -114,92 +204,12 @@ pub(crate) enum Verdict {
     Ask(Box<InputRequiredResult>),
 }
 
-/// Asks about one call; `prepared` is the request that it would make, without credentials.
-pub(crate) async fn ask(
-    confirmation: &Confirmation,
-    call: &ResolvedCall,
-    prepared: &Request,
-    parameters: &RequestParameters,
-    version: ProtocolVersion,
-    origin: &mut RequestOrigin,
-) -> Verdict {
-    let client = origin.caller.key();
-    let digest = call_digest(prepared, call.tenant(&origin.caller), call, client);
-    let given = |name: &str| parameters.rest.get(name);
-    if version.asks_by_result()
-        && let (Some(Value::String(state)), Some(answers)) =
-            (given("requestState"), given("inputResponses"))
-    {
-        let answer = answers
-            .get(QUESTION)
-            .and_then(|answer| serde_json::from_value::<ElicitResult>(answer.clone()).ok());
-        // An answer to another question, an expired answer and a repeated answer do not count.
-        if let (Some(question), Some(answer)) = (confirmation.question(state, &digest), answer)
-            && confirmation.first_answer(&question, client).await
-        {
-            note_question(&question);
-            return judge(call, &answer.action);
-        }
-    }
-    let can_ask = origin
-        .capabilities(parameters)
-        .and_then(|capabilities| capabilities.elicitation)
-        .is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none());
-    if !can_ask {
-        return refuse(format!(
-            "{} was not called: a person has to agree first, and this client cannot ask one (it does not support elicitation). Nothing was sent. The operator can allow it with `--confirm none`, or use a client that supports elicitation.",
-            tool_and_operation(call)
-        ));
-    }
-    let question = ElicitRequestParams::FormElicitationParams {
-        meta: None,
-        message: question_text(call, &request_line(prepared)),
-        requested_schema: ElicitationSchema::new(BTreeMap::new()),
-    };
-    if version.asks_by_result() {
-        let mut question_id = [0; 16];
-        let (Some(seal), Ok(())) = (
-            confirmation.seals.first(),
-            getrandom::fill(&mut question_id),
-        ) else {
-            return refuse(format!(
-                "{} was not called: the user cannot be asked. Nothing was sent.",
-                tool_and_operation(call)
-            ));
-        };
-        note_question(&question_id);
-        confirmation.keep_question(&question_id).await;
-        let state = seal.seal_with(
-            &question_id,
-            &SealOptions::new()
-                .associated_data(&digest)
-                .ttl(ANSWER_TIMEOUT),
-        );
-        let question = InputRequest::Elicitation(ElicitRequest::new(question));
-        let questions = BTreeMap::from([(QUESTION.to_owned(), question)]);
-        return Verdict::Ask(Box::new(InputRequiredResult::new(
-            Some(questions),
-            Some(state),
-        )));
-    }
-    match origin.ask(question, ANSWER_TIMEOUT).await {
-        Asked::Answered(answer) => judge(call, &answer.action),
-        Asked::Unanswered(why) => {
-            tracing::warn!(tool = %call.offered().tool.name, "the client did not answer the confirmation request: {why}");
-            refuse(format!(
-                "{} was not called: a person has to agree first, and none answered. Nothing was sent.",
-                tool_and_operation(call)
-            ))
-        }
-    }
-}
-
 /// Returns the hash of all values that an answer is bound to: the client and its tenant, the
 /// meta-tool and the tool, its arguments, and the method and URL of the request.
 fn call_digest(
     prepared: &Request,
     tenant: Option<&str>,
-    call: &ResolvedCall,
+    call: &OperationCall,
     client: ClientKey,
 ) -> Vec<u8> {
     let mut digest = Sha256::new();
@@ -213,7 +223,7 @@ fn call_digest(
     digest.finalize().to_vec()
 }
 
-fn judge(call: &ResolvedCall, action: &ElicitationAction) -> Verdict {
+fn judge(call: &OperationCall, action: &ElicitationAction) -> Verdict {
     match action {
         ElicitationAction::Accept => {
             note(|record| record.confirmed = true);
@@ -242,14 +252,11 @@ fn note_question(id: &[u8]) {
 }
 
 fn refuse_as(outcome: CallOutcome, text: String) -> Verdict {
-    note_outcome(outcome);
-    refuse(text)
+    Verdict::No(Box::new(ToolResult::error(text).ended_as(outcome)))
 }
 
 fn refuse(text: String) -> Verdict {
-    // An outcome that was noted earlier stays.
-    note_outcome(CallOutcome::Unanswered);
-    Verdict::No(Box::new(ToolResult::error(text)))
+    refuse_as(CallOutcome::Unanswered, text)
 }
 
 /// The first line of the request, without host.
@@ -262,7 +269,7 @@ fn request_line(prepared: &Request) -> String {
     format!("{} {}{query}", prepared.method, prepared.url.path())
 }
 
-fn tool_and_operation(call: &ResolvedCall) -> String {
+fn tool_and_operation(call: &OperationCall) -> String {
     format!(
         "{} ({})",
         call.tool_name(),
@@ -273,7 +280,7 @@ fn tool_and_operation(call: &ResolvedCall) -> String {
 /// Returns the question: the operation, its API, the request line and every argument as it will be
 /// sent, and then the title from the document, marked as such. It does not contain the name of a
 /// meta-tool, which says nothing about the operation.
-fn question_text(call: &ResolvedCall, request_line: &str) -> String {
+fn question_text(call: &OperationCall, request_line: &str) -> String {
     let offered = call.offered();
     let api = text::truncate(&text::one_line(call.api_label()), MAX_SHOWN_API);
     let weight = if offered.hints.is_destructive() {

@@ -7,8 +7,7 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::annotate::meta_tool_names::MetaToolKind;
-use crate::api::calling::CallInput;
-use crate::api::{Caller, OfferedTool, OnMissingCredential, ToolIndex};
+use crate::api::{Api, Caller, OfferedTool, OnMissingCredential, ToolIndex};
 use crate::json::JsonObject;
 use crate::mcp::catalog::Catalog;
 use crate::mcp::meta_tools::{
@@ -17,21 +16,21 @@ use crate::mcp::meta_tools::{
 };
 use crate::mcp::rights::{CallerRights, Rights};
 use crate::mcp::visible::{CatalogApi, View, VisibleApi, VisibleApis};
-use crate::observe::call::{note, note_outcome};
+use crate::observe::call::note;
 use crate::observe::outcome::CallOutcome;
 use crate::proxy::caller::client_grant::{ClientGrant, Permission};
 use crate::proxy::caller::shown_tools::ShownTools;
 use crate::proxy::caller::wait_place::WaitPlace;
-use crate::proxy::{NoteKind, Request, ToolResult};
+use crate::proxy::{CheckedArguments, NoteKind, Request, ToolResult};
 
-/// What the name of a tool and its arguments come to.
+/// Outcome of looking for what a tool is called for.
 #[expect(
     clippy::large_enum_variant,
     reason = "a box would be one more for each call"
 )]
-pub(crate) enum Resolution {
+pub(crate) enum Plan {
     /// A call of an operation.
-    Call(ResolvedCall),
+    Call(OperationCall),
     /// An answer without a call: that of a meta-tool that sends nothing, or the reason for which a
     /// call is refused.
     Answer(BoxFuture<'static, Box<ToolResult>>),
@@ -44,7 +43,7 @@ type LookUp = fn(&MetaTools, &VisibleApis<'_>, JsonObject) -> ToolResult;
 /// value; the scope check, the confirmation, the limits and the request all use it, so that no two
 /// of them can judge different calls.
 #[derive(Clone)]
-pub(crate) struct ResolvedCall {
+pub(crate) struct OperationCall {
     of: CatalogApi,
     /// View of the endpoint that received the call.
     view: View,
@@ -68,18 +67,16 @@ impl Catalog {
     /// Finds what a tool is called for; `None` if no tool of that name exists for the caller.
     /// Without `granted`, the operator asks. The scopes of the caller are checked later. Only tools
     /// that the caller may list are suggested to it.
-    pub(crate) fn resolve(
+    pub(crate) fn plan(
         self: &Arc<Self>,
         name: &str,
         arguments: Option<JsonObject>,
         granted: Option<&ClientGrant>,
         caller: &Caller,
-    ) -> Option<Resolution> {
+    ) -> Option<Plan> {
         let Some((meta_tools, kind)) = self.meta_tool(name) else {
             let (api, rights, tool) = self.find(name, granted)?;
-            return Some(Resolution::Call(
-                self.resolved(api, rights, tool, arguments),
-            ));
+            return Some(Plan::Call(self.resolved(api, rights, tool, arguments)));
         };
         let rights = granted
             .map(|granted| self.rights(granted))
@@ -112,7 +109,7 @@ impl Catalog {
                 read_handle(meta_tools, arguments, &seen, &self.view.path, caller)
             }
         };
-        let through = |api: VisibleApi<'_>, tool, arguments| ResolvedCall {
+        let through = |api: VisibleApi<'_>, tool, arguments| OperationCall {
             meta_tool: Some((kind, meta_tools.name_of(kind))),
             ..self.resolved(api.of, rights.shared(api.place), tool, Some(arguments))
         };
@@ -123,7 +120,7 @@ impl Catalog {
                 arguments,
                 remarks,
                 wait,
-            }) => Resolution::Call(ResolvedCall {
+            }) => Plan::Call(OperationCall {
                 remarks,
                 wait,
                 ..through(api, tool, arguments)
@@ -131,13 +128,12 @@ impl Catalog {
             Err(refused) => {
                 let RefusedCall { result, operation } = *refused;
                 let meant = operation.map(|(api, tool)| through(api, tool, JsonObject::new()));
-                Resolution::Answer(Box::pin(async move {
+                Plan::Answer(Box::pin(async move {
                     match meant {
                         Some(meant) => meant.note(),
                         None => note(|record| record.meta_tool = Some(kind.name())),
                     }
-                    note_outcome(CallOutcome::InvalidArguments);
-                    result
+                    Box::new(result.ended_as(CallOutcome::InvalidArguments))
                 }))
             }
         })
@@ -151,7 +147,7 @@ impl Catalog {
         look_up: LookUp,
         arguments: Option<JsonObject>,
         rights: CallerRights,
-    ) -> Resolution {
+    ) -> Plan {
         let (catalog, meta_tools) = (Arc::clone(self), Arc::clone(meta_tools));
         let answer = move || {
             let checked = match meta_tools.check(kind, arguments) {
@@ -165,15 +161,16 @@ impl Catalog {
                 .for_each(|repair| result.note(NoteKind::Repair, repair));
             Box::new(result)
         };
-        Resolution::Answer(Box::pin(async move {
+        Plan::Answer(Box::pin(async move {
             note(|record| record.lookup = Some(kind.name()));
             let result = tokio::task::spawn_blocking(answer).await;
             let result =
                 result.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
             if result.is_error() {
-                note_outcome(CallOutcome::InvalidArguments);
+                Box::new(result.ended_as(CallOutcome::InvalidArguments))
+            } else {
+                result
             }
-            result
         }))
     }
 
@@ -184,8 +181,8 @@ impl Catalog {
         rights: Option<Arc<Rights>>,
         tool: ToolIndex,
         arguments: Option<JsonObject>,
-    ) -> ResolvedCall {
-        ResolvedCall {
+    ) -> OperationCall {
+        OperationCall {
             of: of.clone(),
             view: self.view.clone(),
             rights,
@@ -200,7 +197,7 @@ impl Catalog {
     }
 }
 
-impl ResolvedCall {
+impl OperationCall {
     /// Returns the meta-tool that calls the operation; `None` for a call by its own name.
     pub(crate) fn meta_tool(&self) -> Option<MetaToolKind> {
         self.meta_tool.as_ref().map(|(kind, _)| *kind)
@@ -240,7 +237,7 @@ impl ResolvedCall {
     }
 
     /// The tools of its API that the caller may list at the endpoint.
-    fn shown_tools(&self) -> ShownTools {
+    pub(super) fn shown_tools(&self) -> ShownTools {
         ShownTools {
             permissions: self
                 .rights
@@ -302,9 +299,44 @@ impl ResolvedCall {
             .preview_at(self.tool, self.arguments.clone(), on_missing, &caller)
     }
 
-    /// Returns true if a person must confirm it. A call that goes on starts nothing.
-    pub(crate) fn must_confirm(&self) -> bool {
-        self.offered().must_confirm && self.wait.is_none()
+    /// The state with which the call goes on, if it has begun before.
+    pub(super) fn take_wait(&mut self) -> Option<Box<OpenedWait>> {
+        self.wait.take()
+    }
+
+    /// Checks its arguments, which it keeps only if a question shows them.
+    ///
+    /// # Errors
+    /// The result that the call ends in.
+    pub(super) async fn check(
+        &mut self,
+        caller: &Caller,
+        keeps: bool,
+    ) -> Result<CheckedArguments, Box<ToolResult>> {
+        let arguments = if keeps {
+            self.arguments.clone()
+        } else {
+            self.arguments.take()
+        };
+        let arguments = arguments.unwrap_or_default();
+        self.of.api.check(self.tool, arguments, caller).await
+    }
+
+    /// The request that the call would make with arguments that fit the input schema.
+    pub(super) fn preview_checked(
+        &self,
+        arguments: JsonObject,
+        on_missing: OnMissingCredential,
+        caller: &Caller,
+    ) -> Result<Request, Box<ToolResult>> {
+        self.of
+            .api
+            .preview_checked(self.tool, arguments, on_missing, caller)
+    }
+
+    /// Its API, and the tool there.
+    pub(super) fn target(&self) -> (&Arc<Api>, ToolIndex) {
+        (&self.of.api, self.tool)
     }
 
     /// Notes that the current request is this call.
@@ -333,28 +365,16 @@ impl ResolvedCall {
         })
     }
 
-    /// Makes the call. Dropping the future ends the request.
-    pub(crate) async fn call(mut self, mut caller: Caller) -> ToolResult {
-        caller.shown = self.shown_tools();
+    /// Adds to a result what was read differently on the way from the client.
+    pub(super) fn add_notes(self, mut result: ToolResult) -> ToolResult {
         if let Some((_, meta_tool)) = &self.meta_tool {
-            tracing::debug!(tool = %self.offered().tool.name, meta_tool, "called through a meta-tool");
+            let tool = self.tool_name();
+            tracing::debug!(%tool, meta_tool, "called through a meta-tool");
+            result.note_called_through(meta_tool, tool);
         }
-        let (arguments, wait) = (self.arguments.take(), self.wait.take());
-        let visible = self.visible();
-        let input = match wait {
-            Some(wait) => {
-                let OpenedWait { state, is_look } = *wait;
-                CallInput::Wait { state, is_look }
-            }
-            None => CallInput::Arguments(arguments.unwrap_or_default()),
-        };
-        let mut result = self.of.api.call_at(self.tool, input, caller).await;
-        if let Some((_, tool)) = &self.meta_tool {
-            result.note_called_through(tool, visible.name_of(self.tool));
+        for remark in self.remarks {
+            result.note(NoteKind::Repair, remark);
         }
-        self.remarks
-            .into_iter()
-            .for_each(|remark| result.note(NoteKind::Repair, remark));
         result
     }
 }

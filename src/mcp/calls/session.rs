@@ -1,22 +1,25 @@
-//! `tools/call`: from the parameters to the result.
+//! One request of a client, from its parameters to the answer. Nothing else calls an API.
 
 use std::sync::Arc;
 
 use rmcp::model::{ErrorData, ServerResult};
 use serde_json::Value;
 
-use super::approval::{self, Confirmation, Verdict};
-use super::plan::{Resolution, ResolvedCall};
-use crate::api::OnMissingCredential;
+use super::approval::Asking;
+use super::gate::{Admission, Admitted, CallStart, Via};
+use super::plan::Plan;
+use crate::api::calling::CallInput;
+use crate::json::JsonObject;
 use crate::mcp::McpServer;
 use crate::mcp::catalog::Catalog;
 use crate::mcp::connections::request_origin::RequestOrigin;
-use crate::mcp::dispatch::note_invalid;
+use crate::mcp::meta_tools::OpenedWait;
 use crate::mcp::protocol::answer::{McpAnswer, McpRefusal, invalid_parameters};
 use crate::mcp::protocol::message::{Arguments, RequestParameters};
 use crate::mcp::protocol::version::ProtocolVersion;
 use crate::mcp::visible::Suggestion;
 use crate::observe::metrics::TOOLS_CALL;
+use crate::proxy::ToolResult;
 use crate::proxy::caller::client_grant::ClientGrant;
 use crate::text;
 
@@ -35,33 +38,54 @@ impl McpServer {
             .catalog_for(&name, arguments.as_ref(), granted)
             .await?;
         // One call from here to the end: the API may be replaced meanwhile.
-        let resolution = catalog.resolve(&name, arguments, Some(granted), &origin.caller);
-        let call = match resolution.ok_or_else(|| unknown_tool(&catalog, &name, granted))? {
-            Resolution::Call(call) => call,
-            Resolution::Answer(answer) => return Ok(McpAnswer::Tool(answer.await)),
+        let plan = catalog.plan(&name, arguments, Some(granted), &origin.caller);
+        let call = match plan.ok_or_else(|| unknown_tool(&catalog, &name, granted))? {
+            Plan::Call(call) => call,
+            Plan::Answer(answer) => return Ok(McpAnswer::Tool(answer.await)),
         };
-        call.note();
-        let lacking = call.lacking_scopes(&origin.caller);
-        let missing = match &self.scope_check {
-            Some(check) => check(&origin.caller, &call, &lacking),
-            None => lacking.into_iter().map(str::to_owned).collect(),
-        };
-        if !missing.is_empty() {
-            return Err(McpRefusal::MissingScopes(missing));
-        }
-        if let Some(confirmation) = self.confirmation.as_deref().filter(|_| call.must_confirm()) {
-            let refused =
-                Box::pin(confirmed(confirmation, &call, &parameters, version, origin)).await;
-            origin.in_flight.get_or_insert_with(|| self.calls.token());
-            if let Some(answer) = refused {
-                return Ok(answer);
-            }
-        }
         let mut caller = std::mem::take(&mut origin.caller);
         caller.progress = origin.report_progress(&parameters);
         let ending = self.readiness.draining.clone();
         caller.waiting = call.wait_place(&caller, ending).map(Arc::new);
-        Ok(McpAnswer::Tool(Box::new(call.call(caller).await)))
+        let asking = Asking {
+            parameters: &parameters,
+            version,
+            origin,
+        };
+        let admission = self.gate.admit(call, caller, Via::Tool(asking)).await;
+        // A question to the user has given it up.
+        origin.in_flight.get_or_insert_with(|| self.calls.token());
+        match admission {
+            Admission::Admitted(admitted) => {
+                Ok(McpAnswer::Tool(Box::new(Box::pin(admitted.run()).await)))
+            }
+            Admission::Refused(refused) => Ok(McpAnswer::Tool(refused)),
+            Admission::Scopes(missing) => Err(McpRefusal::MissingScopes(missing)),
+            Admission::Ask(question) => Ok(McpAnswer::Result(Box::new(
+                ServerResult::InputRequiredResult(*question),
+            ))),
+        }
+    }
+}
+
+impl Admitted {
+    /// Makes the call. Dropping the future ends the request.
+    pub(crate) async fn run(self) -> ToolResult {
+        let Self {
+            call,
+            caller,
+            start,
+        } = self;
+        let input = match start {
+            CallStart::Checked(checked) => CallInput::Checked(checked),
+            CallStart::Wait(wait) => {
+                let OpenedWait { state, is_look } = *wait;
+                CallInput::Wait { state, is_look }
+            }
+        };
+        let (api, tool) = call.target();
+        let result = api.call_at(tool, input, caller).await;
+        call.add_notes(result)
     }
 }
 
@@ -71,7 +95,7 @@ impl McpServer {
 /// They are not what `tools/call` takes.
 fn name_and_arguments(
     parameters: &mut RequestParameters,
-) -> Result<(String, Option<crate::json::JsonObject>), ErrorData> {
+) -> Result<(String, Option<JsonObject>), McpRefusal> {
     let has = |name: &str, is: fn(&Value) -> bool| {
         parameters
             .rest
@@ -86,33 +110,7 @@ fn name_and_arguments(
     };
     match (parameters.name.take(), arguments) {
         (Some(Value::String(name)), Some(arguments)) if is_valid => Ok((name, arguments)),
-        _ => {
-            note_invalid(true);
-            Err(invalid_parameters(TOOLS_CALL))
-        }
-    }
-}
-
-/// Asks the user about a call; `None` means that the user agreed, anything else is the answer to
-/// the call.
-async fn confirmed(
-    confirmation: &Confirmation,
-    call: &ResolvedCall,
-    parameters: &RequestParameters,
-    version: ProtocolVersion,
-    origin: &mut RequestOrigin,
-) -> Option<McpAnswer> {
-    // A call that would be refused is refused without a question.
-    let prepared = match call.preview(OnMissingCredential::Refuse, &origin.caller) {
-        Ok(prepared) => prepared,
-        Err(wrong) => return Some(McpAnswer::Tool(wrong)),
-    };
-    match approval::ask(confirmation, call, &prepared, parameters, version, origin).await {
-        Verdict::Yes => None,
-        Verdict::Ask(question) => Some(McpAnswer::Result(Box::new(
-            ServerResult::InputRequiredResult(*question),
-        ))),
-        Verdict::No(refusal) => Some(McpAnswer::Tool(refusal)),
+        _ => Err(McpRefusal::InvalidCall(invalid_parameters(TOOLS_CALL))),
     }
 }
 

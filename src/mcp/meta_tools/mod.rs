@@ -10,7 +10,7 @@
 //!   is listed.
 //! - A module in `mcp/meta_tools/mod.rs`, like `mcp/meta_tools/wait_tool.rs`, reads its arguments:
 //!   an answer, or the call of an operation.
-//! - An arm of `resolve` in `mcp/calls/plan.rs` makes a `Resolution` of that. Clients and
+//! - An arm of `plan` in `mcp/calls/plan.rs` makes a `Plan` of that. Clients and
 //!   `openapi-mcp call` both use it.
 
 mod describe;

@@ -34,6 +34,8 @@ pub(crate) struct ToolList {
 #[derive(Debug)]
 pub(crate) enum McpRefusal {
     Error(ErrorData),
+    /// The message of a call is not what MCP demands.
+    InvalidCall(ErrorData),
     /// The client's token needs these scopes.
     MissingScopes(Vec<String>),
 }
@@ -42,7 +44,7 @@ impl From<McpRefusal> for ErrorData {
     /// The error in place of what only HTTP can say otherwise.
     fn from(refusal: McpRefusal) -> Self {
         match refusal {
-            McpRefusal::Error(error) => error,
+            McpRefusal::Error(error) | McpRefusal::InvalidCall(error) => error,
             McpRefusal::MissingScopes(scopes) => {
                 let why = format!(
                     "the token lacks a scope that this needs: {}",

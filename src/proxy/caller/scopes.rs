@@ -22,6 +22,51 @@ pub struct ToolScopes {
     pub write: Vec<String>,
 }
 
+/// Scopes that calls at an endpoint need of a token of the issuer.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ScopeDemand {
+    /// Scopes of the whole server, by what its tools do.
+    pub(crate) of_tools: ToolScopes,
+    /// Scopes of every call, which a client asks for again with others.
+    pub(crate) of_all: Vec<String>,
+    /// All scopes that a client may ask for, in order; empty if there is nobody to ask.
+    pub(crate) offered: Vec<String>,
+}
+
+impl ScopeDemand {
+    /// Returns all scopes to request if a client lacks one: a new token replaces the old one, so
+    /// those that it has are among them (MCP, "Scope Challenge Handling"). `of_api` are those that
+    /// it lacks for the API.
+    pub(crate) fn missing(
+        &self,
+        scopes: &Scopes,
+        of_api: &[&str],
+        is_read_only: bool,
+    ) -> Vec<String> {
+        let of_server = self.of_tools.lacking(scopes, is_read_only);
+        let wanted: Vec<&str> = of_server
+            .into_iter()
+            .chain(of_api.iter().copied())
+            .collect();
+        if wanted.is_empty() || self.offered.is_empty() {
+            return wanted.into_iter().map(str::to_owned).collect();
+        }
+        self.all_with(scopes, &wanted)
+    }
+
+    /// The scopes of every call, these, and those that the client has.
+    pub(crate) fn all_with(&self, scopes: &Scopes, wanted: &[&str]) -> Vec<String> {
+        let is_granted = |scope: &String| match scopes {
+            Scopes::All => false,
+            Scopes::Granted(granted) => granted.contains(scope),
+        };
+        let needed = |scope: &&String| {
+            self.of_all.contains(scope) || wanted.contains(&scope.as_str()) || is_granted(scope)
+        };
+        self.offered.iter().filter(needed).cloned().collect()
+    }
+}
+
 impl ToolScopes {
     /// Returns true if no scope is needed.
     pub(crate) fn is_empty(&self) -> bool {

@@ -139,7 +139,7 @@ pub fn render_error(operation: &Operation, error: &crate::proxy::CallError) -> T
         crate::proxy::CallError::Arguments(text) => text.clone(),
         other => format!("{} failed: {other}.", operation_label(operation)),
     };
-    let mut result = ToolResult::error(text);
+    let mut result = ToolResult::error(text).ended_as(error.outcome());
     if let crate::proxy::CallError::SignIn { challenge, .. } = error {
         result.challenge.clone_from(challenge);
     }

@@ -10,6 +10,7 @@ use super::pagination::NextPage;
 use super::result_notes::{NoteKind, ResultNotes};
 use super::truncate::Loss;
 use crate::json::{self, JsonObject, NOTES_KEY, RESULT_KEY};
+use crate::observe::outcome::CallOutcome;
 use crate::proxy::error::SignInChallenge;
 
 /// The result of a call.
@@ -19,6 +20,8 @@ pub struct ToolResult {
     notes: ResultNotes,
     media: Vec<MediaBlock>,
     is_error: bool,
+    /// Outcome of the call, if the reply of the API does not decide it.
+    outcome: Option<CallOutcome>,
     /// Parts of the reply that were cut off.
     losses: Vec<Loss>,
     meta: JsonObject,
@@ -109,6 +112,24 @@ impl ToolResult {
             is_error: true,
             ..Self::of_text(text, TextForm::Plain)
         }
+    }
+
+    /// The same as the end of a call that no reply of the API decides.
+    pub(crate) fn ended_as(self, outcome: CallOutcome) -> Self {
+        Self {
+            outcome: Some(outcome),
+            ..self
+        }
+    }
+
+    /// Outcome of the call.
+    pub(crate) fn outcome(&self) -> CallOutcome {
+        let of_reply = if self.is_error {
+            CallOutcome::ApiError
+        } else {
+            CallOutcome::Ok
+        };
+        self.outcome.unwrap_or(of_reply)
     }
 
     /// Adds parts that are not text.

@@ -173,7 +173,10 @@ pub async fn serve(
     };
     let page = ServedPage::new(&options.page, sign_in, options.access.public_url.as_ref());
     let draining = server.readiness().draining.clone();
-    let server = server.demanding(admission.as_ref().and_then(ClientAdmission::scope_check));
+    let demands = admission
+        .as_ref()
+        .map(|admission| admission.scope_demands());
+    let server = server.with_scopes(demands.unwrap_or_default());
     let front = router::front(&server, options, admission, page, streams.clone());
     let connections = Connections::new(front, draining);
     let accepted = accept_connections(

@@ -787,6 +787,14 @@ fn commands_say_what_is_called_as_the_user_and_one_call_can_be_made_as_one() {
             && stderr(&output).contains("--as-token-env: the signature of the token is wrong"),
         "{output:?}"
     );
+    settings["oauth_read_scope"] = json!(["api:use"]);
+    std::fs::write(&config, settings.to_string()).unwrap();
+    let output = called(&setup.user("alice"));
+    let says = "--as-token-env: the token lacks a scope that this needs: api:use";
+    assert!(
+        !output.status.success() && stderr(&output).contains(says),
+        "{output:?}"
+    );
     let without = run(&["call", "--config", &config, "me"]);
     assert!(
         !without.status.success()

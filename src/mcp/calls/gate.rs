@@ -1,0 +1,156 @@
+//! What may happen before anything leaves this process. Every call of an operation passes here, and
+//! only what passes can be made: it takes an [`Admitted`], which nothing else makes.
+//!
+//! A plan names only tools that exist for its caller. Then, in this order: the scopes of the caller;
+//! the arguments, once; the request with masked credentials; and the consent of a person. So nobody
+//! is asked about a call that would fail.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rmcp::model::InputRequiredResult;
+
+use super::approval::{Approver, Asking, Verdict};
+use super::plan::OperationCall;
+use crate::api::{Caller, OnMissingCredential};
+use crate::mcp::meta_tools::OpenedWait;
+use crate::proxy::caller::scopes::ScopeDemand;
+use crate::proxy::{CheckedArguments, ToolResult};
+use crate::shared_state::state::SharedState;
+
+/// Decides about the calls of a server.
+#[derive(Clone, Default)]
+pub(crate) struct Gate {
+    /// Scopes that calls need, by the paths of the endpoints; the empty path is every other one.
+    demands: Arc<HashMap<String, ScopeDemand>>,
+    /// Asks for the consent of a person, if some calls need it.
+    approver: Option<Arc<Approver>>,
+}
+
+/// The way by which a call comes.
+pub(crate) enum Via<'v> {
+    /// A request of a client, which can be asked.
+    Tool(Asking<'v>),
+    /// The command line. Its user is the operator: nobody is asked.
+    Command,
+}
+
+/// A call that may be made.
+pub(crate) struct Admitted {
+    pub(super) call: OperationCall,
+    pub(super) caller: Caller,
+    pub(super) start: CallStart,
+}
+
+/// What a call begins with.
+pub(super) enum CallStart {
+    /// Arguments that fit the input schema.
+    Checked(CheckedArguments),
+    /// The state of a call that goes on.
+    Wait(Box<OpenedWait>),
+}
+
+/// Decision about a call.
+pub(crate) enum Admission {
+    Admitted(Box<Admitted>),
+    /// The caller lacks a scope; with all scopes to ask for.
+    Scopes(Vec<String>),
+    /// The call is not made.
+    Refused(Box<ToolResult>),
+    /// The client must ask its user and call again.
+    Ask(Box<InputRequiredResult>),
+}
+
+impl Gate {
+    /// The same gate, which asks for consent, or does not. An answer counts once among all replicas
+    /// that share the state.
+    pub(crate) fn asking(&self, asks: bool, shared: Option<&Arc<SharedState>>) -> Self {
+        Self {
+            approver: asks.then(|| Arc::new(Approver::new(shared.cloned()))),
+            ..self.clone()
+        }
+    }
+
+    /// The same gate, whose calls need these scopes, by the paths of the endpoints.
+    pub(crate) fn demanding(&self, demands: HashMap<String, ScopeDemand>) -> Self {
+        Self {
+            demands: Arc::new(demands),
+            ..self.clone()
+        }
+    }
+
+    /// The same gate, whose calls need these scopes at every endpoint.
+    pub(crate) fn demanding_everywhere(&self, demand: ScopeDemand) -> Self {
+        self.demanding(HashMap::from([(String::new(), demand)]))
+    }
+
+    /// Returns true if a person must agree to some of the calls.
+    pub(crate) fn asks(&self) -> bool {
+        self.approver.is_some()
+    }
+
+    /// Decides about a call.
+    pub(crate) async fn admit(
+        &self,
+        mut call: OperationCall,
+        mut caller: Caller,
+        via: Via<'_>,
+    ) -> Admission {
+        call.note();
+        let missing = self.missing_scopes(&call, &caller);
+        if !missing.is_empty() {
+            return Admission::Scopes(missing);
+        }
+        caller.shown = call.shown_tools();
+        // A call that goes on was agreed to when it began, and its arguments were checked then.
+        if let Some(wait) = call.take_wait() {
+            return Admission::Admitted(Box::new(Admitted {
+                call,
+                caller,
+                start: CallStart::Wait(wait),
+            }));
+        }
+        let question = match (&self.approver, via) {
+            (Some(approver), Via::Tool(asking)) if call.offered().must_confirm => {
+                Some((approver, asking))
+            }
+            _ => None,
+        };
+        let checked = match call.check(&caller, question.is_some()).await {
+            Ok(checked) => checked,
+            Err(refused) => return Admission::Refused(refused),
+        };
+        if let Some((approver, asking)) = question {
+            let verdict = async {
+                let refuse = OnMissingCredential::Refuse;
+                match call.preview_checked(checked.arguments.clone(), refuse, &caller) {
+                    Ok(prepared) => approver.ask(&call, &prepared, &caller, asking).await,
+                    Err(refused) => Verdict::No(refused),
+                }
+            };
+            match Box::pin(verdict).await {
+                Verdict::Yes => {}
+                Verdict::No(refusal) => return Admission::Refused(refusal),
+                Verdict::Ask(question) => return Admission::Ask(question),
+            }
+        }
+        Admission::Admitted(Box::new(Admitted {
+            call,
+            caller,
+            start: CallStart::Checked(checked),
+        }))
+    }
+
+    /// The scopes that a caller has to ask for; none if it lacks none.
+    pub(crate) fn missing_scopes(&self, call: &OperationCall, caller: &Caller) -> Vec<String> {
+        let of_api = call.lacking_scopes(caller);
+        let demand = self.demands.get(call.endpoint());
+        match demand.or_else(|| self.demands.get("")) {
+            Some(demand) => {
+                let is_read_only = call.offered().hints.is_read_only();
+                demand.missing(&caller.granted().scopes, &of_api, is_read_only)
+            }
+            None => of_api.into_iter().map(str::to_owned).collect(),
+        }
+    }
+}
