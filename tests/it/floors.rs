@@ -148,7 +148,11 @@ const FENCES: [(&str, &[&str]); 17] = [
     ),
     (
         "crate::proxy::auth::signatures::aws",
-        &["proxy/auth/signatures", "config/auth/signature.rs"],
+        &[
+            "proxy/auth/signatures",
+            "proxy/auth/authenticator.rs",
+            "config/auth",
+        ],
     ),
     ("prometheus_client", &["observe/metrics"]),
     ("opentelemetry_proto", &["observe/traces/otlp.rs"]),

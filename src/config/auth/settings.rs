@@ -19,7 +19,7 @@ use crate::config::keys::text_list::one_or_several;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::config::layer::to_map;
 use crate::config::variables::counts_as_unset;
-use crate::proxy::auth::signatures::Signature;
+use crate::proxy::auth::signatures::aws::signature_options::AwsSignature;
 use crate::proxy::auth::tokens::oauth_client::GrantKind;
 use crate::proxy::auth::values::{PREFIX, RESERVED_SUFFIXES};
 use crate::proxy::{CredentialPart, CredentialValues};
@@ -187,7 +187,7 @@ impl SchemeSettings {
         &self,
         key: &str,
         problems: &mut Vec<String>,
-    ) -> Option<Arc<dyn Signature>> {
+    ) -> Option<Arc<AwsSignature>> {
         let settings = self.sigv4.as_ref()?;
         let others = to_map(self)
             .into_iter()

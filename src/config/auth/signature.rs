@@ -10,7 +10,6 @@ use url::Url;
 use crate::config::auth::references::{Reference, parse_secret, parse_variable, read_secret};
 use crate::config::variables::read_variable;
 use crate::outbound::is_encrypted_or_local;
-use crate::proxy::auth::signatures::Signature;
 use crate::proxy::auth::signatures::aws::access_keys::AccessKeys;
 use crate::proxy::auth::signatures::aws::key_endpoint::{
     ContainerToken, KeyEndpoint, is_container_endpoint, regional_sts,
@@ -72,7 +71,7 @@ impl SignatureSettings {
         &self,
         key: &str,
         problems: &mut Vec<String>,
-    ) -> Option<Arc<dyn Signature>> {
+    ) -> Option<Arc<AwsSignature>> {
         let (region, service) = (self.region.clone(), self.service.clone());
         for (part, text) in [("region", &region), ("service", &service)] {
             if text.as_ref().is_some_and(|text| !is_word(text)) {

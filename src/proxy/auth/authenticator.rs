@@ -7,7 +7,8 @@ use http::header::{AUTHORIZATION, HeaderName};
 use tokio::time::{Instant, timeout_at};
 
 use super::refused_tokens::RefusedTokens;
-use super::signatures::RequestSigner;
+use super::signatures::aws::request_signer::AwsSigner;
+use super::signatures::kind::SIGV4;
 use super::tokens::access_token::AccessToken;
 use super::tokens::token_exchange::TokenExchange;
 use super::tokens::token_source::TokenSource;
@@ -28,14 +29,14 @@ pub(crate) enum Authenticator {
     /// An access token of the user who calls (RFC 8693).
     Exchange(Arc<TokenExchange>),
     /// A signature of the whole request.
-    Signature(Arc<dyn RequestSigner>),
+    Signature(Arc<AwsSigner>),
 }
 
 impl Authenticator {
     /// The headers that it sets.
     pub(crate) fn headers(&self) -> &'static [HeaderName] {
         match self {
-            Self::Signature(signer) => signer.kind().headers,
+            Self::Signature(_) => SIGV4.headers,
             Self::Token(_) | Self::Exchange(_) => &TOKEN_HEADERS,
         }
     }
@@ -43,7 +44,7 @@ impl Authenticator {
     /// Returns a sentence about the probable cause if the API refuses what it made.
     pub(crate) fn describe_refusal(&self, response: &Reply) -> Option<String> {
         match self {
-            Self::Signature(signer) => signer.describe_refusal(response),
+            Self::Signature(_) => AwsSigner::describe_refusal(response),
             Self::Token(_) | Self::Exchange(_) => None,
         }
     }

@@ -14,7 +14,7 @@ use http::header::{COOKIE, HeaderName, HeaderValue};
 use super::authenticator::Authenticator;
 use super::login::Login;
 use super::scheme::{Applied, MissingCredential, SchemeResolver, is_api_key_header};
-use super::signatures::Signature;
+use super::signatures::kind::SIGV4;
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::redact;
 use crate::proxy::request::Injected;
@@ -167,12 +167,12 @@ impl<'a> AccessResolver<'a> {
         };
         let set = self.given.headers.contains_key(&parameter.name)
             || self.given.forward.sets(&parameter.name);
-        let signature = |name: &String| self.given.credentials.signatures.get(name);
-        let is_of = |signature: &Arc<dyn Signature>| {
-            signature.kind().sets(parameter.location, &parameter.name)
+        let is_signed = |name: &String| {
+            self.given.credentials.signatures.contains_key(name)
+                && SIGV4.sets(parameter.location, &parameter.name)
         };
         let mut schemes = requirements.iter().flatten().map(|(name, _)| name);
-        let by_scheme = schemes.any(|name| is_key(name) || signature(name).is_some_and(is_of));
+        let by_scheme = schemes.any(|name| is_key(name) || is_signed(name));
         !(by_scheme || set && parameter.location == Location::Header)
     }
 

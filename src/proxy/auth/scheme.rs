@@ -11,7 +11,7 @@ use url::Url;
 
 use super::authenticator::Authenticator;
 use super::forward::Forwarding;
-use super::signatures::SignatureKind;
+use super::signatures::kind::{SIGV4, SignatureKind};
 use super::tokens::grant::{Grant, TokenRequest};
 use super::tokens::oauth_client::{Endpoint, ExchangeOptions, OauthClient};
 use super::tokens::token_endpoint::TokenEndpoint;
@@ -99,7 +99,7 @@ impl SchemeResolver<'_> {
         if let Some(signature) = self.credentials.signatures.get(name) {
             let signer = signature.signer(name, self.site.base.as_ref(), &self.site.clients);
             let signer = signer.map_err(|cause| MissingCredential {
-                setting: signature_setting(name, signature.kind(), &self.credentials.place()),
+                setting: signature_setting(name, &SIGV4, &self.credentials.place()),
                 cause: Some(cause),
             })?;
             return Ok(Applied::Authenticator(Authenticator::Signature(signer)));

@@ -32,7 +32,7 @@ const MIN_WORD_LEN: usize = 8;
 
 /// Redacts a set of secrets.
 #[derive(Debug, Default)]
-pub struct Redactor {
+pub(crate) struct Redactor {
     pub(super) secrets: Secrets,
     /// The tokens it was made of, if another replica has to make the same.
     tokens: Vec<SecretString>,

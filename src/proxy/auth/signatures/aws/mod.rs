@@ -4,7 +4,7 @@ pub(crate) mod access_keys;
 mod issued_keys;
 pub(crate) mod key_endpoint;
 mod key_reply;
-mod request_signer;
+pub(crate) mod request_signer;
 pub(crate) mod signature_options;
 
 use std::sync::Arc;
@@ -13,27 +13,25 @@ use url::Url;
 
 use self::request_signer::AwsSigner;
 use self::signature_options::{AccessKeyOptions, AwsSignature, SigningScope};
-use super::{RequestSigner, SIGV4, Signature, SignatureKind};
 use crate::outbound::Clients;
 use crate::spec::{Location, SecurityScheme};
 
-impl Signature for AwsSignature {
-    fn kind(&self) -> &'static SignatureKind {
-        &SIGV4
-    }
-
-    fn secrets(&self) -> Vec<&str> {
+impl AwsSignature {
+    /// Returns the secrets that never change.
+    pub(crate) fn secrets(&self) -> Vec<&str> {
         match &self.keys {
             AccessKeyOptions::Fixed(keys) => keys.secrets().collect(),
             AccessKeyOptions::Issued(_) => Vec::new(),
         }
     }
 
-    fn wants_tls(&self) -> bool {
+    /// Returns true if something is requested over TLS to sign.
+    pub(crate) fn wants_tls(&self) -> bool {
         matches!(&self.keys, AccessKeyOptions::Issued(endpoint) if endpoint.url().scheme() == "https")
     }
 
-    fn misfit(&self, scheme: &SecurityScheme) -> Option<&'static str> {
+    /// Returns the end of a sentence if it cannot be what a security scheme of a document asks for.
+    pub(crate) fn misfit(scheme: &SecurityScheme) -> Option<&'static str> {
         match scheme {
             SecurityScheme::AwsSignature | SecurityScheme::Http(_) => None,
             SecurityScheme::ApiKey { location, name }
@@ -47,7 +45,8 @@ impl Signature for AwsSignature {
         }
     }
 
-    fn lacks(&self, base: Option<&Url>) -> Option<String> {
+    /// Returns the end of a sentence if it lacks something to sign requests to `base`.
+    pub(crate) fn lacks(&self, base: Option<&Url>) -> Option<String> {
         let lacking = match (self.scope(base), &self.region, &self.service) {
             (Some(_), ..) => return None,
             (None, None, None) => "`region` and `service`",
@@ -59,12 +58,16 @@ impl Signature for AwsSignature {
         ))
     }
 
-    fn signer(
+    /// Makes the signer of requests to `base`; without one, nothing is sent.
+    ///
+    /// # Errors
+    /// The end of a sentence if requests cannot be signed.
+    pub(crate) fn signer(
         &self,
         scheme: &str,
         base: Option<&Url>,
         clients: &Clients,
-    ) -> Result<Arc<dyn RequestSigner>, String> {
+    ) -> Result<Arc<AwsSigner>, String> {
         // Without a destination nothing is signed, and the scope does not matter.
         let unused = || base.is_none().then(SigningScope::default);
         let scope = self

@@ -9,7 +9,6 @@ use aws_sigv4::http_request::{
     UriPathNormalizationMode, sign,
 };
 use aws_sigv4::sign::v4;
-use futures_util::future::BoxFuture;
 use http::StatusCode;
 use http::header::DATE;
 use sha2::{Digest as _, Sha256};
@@ -19,7 +18,7 @@ use super::issued_keys::{IssuedKeys, PresentKeys};
 use super::signature_options::{AccessKeyOptions, SigningScope};
 use crate::outbound::{Clients, OutboundError};
 use crate::proxy::auth::sensitive_header;
-use crate::proxy::auth::signatures::{RequestSigner, SIGV4, SignatureKind};
+use crate::proxy::auth::signatures::kind::SIGV4;
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
 use crate::proxy::request::Request;
@@ -38,7 +37,7 @@ const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_mins(4);
 
 /// Signs the requests of a security scheme for AWS.
 #[derive(Debug)]
-pub(super) struct AwsSigner {
+pub(crate) struct AwsSigner {
     /// The security scheme, for messages.
     scheme: String,
     scope: SigningScope,
@@ -134,41 +133,36 @@ impl AwsSigner {
         }
         settings
     }
-}
 
-impl RequestSigner for AwsSigner {
-    fn kind(&self) -> &'static SignatureKind {
-        &SIGV4
-    }
-
-    fn sign<'r>(
-        &'r self,
-        request: &'r mut Request,
-    ) -> BoxFuture<'r, Result<Arc<Redactor>, CallError>> {
-        Box::pin(async {
-            refuse_signed_query(request)?;
-            SIGV4.headers.iter().for_each(|name| {
-                request.headers.remove(name);
-            });
-            if self.is_of_s3() {
-                // A key of S3 is the decoded path: both readings of it, as it is sent and encoded
-                // anew, become one.
-                let path = encoded_path(request.url.path()).into_owned();
-                request.url.set_path(&path);
-            }
-            let hash = hash_body(request.body.as_ref()).await?;
-            let keys = self.keys.get().await.map_err(|why| {
+    /// Sets the headers of a signature of the request as it is now, body included: nothing of what
+    /// is signed may change after that. Returns what redacts the signature and its keys.
+    ///
+    /// # Errors
+    /// [`CallError::Credential`] if there are no keys; [`CallError::InvalidRequest`] if the request
+    /// cannot be signed.
+    pub(crate) async fn sign(&self, request: &mut Request) -> Result<Arc<Redactor>, CallError> {
+        refuse_signed_query(request)?;
+        SIGV4.headers.iter().for_each(|name| {
+            request.headers.remove(name);
+        });
+        if self.is_of_s3() {
+            // A key of S3 is the decoded path: both readings of it, as it is sent and encoded
+            // anew, become one.
+            let path = encoded_path(request.url.path()).into_owned();
+            request.url.set_path(&path);
+        }
+        let hash = hash_body(request.body.as_ref()).await?;
+        let keys = self.keys.get().await.map_err(|why| {
                 let scheme = &self.scheme;
                 CallError::Credential(
                     format!("nothing was sent, because there are no AWS credentials for the security scheme `{scheme}`: {why}").into(),
                 )
             })?;
-            self.set_headers(request, &hash, &keys, SystemTime::now())
-        })
+        self.set_headers(request, &hash, &keys, SystemTime::now())
     }
 
     /// Returns a sentence about the clock of this machine if that of the API is another.
-    fn describe_refusal(&self, response: &Reply) -> Option<String> {
+    pub(crate) fn describe_refusal(response: &Reply) -> Option<String> {
         let is_refused = matches!(
             response.status,
             StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
