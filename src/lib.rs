@@ -180,7 +180,6 @@ pub use crate::transport::stdio::serve as serve_stdio;
 pub mod internals {
     pub use crate::annotate::{AnnotatedTools, annotate};
     pub use crate::proxy::Reply;
-    pub use crate::proxy::arguments::property_names::restore_property_names;
     pub use crate::proxy::request::style::{Keep, percent_encode};
     pub use crate::proxy::request::target::{BaseUrl, PathValue};
     pub use crate::proxy::response::records::{Counter, Framing, records};

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use openapi_mcp::internals::{AnnotatedTools, annotate, operations, restore_property_names, sanitize_argument_name};
+use openapi_mcp::internals::{AnnotatedTools, annotate, operations, sanitize_argument_name};
 use openapi_mcp::{AnnotateOptions, Document};
 use serde_json::{Map, Value, json};
 
@@ -36,9 +36,9 @@ fuzz_target!(|bytes: &[u8]| {
         let schema: Value = serde_json::from_str(text).expect("JSON");
         assert!(jsonschema::meta::is_valid(&schema), "{text}");
         legal(&schema);
-        if let Some(wire) = &tool.wire {
+        if let Some(names) = &tool.names {
             let mut arguments = json!({ "body": schema });
-            restore_property_names(&mut arguments, wire.get());
+            names.restore(&mut arguments, schema.as_object().expect("an object"));
         }
     }
 });

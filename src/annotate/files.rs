@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::spec::operation::request_body::BODY;
-use crate::spec::schema::{reference, wire_names};
+use crate::spec::schema::{NewNames, reference};
 use crate::spec::{MediaKind, MediaType, RequestBody};
 
 /// The ways in which files may be given.
@@ -80,13 +80,13 @@ impl Files {
     pub(crate) fn describe(
         self,
         root: &mut Map<String, Value>,
-        wire: Option<&Map<String, Value>>,
+        names: Option<&NewNames>,
         body: &RequestBody,
     ) {
         for (index, media_type) in body.media_types().enumerate() {
             if media_type.kind == MediaKind::Multipart {
                 let branch = (!body.alternatives.is_empty()).then_some(index);
-                describe_of(self, root, wire, media_type, branch);
+                describe_of(self, root, names, media_type, branch);
             }
         }
     }
@@ -116,18 +116,11 @@ pub(super) fn body_mut(
 fn describe_of(
     files: Files,
     root: &mut Map<String, Value>,
-    wire: Option<&Map<String, Value>>,
+    names: Option<&NewNames>,
     media_type: &MediaType,
     branch: Option<usize>,
 ) {
     let definition = body_of(root, branch).and_then(reference).map(str::to_owned);
-    let noted = wire.and_then(|wire| match &definition {
-        Some(name) => wire.get("$defs")?.get(name)?.as_object(),
-        None => body_of(wire, branch),
-    });
-    let names = noted
-        .zip(wire)
-        .and_then(|(noted, wire)| wire_names(noted, wire));
     let schema = match definition {
         Some(name) => root
             .get_mut("$defs")
@@ -145,8 +138,7 @@ fn describe_of(
         return;
     };
     for (name, encoding) in &media_type.encoding {
-        let renamed = names.into_iter().flatten().find(|(_, wire)| *wire == name);
-        let key = renamed.map_or(name, |(key, _)| key);
+        let key = names.and_then(|names| names.key_of(name)).unwrap_or(name);
         let Some(Value::Object(property)) = properties
             .get_mut(key)
             .filter(|_| encoding.binary || encoding.may_be_file)

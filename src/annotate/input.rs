@@ -56,7 +56,7 @@ pub(crate) fn input_schema(
     let mut completed = schemas.complete(root, options, warnings);
     if let Some(body) = &operation.body {
         accept_nulls(&mut completed.schema, body);
-        files.describe(&mut completed.schema, completed.wire.as_ref(), body);
+        files.describe(&mut completed.schema, completed.names.as_ref(), body);
     }
     completed
 }
@@ -67,7 +67,7 @@ pub(crate) fn offer_filter(completed: &mut Completed, operation: &Operation) {
         "type": "string",
         "description": "A jq filter, such as `.items[] | {id, name}`, for the JSON of the reply: only its output is given",
     });
-    add_property(completed, &operation.filter_key(), &property);
+    add_property(completed, &operation.filter_key(), property);
 }
 
 /// Adds the argument that says how many pages a call collects.
@@ -78,14 +78,12 @@ pub(crate) fn offer_pages(completed: &mut Completed, operation: &Operation) {
         "maximum": operation.rules.max_pages,
         "description": "How many pages are collected into one list, 1 unless given",
     });
-    add_property(completed, &operation.pages_key(), &property);
+    add_property(completed, &operation.pages_key(), property);
 }
 
-fn add_property(completed: &mut Completed, key: &str, property: &Value) {
-    for schema in std::iter::once(&mut completed.schema).chain(completed.wire.as_mut()) {
-        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-            properties.insert(key.to_owned(), property.clone());
-        }
+fn add_property(completed: &mut Completed, key: &str, property: Value) {
+    if let Some(Value::Object(properties)) = completed.schema.get_mut("properties") {
+        properties.insert(key.to_owned(), property);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::annotate::options::{AnnotateOptions, ListExtent, MAX_LIST_BYTES};
 use crate::annotate::output::OutputSchemas;
 use crate::annotate::selection::Pattern;
 use crate::annotate::tool::{Grouping, ToolParts, ToolSummary, to_json, write_tool};
-use crate::spec::schema::{Completed, SchemaOptions, Schemas, WireSchema};
+use crate::spec::schema::{Completed, NewNames, SchemaOptions, Schemas};
 use crate::spec::{Document, Operation};
 
 /// Time at which the input schema of a tool is made.
@@ -55,9 +55,8 @@ pub(crate) struct UnfinishedTool {
 pub(crate) struct FinishedParts {
     /// The whole tool as JSON.
     pub(crate) json: String,
-    /// The input schema with the names on the wire noted in it, if property names had to be
-    /// changed.
-    pub(crate) wire: Option<WireSchema>,
+    /// The names of properties that had to be changed.
+    pub(crate) names: Option<NewNames>,
     /// Parts that had to be read loosely, in sentences.
     pub(crate) warnings: Vec<String>,
 }
@@ -187,7 +186,7 @@ impl UnfinishedTool {
         let tags = &operation.tags;
         FinishedParts {
             json: write_tool(tool, &parts, Grouping { category, tags }),
-            wire: completed.wire.map(WireSchema::new),
+            names: completed.names,
             warnings,
         }
     }

@@ -45,7 +45,7 @@ use self::tool::{Grouping, ToolParts, to_json, write_tool};
 use self::wording::Wording;
 use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::operation::rules::RuledProperty;
-use crate::spec::schema::{SchemaOptions, Schemas, WireSchema};
+use crate::spec::schema::{NewNames, SchemaOptions, Schemas};
 use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
 
@@ -91,9 +91,8 @@ pub struct Annotated {
     pub(crate) access: Vec<usize>,
     /// True if the tool has an output schema.
     pub has_output: bool,
-    /// The input schema with the names on the wire noted in it, if property names had to be
-    /// changed.
-    pub wire: Option<Box<WireSchema>>,
+    /// The names of properties that had to be changed.
+    pub names: Option<Arc<NewNames>>,
     /// The document's input schema with all arguments, if rules set something for arguments.
     pub(crate) unruled: Option<Arc<Map<String, Value>>>,
     /// The properties of the body that rules are about.
@@ -213,7 +212,7 @@ impl AnnotatedTools {
             for tool in &mut self.tools {
                 tool.is_finished_on_use = !times.needs_input(&tool.tool.name, &tool.operation);
                 if tool.is_finished_on_use {
-                    (tool.parts.input, tool.wire) = (ToolParts::default().input, None);
+                    (tool.parts.input, tool.names) = (ToolParts::default().input, None);
                 }
             }
         }
@@ -272,7 +271,7 @@ impl Annotated {
             must_confirm,
             wording,
             has_output: false,
-            wire: None,
+            names: None,
             unruled: None,
             ruled_properties: Vec::new(),
             is_finished_on_use: false,
@@ -355,9 +354,7 @@ impl Annotated {
             self.ruled_properties = ruled.properties;
             self.unruled = Some(Arc::new(completed.schema));
         }
-        self.wire = completed
-            .wire
-            .map(|schema| Box::new(WireSchema::new(schema)));
+        self.names = completed.names.map(Arc::new);
         let remark = |warning| Diagnostic::warning(self.operation.pointer.clone(), warning);
         warnings.into_iter().map(remark).collect()
     }

@@ -12,9 +12,10 @@ use crate::annotate::{Hints, ToolSummary};
 use crate::observe::record::CalledOperation;
 use crate::proxy::{
     ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyArgument, OutputContract,
-    with_schema_names,
+    with_schema_names, with_wire_names,
 };
 use crate::spec::Operation;
+use crate::spec::schema::NewNames;
 
 /// A tool as it is offered.
 #[derive(Clone, Copy)]
@@ -55,6 +56,8 @@ pub(crate) struct BoundTool {
     pub(crate) json: ToolText,
     /// The known parts, if its input schema is made on first use.
     pub(crate) unfinished: Option<Box<UnfinishedTool>>,
+    /// The names of properties that had to be changed.
+    pub(crate) names: Option<Arc<NewNames>>,
     /// Compiled on first use: most tools of a large API are never called.
     pub(crate) checks: OnceLock<Option<ArgumentChecks>>,
     /// Its names for those who observe calls, made on the first call as well.
@@ -93,34 +96,64 @@ impl BoundTool {
         } else {
             EmptyArgument::Dropped
         };
-        let checks = match finished {
-            Some(finished) => finished
-                .checks
-                .get_or_init(|| ArgumentChecks::of_tool(&tool.name, &finished.json)),
-            None => self
-                .checks
-                .get_or_init(|| ArgumentChecks::of_tool(&tool.name, self.json.as_str())),
+        let (checks, names) = self.checks(tool, finished);
+        let Some(checks) = checks else {
+            return match names {
+                None => Ok(CheckedArguments::unchecked(arguments)),
+                Some(_) => Err(CallError::Arguments(
+                    "the input schema nests too deeply to be read; nothing was sent".to_owned(),
+                )),
+            };
         };
-        let wire = match finished {
-            Some(finished) => finished.wire.as_ref(),
-            None => self.target.wire(),
-        };
-        let arguments = with_schema_names(arguments, wire)?;
+        let arguments = with_schema_names(arguments, names, &checks.schema)?;
         let lenient = self
             .target
             .rules
             .as_ref()
             .map(|rules| rules.lenient_places());
-        match checks {
-            Some(checks) => checks.check(
-                &tool.name,
-                Some(&self.target.operation),
-                arguments,
-                empty,
-                lenient,
-            ),
-            None => Ok(CheckedArguments::unchecked(arguments)),
-        }
+        checks.check(
+            &tool.name,
+            Some(&self.target.operation),
+            arguments,
+            empty,
+            lenient,
+        )
+    }
+
+    /// Checks arguments like [`Self::check_arguments`], and gives them the names on the wire.
+    /// Rules for arguments use the names of the schema, and give the names on the wire themselves.
+    ///
+    /// # Errors
+    /// All that is wrong with them.
+    pub(super) fn wire_arguments(
+        &self,
+        tool: &ToolSummary,
+        finished: Option<&FinishedTool>,
+        arguments: JsonObject,
+    ) -> Result<CheckedArguments, CallError> {
+        let checked = self.check_arguments(tool, finished, arguments)?;
+        let (Some(checks), names) = self.checks(tool, finished) else {
+            return Ok(checked);
+        };
+        let names = names.filter(|_| self.target.rules.is_none());
+        Ok(CheckedArguments {
+            arguments: with_wire_names(checked.arguments, names, &checks.schema),
+            ..checked
+        })
+    }
+
+    /// The compiled input schema, and the names that had to be changed in it.
+    fn checks<'t>(
+        &'t self,
+        tool: &ToolSummary,
+        finished: Option<&'t FinishedTool>,
+    ) -> (Option<&'t ArgumentChecks>, Option<&'t NewNames>) {
+        let (checks, json, names) = match finished {
+            Some(tool) => (&tool.checks, tool.json.as_str(), tool.names.as_ref()),
+            None => (&self.checks, self.json.as_str(), self.names.as_deref()),
+        };
+        let checks = checks.get_or_init(|| ArgumentChecks::of_tool(&tool.name, json));
+        (checks.as_ref(), names)
     }
 }
 

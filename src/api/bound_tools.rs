@@ -60,7 +60,6 @@ pub(super) fn bind_tools(
             repeats: annotated.hints.effective(Hint::Idempotent),
             is_read_only: annotated.hints.is_read_only(),
             is_destructive: annotated.hints.is_destructive(),
-            wire: annotated.wire,
             contract: output_contract(
                 annotated.has_output,
                 output == OutputSchemas::Strict && replies_as_declared(&annotated.operation),
@@ -68,7 +67,8 @@ pub(super) fn bind_tools(
         };
         problems.extend(refuse_shaped_files(&annotated.operation));
         let ruled = annotated.unruled.map(|schema| {
-            ArgumentRules::new(&annotated.operation, schema, annotated.ruled_properties)
+            let (names, properties) = (annotated.names.clone(), annotated.ruled_properties);
+            ArgumentRules::new(&annotated.operation, schema, names, properties)
         });
         let ruled = ruled.transpose().unwrap_or_else(|wrong| {
             problems.extend(wrong);
@@ -89,6 +89,7 @@ pub(super) fn bind_tools(
                     access: annotated.access.into_boxed_slice(),
                     json: unwritten.clone(),
                     unfinished,
+                    names: annotated.names,
                     checks: OnceLock::new(),
                     called: OnceLock::new(),
                 });

@@ -18,7 +18,6 @@ use crate::proxy::response::Reply;
 use crate::proxy::waiting::handle::WaitState;
 use crate::proxy::{
     Ask, Call, CallError, CheckedArguments, Ending, NoteKind, RequestedPages, render_error,
-    with_wire_names,
 };
 use crate::spec::schema::object_size;
 
@@ -298,8 +297,7 @@ impl Api {
         checked.map_or(arguments, |checked| checked.arguments)
     }
 
-    /// The arguments of the tool at that place, checked and repaired. Those of a tool that is made
-    /// when it is used have the names on the wire, which the operation does not know then.
+    /// The arguments of the tool at that place, checked and repaired, with the names on the wire.
     ///
     /// # Errors
     /// All that is wrong with them.
@@ -309,15 +307,7 @@ impl Api {
         arguments: JsonObject,
     ) -> Result<CheckedArguments, CallError> {
         let (tool, bound) = self.at(index);
-        let finished = self.finished(index);
-        let checked = bound.check_arguments(tool, finished.as_deref(), arguments)?;
-        let wire = finished
-            .as_ref()
-            .and_then(|finished| finished.wire.as_ref());
-        Ok(CheckedArguments {
-            arguments: with_wire_names(checked.arguments, wire),
-            ..checked
-        })
+        bound.wire_arguments(tool, self.finished(index).as_deref(), arguments)
     }
 
     /// Returns true if it is said of one of its operations how a call waits.

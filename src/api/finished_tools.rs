@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::proxy::ArgumentChecks;
-use crate::spec::schema::WireSchema;
+use crate::spec::schema::NewNames;
 
 /// Number of tools that are kept, and of bytes that their JSON may take. Compiled validators take a
 /// multiple.
@@ -17,9 +17,8 @@ pub(crate) struct FinishedTool {
     pub(crate) json: String,
     /// Compiled when it is called.
     pub(super) checks: OnceLock<Option<ArgumentChecks>>,
-    /// The input schema with the names on the wire noted in it, if property names had to be
-    /// changed.
-    pub(super) wire: Option<WireSchema>,
+    /// The names of properties that had to be changed.
+    pub(super) names: Option<NewNames>,
 }
 
 /// Tools by their place in the API, in the order in which they were used, the latest at the end.
@@ -65,7 +64,7 @@ mod tests {
         Arc::new(FinishedTool {
             json: " ".repeat(bytes),
             checks: OnceLock::new(),
-            wire: None,
+            names: None,
         })
     }
 

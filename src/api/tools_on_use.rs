@@ -46,7 +46,7 @@ impl Api {
         };
         let FinishedParts {
             json,
-            wire,
+            names,
             warnings,
         } = bound.unfinished.as_deref().map(finish).unwrap_or_default();
         for warning in warnings {
@@ -54,7 +54,7 @@ impl Api {
         }
         FinishedTool {
             json,
-            wire,
+            names,
             checks: OnceLock::new(),
         }
     }

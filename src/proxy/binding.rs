@@ -34,7 +34,6 @@ use crate::outbound::Clients;
 use crate::shared_state::state::SharedApiState;
 use crate::spec::operation::security::Requirements;
 use crate::spec::operation::server::ServerError;
-use crate::spec::schema::WireSchema;
 use crate::spec::{
     Diagnostic, Document, Location, Operation, Parameter, SecurityRequirement, SecurityScheme,
 };
@@ -85,8 +84,6 @@ pub(crate) struct BoundOperation {
     /// Its hints.
     pub(crate) is_read_only: bool,
     pub(crate) is_destructive: bool,
-    /// The input schema with the names on the wire, if some had to be changed.
-    pub(super) wire: Option<Box<WireSchema>>,
     pub(super) contract: OutputContract,
     /// Made on first use: most tools of a large API are never called.
     pub(super) expected: OnceLock<ExpectedReply>,
@@ -106,8 +103,6 @@ pub(crate) struct CallRules {
     pub(crate) repeats: bool,
     pub(crate) is_read_only: bool,
     pub(crate) is_destructive: bool,
-    /// The input schema with the names on the wire, if some had to be changed.
-    pub(crate) wire: Option<Box<WireSchema>>,
     /// Contract of the tool for its results.
     pub(crate) contract: OutputContract,
 }
@@ -129,11 +124,6 @@ pub(crate) struct Binder<'a> {
 }
 
 impl BoundOperation {
-    /// Returns the input schema with the names on the wire, if some had to be changed.
-    pub(crate) fn wire(&self) -> Option<&WireSchema> {
-        self.wire.as_deref()
-    }
-
     /// The headers that the document declares for its replies.
     pub(super) fn declared_headers(&self, document: &Document) -> &[DeclaredHeader] {
         self.declared_headers
@@ -324,7 +314,6 @@ impl<'a> Binder<'a> {
             repeats: rules.repeats,
             is_read_only: rules.is_read_only,
             is_destructive: rules.is_destructive,
-            wire: rules.wire,
             contract: rules.contract,
             expected: OnceLock::new(),
             declared_headers: OnceLock::new(),

@@ -10,9 +10,7 @@ use serde_json::{Map, Value};
 use crate::spec::Operation;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, PropertyStep, RuledProperty};
-use crate::spec::schema::{
-    Completed, of_item, of_member, reference, schemas_of_same_value, wire_names,
-};
+use crate::spec::schema::{Completed, NewNames, reference};
 
 /// Schemas on the way to a property lie no deeper.
 const MAX_DEPTH: usize = 64;
@@ -74,12 +72,11 @@ pub(crate) fn unrequire_properties(root: &mut SchemaObject, properties: &[RuledP
 
 impl RuledSchema {
     fn rule_body(&mut self, operation: &Operation, completed: &Completed) {
-        let wire = completed.wire.as_ref();
         for rule in &operation.rules.arguments {
             let ArgumentTarget::Body(steps) = &rule.target else {
                 continue;
             };
-            let path = advertised_path(steps, wire);
+            let path = advertised_path(steps, completed.names.as_ref());
             let mut schema = None;
             let mut is_required = false;
             let outcome = edit_body(
@@ -340,50 +337,13 @@ fn put_in_place(schema: &mut Value, definitions: &SchemaObject) {
 }
 
 /// The steps of a pointer, by the names in the input schema.
-fn advertised_path(steps: &[String], wire: Option<&SchemaObject>) -> Vec<PropertyStep> {
-    let body = wire.and_then(|root| root.get("properties")?.get(BODY)?.as_object());
-    let mut schemas: Vec<&SchemaObject> = body.into_iter().collect();
-    let mut path = Vec::with_capacity(steps.len());
-    for step in steps {
-        let all = wire
-            .map(|root| same_value(&schemas, root))
-            .unwrap_or_default();
-        if step == "*" {
-            path.push(PropertyStep::EachItem);
-            schemas = all.iter().flat_map(|schema| of_item(schema, 0)).collect();
-            continue;
-        }
-        let renamed = wire.and_then(|root| {
-            let mut names = all
-                .iter()
-                .filter_map(|schema| wire_names(schema, root))
-                .flatten();
-            names
-                .find(|(_, on_wire)| on_wire.as_str() == Some(step))
-                .map(|(name, _)| name.clone())
-        });
-        let name = renamed.unwrap_or_else(|| step.clone());
-        schemas = all
-            .iter()
-            .flat_map(|schema| of_member(schema, &name))
-            .collect();
-        path.push(PropertyStep::Member(name));
-    }
-    path
-}
-
-/// The schemas, and all that describe the same value.
-fn same_value<'s>(schemas: &[&'s SchemaObject], root: &'s SchemaObject) -> Vec<&'s SchemaObject> {
-    const MAX_SCHEMAS: usize = 256;
-    let mut all: Vec<&SchemaObject> = Vec::new();
-    let mut left = schemas.to_vec();
-    while let Some(schema) = left.pop().filter(|_| all.len() < MAX_SCHEMAS) {
-        if !all.iter().any(|known| std::ptr::eq(*known, schema)) {
-            all.push(schema);
-            left.extend(schemas_of_same_value(schema, root));
-        }
-    }
-    all
+fn advertised_path(steps: &[String], names: Option<&NewNames>) -> Vec<PropertyStep> {
+    let key = |name: &String| names.and_then(|names| names.key_of(name)).cloned();
+    let step = |step: &String| match step.as_str() {
+        "*" => PropertyStep::EachItem,
+        _ => PropertyStep::Member(key(step).unwrap_or_else(|| step.clone())),
+    };
+    steps.iter().map(step).collect()
 }
 
 fn requires(schema: &SchemaObject, name: &str) -> bool {

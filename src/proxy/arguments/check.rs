@@ -19,8 +19,9 @@ use crate::spec::Operation;
 
 /// Checks for the arguments of a tool.
 pub(crate) struct ArgumentChecks {
-    schema: JsonObject,
-    validator: Validator,
+    pub(crate) schema: JsonObject,
+    /// `None` if the schema cannot be compiled: then it judges nothing.
+    validator: Option<Validator>,
 }
 
 /// Arguments that fit the input schema.
@@ -49,29 +50,32 @@ impl CheckedArguments {
 }
 
 impl ArgumentChecks {
-    /// Compiles the input schema of a tool, which is given as JSON. `None` means that the schema
-    /// cannot be compiled, which is logged.
+    /// Compiles the input schema of a tool, which is given as JSON, and logs if that is not
+    /// possible. `None` means that the schema cannot even be read.
     pub(crate) fn of_tool(name: &str, tool: &str) -> Option<Self> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct ListedTool {
             input_schema: JsonObject,
         }
-        let compile = || {
-            let ListedTool { input_schema } =
-                serde_json::from_str(tool).map_err(|error| error.to_string())?;
-            let input_schema = Value::Object(input_schema);
-            let validator = Validator::compile(&input_schema)?;
-            match input_schema {
-                Value::Object(schema) => Ok(Self { schema, validator }),
-                _ => Err("it is not an object".to_owned()),
-            }
+        let warn = |error: &String| {
+            tracing::warn!(tool = %name, "the input schema cannot be checked: {error}");
         };
-        compile()
-            .inspect_err(
-                |error| tracing::warn!(tool = %name, "the input schema cannot be checked: {error}"),
-            )
-            .ok()
+        let listed = serde_json::from_str(tool).map_err(|error| error.to_string());
+        let ListedTool { input_schema } = listed.inspect_err(warn).ok()?;
+        let input_schema = Value::Object(input_schema);
+        let validator = Validator::compile(&input_schema).inspect_err(warn).ok();
+        match input_schema {
+            Value::Object(schema) => Some(Self { schema, validator }),
+            _ => None,
+        }
+    }
+
+    fn judge(&self, arguments: &Value) -> ArgumentVerdict {
+        let validator = self.validator.as_ref();
+        validator.map_or(ArgumentVerdict::Valid, |validator| {
+            validator.judge(arguments)
+        })
     }
 
     /// Checks the arguments of a tool, and repairs them if that makes them valid and only one
@@ -90,7 +94,7 @@ impl ArgumentChecks {
         lenient: Option<&LenientPlaces>,
     ) -> Result<CheckedArguments, CallError> {
         let given = Value::Object(arguments);
-        let verdict = self.validator.judge(&given);
+        let verdict = self.judge(&given);
         if verdict != ArgumentVerdict::Invalid {
             return Ok(self.checked(given, verdict, None));
         }
@@ -115,7 +119,7 @@ impl ArgumentChecks {
         let mut repaired = given.clone();
         repair_values(&mut repaired, &self.schema, empty, &mut notes);
         let repaired = Value::Object(repaired);
-        let verdict = self.validator.judge(&repaired);
+        let verdict = self.judge(&repaired);
         if verdict != ArgumentVerdict::Invalid {
             return Ok(self.checked(repaired, verdict, notes.sentence()));
         }
@@ -137,7 +141,7 @@ impl ArgumentChecks {
         if let Some(mut placed) = placed {
             repair_values(&mut placed, &self.schema, empty, &mut notes);
             let placed = Value::Object(placed);
-            let verdict = self.validator.judge(&placed);
+            let verdict = self.judge(&placed);
             if verdict != ArgumentVerdict::Invalid {
                 return Ok(self.checked(placed, verdict, notes.sentence()));
             }

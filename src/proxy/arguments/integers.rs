@@ -3,8 +3,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::property_names::gather_schemas;
-use crate::spec::schema::{of_item, of_member};
+use crate::spec::schema::{gather_schemas, of_item, of_member};
 
 /// Deeper than this no schema reaches.
 const MAX_DEPTH: usize = 128;

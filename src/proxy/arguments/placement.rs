@@ -6,12 +6,12 @@
 
 use serde_json::{Map, Value};
 
-use super::property_names::gather_schemas;
 use super::repair::EmptyArgument;
 use super::repair_notes::{RepairNotes, quote_name};
 use super::spelling::{declared_properties, letters, respell};
 use crate::json;
 use crate::spec::operation::request_body::BODY;
+use crate::spec::schema::gather_schemas;
 use crate::spec::{Location, Operation, Parameter};
 
 /// Depth to which arguments may be wrapped: `{"arguments": {"path": {…}}}`.

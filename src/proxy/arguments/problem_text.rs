@@ -6,9 +6,9 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Map, Value};
 
-use super::property_names::gather_schemas;
 use super::spelling::declared_properties;
 use crate::spec::operation::request_body::BODY;
+use crate::spec::schema::gather_schemas;
 use crate::text;
 
 /// Values longer than this are not repeated in a message.

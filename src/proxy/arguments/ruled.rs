@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::lenient::LenientPlaces;
 use super::problems::describe_lenient_problems;
+use super::property_names::with_wire_names;
 use super::repair::{EmptyArgument, repair_values};
 use super::repair_notes::RepairNotes;
 use super::validate::{Validator, open_body};
@@ -20,11 +21,14 @@ use crate::proxy::request::fixed::is_read_as;
 use crate::spec::Operation;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::{ArgumentTarget, PropertyStep, RuledProperty, ValueSource};
+use crate::spec::schema::NewNames;
 
 /// Rules for the arguments of one operation.
 pub(crate) struct ArgumentRules {
     /// The document's input schema, with all arguments.
     schema: Arc<JsonObject>,
+    /// The names of properties that had to be changed in it.
+    names: Option<Arc<NewNames>>,
     /// Compiled on first use.
     validator: OnceLock<Option<Validator>>,
     takes_any_body: bool,
@@ -80,13 +84,15 @@ pub(crate) struct RuledCall {
 }
 
 impl ArgumentRules {
-    /// Makes the rules; `schema` is the document's input schema, with all arguments.
+    /// Makes the rules; `schema` is the document's input schema, with all arguments, in which
+    /// properties have `names`.
     ///
     /// # Errors
     /// A sentence for each value that the document's schema refuses.
     pub(crate) fn new(
         operation: &Operation,
         schema: Arc<JsonObject>,
+        names: Option<Arc<NewNames>>,
         properties: Vec<RuledProperty>,
     ) -> Result<Self, Vec<String>> {
         let mut reader = ValueReader {
@@ -149,6 +155,7 @@ impl ArgumentRules {
         match reader.problems {
             problems if problems.is_empty() => Ok(Self {
                 schema,
+                names,
                 validator: OnceLock::new(),
                 takes_any_body: operation.rules.takes_any_body,
                 parameters,
@@ -160,8 +167,8 @@ impl ArgumentRules {
         }
     }
 
-    /// The arguments of a request: those of the model, under the names of the document, and those
-    /// that no call gives. The schema judges them if they are `all`: those of a handle lack what
+    /// The arguments of a request: those of the model, under the names on the wire, and those that
+    /// no call gives. The schema judges them if they are `all`: those of a handle lack what
     /// only the request of its call needed.
     ///
     /// # Errors
@@ -213,7 +220,10 @@ impl ArgumentRules {
                     .into(),
             ));
         }
-        Ok(RuledCall { arguments, secrets })
+        Ok(RuledCall {
+            arguments: with_wire_names(arguments, self.names.as_deref(), &self.schema),
+            secrets,
+        })
     }
 
     /// The properties of the body that are sent although they do not fit, by the names that the

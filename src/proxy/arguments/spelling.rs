@@ -4,9 +4,8 @@
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use serde_json::{Map, Value};
 
-use super::property_names::gather_schemas;
 use super::repair_notes::{RepairNotes, quote_name};
-use crate::spec::schema::{of_item, of_member};
+use crate::spec::schema::{gather_schemas, of_item, of_member};
 
 /// Deeper than this no name is put right.
 const MAX_DEPTH: usize = 16;

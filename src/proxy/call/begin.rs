@@ -8,7 +8,6 @@ use http::header::{COOKIE, HeaderMap, HeaderValue};
 
 use super::{ApiProxy, Call};
 use crate::json::JsonObject;
-use crate::proxy::arguments::property_names::with_wire_names;
 use crate::proxy::arguments::ruled::RuledCall;
 use crate::proxy::auth::authenticator::Authenticator;
 use crate::proxy::auth::forward;
@@ -221,25 +220,20 @@ fn show_masks(request: &mut Request) {
 }
 
 impl BoundOperation {
-    /// The arguments of the request: with what rules of the operator put in, and with the names on
-    /// the wire.
+    /// The arguments of the request, with what rules of the operator put in.
     fn complete_arguments(
         &self,
         arguments: JsonObject,
         are_all: bool,
         caller: Option<&Caller>,
     ) -> Result<RuledCall, CallError> {
-        let completed = match &self.rules {
-            Some(rules) => rules.complete(&self.tool, arguments, are_all, caller)?,
-            None => RuledCall {
+        match &self.rules {
+            Some(rules) => rules.complete(&self.tool, arguments, are_all, caller),
+            None => Ok(RuledCall {
                 arguments,
                 secrets: Vec::new(),
-            },
-        };
-        Ok(RuledCall {
-            arguments: with_wire_names(completed.arguments, self.wire.as_deref()),
-            ..completed
-        })
+            }),
+        }
     }
 
     /// The same for a caller, with a redactor of its values that rules send.

@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 use super::keywords::keyword;
 use super::walk::reference;
 
+/// Deeper than this no schema reaches.
+const MAX_DEPTH: usize = 128;
+
 /// The schemas that describe the same value as this one does: what it refers to, and branches.
 pub(crate) fn schemas_of_same_value<'s>(
     schema: &'s Map<String, Value>,
@@ -64,4 +67,87 @@ pub(crate) fn of_item(
         .into_iter()
         .chain(others)
         .filter_map(Value::as_object)
+}
+
+/// The schema itself and all that describe the same value: whichever of them declares a property,
+/// its name is the same.
+pub(crate) fn gather_schemas<'s>(
+    schema: &'s Map<String, Value>,
+    root: &'s Map<String, Value>,
+    all: &mut Vec<&'s Map<String, Value>>,
+    depth: usize,
+) {
+    const MAX_SCHEMAS: usize = 256;
+    if depth > MAX_DEPTH
+        || all.len() > MAX_SCHEMAS
+        || all.iter().any(|known| std::ptr::eq(*known, schema))
+    {
+        return;
+    }
+    all.push(schema);
+    schemas_of_same_value(schema, root)
+        .for_each(|other| gather_schemas(other, root, all, depth + 1));
+}
+
+/// Gives the members of a value, at every depth, the names that `rename` returns. It gets the name
+/// of a member, the schemas that describe the object, and the object. `schemas`, which are in
+/// `root`, describe the value.
+pub(crate) fn rename_members<F>(
+    value: &mut Value,
+    schemas: &[&Map<String, Value>],
+    root: &Map<String, Value>,
+    rename: &mut F,
+) where
+    F: FnMut(&str, &[&Map<String, Value>], &Map<String, Value>) -> Option<String>,
+{
+    rename_at(value, schemas, root, rename, 0);
+}
+
+fn rename_at<F>(
+    value: &mut Value,
+    schemas: &[&Map<String, Value>],
+    root: &Map<String, Value>,
+    rename: &mut F,
+    depth: usize,
+) where
+    F: FnMut(&str, &[&Map<String, Value>], &Map<String, Value>) -> Option<String>,
+{
+    if depth > MAX_DEPTH {
+        return;
+    }
+    let mut all = Vec::new();
+    schemas
+        .iter()
+        .for_each(|schema| gather_schemas(schema, root, &mut all, 0));
+    match value {
+        Value::Object(members) => {
+            let given = std::mem::take(members);
+            let names = given.keys().map(|name| rename(name, &all, &given));
+            let names: Vec<Option<String>> = names.collect();
+            for ((name, mut member), new) in given.into_iter().zip(names) {
+                // The schemas have one of both names.
+                let new_is_declared = new.as_ref().filter(|new| {
+                    let mut properties = all.iter().filter_map(|all| keyword(all, "properties"));
+                    properties.any(|properties| properties.get(new.as_str()).is_some())
+                });
+                let declared = new_is_declared.unwrap_or(&name);
+                let inner = all.iter().flat_map(|schema| of_member(schema, declared));
+                rename_at(
+                    &mut member,
+                    &inner.collect::<Vec<_>>(),
+                    root,
+                    rename,
+                    depth + 1,
+                );
+                members.insert(new.unwrap_or(name), member);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                let inner = all.iter().flat_map(|schema| of_item(schema, index));
+                rename_at(item, &inner.collect::<Vec<_>>(), root, rename, depth + 1);
+            }
+        }
+        _ => {}
+    }
 }

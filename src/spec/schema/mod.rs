@@ -18,7 +18,6 @@ mod shape;
 mod size;
 mod translate;
 mod walk;
-mod wire_schema;
 
 use foldhash::HashMap;
 
@@ -27,17 +26,15 @@ use serde_json::{Map, Value};
 use self::cut::{drop_dangling, drop_unused, pruned_copy, thin};
 use self::direction::Direction;
 use self::graph::expand;
-pub(crate) use self::instance::{of_item, of_member, schemas_of_same_value};
+pub(crate) use self::instance::{gather_schemas, of_item, of_member};
 use self::keywords::{has_keyword, keyword, keyword_mut};
 use self::plan::{Component, Components, Definitions, InlinePlan, expansions, inline};
-pub(crate) use self::rename::wire_names;
-use self::rename::{forget_names, rename_properties};
+pub(crate) use self::rename::NewNames;
 use self::size::json_size;
 pub(crate) use self::size::object_size;
 use self::translate::Translator;
 pub(crate) use self::walk::reference;
 use self::walk::{each, each_mut, levels, references};
-pub(crate) use self::wire_schema::WireSchema;
 
 use super::argument_names;
 use super::document::Document;
@@ -65,9 +62,8 @@ pub struct SchemaOptions {
 pub(crate) struct Completed {
     /// The schema as it is advertised.
     pub schema: Map<String, Value>,
-    /// The same schema with the names on the wire noted in it, for [`wire_names`], if property
-    /// names had to be changed.
-    pub wire: Option<Map<String, Value>>,
+    /// The names of properties that had to be changed.
+    pub names: Option<NewNames>,
     /// Fit into its budget.
     pub fit: Fit,
 }
@@ -183,18 +179,17 @@ impl<'d> Schemas<'d> {
         let mut is_cut = has_left_out | cut_depth(&mut root, bytes, budget);
         let may_rename =
             self.translator.direction == Direction::Input && self.translator.has_odd_names;
-        let wire = (may_rename && rename_properties(&mut root)).then(|| root.clone());
-        finish(&mut root, wire.is_some());
+        let names = may_rename.then(|| NewNames::apply_to(&mut root)).flatten();
+        finish(&mut root);
         let (is_thinned, bytes) = thin_out(&mut root, budget);
         is_cut |= is_thinned;
         let too_large = (bytes > budget).then_some(bytes);
-        let object = |value| match value {
-            Value::Object(object) => object,
-            _ => Map::new(),
-        };
         Completed {
-            schema: object(root),
-            wire: wire.map(object),
+            schema: match root {
+                Value::Object(object) => object,
+                _ => Map::new(),
+            },
+            names,
             fit: Fit { is_cut, too_large },
         }
     }
@@ -321,15 +316,11 @@ fn unsaid(schema: &Value) -> usize {
     bytes
 }
 
-/// Finishes a schema: removes internal notes, if there are any, and adds a description to every
-/// property.
-fn finish(schema: &mut Value, is_renamed: bool) {
+/// Adds a description to every property.
+fn finish(schema: &mut Value) {
     let Value::Object(object) = schema else {
         return;
     };
-    if is_renamed {
-        forget_names(object);
-    }
     if let Some(Value::Object(properties)) = keyword_mut(object, "properties") {
         for (name, property) in properties {
             if let Value::Object(property) = property
@@ -340,7 +331,7 @@ fn finish(schema: &mut Value, is_renamed: bool) {
             }
         }
     }
-    each_mut(object, |inner| finish(inner, is_renamed));
+    each_mut(object, finish);
 }
 
 #[cfg(test)]

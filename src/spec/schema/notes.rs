@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::keywords::{keyword, remove_keyword};
+use super::keywords::remove_keyword;
 
 /// Kind of note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,13 +14,6 @@ pub(crate) enum Note {
     PatternLost,
     /// The names of properties that belong to the other direction; a list of strings.
     HiddenNames,
-    /// The number of the schema in its tree.
-    Number,
-    /// Index of the schema's own among the root's [`Note::WireNames`].
-    WireNamesIndex,
-    /// List of objects in the root: for each group of schemas, the names on the wire by the new
-    /// names.
-    WireNames,
 }
 
 impl Note {
@@ -28,22 +21,7 @@ impl Note {
         match self {
             Self::PatternLost => "\u{0}loose",
             Self::HiddenNames => "\u{0}hidden",
-            Self::Number => "\u{0}number",
-            Self::WireNamesIndex => "\u{0}naming",
-            Self::WireNames => "\u{0}namings",
         }
-    }
-
-    /// Returns the value of the schema's note.
-    #[must_use]
-    pub(crate) fn read(self, schema: &Map<String, Value>) -> Option<&Value> {
-        keyword(schema, self.key())
-    }
-
-    /// Returns the value of the schema's note if it is a number.
-    #[must_use]
-    pub(crate) fn read_index(self, schema: &Map<String, Value>) -> Option<usize> {
-        usize::try_from(self.read(schema)?.as_u64()?).ok()
     }
 
     /// Notes something, in place of what was noted before.
