@@ -81,13 +81,13 @@ impl Api {
         self: &Arc<Self>,
         index: ToolIndex,
         input: CallInput,
-        caller: Caller,
+        mut caller: Caller,
     ) -> ToolResult {
         let call = async {
             match input {
-                CallInput::Checked(checked) => self.run(index, checked, caller).await,
+                CallInput::Checked(mut checked) => self.run(index, &mut checked, &mut caller).await,
                 CallInput::Wait { state, is_look } => {
-                    Box::pin(self.resume(index, state, is_look, caller)).await
+                    Box::pin(self.resume(index, state, is_look, &caller)).await
                 }
             }
         };
@@ -166,16 +166,16 @@ impl Api {
     async fn run(
         self: &Arc<Self>,
         index: ToolIndex,
-        mut checked: CheckedArguments,
-        mut caller: Caller,
+        checked: &mut CheckedArguments,
+        caller: &mut Caller,
     ) -> Result<ToolResult, CallError> {
         let (_, bound) = self.at(index);
         let target = &bound.target;
-        let pages = RequestedPages::take(&target.operation, &mut checked.arguments, &mut caller);
+        let mut arguments = std::mem::take(&mut checked.arguments);
+        let pages = RequestedPages::take(&target.operation, &mut arguments, caller);
+        let caller = &*caller;
         let paths = self.paths_of(bound);
-        let mut call = self
-            .proxy
-            .begin(target, checked.arguments, true, &caller, paths)?;
+        let mut call = self.proxy.begin(target, arguments, true, caller, paths)?;
         record_begin().await.map_err(|_| CallError::NotRecorded)?;
         // On the heap: they are most of what a call holds, and what waits for a call is moved from
         // place to place.
@@ -187,7 +187,7 @@ impl Api {
         let pages = pages.filter(|_| reply.status.is_success());
         // Pages are replies of an operation that reads.
         let ending = match pages {
-            Some(pages) => Box::pin(self.collect_pages(index, pages, &call, &caller, reply)).await,
+            Some(pages) => Box::pin(self.collect_pages(index, pages, &call, caller, reply)).await,
             None if call.is_awaited(&reply) => {
                 call.paths = Some(self.closed_paths());
                 Box::pin(call.await_end(reply)).await
@@ -195,9 +195,10 @@ impl Api {
             None => Ending::Reply(reply),
         };
         let mut result = Box::pin(call.finish(ending)).await;
-        let mismatch = checked.format_mismatch.filter(|_| is_refused);
-        let remarks = checked.repairs.into_iter().chain(checked.body_problems);
+        let mismatch = checked.format_mismatch.take().filter(|_| is_refused);
+        let remarks = checked.repairs.take().into_iter();
         remarks
+            .chain(checked.body_problems.take())
             .chain(mismatch)
             .for_each(|remark| result.note(NoteKind::Repair, remark));
         Ok(result)
@@ -209,13 +210,13 @@ impl Api {
         index: ToolIndex,
         state: WaitState,
         is_look: bool,
-        caller: Caller,
+        caller: &Caller,
     ) -> Result<ToolResult, CallError> {
         let (_, bound) = self.at(index);
         let (arguments, paths) = (state.arguments.clone(), Some(self.closed_paths()));
         let call = self
             .proxy
-            .begin(&bound.target, arguments, false, &caller, paths)?;
+            .begin(&bound.target, arguments, false, caller, paths)?;
         record_begin().await.map_err(|_| CallError::NotRecorded)?;
         let ending = Box::pin(call.resume(state, is_look)).await;
         Ok(Box::pin(call.finish(ending)).await)
@@ -272,7 +273,7 @@ impl Api {
         }
         let (api, limit) = (Arc::clone(self), self.proxy.options.timeout);
         let checking = tokio::task::spawn_blocking(move || api.wire_arguments(index, arguments));
-        match tokio::time::timeout(limit, checking).await {
+        match Box::pin(tokio::time::timeout(limit, checking)).await {
             Ok(Ok(checked)) => checked,
             Ok(Err(failed)) => match failed.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use http::StatusCode;
 use http::header::{AUTHORIZATION, HeaderName};
 use tokio::time::{Instant, timeout_at};
 
@@ -123,7 +122,7 @@ impl<'c> CallAuthentication<'c> {
         deadline: Instant,
     ) -> Result<Self, CallError> {
         let token = match authenticator {
-            Some(authenticator) => authenticator.token(caller, None, deadline).await?,
+            Some(authenticator) => Box::pin(authenticator.token(caller, None, deadline)).await?,
             None => None,
         };
         Ok(Self {
@@ -152,7 +151,7 @@ impl<'c> CallAuthentication<'c> {
                 self.token.as_ref().map(|token| token.header.clone())
             }
             Some(Authenticator::Signature(signer)) => {
-                let signing = timeout_at(deadline, signer.sign(request));
+                let signing = Box::pin(timeout_at(deadline, signer.sign(request)));
                 let late = |_| {
                     CallError::Credential(
                         "the request could not be signed in time; nothing was sent".into(),
@@ -176,14 +175,7 @@ impl<'c> CallAuthentication<'c> {
     /// # Errors
     /// [`CallError::Credential`] or [`CallError::SignIn`] if no other token can be had before the
     /// deadline.
-    pub(crate) async fn on_unauthorized(
-        &mut self,
-        response: &Reply,
-        deadline: Instant,
-    ) -> Result<bool, CallError> {
-        if response.status != StatusCode::UNAUTHORIZED {
-            return Ok(false);
-        }
+    pub(crate) async fn on_unauthorized(&mut self, deadline: Instant) -> Result<bool, CallError> {
         if self.is_renewed {
             self.token
                 .iter()

@@ -1,5 +1,10 @@
 //! The attempts at a request. A call may take more than one: after a refused token, or if the API is
 //! busy for a moment. All of them share the deadline.
+//!
+//! What is rare is on the heap: a call holds the largest of its steps while it waits, and servers
+//! move what waits from place to place.
+
+use std::time::Duration;
 
 use http::StatusCode;
 use tokio::sync::SemaphorePermit;
@@ -83,9 +88,10 @@ impl Call<'_> {
             }
             let is_sent_again = attempt < MAX_ATTEMPTS
                 && (renews_credential(&outcome, &mut authentication, deadline).await?
-                    || self
-                        .waits_for_retry(&outcome, attempt, retries, deadline, &mut place)
-                        .await);
+                    || match self.retry_pause(&outcome, attempt, retries, deadline) {
+                        Some(pause) => Box::pin(self.pause(pause, deadline, &mut place)).await,
+                        None => false,
+                    });
             if !is_sent_again {
                 return outcome.map(|reply| reply.without_credentials(authentication.redactors()));
             }
@@ -106,7 +112,7 @@ impl Call<'_> {
     ) -> Result<Reply, CallError> {
         let (upstream, options) = (self.upstream, &self.proxy.options);
         if let Some(rate) = &upstream.rate {
-            rate.turn(deadline, options.timeout).await?;
+            Box::pin(rate.turn(deadline, options.timeout)).await?;
         }
         authentication.set_headers(&mut request, deadline).await?;
         let is_of_operation = matches!(ask, Ask::Operation);
@@ -134,8 +140,6 @@ impl Call<'_> {
             progress: self.caller.progress.as_ref().filter(|_| is_of_operation),
             plan: plan.as_ref(),
         };
-        // On the heap: it is most of what a call holds while it waits, and servers move what waits
-        // for it from place to place.
         let exchange = Box::pin(exchange(&upstream.client, request, limits));
         let outcome = timeout_at(deadline, exchange)
             .await
@@ -148,29 +152,35 @@ impl Call<'_> {
         outcome
     }
 
-    /// Returns true if the request is to be repeated, after a wait for its turn, during which other
-    /// calls have its place. The budget pays for every repetition.
-    async fn waits_for_retry<'u>(
-        &'u self,
+    /// Returns the pause after which the request is to be repeated. The budget pays for every
+    /// repetition.
+    fn retry_pause(
+        &self,
         outcome: &Result<Reply, CallError>,
         attempt: u32,
         retries: u32,
         deadline: Instant,
+    ) -> Option<Duration> {
+        let pause = retry::pause(outcome, attempt)
+            .filter(|pause| attempt <= retries && Instant::now() + *pause < deadline)?;
+        self.upstream.budget.spend().then_some(pause)
+    }
+
+    /// Waits before a retry, while other calls have its place. Returns true if it has one again.
+    async fn pause<'u>(
+        &'u self,
+        pause: Duration,
+        deadline: Instant,
         place: &mut Option<SemaphorePermit<'u>>,
     ) -> bool {
         let upstream = self.upstream;
-        let pause = retry::pause(outcome, attempt)
-            .filter(|pause| attempt <= retries && Instant::now() + *pause < deadline);
-        let Some(pause) = pause.filter(|_| upstream.budget.spend()) else {
-            return false;
-        };
         drop(place.take());
         sleep(pause).await;
         *place = upstream.concurrency.enter(deadline).await.ok();
         if place.is_none() {
             return false;
         }
-        tracing::debug!(attempt, ms = pause.as_millis(), "the request is sent again");
+        tracing::debug!(ms = pause.as_millis(), "the request is sent again");
         if let Some(metrics) = observe::metrics() {
             metrics.retried(&upstream.labels.api);
         }
@@ -187,8 +197,10 @@ async fn renews_credential(
     deadline: Instant,
 ) -> Result<bool, CallError> {
     match outcome {
-        Ok(reply) => authentication.on_unauthorized(reply, deadline).await,
-        Err(_) => Ok(false),
+        Ok(reply) if reply.status == StatusCode::UNAUTHORIZED => {
+            Box::pin(authentication.on_unauthorized(deadline)).await
+        }
+        _ => Ok(false),
     }
 }
 

@@ -64,7 +64,7 @@ impl Call<'_> {
         if let Some(rule) = &operation.rules.response {
             let sandbox = self.proxy.sandbox.as_ref();
             let shaped = shape_reply(rule, operation, sandbox, &mut reply, self.time_left());
-            cut = shaped
+            cut = Box::pin(shaped)
                 .await
                 .map_err(|withheld| withheld.result(operation, &reply, self.target.contract))?;
         }

@@ -90,7 +90,7 @@ impl Call<'_> {
             is_filtered = true;
             let filtered =
                 response::sandbox::apply_filter(sandbox, filter, &mut reply, self.time_left());
-            remark = filtered.await.err();
+            remark = Box::pin(filtered).await.err();
         }
         let pages_key = pages
             .as_ref()

@@ -245,8 +245,8 @@ async fn read_body(
         {
             let before = std::mem::take(&mut body);
             memory = limits.memory.begin();
-            sink.write(before.as_slice()).await?;
-            sink.write(&chunk).await?;
+            Box::pin(sink.write(before.as_slice())).await?;
+            Box::pin(sink.write(&chunk)).await?;
             if let Some(download) = &mut download {
                 download.advance(sink.received());
             }
@@ -293,7 +293,7 @@ async fn read_body(
         );
     }
     let file = match sink {
-        Some(sink) => sink.finish().await?,
+        Some(sink) => Box::pin(sink.finish()).await?,
         None => None,
     };
     let body = memory.keep_with(body.join());

@@ -75,7 +75,7 @@ impl ConcurrencyLimit {
             return Ok(place);
         }
         let waiting = self.wait()?;
-        let place = timeout_at(deadline, self.places.acquire()).await;
+        let place = Box::pin(timeout_at(deadline, self.places.acquire())).await;
         drop(waiting);
         match place {
             Ok(Ok(place)) => Ok(place),
