@@ -1,20 +1,19 @@
 //! A folder in which files of replies are made. It is opened once: if its path leads elsewhere
-//! later, files still go to the folder that was checked. That holds on Linux; other systems open
-//! each file by its path.
+//! later, files still go to the folder that was checked.
 
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-#[cfg(target_os = "linux")]
-use std::time::Duration;
 use std::time::SystemTime;
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
 
 /// A folder that no other user can write to.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    #[cfg(target_os = "linux")]
-    handle: std::os::fd::OwnedFd,
+    dir: Dir,
 }
 
 /// A regular file of a folder.
@@ -46,170 +45,67 @@ impl Folder {
             return Err(format!("cannot be made: {error}{hint}"));
         }
         let path = path.canonicalize().map_err(unusable)?;
-        let folder = Self::open_existing(path).map_err(unusable)?;
-        folder.check_writers()?;
-        Ok(folder)
+        let dir = Dir::open_ambient_dir(&path, ambient_authority()).map_err(unusable)?;
+        check_writers(&dir.dir_metadata().map_err(unusable)?)?;
+        Ok(Self { path, dir })
     }
 
     /// Returns the path of a file.
     pub(super) fn path_of(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
-}
-
-#[cfg(target_os = "linux")]
-impl Folder {
-    fn open_existing(path: PathBuf) -> io::Result<Self> {
-        use rustix::fs::{Mode, OFlags, open};
-
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = open(&path, flags, Mode::empty())?;
-        Ok(Self { path, handle })
-    }
-
-    /// Whoever can write to the folder could put links and other files in the place of ours.
-    fn check_writers(&self) -> Result<(), String> {
-        let status =
-            rustix::fs::fstat(&self.handle).map_err(|error| format!("cannot be used: {error}"))?;
-        refuse_writers(
-            status.st_mode,
-            status.st_uid == 0 || status.st_uid == rustix::process::geteuid().as_raw(),
-        )
-    }
 
     /// Makes a file of this user alone; its name must be free.
     pub(super) fn create(&self, name: &str) -> io::Result<File> {
-        use rustix::fs::{Mode, OFlags, openat};
-
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)?.into())
-    }
-
-    /// Gives a file a name that must be free.
-    pub(super) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        use rustix::fs::{AtFlags, RenameFlags, linkat, renameat_with};
-        use rustix::io::Errno;
-
-        match renameat_with(&self.handle, from, &self.handle, to, RenameFlags::NOREPLACE) {
-            // File systems of a network do not know the flag.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-                linkat(&self.handle, from, &self.handle, to, AtFlags::empty())?;
-                self.remove(from)
-            }
-            renamed => Ok(renamed?),
-        }
-    }
-
-    /// Opens a file for reading.
-    pub(super) fn open_file(&self, name: &str) -> io::Result<File> {
-        use rustix::fs::{Mode, OFlags, openat};
-
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        Ok(openat(&self.handle, name, flags, Mode::empty())?.into())
-    }
-
-    /// Returns the regular files.
-    pub(super) fn files(&self) -> io::Result<Vec<FolderFile>> {
-        use rustix::fs::{AtFlags, Dir, FileType, statat};
-
-        let mut files = Vec::new();
-        for entry in Dir::read_from(&self.handle)? {
-            let entry = entry?;
-            let Ok(name) = entry.file_name().to_str() else {
-                continue;
-            };
-            let Ok(status) = statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) else {
-                continue;
-            };
-            if FileType::from_raw_mode(status.st_mode).is_file() {
-                let seconds = u64::try_from(status.st_mtime).unwrap_or_default();
-                files.push(FolderFile {
-                    name: name.to_owned(),
-                    changed: SystemTime::UNIX_EPOCH + Duration::from_secs(seconds),
-                    length: u64::try_from(status.st_size).unwrap_or_default(),
-                });
-            }
-        }
-        Ok(files)
-    }
-
-    /// Removes a file.
-    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(
-            &self.handle,
-            name,
-            rustix::fs::AtFlags::empty(),
-        )?)
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-impl Folder {
-    fn open_existing(path: PathBuf) -> io::Result<Self> {
-        if !path.metadata()?.is_dir() {
-            return Err(io::ErrorKind::NotADirectory.into());
-        }
-        Ok(Self { path })
-    }
-
-    #[cfg(unix)]
-    fn check_writers(&self) -> Result<(), String> {
-        use std::os::unix::fs::MetadataExt as _;
-
-        let metadata = self
-            .path
-            .metadata()
-            .map_err(|error| format!("cannot be used: {error}"))?;
-        refuse_writers(metadata.mode(), true)
-    }
-
-    /// The access lists of Windows are not judged.
-    #[cfg(not(unix))]
-    #[expect(
-        clippy::unused_self,
-        clippy::unnecessary_wraps,
-        reason = "other systems judge it"
-    )]
-    fn check_writers(&self) -> Result<(), String> {
-        Ok(())
-    }
-
-    /// Makes a file of this user alone; its name must be free. A link under that name is not
-    /// followed.
-    pub(super) fn create(&self, name: &str) -> io::Result<File> {
-        let mut options = File::options();
+        let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(self.path_of(name))
+        cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        Ok(self.dir.open_with(name, &options)?.into_std())
     }
 
     /// Gives a file a name that must be free.
     pub(super) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        std::fs::hard_link(self.path_of(from), self.path_of(to))?;
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::{RenameFlags, renameat_with};
+            use rustix::io::Errno;
+
+            match renameat_with(&self.dir, from, &self.dir, to, RenameFlags::NOREPLACE) {
+                // File systems of a network do not know the flag.
+                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+                renamed => return Ok(renamed?),
+            }
+        }
+        self.dir.hard_link(from, &self.dir, to)?;
         self.remove(from)
     }
 
-    /// Opens a file for reading.
+    /// Opens a file for reading. A link is none, and opening a pipe does not block.
     pub(super) fn open_file(&self, name: &str) -> io::Result<File> {
-        let path = self.path_of(name);
-        if !path.symlink_metadata()?.is_file() {
+        if !self.dir.symlink_metadata(name)?.is_file() {
             return Err(io::ErrorKind::NotFound.into());
         }
-        File::open(path)
+        let mut options = OpenOptions::new();
+        options.read(true);
+        #[cfg(unix)]
+        cap_std::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+        Ok(self.dir.open_with(name, &options)?.into_std())
     }
 
     /// Returns the regular files.
     pub(super) fn files(&self) -> io::Result<Vec<FolderFile>> {
         let mut files = Vec::new();
-        for entry in std::fs::read_dir(&self.path)? {
+        for entry in self.dir.entries()? {
             let entry = entry?;
-            let metadata = entry.metadata()?;
+            // It may be gone meanwhile.
+            let Ok(metadata) = entry.metadata() else {
+                continue;
+            };
             if let (Ok(name), true) = (entry.file_name().into_string(), metadata.is_file()) {
                 files.push(FolderFile {
                     name,
-                    changed: metadata.modified()?,
+                    changed: metadata.modified()?.into_std(),
                     length: metadata.len(),
                 });
             }
@@ -219,7 +115,7 @@ impl Folder {
 
     /// Removes a file.
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
-        std::fs::remove_file(self.path_of(name))
+        self.dir.remove_file(name)
     }
 }
 
@@ -231,15 +127,26 @@ fn make_private(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
+/// Whoever can write to the folder could put links and other files in the place of ours.
 #[cfg(unix)]
-fn refuse_writers(mode: u32, is_own: bool) -> Result<(), String> {
-    if !is_own {
+fn check_writers(metadata: &cap_std::fs::Metadata) -> Result<(), String> {
+    use cap_std::fs::MetadataExt as _;
+
+    #[cfg(target_os = "linux")]
+    if metadata.uid() != 0 && metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(
             "belongs to another user; name one that belongs to the user of this server".into(),
         );
     }
-    if mode & 0o022 != 0 {
+    if metadata.mode() & 0o022 != 0 {
         return Err("can be written by other users; name a folder that does not exist yet, or one that is yours alone".into());
     }
+    Ok(())
+}
+
+/// The access lists of Windows are not judged.
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "other systems judge it")]
+fn check_writers(_: &cap_std::fs::Metadata) -> Result<(), String> {
     Ok(())
 }
