@@ -1,6 +1,8 @@
 //! The console examples of the documentation are run, and print what they show.
 
-use crate::support::{command, project, stderr, stdout};
+use serde_json::Value;
+
+use crate::support::{binary, command, petstore, project, run, stderr, stdout};
 
 /// The lines of a `console` block: a command after `$ `, and what it prints; `…` matches any lines.
 fn examples(text: &str) -> Vec<(String, Vec<String>)> {
@@ -68,4 +70,40 @@ fn every_example_prints_what_it_shows() {
         }
     }
     assert!(count >= 5);
+}
+
+#[test]
+fn the_entry_of_the_readme_for_claude_desktop_is_what_install_prints() {
+    let readme = std::fs::read_to_string(project("README.md")).unwrap();
+    let shown = super::shell::blocks(&readme, "json")[0]
+        .replace(
+            "/home/you/.cargo/bin/openapi-mcp",
+            &binary().display().to_string(),
+        )
+        .replace(
+            "/home/you/openapi-mcp",
+            project("").to_str().unwrap().trim_end_matches('/'),
+        );
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let output = run(&[
+        "install",
+        "--client",
+        "claude-desktop",
+        "--spec",
+        &petstore(),
+        "--mock",
+        "--print",
+    ]);
+    let mut printed: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let arguments = printed["mcpServers"]["petstore"]["args"].as_array_mut();
+    arguments
+        .unwrap()
+        .retain(|word| word != "--client" && word != "claude-desktop");
+    assert_eq!(shown, printed);
+    let words = shown["mcpServers"]["petstore"]["args"].as_array().unwrap();
+    let words: Vec<&str> = words.iter().map(|word| word.as_str().unwrap()).collect();
+    let mut server = command(&words);
+    let messages = std::fs::File::open(project("examples/petstore/session.jsonl")).unwrap();
+    let answers = stdout(&server.stdin(messages).output().unwrap());
+    assert!(answers.contains(r#""name":"Biscuit""#), "{answers}");
 }
