@@ -47,6 +47,14 @@ pub(crate) fn running_program() -> Result<PathBuf, String> {
         .map_err(|error| format!("the system does not say where this program is: {error}"))
 }
 
+/// The program that runs, as the command line names it.
+pub(crate) fn given_program() -> String {
+    std::env::args_os().next().map_or_else(
+        || "openapi-mcp".into(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
+
 /// The current folder.
 ///
 /// # Errors

@@ -9,12 +9,12 @@ use serde_json::json;
 use crate::api::{Api, ApiOptions, BuildError, Caller, Destination};
 use crate::cli::listing::{self, Shown};
 use crate::cli::output;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, variables};
 use crate::error::Failure;
 use crate::mock;
 use crate::outbound::{self, OutboundOptions};
 use crate::spec::Document;
-use crate::text::one_line;
+use crate::text::{one_line, shell_word};
 
 /// The example document, inside the program.
 const EXAMPLE: &[u8] = include_bytes!("../../../examples/petstore/petstore.yaml");
@@ -70,7 +70,8 @@ pub(crate) async fn run() -> Result<ExitCode, Failure> {
         .unwrap_or_default();
     text.push_str(&serde_json::to_string_pretty(&reply).unwrap_or_default());
     text.push('\n');
-    text.push_str(NEXT_STEPS);
+    let program = shell_word(&variables::given_program());
+    text.push_str(&NEXT_STEPS.replace("  openapi-mcp ", &format!("  {program} ")));
     output::print_result(&text)?;
     Ok(ExitCode::SUCCESS)
 }
