@@ -129,7 +129,7 @@ pub(crate) fn arranged_help(command: &Command) -> Option<clap::Error> {
             .mut_subcommands(|command| arranged_by(&command, arrange));
         command.try_get_matches().err()
     };
-    let long = arranged(arrange_for_long_help)?;
+    let long = arranged(arrange_for_asked_help)?;
     if long.render().to_string().contains(SHORT_HELP_MARK) {
         arranged(arrange_for_short_help)
     } else {
@@ -147,6 +147,20 @@ fn arranged_by(command: &Command, arrange: fn(&str, Arg) -> Arg) -> Command {
     command
         .clone()
         .mut_args(|argument| arrange(&name, argument))
+}
+
+/// `install --help` shows the settings that `-h` of `serve` does: all others are those of `serve`.
+fn arrange_for_asked_help(command: &str, argument: Arg) -> Arg {
+    let argument = arrange_for_long_help(command, argument);
+    let id = argument.get_id().as_str();
+    let is_shown = ["client", "config"].contains(&id)
+        || SHORT_HELP_SETTINGS
+            .iter()
+            .any(|(_, needed, _)| *needed == id);
+    if command == "install" && argument.get_env().is_some() && !is_shown {
+        return argument.hide_long_help(true);
+    }
+    argument
 }
 
 /// An argument without a variable is not a setting, and stays as it is.

@@ -68,8 +68,8 @@ enum Command {
     Logout(Box<login::logout::LogoutCommand>),
     /// Write an entry for an MCP client: into its file, as text to paste, or as a link
     ///
-    /// The flags of the entry come first. All settings of `openapi-mcp serve` follow: the server
-    /// that the client starts has them.
+    /// The flags of the entry come first. The most needed settings of `openapi-mcp serve`
+    /// follow. All others can be given as well; `openapi-mcp serve --help` lists them.
     Install(Box<install::InstallCommand>),
     /// Remove the entry that `install` wrote
     Uninstall(install::UninstallCommand),

@@ -90,10 +90,13 @@ pub(crate) enum ClientName {
     /// Any client that follows the specification
     Generic,
     /// Claude Desktop, Claude Code
+    #[value(alias = "claude-ai")]
     Claude,
     /// `ChatGPT` and the models behind it
+    #[value(alias = "chatgpt")]
     Openai,
     /// VS Code Copilot
+    #[value(alias = "copilot")]
     Vscode,
     /// Cursor
     Cursor,

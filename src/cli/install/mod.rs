@@ -144,7 +144,6 @@ pub(crate) async fn run(
     if command.target.is_state_file_of_claude_code(client) {
         return vendor::run_claude(&vendor::add_arguments(&entry), mode);
     }
-    command.target.require_folder(&place)?;
     remark_alternative(&place);
     edit(
         &place,
@@ -378,20 +377,29 @@ fn only_own_entry(place: &ClientPlace, client: ClientName) -> Result<String, Fai
     }
 }
 
-/// A line for each client, with its file.
+/// A line for each client, with its file and its program.
 fn list_clients(target: &TargetFile) -> Result<ExitCode, Failure> {
     let folder = variables::current_folder().map_err(Failure::setting)?;
     let mut text = String::new();
     for client in place::INSTALLABLE {
+        let program = place::program_of(client).and_then(variables::on_path);
         let line = match target.place(client, &folder) {
             Ok(place) if place.file.exists() => format!("found       {}", place.file.display()),
             Ok(place) if place.folder.is_dir() => {
                 format!("found       {} (not there yet)", place.file.display())
             }
+            Ok(place) if program.is_some() => {
+                format!("found       {} (not there yet)", place.file.display())
+            }
             Ok(place) => format!("not found   {}", place.file.display()),
             Err(_) => "-           no configuration per project".to_owned(),
         };
-        text.push_str(&format!("{:<15} {line}\n", client.to_string()));
+        let program = program.map(|path| format!(", {}", path.display()));
+        text.push_str(&format!(
+            "{:<15} {line}{}\n",
+            client.to_string(),
+            program.unwrap_or_default()
+        ));
     }
     output::print_result(&text)?;
     Ok(ExitCode::SUCCESS)

@@ -278,11 +278,37 @@ fn project_file(client: ClientName) -> Result<&'static str, String> {
 }
 
 fn not_installable(client: ClientName) -> String {
-    let names: Vec<String> = INSTALLABLE.iter().map(ToString::to_string).collect();
-    format!(
-        "--client {client} is not one program; choose one of {}",
-        names.join(", ")
-    )
+    let address =
+        "it takes the https address of a server; docs/guides/hosted-clients.md has the steps";
+    match client {
+        ClientName::Claude => format!(
+            "--client claude is claude-desktop or claude-code; name one. For claude.ai, {address}"
+        ),
+        ClientName::Openai => format!("ChatGPT reads no file: {address}"),
+        _ => {
+            let names: Vec<String> = INSTALLABLE.iter().map(ToString::to_string).collect();
+            format!(
+                "--client {client} is not one program; choose one of {}",
+                names.join(", ")
+            )
+        }
+    }
+}
+
+/// The program that a client is started with, if it is usually on PATH.
+pub(crate) fn program_of(client: ClientName) -> Option<&'static str> {
+    Some(match client {
+        ClientName::ClaudeCode => "claude",
+        ClientName::Vscode => "code",
+        ClientName::Cursor => "cursor",
+        ClientName::Windsurf => "windsurf",
+        ClientName::Gemini => "gemini",
+        ClientName::Codex => "codex",
+        ClientName::Zed => "zed",
+        ClientName::Goose => "goose",
+        ClientName::Opencode => "opencode",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

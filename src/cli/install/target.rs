@@ -28,7 +28,7 @@ pub(super) struct TargetFile {
     pub(super) write: bool,
     /// Replace or remove what is not ours
     ///
-    /// An entry of that name that another program wrote; folders that are not there are made.
+    /// An entry of that name that another program wrote.
     #[arg(long)]
     pub(super) force: bool,
 }
@@ -117,20 +117,6 @@ impl TargetFile {
         is_sudo.then(|| {
             "sudo would write the settings of root; run this as the user whose client it is".into()
         })
-    }
-
-    /// Checks that the client is there.
-    ///
-    /// # Errors
-    /// Its folder is missing, and `--force` is not set.
-    pub(super) fn require_folder(&self, place: &ClientPlace) -> Result<(), Failure> {
-        if place.folder.is_dir() || self.force {
-            return Ok(());
-        }
-        Err(Failure::setting(format!(
-            "the client was not found here: there is no folder `{}`; --force makes it, --config-path FILE names another file, --print shows the entry",
-            place.folder.display()
-        )))
     }
 }
 

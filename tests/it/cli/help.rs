@@ -175,3 +175,23 @@ fn help_has_examples_credentials_and_variables() {
         }
     }
 }
+
+#[test]
+fn the_help_of_install_fits_into_a_few_screens() {
+    let help = stdout(&run(&["install", "--help"]));
+    assert!(help.lines().count() <= 150, "{}", help.lines().count());
+    assert!(
+        help.contains("`openapi-mcp serve --help` lists them"),
+        "{help}"
+    );
+}
+
+#[test]
+fn the_demo_names_the_program_as_it_was_started() {
+    let shown = stdout(&run(&["demo"]));
+    let line = format!(
+        "  {} tools --spec FILE ",
+        crate::support::binary().display()
+    );
+    assert!(shown.contains(&line), "{shown}");
+}

@@ -28,6 +28,14 @@ fn the_clients_of_this_machine_are_listed() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
+    let program = home.write("bin/zed", "");
+    let folder = program.parent().unwrap().display().to_string();
+    let text = stdout(&home.run(&["install", "--list"], &[("PATH", &folder)]));
+    let line = text.lines().find(|line| line.starts_with("zed")).unwrap();
+    assert!(
+        line.contains(" found ") && line.ends_with(&format!("(not there yet), {folder}/zed")),
+        "{line}"
+    );
     let output = home.run(&["install", "--list", "--scope", "project"], &[]);
     assert!(
         stdout(&output).contains("windsurf        -           no configuration per project"),
