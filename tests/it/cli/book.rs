@@ -101,6 +101,30 @@ fn every_page_is_short_and_every_table_can_be_read_as_text() {
     }
 }
 
+/// Phrases with a plainer word: "at startup", "uses", "is an error at startup", "your".
+const PHRASES_TO_AVOID: [&str; 6] = [
+    "At the end of this",
+    "at the start",
+    "end the start",
+    "ends the start",
+    "goes by",
+    " of yours",
+];
+
+#[test]
+fn the_book_avoids_phrases_that_have_a_plainer_word() {
+    let book = pages()
+        .into_iter()
+        .filter(|path| !path.ends_with("scores.md"));
+    for path in book.chain([project("README.md")]) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let prose = text.split("\n```").step_by(2).collect::<String>();
+        for phrase in PHRASES_TO_AVOID {
+            assert!(!prose.contains(phrase), "{}: {phrase}", path.display());
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Recipe {
     #[serde(rename = "recipe")]
