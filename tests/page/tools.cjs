@@ -76,6 +76,10 @@ module.exports = async browser => {
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `claude mcp add --transport http --scope user petstore ${address}/mcp`);
     await page.locator("#clients label", { hasText: "Gemini CLI" }).click();
     assert.match(await page.textContent("#entry"), /httpUrl/);
+    for (const client of ["Claude Desktop", "claude.ai", "ChatGPT"]) {
+      await page.locator("#clients label", { hasText: client }).click();
+      assert.match(await page.textContent("#entry"), /add a custom connector with this address:.*public https address/);
+    }
     await page.locator("#clients label", { hasText: "Another client" }).click();
     assert.match(await page.textContent("#entry"), /streamable HTTP/);
     await accessible(page, "connect");

@@ -5,7 +5,8 @@ function showConnect(isAlone) {
   const panel = $("connect");
   $("sign-in").textContent = settings.oauth ? "Clients sign in with OAuth; they find the authorization server by themselves."
     : settings.auth ? "Clients send a bearer token, which the operator of this server gives out." : "Clients need no token.";
-  const snippets = [...(settings.snippets || []), { client: "Another client", text: "", other: true }];
+  const hosted = ["Claude Desktop", "claude.ai", "ChatGPT"].map(client => ({ client, hosted: true }));
+  const snippets = [...(settings.snippets || []), ...hosted, { client: "Another client", text: "", other: true }];
   if (!$("clients").children.length) snippets.forEach((snippet, index) => {
     const input = make("input");
     input.type = "radio";
@@ -22,12 +23,17 @@ function showConnect(isAlone) {
   else $("connect-dialog").append(panel);
 }
 
-function showEntry({ client, command, text, file, note, other }) {
+function showEntry({ client, command, text, file, note, hosted, other }) {
   const shown = template => template.replaceAll("https://endpoint.invalid/mcp", endpoint).replaceAll("name-of-the-entry", entryName);
   const step = words => make("p", words, "step");
   if (other) {
     const header = settings.auth && !settings.oauth ? ["With the header:", "Authorization: Bearer $MCP_TOKEN"] : null;
     fill($("entry"), step("Add a server with the transport “streamable HTTP” and this address:"), paste(endpoint, "the endpoint"), ...(header ? [step(header[0]), paste(header[1], "the header")] : []));
+    return;
+  }
+  if (hosted) {
+    const needs = settings.oauth && endpoint.startsWith("https:") ? [] : [step("It needs a public https address, and signs users in with OAuth.")];
+    fill($("entry"), step("In the settings for connectors, add a custom connector with this address:"), paste(endpoint, "the endpoint"), ...needs);
     return;
   }
   const parts = [];
