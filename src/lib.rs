@@ -22,7 +22,7 @@
 //! // Operations that cannot become tools are named in the diagnostics.
 //! let (api, diagnostics) = Api::build(document, options, client)?;
 //! for tool in api.tools() {
-//!     println!("{}: {:?}", tool.name, tool.annotations);
+//!     println!("{}: {:?}", tool.name, tool.annotations());
 //! }
 //!
 //! let stop = tokio_util::sync::CancellationToken::new();
@@ -149,10 +149,10 @@ mod text;
 mod transport;
 
 pub use crate::annotate::{
-    AnnotateOptions, Hint, Hints, OutputSchemas, Policy, Reason, ToolAnnotations, ToolSummary,
+    AnnotateOptions, Hint, Hints, OutputSchemas, Policy, Reason, Tool, ToolAnnotations,
 };
 pub use crate::api::{
-    Api, ApiName, ApiOptions, BuildError, Caller, Destination, OfferedTool, OnMissingCredential,
+    Api, ApiName, ApiOptions, BoundTool, BuildError, Caller, Destination, OnMissingCredential,
     TenantEntry, TenantOptions, TenantSource, ToolResult,
 };
 pub use crate::cli::run;

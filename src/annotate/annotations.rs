@@ -320,11 +320,11 @@ impl Hints {
     /// Returns the annotations that clients get; `title` is for `annotations.title`, which stays
     /// empty unless a person wrote one.
     #[must_use]
-    pub fn to_annotations(&self, title: Option<String>) -> Option<ToolAnnotations> {
+    pub fn to_annotations(&self, title: Option<Box<str>>) -> Option<ToolAnnotations> {
         (self.is_set() || title.is_some()).then(|| {
             let value = |hint| self.get(hint).map(|_| self.effective(hint));
             ToolAnnotations {
-                title: title.map(String::into_boxed_str),
+                title,
                 read_only_hint: value(Hint::ReadOnly),
                 destructive_hint: value(Hint::Destructive),
                 idempotent_hint: value(Hint::Idempotent),

@@ -5,7 +5,7 @@
 //! - `ClientProfile` in `annotate/client_profile.rs` says what a client accepts.
 //! - `options` and `list_options` in `config/annotate.rs` apply it at start. The server does not
 //!   look at which client asks.
-//! - `write_tool` in `annotate/tool.rs` writes a tool.
+//! - `write` in `annotate/tool.rs` writes a tool.
 
 /// A client to shape the tools for. `Generic` suits all that follow the specification.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,77 +1,36 @@
-//! Tools that are finished when they are used: search mode lists a few tools for all operations,
-//! and of a large API most are never described or called. Their input schemas would take most of
-//! the start, and most of the memory after it.
+//! The input schemas of tools, and when each is made. Search mode lists a few tools for all
+//! operations, and of a large API most are never described or called: their schemas would take most
+//! of the start, and most of the memory after it. They are made when they are used.
 
-use serde_json::value::RawValue;
+use std::sync::Arc;
 
-use crate::annotate::files::Files;
 use crate::annotate::input::{input_schema, offer_filter, offer_pages};
 use crate::annotate::options::{AnnotateOptions, ListExtent, MAX_LIST_BYTES};
 use crate::annotate::output::OutputSchemas;
+use crate::annotate::overrides::arguments::RuleFindings;
+use crate::annotate::overrides::ruled_schema::{rule_schema, unrequire_properties};
 use crate::annotate::selection::Pattern;
-use crate::annotate::tool::{Grouping, ToolParts, ToolSummary, to_json, write_tool};
-use crate::spec::schema::{Completed, NewNames, SchemaOptions, Schemas};
-use crate::spec::{Document, Operation};
+use crate::annotate::tool::{InputSchema, Tool, to_json};
+use crate::spec::Operation;
+use crate::spec::schema::{Completed, SchemaOptions, Schemas};
 
-/// Time at which the input schema of a tool is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum InputTime {
-    /// The start.
-    AtStart,
-    /// The first use.
-    OnUse,
-}
+/// The budget of a schema that is not cut for its size.
+const WHOLE_SCHEMA_BYTES: usize = 4 << 20;
 
-/// Decides when the input schemas of tools are made.
-pub(crate) struct InputTimes<'o> {
+/// Decides which input schemas are made at the start.
+pub(super) struct InputTimes<'o> {
     options: &'o AnnotateOptions,
     /// The operations that are listed, if not all are.
     pins: Option<&'o [Pattern]>,
     /// Number of bytes of all tools so far.
     bytes: usize,
     /// Least number of bytes of the list, once it is known to be too long.
-    too_long: Option<usize>,
-    /// True if input schemas were made before that was known.
-    is_late: bool,
-}
-
-/// Settings for input schemas.
-#[derive(Debug, Clone)]
-pub(crate) struct InputOptions {
-    pub(crate) schemas: SchemaOptions,
-    pub(crate) files: Files,
-    /// True if there is an argument that filters the reply.
-    pub(crate) filter: bool,
-}
-
-/// A tool without its input schema: the long parts that are known at the start.
-pub(crate) struct UnfinishedTool {
-    description: String,
-    output: Option<Box<RawValue>>,
-}
-
-/// The parts that are made of an unfinished tool.
-#[derive(Default)]
-pub(crate) struct FinishedParts {
-    /// The whole tool as JSON.
-    pub(crate) json: String,
-    /// The names of properties that had to be changed.
-    pub(crate) names: Option<NewNames>,
-    /// Parts that had to be read loosely, in sentences.
-    pub(crate) warnings: Vec<String>,
-}
-
-/// Returns true if an operation matches a pattern of operations that are listed in search mode too.
-#[must_use]
-pub(crate) fn is_pinned(pins: &[Pattern], name: &str, prefix: &str, operation: &Operation) -> bool {
-    let without = name.strip_prefix(prefix).unwrap_or(name);
-    pins.iter()
-        .any(|pin| pin.matches([name, without], operation))
+    pub(super) too_long: Option<usize>,
 }
 
 impl<'o> InputTimes<'o> {
     /// Makes it for tools that take so many bytes without their input schemas.
-    pub(crate) fn new(options: &'o AnnotateOptions, bytes: usize) -> Self {
+    pub(super) fn new(options: &'o AnnotateOptions, bytes: usize) -> Self {
         let pins = match &options.extent {
             ListExtent::Pinned(pins) => Some(pins.as_slice()),
             ListExtent::All | ListExtent::AllOrPinned(_) => None,
@@ -81,36 +40,27 @@ impl<'o> InputTimes<'o> {
             pins,
             bytes: 0,
             too_long: None,
-            is_late: false,
         };
         times.add(bytes);
-        times.is_late = false;
         times
     }
 
-    /// Decides when the input schema of a tool is made.
-    pub(crate) fn of(&self, name: &str, operation: &Operation) -> InputTime {
+    /// Returns true if the input schema of a tool is made at the start.
+    pub(super) fn is_at_start(&self, tool: &Tool) -> bool {
         let decides_output =
             self.options.output == OutputSchemas::Auto && self.bytes <= self.options.output_budget;
-        if self.pins.is_none() || decides_output || self.needs_input(name, operation) {
-            InputTime::AtStart
-        } else {
-            InputTime::OnUse
-        }
+        decides_output || self.needs_input(tool)
     }
 
     /// Returns true if the tool has its input schema at the start in any case: it is listed, or
     /// rules apply to its arguments, which are checked at the start.
-    pub(crate) fn needs_input(&self, name: &str, operation: &Operation) -> bool {
-        let has_rules = !operation.rules.fixed.is_empty() || !operation.rules.arguments.is_empty();
-        has_rules
-            || self
-                .pins
-                .is_none_or(|pins| is_pinned(pins, name, &self.options.names.prefix, operation))
+    pub(super) fn needs_input(&self, tool: &Tool) -> bool {
+        let prefix = &self.options.names.prefix;
+        has_rules(&tool.operation) || self.pins.is_none_or(|pins| tool.is_pinned(pins, prefix))
     }
 
     /// Counts what the input schema of a tool takes.
-    pub(crate) fn add(&mut self, bytes: usize) {
+    pub(super) fn add(&mut self, bytes: usize) {
         self.bytes += bytes;
         if let ListExtent::AllOrPinned(pins) = &self.options.extent
             && self.pins.is_none()
@@ -118,76 +68,68 @@ impl<'o> InputTimes<'o> {
         {
             self.pins = Some(pins);
             self.too_long = Some(self.bytes);
-            self.is_late = true;
         }
-    }
-
-    /// Returns true if input schemas were made for a list that turned out to be too long.
-    pub(crate) fn is_late(&self) -> bool {
-        self.is_late
-    }
-
-    /// Returns the number of bytes the list takes at least, if it is too long.
-    pub(crate) fn too_long(&self) -> Option<usize> {
-        self.too_long
     }
 }
 
-/// The input schema of an operation, with the arguments about the reply that are offered.
-pub(crate) fn complete_input(
+/// Makes the input schema of an operation. Parts that had to be read loosely are told in sentences.
+pub(crate) fn make_input(
     operation: &Operation,
+    options: &AnnotateOptions,
+    schemas: &mut Schemas<'_>,
+    findings: &mut RuleFindings,
+) -> (InputSchema, Vec<String>) {
+    let mut warnings = Vec::new();
+    let limits = &options.schemas;
+    let mut completed = complete_input(operation, options, schemas, limits, &mut warnings);
+    warnings.extend(completed.fit.warning(limits.budget));
+    let (mut unruled, mut ruled_properties) = (None, Vec::new());
+    let json = if has_rules(operation) {
+        let mut ruled = rule_schema(operation, &completed);
+        if !ruled.absent.is_empty() && limits.budget < WHOLE_SCHEMA_BYTES {
+            // What is cut off for its size may hold a property that a rule is about.
+            let whole = SchemaOptions {
+                budget: WHOLE_SCHEMA_BYTES,
+                ..limits.clone()
+            };
+            completed = complete_input(operation, options, schemas, &whole, &mut Vec::new());
+            ruled = rule_schema(operation, &completed);
+        }
+        findings.note_properties(&ruled);
+        unrequire_properties(&mut completed.schema, &ruled.properties);
+        unruled = Some(Arc::new(completed.schema));
+        ruled_properties = ruled.properties;
+        to_json(&ruled.shown)
+    } else {
+        to_json(&completed.schema)
+    };
+    let input = InputSchema {
+        json,
+        names: completed.names.map(Arc::new),
+        unruled,
+        ruled_properties,
+    };
+    (input, warnings)
+}
+
+fn has_rules(operation: &Operation) -> bool {
+    !operation.rules.fixed.is_empty() || !operation.rules.arguments.is_empty()
+}
+
+/// The input schema of an operation, with the arguments about the reply that are offered.
+fn complete_input(
+    operation: &Operation,
+    options: &AnnotateOptions,
     schemas: &mut Schemas<'_>,
     limits: &SchemaOptions,
-    (files, filter): (Files, bool),
     warnings: &mut Vec<String>,
 ) -> Completed {
-    let mut completed = input_schema(operation, schemas, limits, files, warnings);
-    if filter {
+    let mut completed = input_schema(operation, schemas, limits, options.files, warnings);
+    if options.filter {
         offer_filter(&mut completed, operation);
     }
     if operation.rules.max_pages > 0 {
         offer_pages(&mut completed, operation);
     }
     completed
-}
-
-impl UnfinishedTool {
-    pub(crate) fn new(parts: ToolParts) -> Self {
-        Self {
-            description: parts.description,
-            output: parts.output,
-        }
-    }
-
-    /// Makes the input schema. `tool` has name, title and hints.
-    pub(crate) fn finish(
-        &self,
-        tool: &ToolSummary,
-        operation: &Operation,
-        category: Option<&str>,
-        document: &Document,
-        options: &InputOptions,
-    ) -> FinishedParts {
-        let mut warnings = Vec::new();
-        let (limits, shape) = (&options.schemas, (options.files, options.filter));
-        let completed = complete_input(
-            operation,
-            &mut Schemas::new(document),
-            limits,
-            shape,
-            &mut warnings,
-        );
-        warnings.extend(completed.fit.warning(limits.budget));
-        let parts = ToolParts {
-            description: self.description.clone(),
-            input: to_json(&completed.schema),
-            output: self.output.clone(),
-        };
-        let tags = &operation.tags;
-        FinishedParts {
-            json: write_tool(tool, &parts, Grouping { category, tags }),
-            names: completed.names,
-            warnings,
-        }
-    }
 }

@@ -1,82 +1,231 @@
-//! A tool as `tools/list` has it: one JSON text, written once at the start.
+//! A tool: how an operation looks to clients.
+
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
 
-use crate::annotate::annotations::ToolAnnotations;
+use super::annotations::{Hints, ToolAnnotations};
+use super::candidate::Candidate;
+use super::descriptions;
+use super::layers::Decision;
+use super::options::AnnotateOptions;
+use super::selection::Pattern;
+use super::wording::Wording;
+use crate::spec::Operation;
+use crate::spec::operation::response_rule::ResponseRule;
+use crate::spec::operation::rules::RuledProperty;
+use crate::spec::schema::NewNames;
+use crate::text;
 
-/// A tool without what is long: its description and its schemas.
-#[derive(Debug, Clone, Default)]
-pub struct ToolSummary {
+/// A tool without what is long: description and schemas.
+pub struct Tool {
+    /// The operation that a call makes.
+    pub operation: Arc<Operation>,
     /// The name.
-    pub name: Box<str>,
+    pub name: Arc<str>,
     /// The title.
-    pub title: Option<Box<str>>,
-    /// The hints, if there are any.
-    pub annotations: Option<ToolAnnotations>,
-    /// Number of characters a result may have, for clients that take so many only if a tool says
-    /// so.
-    pub max_result_chars: Option<usize>,
+    pub title: Box<str>,
+    /// A title that a person wrote for `annotations`.
+    annotations_title: Option<Box<str>>,
+    /// Its hints, each with its source.
+    pub hints: Hints,
+    /// The hints of its words.
+    pub(crate) wording: Wording,
+    /// True if a person must confirm each call.
+    pub must_confirm: bool,
+    /// The operation's first tag, unless it is overridden.
+    pub category: Option<Box<str>>,
+    /// Words by which a search finds it as well, which are never shown.
+    pub keywords: Box<[String]>,
+    /// The rules of `access` that a caller must meet, by their places.
+    pub(crate) access: Box<[usize]>,
 }
 
-/// The long parts of a tool, each as JSON, until the tool is written.
-#[derive(Debug, Default)]
-pub(crate) struct ToolParts {
+/// The input schema of a tool.
+pub struct InputSchema {
+    /// The schema as clients get it.
+    pub json: Box<RawValue>,
+    /// The names of properties that had to be changed.
+    pub names: Option<Arc<NewNames>>,
+    /// The document's schema with all arguments, if rules set something for arguments.
+    pub(crate) unruled: Option<Arc<Map<String, Value>>>,
+    /// The properties of the body that rules are about.
+    pub(crate) ruled_properties: Vec<RuledProperty>,
+}
+
+/// The long parts of a tool, until it is written: as JSON text, because trees take many times the
+/// memory, and few are used.
+pub struct ToolParts {
     /// `description`.
     pub(crate) description: String,
-    /// `inputSchema`.
-    pub(crate) input: Box<RawValue>,
+    /// `inputSchema`; `None` if it is made when the tool is used.
+    pub input: Option<InputSchema>,
     /// `outputSchema`.
     pub(crate) output: Option<Box<RawValue>>,
 }
 
-/// The members of a tool, in the order in which clients show them.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ToolJson<'t> {
-    name: &'t str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<&'t str>,
-    description: &'t str,
-    input_schema: &'t RawValue,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output_schema: Option<&'t RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    annotations: Option<&'t ToolAnnotations>,
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<Meta<'t>>,
-}
+impl Tool {
+    /// A tool, and its description.
+    pub(super) fn new(
+        candidate: Candidate,
+        description: String,
+        options: &AnnotateOptions,
+    ) -> (Self, ToolParts) {
+        let must_confirm = options.confirm.asks(
+            candidate.names(),
+            &candidate.operation,
+            &candidate.decision.hints,
+        );
+        let Candidate {
+            name,
+            title,
+            mut operation,
+            access,
+            decision:
+                Decision {
+                    hints,
+                    said,
+                    wording,
+                },
+            ..
+        } = candidate;
+        let said = Arc::unwrap_or_clone(said);
+        let in_a_line = |text: String| {
+            text::truncate(&text::one_line(&text), descriptions::MAX_TITLE_BYTES).into_boxed_str()
+        };
+        operation.rules.takes_any_body = said.takes_any_body == Some(true);
+        operation.rules.response =
+            (said.response != ResponseRule::default()).then_some(said.response);
+        // Said in the tool now; a call needs neither.
+        (operation.summary, operation.description) = (None, None);
+        clean_tags(&mut operation.tags);
+        let category = said.category.or_else(|| operation.tags.first().cloned());
+        let tool = Self {
+            name: name.into(),
+            title: said.title.map_or(title.into(), in_a_line),
+            annotations_title: said.annotations_title.map(in_a_line),
+            hints,
+            wording,
+            must_confirm,
+            category: category
+                .map(in_a_line)
+                .filter(|category| !category.is_empty()),
+            keywords: said.keywords.unwrap_or_default().into(),
+            access: access.into(),
+            operation: Arc::from(operation),
+        };
+        let parts = ToolParts {
+            description,
+            input: None,
+            output: None,
+        };
+        (tool, parts)
+    }
 
-/// Members that MCP does not define, under a key of this server.
-#[derive(Serialize)]
-struct Meta<'t> {
-    #[serde(rename = "openapi-mcp", skip_serializing_if = "Option::is_none")]
-    own: Option<Grouping<'t>>,
-    #[serde(
-        rename = "anthropic/maxResultSizeChars",
-        skip_serializing_if = "Option::is_none"
-    )]
-    max_result_chars: Option<usize>,
-}
-
-/// Groups of a tool.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
-pub(crate) struct Grouping<'t> {
-    /// The category.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) category: Option<&'t str>,
-    /// The tags, if they say more than the category.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    pub(crate) tags: &'t [String],
-}
-
-impl ToolParts {
-    /// Returns the number of bytes they take.
+    /// The hints as clients get them, if there are any.
     #[must_use]
-    pub(crate) fn bytes(&self) -> usize {
-        self.description.len()
-            + self.input.get().len()
-            + self.output.as_ref().map_or(0, |schema| schema.get().len())
+    pub fn annotations(&self) -> Option<ToolAnnotations> {
+        self.hints.to_annotations(self.annotations_title.clone())
+    }
+
+    /// Its names in patterns: with and without the prefix of its API.
+    pub(crate) fn names(&self, prefix: &str) -> [&str; 2] {
+        let without = self.name.strip_prefix(prefix).unwrap_or(&self.name);
+        [&self.name, without]
+    }
+
+    /// Returns true if it matches a pattern of tools that are listed in search mode too.
+    pub(crate) fn is_pinned(&self, pins: &[Pattern], prefix: &str) -> bool {
+        let names = self.names(prefix);
+        pins.iter().any(|pin| pin.matches(names, &self.operation))
+    }
+
+    /// Writes the tool as `tools/list` has it.
+    #[must_use]
+    pub(crate) fn write(
+        &self,
+        parts: &ToolParts,
+        input: &RawValue,
+        max_result_chars: Option<usize>,
+    ) -> String {
+        /// The members, in the order in which clients show them.
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Members<'t> {
+            name: &'t str,
+            title: &'t str,
+            description: &'t str,
+            input_schema: &'t RawValue,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            output_schema: Option<&'t RawValue>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            annotations: Option<ToolAnnotations>,
+            #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+            meta: Option<Meta<'t>>,
+        }
+
+        /// Members that MCP does not define.
+        #[derive(Serialize)]
+        struct Meta<'t> {
+            #[serde(rename = "openapi-mcp", skip_serializing_if = "Option::is_none")]
+            own: Option<Groups<'t>>,
+            /// For clients that take so many characters of a result only if a tool says so.
+            #[serde(
+                rename = "anthropic/maxResultSizeChars",
+                skip_serializing_if = "Option::is_none"
+            )]
+            max_result_chars: Option<usize>,
+        }
+
+        #[derive(Serialize)]
+        struct Groups<'t> {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            category: Option<&'t str>,
+            #[serde(skip_serializing_if = "<[String]>::is_empty")]
+            tags: &'t [String],
+        }
+
+        let category = self.category.as_deref();
+        // Most operations have one tag, which is their category: it is not said twice.
+        let tags = match self.operation.tags.as_slice() {
+            [only] if Some(only.as_str()) == category => &[],
+            tags => tags,
+        };
+        let own = (category.is_some() || !tags.is_empty()).then_some(Groups { category, tags });
+        let members = Members {
+            name: &self.name,
+            title: &self.title,
+            description: &parts.description,
+            input_schema: input,
+            output_schema: parts.output.as_deref(),
+            annotations: self.annotations(),
+            meta: (own.is_some() || max_result_chars.is_some()).then_some(Meta {
+                own,
+                max_result_chars,
+            }),
+        };
+        serde_json::to_string(&members).unwrap_or_default()
+    }
+
+    /// Returns the approximate length of that in bytes, as far as its parts are there.
+    #[must_use]
+    pub(crate) fn bytes(&self, parts: &ToolParts) -> usize {
+        /// The hints and the keys around the members.
+        const FRAME: usize = 220;
+        let own_title = self
+            .annotations_title
+            .as_ref()
+            .map_or(0, |title| title.len());
+        let input = parts.input.as_ref().map(|input| &input.json);
+        let schemas = input.into_iter().chain(&parts.output);
+        FRAME
+            + self.name.len()
+            + self.title.len()
+            + own_title
+            + parts.description.len()
+            + schemas.map(|schema| schema.get().len()).sum::<usize>()
     }
 }
 
@@ -86,40 +235,25 @@ pub(crate) fn to_json(value: &impl Serialize) -> Box<RawValue> {
     to_raw_value(value).unwrap_or_default()
 }
 
-/// The JSON of a tool.
-#[must_use]
-pub(crate) fn write_tool(tool: &ToolSummary, parts: &ToolParts, grouping: Grouping<'_>) -> String {
-    // Most operations have one tag, which is their category: it is not said twice.
-    let tags = match grouping.tags {
-        [only] if Some(only.as_str()) == grouping.category => &[],
-        tags => tags,
-    };
-    let own =
-        (grouping.category.is_some() || !tags.is_empty()).then_some(Grouping { tags, ..grouping });
-    let json = ToolJson {
-        name: &tool.name,
-        title: tool.title.as_deref(),
-        description: &parts.description,
-        input_schema: &parts.input,
-        output_schema: parts.output.as_deref(),
-        annotations: tool.annotations.as_ref(),
-        meta: (own.is_some() || tool.max_result_chars.is_some()).then_some(Meta {
-            own,
-            max_result_chars: tool.max_result_chars,
-        }),
-    };
-    serde_json::to_string(&json).unwrap_or_default()
+/// Tags as clients may see them: cleaned, and no more than a reader takes in.
+fn clean_tags(tags: &mut Vec<String>) {
+    const MAX_TAGS: usize = 20;
+    tags.truncate(MAX_TAGS);
+    for tag in tags.iter_mut() {
+        *tag = text::truncate(&text::one_line(tag), descriptions::MAX_TITLE_BYTES);
+    }
+    tags.retain(|tag| !tag.is_empty());
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use proptest::prelude::*;
-    use rmcp::model::{MetaObject, Tool};
-    use serde_json::{Map, Value, json};
+    use rmcp::model::{MetaObject, Tool as RmcpTool};
+    use serde_json::json;
 
     use super::*;
+    use crate::annotate::annotations::{Hint, Reason};
+    use crate::spec::{Document, operations};
 
     fn schema(title: &str, default: i64) -> Map<String, Value> {
         let schema =
@@ -131,7 +265,7 @@ mod tests {
         #[test]
         fn the_text_says_what_rmcp_would_say_of_the_tool(
             name in "[a-z_]{1,20}",
-            title in proptest::option::of(".{0,30}"),
+            title in ".{0,30}",
             description in ".{0,80}",
             (input, output) in (".{0,30}", proptest::option::of(".{0,30}")),
             hint in proptest::option::of(any::<bool>()),
@@ -139,30 +273,43 @@ mod tests {
             tags in proptest::collection::vec(".{1,10}", 0..3),
             number in any::<i64>(),
         ) {
-            let summary = ToolSummary {
+            let document = r#"{"openapi": "3.1.0", "paths": {"/a": {"get": {}}}}"#;
+            let document = Document::parse(document.into(), None).unwrap();
+            let mut operation = operations(&document).0.remove(0);
+            operation.tags.clone_from(&tags);
+            let mut hints = Hints::default();
+            for (known, value) in Hint::ALL.into_iter().zip([true, false, true, true]) {
+                if let Some(hint) = hint {
+                    hints.set(known, hint == value, Reason::CommandLine);
+                }
+            }
+            let tool = Tool {
+                operation: operation.into(),
                 name: name.as_str().into(),
-                title: title.as_deref().map(Into::into),
-                annotations: hint.map(|hint| ToolAnnotations {
-                    title: None,
-                    read_only_hint: Some(hint),
-                    destructive_hint: Some(!hint),
-                    idempotent_hint: Some(hint),
-                    open_world_hint: Some(true),
-                }),
-                max_result_chars: None,
+                title: title.as_str().into(),
+                annotations_title: None,
+                hints,
+                wording: Wording::default(),
+                must_confirm: false,
+                category: category.as_deref().map(Into::into),
+                keywords: Box::default(),
+                access: Box::default(),
             };
-            let mut tool = Tool::new_with_raw(name, None, Arc::default());
-            tool.title = title;
-            tool.annotations = hint.map(|hint| rmcp::model::ToolAnnotations::from_raw(None, Some(hint), Some(!hint), Some(hint), Some(true)));
             let parts = ToolParts {
                 description: description.clone(),
-                input: to_json(&schema(&input, number)),
+                input: None,
                 output: output.as_deref().map(|title| to_json(&schema(title, number))),
             };
-            let text = write_tool(&summary, &parts, Grouping { category: category.as_deref(), tags: &tags });
-            tool.description = Some(description.into());
-            tool.input_schema = Arc::new(schema(&input, number));
-            tool.output_schema = output.as_deref().map(|title| Arc::new(schema(title, number)));
+            let text = tool.write(&parts, &to_json(&schema(&input, number)), None);
+            let mut expected = RmcpTool::new_with_raw(name, None, Arc::default());
+            expected.title = Some(title);
+            expected.annotations = hint.map(|_| {
+                let [read_only, destructive, idempotent, open_world] = Hint::ALL.map(|hint| Some(hints.effective(hint)));
+                rmcp::model::ToolAnnotations::from_raw(None, read_only, destructive, idempotent, open_world)
+            });
+            expected.description = Some(description.into());
+            expected.input_schema = Arc::new(schema(&input, number));
+            expected.output_schema = output.as_deref().map(|title| Arc::new(schema(title, number)));
             let mut own = Map::new();
             if let Some(category) = &category {
                 own.insert("category".into(), category.as_str().into());
@@ -173,10 +320,10 @@ mod tests {
             if !own.is_empty() {
                 let mut meta = MetaObject::new();
                 meta.insert("openapi-mcp".into(), own.into());
-                tool.meta = Some(meta);
+                expected.meta = Some(meta);
             }
             let written: Value = serde_json::from_str(&text).unwrap();
-            prop_assert_eq!(written, serde_json::to_value(&tool).unwrap());
+            prop_assert_eq!(written, serde_json::to_value(&expected).unwrap());
         }
     }
 }

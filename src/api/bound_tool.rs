@@ -1,93 +1,94 @@
 //! A tool, bound to the calls of its operation.
 
+use std::ops::{Deref, Range};
 use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
 
 use crate::json::JsonObject;
 
-use super::finished_tools::FinishedTool;
-use super::tool_texts::ToolText;
-use crate::annotate::input_time::UnfinishedTool;
-use crate::annotate::wording::Wording;
-use crate::annotate::{Hints, ToolSummary};
+use crate::annotate::{AnnotateOptions, Hint, InputSchema, OutputSchemas, Tool, ToolParts};
 use crate::observe::record::CalledOperation;
 use crate::proxy::{
-    ArgumentChecks, BoundOperation, CallError, CheckedArguments, EmptyArgument, OutputContract,
-    with_schema_names, with_wire_names,
+    ArgumentChecks, ArgumentRules, Binder, BoundOperation, CallError, CheckedArguments,
+    EmptyArgument, OutputContract, with_schema_names, with_wire_names,
 };
 use crate::spec::Operation;
+use crate::spec::operation::server::ServerError;
 use crate::spec::schema::NewNames;
 
-/// A tool as it is offered.
-#[derive(Clone, Copy)]
-pub struct OfferedTool<'a> {
-    /// The tool without what is long: name, title and annotations.
-    pub tool: &'a ToolSummary,
-    /// The operation that a call makes.
-    pub operation: &'a Operation,
-    /// Its hints, each with its source.
-    pub hints: &'a Hints,
-    /// The hints of its words.
-    pub(crate) wording: &'a Wording,
-    /// True if a person must confirm each call.
-    pub must_confirm: bool,
-    /// Category.
-    pub category: Option<&'a str>,
-    /// The security scheme and the scopes with which it is called as the user.
-    pub as_user: Option<(&'a str, Option<&'a str>)>,
-    /// Words by which a search finds it as well, which are never shown.
-    pub keywords: &'a [String],
-    /// The whole tool as clients get it, as JSON; empty if its input schema is made on first use.
-    pub text: &'a str,
-}
-
-/// A tool with the parts that clients do not see.
-pub(crate) struct BoundTool {
-    /// The operation that a call makes, and what is decided about its calls.
+/// A tool that can be called.
+pub struct BoundTool {
+    tool: Tool,
+    /// What is decided about its calls.
     pub(crate) target: BoundOperation,
-    pub(crate) hints: Hints,
-    pub(crate) wording: Wording,
-    /// True if a person must confirm each call.
-    pub(crate) must_confirm: bool,
-    pub(crate) category: Option<Box<str>>,
-    pub(crate) keywords: Box<[String]>,
-    /// The rules of `access` that a caller must meet, by their places.
-    pub(crate) access: Box<[usize]>,
-    /// The tool as clients get it; empty if it is not finished.
-    pub(crate) json: ToolText,
-    /// The known parts, if its input schema is made on first use.
-    pub(crate) unfinished: Option<Box<UnfinishedTool>>,
-    /// The names of properties that had to be changed.
-    pub(crate) names: Option<Arc<NewNames>>,
-    /// Compiled on first use: most tools of a large API are never called.
-    pub(crate) checks: OnceLock<Option<ArgumentChecks>>,
-    /// Its names for those who observe calls, made on the first call as well.
+    pub(crate) input: ToolInput,
+    /// Its names for those who observe calls, made on the first call.
     pub(crate) called: OnceLock<Arc<CalledOperation>>,
 }
 
+/// Time at which the input schema of a tool is made.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all tools are made at the start"
+)]
+pub(crate) enum ToolInput {
+    /// The start.
+    Ready(ToolText),
+    /// The use of the tool; until then it has these parts.
+    OnUse(Box<ToolParts>),
+}
+
+/// A tool as clients get it.
+#[derive(Default)]
+pub(crate) struct ToolText {
+    /// The tool as JSON.
+    pub(crate) json: Bytes,
+    /// Compiled on first use: most tools of a large API are never called.
+    pub(crate) checks: OnceLock<Option<ArgumentChecks>>,
+    /// The names of properties that had to be changed.
+    pub(crate) names: Option<Arc<NewNames>>,
+}
+
+impl Deref for BoundTool {
+    type Target = Tool;
+
+    fn deref(&self) -> &Tool {
+        &self.tool
+    }
+}
+
 impl BoundTool {
-    pub(crate) fn offered<'a>(&'a self, tool: &'a ToolSummary) -> OfferedTool<'a> {
-        OfferedTool {
-            tool,
-            operation: &self.target.operation,
-            hints: &self.hints,
-            wording: &self.wording,
-            must_confirm: self.must_confirm,
-            category: self.category.as_deref(),
-            as_user: self.target.asked_as_user(),
-            keywords: &self.keywords,
-            text: self.json.as_str(),
+    /// The whole tool as clients get it, as JSON; empty if its input schema is made on first use.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match &self.input {
+            ToolInput::Ready(text) => text.as_str(),
+            ToolInput::OnUse(_) => "",
         }
     }
 
-    /// Checks the arguments, and repairs them if that makes them valid. `finished` is the tool if
-    /// it was made on first use.
+    /// The same as bytes.
+    pub(crate) fn json(&self) -> &[u8] {
+        match &self.input {
+            ToolInput::Ready(text) => &text.json,
+            ToolInput::OnUse(_) => &[],
+        }
+    }
+
+    /// The security scheme and the scopes with which it is called as the user.
+    #[must_use]
+    pub fn as_user(&self) -> Option<(&str, Option<&str>)> {
+        self.target.asked_as_user()
+    }
+
+    /// Checks the arguments, and repairs them if that makes them valid.
     ///
     /// # Errors
     /// All that is wrong with them.
     pub(crate) fn check_arguments(
         &self,
-        tool: &ToolSummary,
-        finished: Option<&FinishedTool>,
+        text: &ToolText,
         arguments: JsonObject,
     ) -> Result<CheckedArguments, CallError> {
         // Without the argument, a call that removes things could remove more.
@@ -96,28 +97,21 @@ impl BoundTool {
         } else {
             EmptyArgument::Dropped
         };
-        let (checks, names) = self.checks(tool, finished);
-        let Some(checks) = checks else {
-            return match names {
+        let Some(checks) = self.checks(text) else {
+            return match text.names {
                 None => Ok(CheckedArguments::unchecked(arguments)),
                 Some(_) => Err(CallError::Arguments(
                     "the input schema nests too deeply to be read; nothing was sent".to_owned(),
                 )),
             };
         };
-        let arguments = with_schema_names(arguments, names, &checks.schema)?;
+        let arguments = with_schema_names(arguments, text.names.as_deref(), &checks.schema)?;
         let lenient = self
             .target
             .rules
             .as_ref()
             .map(|rules| rules.lenient_places());
-        checks.check(
-            &tool.name,
-            Some(&self.target.operation),
-            arguments,
-            empty,
-            lenient,
-        )
+        checks.check(&self.name, Some(&self.operation), arguments, empty, lenient)
     }
 
     /// Checks arguments like [`Self::check_arguments`], and gives them the names on the wire.
@@ -127,41 +121,142 @@ impl BoundTool {
     /// All that is wrong with them.
     pub(super) fn wire_arguments(
         &self,
-        tool: &ToolSummary,
-        finished: Option<&FinishedTool>,
+        text: &ToolText,
         arguments: JsonObject,
     ) -> Result<CheckedArguments, CallError> {
-        let checked = self.check_arguments(tool, finished, arguments)?;
-        let (Some(checks), names) = self.checks(tool, finished) else {
+        let checked = self.check_arguments(text, arguments)?;
+        let Some(checks) = self.checks(text) else {
             return Ok(checked);
         };
-        let names = names.filter(|_| self.target.rules.is_none());
+        let names = text
+            .names
+            .as_deref()
+            .filter(|_| self.target.rules.is_none());
         Ok(CheckedArguments {
             arguments: with_wire_names(checked.arguments, names, &checks.schema),
             ..checked
         })
     }
 
-    /// The compiled input schema, and the names that had to be changed in it.
-    fn checks<'t>(
-        &'t self,
-        tool: &ToolSummary,
-        finished: Option<&'t FinishedTool>,
-    ) -> (Option<&'t ArgumentChecks>, Option<&'t NewNames>) {
-        let (checks, json, names) = match finished {
-            Some(tool) => (&tool.checks, tool.json.as_str(), tool.names.as_ref()),
-            None => (&self.checks, self.json.as_str(), self.names.as_deref()),
-        };
-        let checks = checks.get_or_init(|| ArgumentChecks::of_tool(&tool.name, json));
-        (checks.as_ref(), names)
+    fn checks<'t>(&self, text: &'t ToolText) -> Option<&'t ArgumentChecks> {
+        text.checks
+            .get_or_init(|| ArgumentChecks::of_tool(&self.name, text.as_str()))
+            .as_ref()
     }
 }
 
-/// Returns the contract of a tool for its results.
-pub(crate) fn output_contract(has_output: bool, is_strict: bool) -> OutputContract {
-    match (has_output, is_strict) {
-        (false, _) => OutputContract::None,
-        (true, true) => OutputContract::AsDeclared,
-        (true, false) => OutputContract::AnyObject,
+impl ToolText {
+    /// The JSON.
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.json).unwrap_or_default()
     }
+}
+
+/// Binds each tool to the calls of its operation, and writes those whose input schemas exist: as
+/// one text, separated by commas, of which the text of each is a slice, so that a list is sent
+/// without a copy. A tool whose operation has no usable server is left out. `problems` are wrong
+/// settings, in sentences.
+///
+/// # Errors
+/// The first error of a server, if no tool is left.
+pub(super) fn bind_tools(
+    tools: Vec<(Tool, ToolParts)>,
+    binder: &mut Binder<'_>,
+    options: &AnnotateOptions,
+    problems: &mut Vec<String>,
+) -> Result<(Vec<BoundTool>, Bytes), ServerError> {
+    let bytes = tools.iter().map(|(tool, parts)| tool.bytes(parts)).sum();
+    let mut list = String::with_capacity(bytes);
+    let mut places: Vec<Range<usize>> = Vec::with_capacity(tools.len());
+    let mut bound = Vec::with_capacity(tools.len());
+    let mut first_error = None;
+    for (tool, mut parts) in tools {
+        let (operation, mut input) = (&tool.operation, parts.input.take());
+        problems.extend(refuse_shaped_files(operation));
+        let rules = input.as_mut().and_then(|input| {
+            let properties = std::mem::take(&mut input.ruled_properties);
+            Some(ArgumentRules::new(
+                operation,
+                input.unruled.take()?,
+                input.names.clone(),
+                properties,
+            ))
+        });
+        let rules = rules.transpose().unwrap_or_else(|wrong| {
+            problems.extend(wrong);
+            None
+        });
+        let mut target = match binder.bind(Arc::clone(operation), Arc::clone(&tool.name)) {
+            Ok(target) => target,
+            Err(error) => {
+                first_error.get_or_insert(error);
+                continue;
+            }
+        };
+        target.repeats = tool.hints.effective(Hint::Idempotent);
+        target.is_read_only = tool.hints.is_read_only();
+        target.is_destructive = tool.hints.is_destructive();
+        target.contract = output_contract(&tool, &parts, options);
+        target.rules = rules.map(Box::new);
+        let mut start = list.len();
+        let input = match input {
+            Some(InputSchema { json, names, .. }) => {
+                if start > 0 {
+                    list.push(',');
+                    start += 1;
+                }
+                list.push_str(&tool.write(&parts, &json, options.max_result_chars));
+                ToolInput::Ready(ToolText {
+                    names,
+                    ..ToolText::default()
+                })
+            }
+            None => ToolInput::OnUse(Box::new(parts)),
+        };
+        places.push(start..list.len());
+        bound.push(BoundTool {
+            tool,
+            target,
+            input,
+            called: OnceLock::new(),
+        });
+    }
+    if let Some(error) = first_error.filter(|_| bound.is_empty()) {
+        return Err(error);
+    }
+    list.shrink_to_fit();
+    let list = Bytes::from(list);
+    for (tool, place) in bound.iter_mut().zip(places) {
+        if let ToolInput::Ready(text) = &mut tool.input {
+            text.json = list.slice(place);
+        }
+    }
+    Ok((bound, list))
+}
+
+/// Returns the contract of a tool for its results. Those that are reshaped, collected or of another
+/// operation in the end are not the replies that the document declares.
+fn output_contract(tool: &Tool, parts: &ToolParts, options: &AnnotateOptions) -> OutputContract {
+    let rules = &tool.operation.rules;
+    let is_declared =
+        rules.response.is_none() && rules.max_pages == 0 && !tool.operation.may_wait();
+    match &parts.output {
+        None => OutputContract::None,
+        Some(_) if options.output == OutputSchemas::Strict && is_declared => {
+            OutputContract::AsDeclared
+        }
+        Some(_) => OutputContract::AnyObject,
+    }
+}
+
+/// Returns the problem of an operation whose replies become files, in which its rules could not
+/// remove anything.
+fn refuse_shaped_files(operation: &Operation) -> Option<String> {
+    let rule = operation.rules.response.as_ref()?;
+    (rule.file == Some(true) && rule.withholds()).then(|| {
+        format!(
+            "the rules of `overrides` for {} have `response: {{ file: true }}` beside `fields`, `drop` or `jq`, which do not reach into files; leave out one of them",
+            operation.label()
+        )
+    })
 }

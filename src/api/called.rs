@@ -22,25 +22,25 @@ impl Api {
 
     /// The name of a tool as metrics and logs have it: without the prefix of one of several APIs.
     pub(crate) fn tool_label(&self, index: ToolIndex) -> &str {
-        let name = self.offered(index).tool.name.as_ref();
+        let name = self.tool(index).name.as_ref();
         let prefix = self.name.as_ref().map_or("", |_| self.prefix());
         name.strip_prefix(prefix).unwrap_or(name)
     }
 
     /// The operation of a tool, with all its names. They are made when it is first called.
     pub(crate) fn called_operation(&self, index: ToolIndex) -> Arc<CalledOperation> {
-        let (_, bound) = self.at(index);
+        let tool = self.tool(index);
         let name = || {
-            let operation = &bound.target.operation;
+            let operation = &tool.operation;
             Arc::new(CalledOperation {
                 api: self.label().to_owned(),
                 label: self.metrics_label(),
                 tool: self.tool_label(index).to_owned(),
                 method: operation.method.to_string(),
                 path_template: operation.path.clone(),
-                effect: bound.hints.effect().word(),
+                effect: tool.hints.effect().word(),
             })
         };
-        Arc::clone(bound.called.get_or_init(name))
+        Arc::clone(tool.called.get_or_init(name))
     }
 }

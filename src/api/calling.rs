@@ -67,7 +67,7 @@ impl Api {
         arguments: JsonObject,
         caller: &Caller,
     ) -> Result<CheckedArguments, Box<ToolResult>> {
-        let target = &self.at(index).1.target;
+        let target = &self.tool(index).target;
         let checked = match self.proxy.require_credential(target, caller) {
             Ok(()) => self.checked_arguments(index, arguments).await,
             Err(error) => Err(error),
@@ -91,10 +91,10 @@ impl Api {
                 }
             }
         };
-        let (tool, bound) = self.at(index);
+        let tool = self.tool(index);
         match AssertUnwindSafe(call).catch_unwind().await {
             Ok(Ok(result)) => result,
-            Ok(Err(error)) => render_error(&bound.target.operation, &error),
+            Ok(Err(error)) => render_error(&tool.operation, &error),
             Err(_) => {
                 tracing::error!(tool = %tool.name, "a call ended in a panic; please report this");
                 let why = "The call failed because of an error inside this server.";
@@ -125,7 +125,7 @@ impl Api {
         on_missing: OnMissingCredential,
         caller: &Caller,
     ) -> Result<Request, Box<ToolResult>> {
-        let target = &self.at(index).1.target;
+        let target = &self.tool(index).target;
         let check = || {
             if on_missing == OnMissingCredential::Refuse {
                 self.proxy.require_credential(target, caller)?;
@@ -144,7 +144,7 @@ impl Api {
         on_missing: OnMissingCredential,
         caller: &Caller,
     ) -> Result<Request, Box<ToolResult>> {
-        let (_, bound) = self.at(index);
+        let bound = self.tool(index);
         let (target, paths) = (&bound.target, self.paths_of(bound));
         self.proxy
             .preview(target, arguments, on_missing, caller, paths)
@@ -154,7 +154,7 @@ impl Api {
     /// The paths of all operations of the document.
     fn closed_paths(&self) -> &ClosedPaths {
         self.closed_paths
-            .get_or_init(|| closed_paths(&self.proxy.document, &self.bound))
+            .get_or_init(|| closed_paths(&self.proxy.document, &self.tools))
     }
 
     /// The same for a tool whose values are part of its path.
@@ -169,7 +169,7 @@ impl Api {
         checked: &mut CheckedArguments,
         caller: &mut Caller,
     ) -> Result<ToolResult, CallError> {
-        let (_, bound) = self.at(index);
+        let bound = self.tool(index);
         let target = &bound.target;
         let mut arguments = std::mem::take(&mut checked.arguments);
         let pages = RequestedPages::take(&target.operation, &mut arguments, caller);
@@ -212,7 +212,7 @@ impl Api {
         is_look: bool,
         caller: &Caller,
     ) -> Result<ToolResult, CallError> {
-        let (_, bound) = self.at(index);
+        let bound = self.tool(index);
         let (arguments, paths) = (state.arguments.clone(), Some(self.closed_paths()));
         let call = self
             .proxy
@@ -283,7 +283,7 @@ impl Api {
             },
             Err(_) => Err(CallError::Arguments(format!(
                 "The arguments of {} could not be checked within {} s; nothing was sent. Give less in one call.",
-                self.at(index).0.name,
+                self.tool(index).name,
                 limit.as_secs()
             ))),
         }
@@ -292,9 +292,8 @@ impl Api {
     /// Returns the arguments of the tool at that index after repairs; unchanged if they are not
     /// valid.
     pub(crate) fn repaired_arguments(&self, index: ToolIndex, arguments: JsonObject) -> JsonObject {
-        let (tool, bound) = self.at(index);
-        let checked =
-            bound.check_arguments(tool, self.finished(index).as_deref(), arguments.clone());
+        let tool = self.tool(index);
+        let checked = self.with_text(index, |text| tool.check_arguments(text, arguments.clone()));
         checked.map_or(arguments, |checked| checked.arguments)
     }
 
@@ -307,14 +306,15 @@ impl Api {
         index: ToolIndex,
         arguments: JsonObject,
     ) -> Result<CheckedArguments, CallError> {
-        let (tool, bound) = self.at(index);
-        bound.wire_arguments(tool, self.finished(index).as_deref(), arguments)
+        self.with_text(index, |text| {
+            self.tool(index).wire_arguments(text, arguments)
+        })
     }
 
     /// Returns true if it is said of one of its operations how a call waits.
     pub(crate) fn says_how_to_wait(&self) -> bool {
-        self.bound
+        self.tools
             .iter()
-            .any(|bound| bound.target.operation.says_how_to_wait())
+            .any(|tool| tool.operation.says_how_to_wait())
     }
 }

@@ -16,9 +16,9 @@ pub(crate) fn clashes_with<'a>(new: &Api, others: impl Iterator<Item = &'a Api>)
     let mut found = Vec::new();
     for other in others.filter(|other| may_clash(new.prefix(), other.prefix())) {
         let names = names.get_or_insert_with(|| lower_case_names(new));
-        for theirs in other.iter() {
-            let name = theirs.tool.name.to_ascii_lowercase();
-            let Some(ours) = names.get(&name).and_then(|index| new.iter().nth(*index)) else {
+        for theirs in other.tools() {
+            let name = theirs.name.to_ascii_lowercase();
+            let Some(ours) = names.get(&name).and_then(|index| new.tools().get(*index)) else {
                 continue;
             };
             found.push(format!(

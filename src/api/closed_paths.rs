@@ -19,10 +19,10 @@ const METHODS: [&str; 9] = [
 pub(super) fn closed_paths(document: &Document, tools: &[BoundTool]) -> ClosedPaths {
     let offered: HashSet<&str> = tools
         .iter()
-        .map(|tool| tool.target.operation.pointer.as_str())
+        .map(|tool| tool.operation.pointer.as_str())
         .collect();
     let with_tool = tools.iter().enumerate().map(|(place, tool)| {
-        let operation = &tool.target.operation;
+        let operation = &tool.operation;
         let spanning = operation
             .parameters
             .iter()

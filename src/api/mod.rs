@@ -6,21 +6,19 @@
 //! search mode input schemas, of which the most recently used are kept.
 
 pub(crate) mod bound_tool;
-mod bound_tools;
 mod called;
 pub(crate) mod calling;
 pub(crate) mod clashes;
 mod closed_paths;
-mod finished_tools;
 pub(crate) mod name;
+mod on_use;
 mod options;
+mod recent_texts;
 #[cfg(test)]
 mod repair_proptests;
 mod rules;
 mod scheme_fields;
 pub(crate) mod search;
-mod tool_texts;
-mod tools_on_use;
 
 use std::sync::{Arc, OnceLock};
 
@@ -28,14 +26,12 @@ use bytes::Bytes;
 use foldhash::HashMap;
 use thiserror::Error;
 
-use self::bound_tool::BoundTool;
-use self::bound_tools::{BoundTools, bind_tools};
-use self::finished_tools::FinishedTools;
+use self::bound_tool::bind_tools;
+use self::recent_texts::RecentTexts;
 use self::rules::{explain_unmatched, rule_secrets};
 use crate::annotate::hint_review::{Restriction, describe_loosened, summarize_restrictions};
-use crate::annotate::input_time::InputOptions;
 use crate::annotate::names::nearest_name;
-use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, ToolSummary, annotate};
+use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, annotate};
 use crate::outbound::Clients;
 use crate::proxy::request::closed_paths::ClosedPaths;
 use crate::proxy::{ApiProxy, Binder, Tenant, link_etags};
@@ -45,7 +41,7 @@ use crate::spec::operation::security;
 use crate::spec::operation::server::ServerError;
 use crate::spec::{Diagnostic, Document, Operation, operations};
 
-pub use self::bound_tool::OfferedTool;
+pub use self::bound_tool::BoundTool;
 pub use self::name::ApiName;
 pub use self::options::ApiOptions;
 pub(crate) use self::scheme_fields::scheme_fields;
@@ -90,29 +86,23 @@ impl ToolIndex {
 
 /// An API as tools.
 pub struct Api {
-    /// The tools without what is long: schemas and descriptions.
-    tools: Vec<ToolSummary>,
-    bound: Vec<BoundTool>,
+    tools: Vec<BoundTool>,
     /// All tools as clients get them, separated by commas.
     list: Bytes,
-    by_name: HashMap<String, ToolIndex>,
+    by_name: HashMap<Arc<str>, ToolIndex>,
     restrictions: Vec<Restriction>,
     /// Least number of bytes of its list, if it is too long.
     too_long: Option<usize>,
     left_out: Vec<(String, LeftOut)>,
-    /// Demands on callers; each operation lists those that it has.
-    access: Vec<AccessDemand>,
     warnings: Vec<String>,
     name: Option<ApiName>,
-    /// Prefix of every tool name.
-    prefix: String,
+    /// The settings that its tools were made with.
+    pub(crate) options: AnnotateOptions,
     credential_place: CredentialPlace,
     logins: Vec<(String, Result<Arc<Login>, String>)>,
     proxy: ApiProxy,
     search_index: OnceLock<SearchIndex>,
-    /// Settings for the input schemas that are made on first use.
-    inputs: InputOptions,
-    finished_tools: FinishedTools,
+    recent_texts: RecentTexts,
     /// The paths of all operations, read on first use.
     closed_paths: OnceLock<ClosedPaths>,
 }
@@ -145,22 +135,19 @@ impl Api {
             return Err(BuildError::CredentialSettings(wrong));
         }
         let annotated = annotate_operations(&document, operations, &mut binder, &options.annotate);
-        let BoundTools {
-            tools,
-            mut bound,
-            list,
-            first_error,
-            problems,
-        } = bind_tools(annotated.tools, &mut binder, options.annotate.output);
+        let mut problems = Vec::new();
+        let (mut tools, list) = bind_tools(
+            annotated.tools,
+            &mut binder,
+            &options.annotate,
+            &mut problems,
+        )?;
         let tenants = options.tenants.as_ref();
         let (tenants, of_tenants) = tenants.map(|tenants| binder.bind_tenants(tenants)).unzip();
-        link_etags(bound.iter_mut().map(|tool| &mut tool.target));
+        link_etags(tools.iter_mut().map(|tool| &mut tool.target));
         let found = binder.finish();
         diagnostics.extend(found.diagnostics);
         diagnostics.extend(annotated.diagnostics);
-        if let Some(error) = first_error.filter(|_| tools.is_empty()) {
-            return Err(BuildError::Server(error));
-        }
         if !annotated.unmatched.is_empty() || !problems.is_empty() {
             let mut all = annotated.unmatched;
             if !all.is_empty() {
@@ -173,10 +160,9 @@ impl Api {
             by_name: tools
                 .iter()
                 .enumerate()
-                .map(|(index, tool)| (tool.name.to_string(), ToolIndex(index)))
+                .map(|(index, tool)| (Arc::clone(&tool.name), ToolIndex(index)))
                 .collect(),
             tools,
-            bound,
             list,
             warnings: summarize_restrictions(&annotated.restrictions)
                 .into_iter()
@@ -187,14 +173,8 @@ impl Api {
             restrictions: annotated.restrictions,
             too_long: annotated.too_long,
             left_out: annotated.left_out,
-            access: options
-                .annotate
-                .access
-                .into_iter()
-                .map(|rule| rule.says)
-                .collect(),
             name: options.name,
-            prefix: options.annotate.names.prefix,
+            options: options.annotate,
             credential_place: options
                 .tenants
                 .as_ref()
@@ -209,12 +189,7 @@ impl Api {
                 tenants,
             },
             search_index: OnceLock::new(),
-            inputs: InputOptions {
-                schemas: options.annotate.schemas,
-                files: options.annotate.files,
-                filter: options.annotate.filter,
-            },
-            finished_tools: FinishedTools::default(),
+            recent_texts: RecentTexts::default(),
             closed_paths: OnceLock::new(),
         };
         Ok((api, diagnostics))
@@ -235,7 +210,7 @@ impl Api {
     /// Returns the prefix of every tool name; usually empty.
     #[must_use]
     pub fn prefix(&self) -> &str {
-        &self.prefix
+        &self.options.names.prefix
     }
 
     /// Returns the place in which the operator sets its credentials.
@@ -278,35 +253,22 @@ impl Api {
         found.map(|(_, why)| why)
     }
 
-    /// All tools in the order of the document, without what is long: name, title and hints.
+    /// All tools, in the order of the document.
     #[must_use]
-    pub fn tools(&self) -> &[ToolSummary] {
+    pub fn tools(&self) -> &[BoundTool] {
         &self.tools
     }
 
-    /// All tools as clients get them, in the order of the document, each as JSON; an empty text for
-    /// one whose input schema is made when it is used.
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.bound.iter().map(|entry| entry.json.as_str())
-    }
-
-    /// The same as one text, separated by commas.
+    /// All tools as clients get them, separated by commas; those are missing whose input schemas
+    /// are made on first use.
     pub(crate) fn list(&self) -> &Bytes {
         &self.list
     }
 
-    /// Each tool with everything that is known of it, in the order of the document.
-    pub fn iter(&self) -> impl Iterator<Item = OfferedTool<'_>> {
-        self.tools
-            .iter()
-            .zip(&self.bound)
-            .map(|(tool, entry)| entry.offered(tool))
-    }
-
     /// The tool of that name.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<OfferedTool<'_>> {
-        Some(self.offered(self.find(name)?))
+    pub fn get(&self, name: &str) -> Option<&BoundTool> {
+        Some(self.tool(self.find(name)?))
     }
 
     /// Returns the index of the tool of that name.
@@ -317,23 +279,22 @@ impl Api {
     /// Returns true if a rule makes files of the replies of one of its operations.
     pub(crate) fn has_files_by_rule(&self) -> bool {
         let mut rules = self
+            .tools
             .iter()
-            .filter_map(|offered| offered.operation.rules.response.as_ref());
+            .filter_map(|tool| tool.operation.rules.response.as_ref());
         rules.any(|rule| rule.file == Some(true))
     }
 
     /// Returns true if the pattern matches a tool, with or without the prefix of its name.
     pub(crate) fn has_match(&self, pattern: &Pattern) -> bool {
-        self.iter().any(|offered| {
-            let name = offered.tool.name.as_ref();
-            let bare = name.strip_prefix(self.prefix()).unwrap_or(name);
-            pattern.matches([bare, name], offered.operation)
-        })
+        self.tools
+            .iter()
+            .any(|tool| tool.is_pinned(std::slice::from_ref(pattern), self.prefix()))
     }
 
     /// Returns all demands on callers of operations.
-    pub(crate) fn access_demands(&self) -> &[AccessDemand] {
-        &self.access
+    pub(crate) fn access_demands(&self) -> impl Iterator<Item = &AccessDemand> {
+        self.options.access.iter().map(|rule| &rule.says)
     }
 
     /// Returns those of [`Self::access_demands`] that concern the tool at that index.
@@ -341,25 +302,19 @@ impl Api {
         &self,
         index: ToolIndex,
     ) -> impl Iterator<Item = (usize, &AccessDemand)> {
-        let (_, bound) = self.at(index);
-        bound
+        self.tool(index)
             .access
             .iter()
-            .filter_map(|place| Some((*place, self.access.get(*place)?)))
+            .filter_map(|place| Some((*place, &self.options.access.get(*place)?.says)))
     }
 
     /// A tool of this API.
-    pub(crate) fn offered(&self, index: ToolIndex) -> OfferedTool<'_> {
-        let (tool, bound) = self.at(index);
-        bound.offered(tool)
-    }
-
     #[expect(
         clippy::indexing_slicing,
         reason = "an index is made for this API, whose tools never change"
     )]
-    fn at(&self, index: ToolIndex) -> (&ToolSummary, &BoundTool) {
-        (&self.tools[index.0], &self.bound[index.0])
+    pub(crate) fn tool(&self, index: ToolIndex) -> &BoundTool {
+        &self.tools[index.0]
     }
 
     /// The name of a tool that is nearest to one that does not exist.

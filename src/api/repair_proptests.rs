@@ -65,8 +65,8 @@ fn sent(arguments: &Value) -> Option<(String, String)> {
 }
 
 fn checked(arguments: &JsonObject) -> Option<(JsonObject, Option<String>)> {
-    let (tool, bound) = API.at(API.find("update").unwrap());
-    let checked = bound.check_arguments(tool, None, arguments.clone()).ok()?;
+    let update = API.find("update").unwrap();
+    let checked = API.wire_arguments(update, arguments.clone()).ok()?;
     Some((checked.arguments, checked.repairs))
 }
 

@@ -3,9 +3,9 @@
 
 use std::time::Instant;
 
-use super::{Api, OfferedTool, ToolIndex};
-use crate::search::{Ranking, SearchIndex, SearchedOperation, names_exactly, says_name};
-use crate::spec::Operation;
+use super::{Api, ToolIndex};
+use crate::annotate::Tool;
+use crate::search::{Ranking, SearchIndex, names_exactly, says_name};
 
 /// Among so many of the best hits, one whose name has the words of the question comes first.
 const NEAREST: usize = 10;
@@ -37,15 +37,7 @@ impl Api {
         let index = self.search_index();
         let exact: Vec<ToolIndex> = self
             .indexes()
-            .filter(|index| {
-                let OfferedTool {
-                    tool, operation, ..
-                } = self.offered(*index);
-                let Operation {
-                    id, method, path, ..
-                } = operation;
-                names_exactly(question, &tool.name, id.as_deref(), method, path) && admitted(*index)
-            })
+            .filter(|index| names_exactly(question, self.tool(*index)) && admitted(*index))
             .collect();
         let Ranking {
             hits,
@@ -64,7 +56,7 @@ impl Api {
         let mut others: Vec<ToolIndex> = others.collect();
         let nearest = others.len().min(NEAREST);
         if let Some(nearest) = others.get_mut(..nearest) {
-            nearest.sort_by_cached_key(|hit| !says_name(question, &self.offered(*hit).tool.name));
+            nearest.sort_by_cached_key(|hit| !says_name(question, &self.tool(*hit).name));
         }
         SearchedTools {
             is_known: is_known || !exact.is_empty(),
@@ -76,7 +68,7 @@ impl Api {
 
     /// Returns the sources of the values that a tool needs, best source first.
     pub(crate) fn needed_values(&self, index: ToolIndex) -> impl Iterator<Item = NeededValue<'_>> {
-        let parameters = &self.offered(index).operation.parameters;
+        let parameters = &self.tool(index).operation.parameters;
         self.search_index()
             .needs(index.0)
             .iter()
@@ -97,15 +89,8 @@ impl Api {
     pub(crate) fn search_index(&self) -> &SearchIndex {
         self.search_index.get_or_init(|| {
             let begun = Instant::now();
-            let searched = self.iter().map(|offered| SearchedOperation {
-                name: &offered.tool.name,
-                title: offered.tool.title.as_deref().unwrap_or_default(),
-                operation: offered.operation,
-                effect: offered.hints.effect(),
-                category: offered.category,
-                keywords: offered.keywords,
-            });
-            let index = SearchIndex::build(self.document(), searched);
+            let tools: Vec<&Tool> = self.tools.iter().map(|tool| &**tool).collect();
+            let index = SearchIndex::build(self.document(), &tools);
             let (text, bytes) = index.sizes();
             tracing::debug!(
                 "the search index of {} operations was built in {:.1} ms and takes {bytes} bytes for {text} bytes of text",

@@ -44,7 +44,8 @@ pub(crate) struct TagCost {
 /// Returns the number of bytes of the answer to `tools/list`.
 #[must_use]
 pub(crate) fn list_bytes(api: &Api) -> usize {
-    api.texts().map(|text| text.len() + 1).sum::<usize>() + 1
+    let tools = api.tools().iter();
+    tools.map(|tool| tool.json().len() + 1).sum::<usize>() + 1
 }
 
 /// Returns the approximate number of tokens of the answer to `tools/list`.
@@ -138,11 +139,11 @@ pub(crate) fn client_cost_text(cost: &ClientCost) -> String {
 /// The largest tools, the largest first.
 #[must_use]
 pub(crate) fn largest_tools(api: &Api) -> Vec<ToolCost> {
-    let cost = |offered: crate::api::OfferedTool<'_>| ToolCost {
-        tool: offered.tool.name.to_string(),
-        bytes: offered.text.len(),
+    let cost = |offered: &crate::api::BoundTool| ToolCost {
+        tool: offered.name.to_string(),
+        bytes: offered.json().len(),
     };
-    let mut tools: Vec<ToolCost> = api.iter().map(cost).collect();
+    let mut tools: Vec<ToolCost> = api.tools().iter().map(cost).collect();
     tools.sort_by_key(|cost| Reverse(cost.bytes));
     tools.truncate(MAX_NAMED_TOOLS);
     tools
@@ -152,7 +153,7 @@ pub(crate) fn largest_tools(api: &Api) -> Vec<ToolCost> {
 #[must_use]
 pub(crate) fn by_tag(api: &Api) -> Vec<TagCost> {
     let mut costs: HashMap<Option<&str>, (usize, usize)> = HashMap::new();
-    for offered in api.iter() {
+    for offered in api.tools() {
         let mut tags: Vec<Option<&str>> = offered
             .operation
             .tags
@@ -167,7 +168,7 @@ pub(crate) fn by_tag(api: &Api) -> Vec<TagCost> {
         for tag in tags {
             let (tools, bytes) = costs.entry(tag).or_default();
             *tools += 1;
-            *bytes += offered.text.len() + 1;
+            *bytes += offered.json().len() + 1;
         }
     }
     let cost = |(tag, (tools, bytes)): (Option<&str>, (usize, usize))| TagCost {
@@ -196,8 +197,9 @@ pub(crate) fn brief_tokens(api: &Api) -> usize {
     let document = api.document();
     let mut replies = ReplyDescriber::new(document);
     let added: usize = api
+        .tools()
         .iter()
-        .filter_map(|offered| returns(document, offered.operation, &mut replies))
+        .filter_map(|offered| returns(document, &offered.operation, &mut replies))
         .map(|line| line.len())
         .sum();
     added.div_ceil(TYPICAL_BYTES_PER_TOKEN)

@@ -44,17 +44,17 @@ pub(crate) struct ToolFacts {
 
 /// The facts of all tools of an API.
 pub(crate) fn facts_of(api: &Api) -> Vec<ToolFacts> {
-    let facts = |offered: crate::api::OfferedTool<'_>| {
-        let whole: Value = serde_json::from_str(offered.text).unwrap_or_default();
+    let facts = |offered: &crate::api::BoundTool| {
+        let whole: Value = serde_json::from_str(offered.text()).unwrap_or_default();
         ToolFacts {
-            name: offered.tool.name.to_string(),
+            name: offered.name.to_string(),
             operation: offered.operation.label(),
             hints: Hint::ALL.map(|hint| offered.hints.effective(hint)),
             input: whole.get("inputSchema").cloned().unwrap_or_default(),
             description: whole.get("description").cloned().unwrap_or_default(),
         }
     };
-    api.iter().map(facts).collect()
+    api.tools().iter().map(facts).collect()
 }
 
 /// All changes, what breaks first.

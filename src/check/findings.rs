@@ -12,7 +12,7 @@ use super::object_kind::ObjectKind;
 use super::walk::each_object;
 use crate::annotate::ClientProfile;
 use crate::annotate::hint_review::{HintAdvice, review_hints};
-use crate::api::{Api, OfferedTool};
+use crate::api::{Api, BoundTool};
 use crate::spec::{Diagnostic, Document, Severity, Span};
 use crate::text::counted;
 
@@ -109,12 +109,9 @@ pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Ve
 }
 
 /// Returns findings about a tool for the client.
-pub(super) fn of_client(
-    offered: &OfferedTool<'_>,
-    profile: &ClientProfile,
-) -> Vec<UnplacedFinding> {
+pub(super) fn of_client(offered: &BoundTool, profile: &ClientProfile) -> Vec<UnplacedFinding> {
     let mut messages = Vec::new();
-    let name = &offered.tool.name;
+    let name = &offered.name;
     if name.len() > profile.max_name_bytes {
         messages.push(format!(
             "the tool name `{name}` has {}, and {} may cut it; --max-tool-name-length {} shortens it",
@@ -123,7 +120,7 @@ pub(super) fn of_client(
             profile.max_name_bytes
         ));
     }
-    if !profile.knows_references && offered.text.contains("\"$defs\":") {
+    if !profile.knows_references && offered.text().contains("\"$defs\":") {
         messages.push(format!(
             "the input schema of `{name}` refers to `$defs`, which {} does not understand",
             profile.name
@@ -136,7 +133,7 @@ pub(super) fn of_client(
 }
 
 /// Returns contradictions between the name of an operation and its hints, and among the hints.
-pub(super) fn of_hints(offered: &OfferedTool<'_>) -> Vec<UnplacedFinding> {
+pub(super) fn of_hints(offered: &BoundTool) -> Vec<UnplacedFinding> {
     let finding = |advice: HintAdvice| UnplacedFinding {
         rule: "annotation",
         diagnostic: Diagnostic {
@@ -149,7 +146,7 @@ pub(super) fn of_hints(offered: &OfferedTool<'_>) -> Vec<UnplacedFinding> {
         is_understated: advice.is_understated,
         word: advice.word,
     };
-    review_hints(offered.operation, offered.hints, offered.wording)
+    review_hints(&offered.operation, &offered.hints, &offered.wording)
         .into_iter()
         .map(finding)
         .collect()
@@ -190,6 +187,7 @@ pub(super) fn of_list(
 /// The findings with file, line and column.
 pub(super) fn placed(mut found: Vec<UnplacedFinding>, api: &Api) -> Vec<Finding> {
     let spans: HashMap<&str, Span> = api
+        .tools()
         .iter()
         .filter_map(|offered| Some((offered.operation.pointer.as_str(), offered.operation.span?)))
         .collect();

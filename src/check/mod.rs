@@ -109,9 +109,9 @@ pub(crate) fn check(
 ) -> Report {
     let tokens = cost::list_tokens(api);
     let mut findings = findings::of_document(api.document(), diagnostics);
-    for offered in api.iter() {
-        findings.extend(findings::of_client(&offered, profile));
-        findings.extend(findings::of_hints(&offered));
+    for offered in api.tools() {
+        findings.extend(findings::of_client(offered, profile));
+        findings.extend(findings::of_hints(offered));
     }
     findings.extend(findings::of_restrictions(api));
     findings.extend(findings::of_missing_tools(api));
@@ -125,6 +125,7 @@ pub(crate) fn check(
         title: one_line(api.document().title()),
         tools: api.tools().len(),
         read_only: api
+            .tools()
             .iter()
             .filter(|offered| offered.hints.is_read_only())
             .count(),
@@ -168,8 +169,8 @@ pub(crate) fn used_schemes(
     let mut requirements = Requirements::new(api.document(), &schemes, &mut told);
     let mut used: BTreeMap<String, SchemeUse> = BTreeMap::new();
     let mut always: BTreeMap<String, usize> = BTreeMap::new();
-    for offered in api.iter() {
-        let needs = requirements.of(offered.operation, &schemes, &mut told);
+    for offered in api.tools() {
+        let needs = requirements.of(&offered.operation, &schemes, &mut told);
         let mut names: Vec<&String> = needs.iter().flatten().map(|(name, _)| name).collect();
         names.sort_unstable();
         names.dedup();
@@ -190,7 +191,7 @@ pub(crate) fn used_schemes(
 /// Describes the tools that are called as the user, with their scopes.
 fn called_as_user(api: &Api) -> Vec<String> {
     let mut counts: BTreeMap<_, usize> = BTreeMap::new();
-    for asked in api.iter().filter_map(|offered| offered.as_user) {
+    for asked in api.tools().iter().filter_map(|tool| tool.as_user()) {
         *counts.entry(asked).or_default() += 1;
     }
     let line = |((scheme, scopes), count): ((&str, Option<&str>), usize)| {

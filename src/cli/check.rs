@@ -135,7 +135,8 @@ pub(crate) fn missing_server(config: &ApiConfig, api: &Api) -> Option<ServerErro
         &config.server,
     );
     root.err().filter(|_| {
-        api.iter()
+        api.tools()
+            .iter()
             .any(|offered| offered.operation.servers.is_empty())
     })
 }
@@ -152,6 +153,7 @@ pub(crate) fn require_server(
     match missing_server(config, api) {
         Some(error)
             if api
+                .tools()
                 .iter()
                 .all(|offered| offered.operation.servers.is_empty()) =>
         {

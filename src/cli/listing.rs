@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::annotate::{Hint, Hints};
-use crate::api::OfferedTool;
+use crate::api::BoundTool;
 use crate::mcp::page_tools::describe_tool;
 use crate::spec::operation::rules::{OperationRules, WaitRule};
 use crate::text::{counted, one_line};
@@ -16,7 +16,7 @@ use crate::transport::http::page::page_as_file;
 pub(crate) struct Shown<'a> {
     /// The document's title.
     pub(crate) title: String,
-    pub(crate) tools: &'a [OfferedTool<'a>],
+    pub(crate) tools: &'a [&'a BoundTool],
 }
 
 impl Shown<'_> {
@@ -48,7 +48,7 @@ pub(crate) fn html(shown: &Shown<'_>) -> String {
     let tools: Value = shown
         .tools
         .iter()
-        .map(|offered| describe_tool(offered, offered.text))
+        .map(|offered| describe_tool(offered, offered.text()))
         .collect();
     page_as_file(&shown.title, &tools)
 }
@@ -94,11 +94,11 @@ fn long_rows(shown: &Shown<'_>) -> Vec<Vec<String>> {
         "CATEGORY",
         "TITLE",
     ];
-    let row = |offered: &OfferedTool<'_>| {
+    let row = |offered: &&BoundTool| {
         let mut row = Vec::from(first_cells(offered));
-        row.extend(Hint::ALL.map(|hint| mark(offered.hints, hint)));
-        row.push(offered.category.unwrap_or("-").to_owned());
-        row.push(offered.tool.title.as_deref().unwrap_or_default().to_owned());
+        row.extend(Hint::ALL.map(|hint| mark(&offered.hints, hint)));
+        row.push(offered.category.as_deref().unwrap_or("-").to_owned());
+        row.push(offered.title.to_string());
         row
     };
     std::iter::once(header.map(str::to_owned).into())
@@ -108,8 +108,8 @@ fn long_rows(shown: &Shown<'_>) -> Vec<Vec<String>> {
 
 /// Lines of at most so many columns, as long as names and methods fit into them: paths are cut.
 fn short_lines(shown: &Shown<'_>, columns: usize) -> Vec<String> {
-    let short_mark = |offered: &OfferedTool<'_>, hint| {
-        let mark = mark(offered.hints, hint);
+    let short_mark = |offered: &BoundTool, hint| {
+        let mark = mark(&offered.hints, hint);
         mark.replace("yes", "y").replace("no", "n")
     };
     let mut rows: Vec<Vec<String>> = vec![
@@ -137,9 +137,9 @@ fn short_lines(shown: &Shown<'_>, columns: usize) -> Vec<String> {
         .collect()
 }
 
-fn first_cells(offered: &OfferedTool<'_>) -> [String; 3] {
+fn first_cells(offered: &BoundTool) -> [String; 3] {
     [
-        offered.tool.name.to_string(),
+        offered.name.to_string(),
         offered.operation.method.to_string(),
         one_line(&offered.operation.path),
     ]
@@ -183,7 +183,7 @@ pub(crate) fn explained(shown: &Shown<'_>) -> String {
         let _ = writeln!(
             out,
             "{}  {}",
-            offered.tool.name,
+            offered.name,
             one_line(&offered.operation.label())
         );
         for hint in Hint::ALL {
@@ -195,7 +195,7 @@ pub(crate) fn explained(shown: &Shown<'_>) -> String {
                 offered.hints.source(hint)
             );
         }
-        if let Some((scheme, scopes)) = offered.as_user {
+        if let Some((scheme, scopes)) = offered.as_user() {
             let scopes = scopes.unwrap_or("none");
             let _ = writeln!(
                 out,
@@ -324,7 +324,7 @@ pub(crate) fn tools_as_json(shown: &Shown<'_>) -> serde_json::Result<String> {
                     (hint.key().to_owned(), said)
                 })
                 .collect();
-            let tool: Value = serde_json::from_str(offered.text).unwrap_or_default();
+            let tool: Value = serde_json::from_str(offered.text()).unwrap_or_default();
             json!({
                 "method": offered.operation.method.as_str(),
                 "path": offered.operation.path,
@@ -346,7 +346,7 @@ pub(crate) fn markdown(shown: &Shown<'_>) -> String {
     out.push_str("| Tool | Title | Read-only | Destructive | Idempotent | Open world | Why |\n|---|---|---|---|---|---|---|\n");
     for offered in shown.tools {
         let [read_only, destructive, idempotent, open_world] =
-            Hint::ALL.map(|hint| mark(offered.hints, hint));
+            Hint::ALL.map(|hint| mark(&offered.hints, hint));
         let why = Hint::ALL.map(|hint| {
             let because = offered.hints.because(hint, &offered.operation.method);
             format!("{}: {}", hint.word(), cell(&because))
@@ -354,8 +354,8 @@ pub(crate) fn markdown(shown: &Shown<'_>) -> String {
         let _ = writeln!(
             out,
             "| `{}` | {} | {read_only} | {destructive} | {idempotent} | {open_world} | {} |",
-            offered.tool.name,
-            cell(offered.tool.title.as_deref().unwrap_or_default()),
+            offered.name,
+            cell(&offered.title),
             why.join("<br>")
         );
     }

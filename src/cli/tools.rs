@@ -12,7 +12,7 @@ use super::listing::{self, Shown};
 use super::load::{self, LoadPurpose};
 use super::log::spinner::Spinner;
 use super::{ConfigFile, Failure, help, output};
-use crate::api::{Api, Caller, OfferedTool, ToolIndex};
+use crate::api::{Api, BoundTool, Caller, ToolIndex};
 use crate::config::ApiConfig;
 use crate::config::apis::tenants::resolve::describe_tenants;
 use crate::config::settings::{CommandSettings, LogLevel};
@@ -168,23 +168,22 @@ impl Filter {
         &self,
         apis: impl Iterator<Item = &'a Api>,
         is_listed: &dyn Fn(usize, ToolIndex) -> bool,
-    ) -> Vec<OfferedTool<'a>> {
+    ) -> Vec<&'a BoundTool> {
         let found = apis.enumerate().flat_map(|(place, api)| {
-            let admits =
-                |index: ToolIndex| is_listed(place, index) && self.admits(&api.offered(index));
+            let admits = |index: ToolIndex| is_listed(place, index) && self.admits(api.tool(index));
             let found: Vec<ToolIndex> = match &self.search {
                 Some(question) => api.search(question, None, &admits).hits,
                 None => api.indexes().filter(|index| admits(*index)).collect(),
             };
             found
                 .into_iter()
-                .map(|index| api.offered(index))
+                .map(|index| api.tool(index))
                 .collect::<Vec<_>>()
         });
         found.collect()
     }
 
-    fn admits(&self, offered: &OfferedTool<'_>) -> bool {
+    fn admits(&self, offered: &BoundTool) -> bool {
         let has_tag = |tag: &String| {
             let tags = &offered.operation.tags;
             tags.iter()

@@ -126,7 +126,7 @@ impl Catalog {
     pub(crate) fn texts(&self) -> Vec<Cow<'_, str>> {
         let seen = self.visible(&ALL_RIGHTS);
         let operations = seen.operations().filter(|_| self.meta_tools().is_none());
-        let operations = operations.map(|(_, _, offered)| offered.text.into());
+        let operations = operations.map(|(_, _, offered)| offered.text().into());
         operations
             .chain(self.meta_tool_texts(&ALL_RIGHTS))
             .collect()

@@ -170,7 +170,8 @@ impl McpServer {
             let served = self.apis.served();
             let tools = served.iter().flat_map(|api| {
                 let label = api.metrics_label();
-                api.iter()
+                api.tools()
+                    .iter()
                     .map(move |offered| (label.clone(), offered.hints.effect().word()))
             });
             metrics.tools_served(tools);

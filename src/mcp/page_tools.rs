@@ -15,7 +15,7 @@ use super::meta_tools::{MAX_QUERY_LENGTH, has_effect_and_tag, rank_operations, t
 use super::visible::VisibleApis;
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::annotate::{Effect, Hint};
-use crate::api::{OfferedTool, ToolIndex};
+use crate::api::{BoundTool, ToolIndex};
 use crate::proxy::caller::client_grant::ClientGrant;
 use crate::spec::operation::examples::argument_examples;
 use crate::text::{name_from_title, one_line};
@@ -130,7 +130,7 @@ impl ListRequest {
         let found = self.find(seen);
         let shown = found.iter().skip(self.offset).take(MAX_LISTED);
         let shown = shown.filter_map(|(place, index)| {
-            Some(summarize_tool(&seen.apis.get(*place)?.api.offered(*index)))
+            Some(summarize_tool(seen.apis.get(*place)?.api.tool(*index)))
         });
         let mut answer = json!({ "total": found.len(), "tools": shown.collect::<Vec<Value>>() });
         let is_whole = self.query.trim().is_empty() && self.effect.is_none() && self.tag.is_none();
@@ -143,9 +143,8 @@ impl ListRequest {
     /// The tools that fit: in the order of a search, and then those that have the words, or their
     /// beginnings, in name, title or path.
     fn find(&self, seen: &VisibleApis<'_>) -> Vec<(usize, ToolIndex)> {
-        let is_admitted = |offered: &OfferedTool<'_>| {
-            has_effect_and_tag(offered, self.effect, self.tag.as_deref())
-        };
+        let is_admitted =
+            |offered: &BoundTool| has_effect_and_tag(offered, self.effect, self.tag.as_deref());
         let places = seen.apis.iter().enumerate().flat_map(|(place, api)| {
             let admitted = api.operations().filter(|(_, offered)| is_admitted(offered));
             admitted.map(move |(index, offered)| ((place, index), offered))
@@ -170,14 +169,11 @@ impl ListRequest {
     }
 }
 
-fn search_text(offered: &OfferedTool<'_>) -> String {
-    let OfferedTool {
-        tool, operation, ..
-    } = offered;
-    let title = tool.title.as_deref().unwrap_or_default();
+fn search_text(offered: &BoundTool) -> String {
+    let operation = &offered.operation;
     let mut text = format!(
-        "{} {title} {} {}",
-        tool.name, operation.method, operation.path
+        "{} {} {} {}",
+        offered.name, offered.title, operation.method, operation.path
     )
     .to_lowercase();
     for tag in &operation.tags {
@@ -191,9 +187,9 @@ impl DetailRequest {
     fn describe(&self, catalog: &Catalog, seen: &VisibleApis<'_>) -> Option<Value> {
         let (api, index) = seen.find(&self.tool)?;
         api.shows(index).then(|| {
-            let offered = api.api.offered(index);
-            let mut detail = describe_tool(&offered, &api.api.tool_json(index));
-            let mut examples = argument_examples(api.api.document(), offered.operation);
+            let offered = api.api.tool(index);
+            let mut detail = describe_tool(offered, &api.api.tool_json(index));
+            let mut examples = argument_examples(api.api.document(), &offered.operation);
             // A rule may hide an argument.
             let shown = detail.pointer("/tool/inputSchema/properties");
             examples.retain(|argument, _| shown.and_then(|shown| shown.get(argument)).is_some());
@@ -241,25 +237,20 @@ fn introduce(catalog: &Catalog, seen: &VisibleApis<'_>) -> Value {
 }
 
 /// A tool as a row of the list.
-pub(crate) fn summarize_tool(offered: &OfferedTool<'_>) -> Value {
-    let OfferedTool {
-        tool,
-        operation,
-        hints,
-        ..
-    } = offered;
+pub(crate) fn summarize_tool(offered: &BoundTool) -> Value {
+    let operation = &offered.operation;
     json!({
-        "name": tool.name,
-        "title": tool.title,
+        "name": offered.name,
+        "title": offered.title,
         "method": operation.method.as_str(),
         "path": one_line(&operation.path),
-        "effect": hints.effect().word(),
+        "effect": offered.hints.effect().word(),
         "tags": operation.tags,
     })
 }
 
 /// A tool with all that a reader may ask: `text` is the tool as clients get it, as JSON.
-pub(crate) fn describe_tool(offered: &OfferedTool<'_>, text: &str) -> Value {
+pub(crate) fn describe_tool(offered: &BoundTool, text: &str) -> Value {
     let tool: Value = serde_json::from_str(text).unwrap_or_default();
     let method = &offered.operation.method;
     let hints: Vec<Value> = Hint::ALL

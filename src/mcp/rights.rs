@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lru::LruCache;
 
 use crate::annotate::TokenShare;
-use crate::api::{Api, OfferedTool, ToolIndex};
+use crate::api::{Api, BoundTool, ToolIndex};
 use crate::proxy::caller::client_grant::{ClientGrant, Permission};
 use crate::proxy::caller::scopes::ToolScopes;
 
@@ -55,7 +55,7 @@ impl AccessTable {
         let shares: Vec<Option<Box<[bool]>>> =
             shares.iter().map(|share| tools_of(share, api)).collect();
         let demands = !scopes.is_empty()
-            || !api.access_demands().is_empty()
+            || api.access_demands().next().is_some()
             || shares.iter().any(Option::is_some);
         demands.then(|| Self {
             api: Arc::clone(api),
@@ -78,7 +78,6 @@ impl AccessTable {
             by_rule: self
                 .api
                 .access_demands()
-                .iter()
                 .map(|demand| demand.judge(granted))
                 .collect(),
         };
@@ -94,7 +93,7 @@ impl AccessTable {
     /// Returns the scopes that a caller lacks for an operation: the first of each demand that it
     /// does not meet.
     pub(crate) fn lacking_scopes(&self, granted: &ClientGrant, tool: ToolIndex) -> Vec<&str> {
-        let is_read_only = self.api.offered(tool).hints.is_read_only();
+        let is_read_only = self.api.tool(tool).hints.is_read_only();
         let of_api = self.scopes.lacking(&granted.scopes, is_read_only);
         let unmet = self
             .api
@@ -117,7 +116,7 @@ impl Rights {
                 return Permission::Denied;
             }
             let [reads, writes] = key.by_effect;
-            let of_effect = if api.offered(index).hints.is_read_only() {
+            let of_effect = if api.tool(index).hints.is_read_only() {
                 reads
             } else {
                 writes
@@ -153,15 +152,15 @@ impl Rights {
 
 /// Returns for each tool whether it belongs to a share; `None` if all do.
 fn tools_of(share: &TokenShare, api: &Api) -> Option<Box<[bool]>> {
-    let has = |offered: OfferedTool<'_>| {
+    let has = |offered: &BoundTool| {
         share.has(
-            &offered.tool.name,
+            &offered.name,
             api.prefix(),
-            offered.operation,
-            offered.hints,
+            &offered.operation,
+            &offered.hints,
         )
     };
-    let tools: Box<[bool]> = api.iter().map(has).collect();
+    let tools: Box<[bool]> = api.tools().iter().map(has).collect();
     (!tools.iter().all(|has| *has)).then_some(tools)
 }
 

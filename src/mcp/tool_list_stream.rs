@@ -78,8 +78,8 @@ impl ListPieces {
                 let Some(api) = self.catalog.api(place) else {
                     return Bytes::new();
                 };
-                let texts = tools.iter().map(|tool| api.offered(*tool).text);
-                texts.collect::<Vec<_>>().join(",").into()
+                let texts = tools.iter().map(|tool| api.tool(*tool).json());
+                texts.collect::<Vec<_>>().join(&b',').into()
             }
         }
     }
@@ -113,7 +113,7 @@ impl ListParts {
                 );
                 length = 0;
             }
-            length += usize::from(!tools.is_empty()) + offered.text.len();
+            length += usize::from(!tools.is_empty()) + offered.json().len();
             tools.push(tool);
         }
         if !tools.is_empty() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::rights::{AccessTable, Rights};
 use crate::annotate::TokenShare;
 use crate::annotate::names::nearest_name;
-use crate::api::{Api, ApiName, OfferedTool, ToolIndex};
+use crate::api::{Api, ApiName, BoundTool, ToolIndex};
 use crate::proxy::caller::client_grant::Permission;
 use crate::proxy::caller::scopes::ToolScopes;
 
@@ -108,7 +108,7 @@ impl<'c> VisibleApi<'c> {
     }
 
     fn is_at_endpoint(&self, index: ToolIndex) -> bool {
-        !self.reads_only || self.api.offered(index).hints.is_read_only()
+        !self.reads_only || self.api.tool(index).hints.is_read_only()
     }
 
     /// Returns true if the operation exists for the caller: it may list it, or could with other
@@ -123,14 +123,12 @@ impl<'c> VisibleApi<'c> {
     }
 
     /// The operations that the caller may list.
-    pub(crate) fn operations(
-        &self,
-    ) -> impl Iterator<Item = (ToolIndex, OfferedTool<'c>)> + use<'c> {
+    pub(crate) fn operations(&self) -> impl Iterator<Item = (ToolIndex, &'c BoundTool)> + use<'c> {
         let seen = *self;
         let all = seen
             .api
             .indexes()
-            .map(move |index| (index, seen.api.offered(index)));
+            .map(move |index| (index, seen.api.tool(index)));
         all.filter(move |(index, _)| seen.shows(*index))
     }
 
@@ -141,7 +139,7 @@ impl<'c> VisibleApi<'c> {
 
     /// The name of an operation.
     pub(crate) fn name_of(&self, index: ToolIndex) -> &'c str {
-        self.api.offered(index).tool.name.as_ref()
+        &self.api.tool(index).name
     }
 
     /// Finds the operation of that name, if it exists for the caller.
@@ -170,7 +168,7 @@ impl<'c> VisibleApis<'c> {
     /// All operations that the caller may list, each with its API.
     pub(crate) fn operations(
         &self,
-    ) -> impl Iterator<Item = (&VisibleApi<'c>, ToolIndex, OfferedTool<'c>)> {
+    ) -> impl Iterator<Item = (&VisibleApi<'c>, ToolIndex, &'c BoundTool)> {
         self.apis.iter().flat_map(|api| {
             api.operations()
                 .map(move |(index, offered)| (api, index, offered))
@@ -183,10 +181,10 @@ impl<'c> VisibleApis<'c> {
     }
 
     /// All operations that exist for the caller.
-    pub(crate) fn existing(&self) -> impl Iterator<Item = OfferedTool<'c>> {
+    pub(crate) fn existing(&self) -> impl Iterator<Item = &'c BoundTool> {
         self.apis.iter().flat_map(|api| {
             let indexes = api.api.indexes().filter(|index| api.has(*index));
-            indexes.map(|index| api.api.offered(index))
+            indexes.map(|index| api.api.tool(index))
         })
     }
 

@@ -66,10 +66,9 @@ pub(crate) struct BindingOptions {
 
 /// An operation, and everything about its calls that is decided at start.
 pub(crate) struct BoundOperation {
-    // Boxed: it is large, and moves from list to list.
-    pub(crate) operation: Box<Operation>,
+    pub(crate) operation: Arc<Operation>,
     /// The name of its tool.
-    pub(super) tool: Box<str>,
+    pub(super) tool: Arc<str>,
     /// Base URL; `None` if the tools are only listed.
     pub(super) base: Option<Arc<BaseUrl>>,
     pub(super) upstream: Option<Arc<Upstream>>,
@@ -79,12 +78,13 @@ pub(crate) struct BoundOperation {
     /// The number of what it requires of credentials, by which each tenant knows what its calls
     /// carry; 0 without tenants.
     pub(super) requirements: usize,
-    /// True if a request may be sent again.
-    pub(super) repeats: bool,
+    /// True if a request may be sent again, by the hints.
+    pub(crate) repeats: bool,
     /// Its hints.
     pub(crate) is_read_only: bool,
     pub(crate) is_destructive: bool,
-    pub(super) contract: OutputContract,
+    /// Contract of the tool for its results.
+    pub(crate) contract: OutputContract,
     /// Made on first use: most tools of a large API are never called.
     pub(super) expected: OnceLock<ExpectedReply>,
     /// The headers that are declared for replies, read on first use.
@@ -93,18 +93,6 @@ pub(crate) struct BoundOperation {
     pub(crate) etag_use: Option<EtagUse>,
     /// Rules for its arguments.
     pub(crate) rules: Option<Box<ArgumentRules>>,
-}
-
-/// Properties of a tool that apply to the calls of its operation.
-pub(crate) struct CallRules {
-    /// The tool's name, for logs.
-    pub(crate) tool: Box<str>,
-    /// True if a request may be sent again, by the hints.
-    pub(crate) repeats: bool,
-    pub(crate) is_read_only: bool,
-    pub(crate) is_destructive: bool,
-    /// Contract of the tool for its results.
-    pub(crate) contract: OutputContract,
 }
 
 /// Binds the operations of one API, one after the other.
@@ -143,7 +131,7 @@ pub(crate) fn link_etags<'b>(operations: impl Iterator<Item = &'b mut BoundOpera
                 .or_insert_with(|| (argument.to_owned(), Vec::new()));
             if known == argument {
                 tools.push(NamedTool {
-                    name: target.tool.clone(),
+                    name: Arc::clone(&target.tool),
                     place,
                     is_read_only: target.is_read_only,
                     is_destructive: target.is_destructive,
@@ -260,15 +248,15 @@ impl<'a> Binder<'a> {
             .retain(|parameter| self.access.offers(parameter, &needs) && !is_of_trace(parameter));
     }
 
-    /// Decides about the calls of an operation.
+    /// Decides about the calls of an operation, whose tool has that name.
     ///
     /// # Errors
     /// An error if the server of its requests is not usable; a diagnostic reports that it is left
     /// out.
     pub(crate) fn bind(
         &mut self,
-        operation: Box<Operation>,
-        rules: CallRules,
+        operation: Arc<Operation>,
+        tool: Arc<str>,
     ) -> Result<BoundOperation, ServerError> {
         let base = self.bases.of(&operation).inspect_err(|error| {
             let text = format!("{} is left out: {error}", operation.label());
@@ -307,14 +295,14 @@ impl<'a> Binder<'a> {
             requirements,
             upstream,
             operation,
-            tool: rules.tool,
+            tool,
             base,
             access,
             refused_tokens: RefusedTokens::default(),
-            repeats: rules.repeats,
-            is_read_only: rules.is_read_only,
-            is_destructive: rules.is_destructive,
-            contract: rules.contract,
+            repeats: false,
+            is_read_only: false,
+            is_destructive: false,
+            contract: OutputContract::None,
             expected: OnceLock::new(),
             declared_headers: OnceLock::new(),
             etag_use: None,

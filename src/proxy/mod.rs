@@ -26,7 +26,7 @@ pub(crate) use self::arguments::repair::EmptyArgument;
 pub(crate) use self::arguments::ruled::ArgumentRules;
 pub(crate) use self::auth::forward::Forwarding;
 pub(crate) use self::auth::values::{CredentialPart, CredentialValues, Credentials};
-pub(crate) use self::binding::{Binder, BindingOptions, BoundOperation, CallRules, link_etags};
+pub(crate) use self::binding::{Binder, BindingOptions, BoundOperation, link_etags};
 pub(crate) use self::call::ask::Ask;
 pub use self::call::begin::OnMissingCredential;
 pub(crate) use self::call::{ApiProxy, Call, Ending};

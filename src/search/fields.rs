@@ -7,29 +7,12 @@ use foldhash::{HashMap, HashSet};
 use super::verbs::Verb;
 use super::vocabulary::{Term, Vocabulary};
 use super::words::{Writing, each_word};
-use crate::annotate::Effect;
+use crate::annotate::Tool;
 use crate::spec::node::Node;
 use crate::spec::operation::body_properties::properties;
 use crate::spec::operation::request_body::BodySchema;
 use crate::spec::operation::response::successes;
 use crate::spec::{Document, Operation, Span};
-
-/// An operation as it is put into the index.
-#[derive(Clone, Copy)]
-pub(crate) struct SearchedOperation<'a> {
-    /// The name under which it is served.
-    pub(crate) name: &'a str,
-    /// The title of its tool.
-    pub(crate) title: &'a str,
-    /// The operation.
-    pub(crate) operation: &'a Operation,
-    /// Effect of a call.
-    pub(crate) effect: Effect,
-    /// Its category.
-    pub(crate) category: Option<&'a str>,
-    /// Words by which it should be found as well.
-    pub(crate) keywords: &'a [String],
-}
 
 /// Depth to which lists of lists are opened.
 const MAX_LISTS: usize = 4;
@@ -125,21 +108,21 @@ impl<'d, 'o> FieldReader<'d, 'o> {
     /// the other.
     pub(crate) fn each_field(
         &mut self,
-        searched: &SearchedOperation<'o>,
+        tool: &'o Tool,
         description: Option<&str>,
         mut visit: impl FnMut(Field, &[Term]),
     ) {
-        let operation = searched.operation;
-        visit(Field::Title, self.own(searched.title, Writing::Prose));
-        for keyword in searched.keywords {
+        let operation = &tool.operation;
+        visit(Field::Title, self.own(&tool.title, Writing::Prose));
+        for keyword in &tool.keywords {
             visit(Field::Keywords, self.own(keyword, Writing::Prose));
         }
-        visit(Field::Name, self.own(searched.name, Writing::Identifier));
+        visit(Field::Name, self.own(&tool.name, Writing::Identifier));
         // The name was made of it, as a rule; then it says nothing new.
         if let Some(id) = operation
             .id
             .as_deref()
-            .filter(|id| !searched.name.ends_with(id))
+            .filter(|id| !tool.name.ends_with(id))
         {
             visit(Field::Name, self.own(id, Writing::Identifier));
         }
@@ -156,7 +139,7 @@ impl<'d, 'o> FieldReader<'d, 'o> {
             .tags
             .iter()
             .map(String::as_str)
-            .chain(searched.category)
+            .chain(tool.category.as_deref())
         {
             visit(Field::Tags, self.shared(Field::Tags, tag, Writing::Prose));
         }

@@ -2,11 +2,11 @@
 
 use foldhash::HashMap;
 
-use super::fields::{Field, FieldReader, SearchedOperation};
+use super::fields::{Field, FieldReader};
 use super::needs::{Need, find_needs};
 use super::verbs::Verb;
 use super::vocabulary::Term;
-use crate::annotate::Effect;
+use crate::annotate::{Effect, Tool};
 use crate::spec::Document;
 
 /// Saturation of the sum over fields that have a word (BM25).
@@ -101,23 +101,19 @@ impl FieldSums {
 impl SearchIndex {
     /// Reads the texts of all operations; they keep their order.
     #[must_use]
-    pub(crate) fn build<'a>(
-        document: &Document,
-        operations: impl Iterator<Item = SearchedOperation<'a>>,
-    ) -> Self {
-        let operations: Vec<SearchedOperation<'a>> = operations.collect();
+    pub(crate) fn build(document: &Document, tools: &[&Tool]) -> Self {
         let mut reader = FieldReader::new(document);
         let mut sums = FieldSums::default();
         let mut postings: Vec<Vec<Posting>> = Vec::new();
-        let mut entries = Vec::with_capacity(operations.len());
-        for (operation, searched) in (0..).zip(&operations) {
-            let description = reader.description(searched.operation);
-            reader.each_field(searched, description.as_deref(), |field, terms| {
+        let mut entries = Vec::with_capacity(tools.len());
+        for (operation, tool) in (0..).zip(tools) {
+            let description = reader.description(&tool.operation);
+            reader.each_field(tool, description.as_deref(), |field, terms| {
                 sums.add(field, terms);
             });
-            let title = reader.subjects(searched.title);
+            let title = reader.subjects(&tool.title);
             entries.push(entry_of(
-                searched,
+                tool,
                 description.as_deref().unwrap_or_default(),
                 title,
             ));
@@ -140,7 +136,7 @@ impl SearchIndex {
             terms,
             postings,
             entries,
-            needs: find_needs(&operations),
+            needs: find_needs(tools),
             text_bytes,
         }
     }
@@ -216,17 +212,18 @@ impl SearchIndex {
     }
 }
 
-fn entry_of(searched: &SearchedOperation<'_>, description: &str, title: Box<[Term]>) -> IndexEntry {
-    let operation = searched.operation;
+fn entry_of(tool: &Tool, description: &str, title: Box<[Term]>) -> IndexEntry {
+    let operation = &tool.operation;
     let last = operation
         .path
         .rsplit('/')
         .find(|segment| !segment.starts_with('{'))
         .unwrap_or_default();
-    let texts = [searched.title, description, searched.name, last];
+    let effect = tool.hints.effect();
+    let texts = [&tool.title, description, &tool.name, last];
     IndexEntry {
-        verb: Verb::of_operation(&operation.method, searched.effect, &texts),
-        effect: searched.effect,
+        verb: Verb::of_operation(&operation.method, effect, &texts),
+        effect,
         is_deprecated: operation.deprecated,
         variables: u8::try_from(operation.template.variables().count()).unwrap_or(u8::MAX),
         title,

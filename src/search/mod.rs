@@ -32,7 +32,6 @@ mod vocabulary;
 mod words;
 
 pub(crate) use self::answer::{Hit, QueryAnswer, SearchAnswer, as_path, as_words};
-pub(crate) use self::fields::SearchedOperation;
 pub(crate) use self::index::SearchIndex;
 pub(crate) use self::ranking::{Ranking, names_exactly, says_name};
 pub(crate) use self::signature::write_signature;

@@ -5,9 +5,8 @@ use std::rc::Rc;
 
 use foldhash::HashMap;
 
-use super::fields::SearchedOperation;
 use super::words::{Writing, each_word, stem};
-use crate::annotate::Effect;
+use crate::annotate::{Effect, Tool};
 use crate::spec::{Location, Operation};
 
 /// Number of sources that are kept for an operation; fewer are shown.
@@ -64,8 +63,8 @@ struct IdentifierSources<'o> {
 /// Finds for each operation the sources of the values that it needs: one for each parameter first,
 /// then others.
 #[must_use]
-pub(crate) fn find_needs<'o>(operations: &[SearchedOperation<'o>]) -> Vec<Vec<Need>> {
-    let mut sources = IdentifierSources::of(operations);
+pub(crate) fn find_needs<'o>(tools: &[&'o Tool]) -> Vec<Vec<Need>> {
+    let mut sources = IdentifierSources::of(tools);
     let mut known: HashMap<WantedValue<'o>, Vec<u32>> = HashMap::default();
     let mut sources_of = |wanted: WantedValue<'o>, index: usize| -> Vec<u32> {
         let found = known
@@ -77,9 +76,9 @@ pub(crate) fn find_needs<'o>(operations: &[SearchedOperation<'o>]) -> Vec<Vec<Ne
             .filter(|source| *source as usize != index)
             .collect()
     };
-    let searched = operations.iter().enumerate();
-    searched
-        .map(|(index, searched)| needs_of(searched.operation, |wanted| sources_of(wanted, index)))
+    let tools = tools.iter().enumerate();
+    tools
+        .map(|(index, tool)| needs_of(&tool.operation, |wanted| sources_of(wanted, index)))
         .collect()
 }
 
@@ -130,19 +129,19 @@ fn needs_of<'o>(
 }
 
 impl<'o> IdentifierSources<'o> {
-    fn of(operations: &[SearchedOperation<'o>]) -> Self {
+    fn of(tools: &[&'o Tool]) -> Self {
         let mut sources = Self::default();
         let mut fewest = usize::MAX;
-        for (index, searched) in operations.iter().enumerate() {
-            let (operation, Ok(number)) = (searched.operation, u32::try_from(index)) else {
+        for (index, tool) in tools.iter().enumerate() {
+            let (operation, Ok(number)) = (&tool.operation, u32::try_from(index)) else {
                 continue;
             };
             let path = operation.path.trim_end_matches('/');
             let last = path.rsplit('/').next().unwrap_or_default();
-            if searched.effect != Effect::Read
+            if tool.hints.effect() != Effect::Read
                 || last.contains('{')
                 || last.is_empty()
-                || searched.operation.deprecated
+                || operation.deprecated
             {
                 continue;
             }

@@ -1,11 +1,11 @@
 //! Ranking: which operations answer a question, best first, or that none does.
 
-use http::Method;
-
 use super::index::{Listed, SearchIndex, to_f32};
 use super::question::{MAX_QUESTION_CHARACTERS, Question, QuestionWord, WordMeaning};
 use super::vocabulary::Term;
 use super::words::{Writing, each_word, is_stop_word};
+use crate::annotate::Tool;
+use crate::spec::Operation;
 
 /// Weight of a synonym, compared to the word itself.
 const SYNONYM: f32 = 0.7;
@@ -205,18 +205,15 @@ fn share_named(title: &[Term], subjects: &[WordMeaning]) -> f32 {
     named.sum::<f32>() / to_f32(title.len().max(1))
 }
 
-/// Returns true if a question is the name of an operation, its operationId, its path, or method and
-/// path, exactly.
+/// Returns true if a question is the name of a tool, or the operationId, the path, or method and
+/// path of its operation, exactly.
 #[must_use]
-pub(crate) fn names_exactly(
-    question: &str,
-    name: &str,
-    id: Option<&str>,
-    method: &Method,
-    path: &str,
-) -> bool {
+pub(crate) fn names_exactly(question: &str, tool: &Tool) -> bool {
+    let Operation {
+        id, method, path, ..
+    } = tool.operation.as_ref();
     let question = question.trim();
-    if question == name || id == Some(question) || question == path {
+    if question == &*tool.name || id.as_deref() == Some(question) || question == path {
         return true;
     }
     let Some((first, rest)) = question.split_once(char::is_whitespace) else {

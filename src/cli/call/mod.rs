@@ -207,10 +207,10 @@ async fn run_call(
     has_keys: bool,
     gate: &Gate,
 ) -> Result<ExitCode, Failure> {
-    if command.handle.is_some() && *call.offered().tool.name != *command.tool {
+    if command.handle.is_some() && *call.offered().name != *command.tool {
         return Err(Failure::setting(format!(
             "--handle: the handle belongs to a call of `{}`, and not of `{}`; name that tool to go on",
-            call.offered().tool.name,
+            call.offered().name,
             command.tool
         )));
     }
@@ -220,7 +220,7 @@ async fn run_call(
             return Err(lacks_scopes(&missing));
         }
     }
-    let mut caller = caller_of(command, config_of(apis, &call.offered().tool.name), user)?;
+    let mut caller = caller_of(command, config_of(apis, &call.offered().name), user)?;
     let ending = CancellationToken::new();
     caller.waiting = wait_place(&call, &caller, has_keys, ending.clone());
     if let Some(shape) = command.dry_run {

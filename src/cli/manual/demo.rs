@@ -52,7 +52,7 @@ pub(crate) async fn run() -> Result<ExitCode, Failure> {
         }
     })?;
     let api = Arc::new(api);
-    let tools: Vec<_> = api.iter().collect();
+    let tools: Vec<_> = api.tools().iter().collect();
     let shown = Shown {
         title: one_line(api.document().title()),
         tools: &tools,

@@ -246,19 +246,23 @@ fn fields(parts: &ManifestParts<'_>) -> UserFields {
 /// Name and description of each tool; the format has no title, so that the title begins the
 /// description.
 fn tools(api: &Api) -> Value {
-    let tool = |offered: crate::api::OfferedTool<'_>| {
-        let whole: Value = serde_json::from_str(offered.text).unwrap_or_default();
+    let tool = |offered: &crate::api::BoundTool| {
+        let whole: Value = serde_json::from_str(offered.text()).unwrap_or_default();
         let description = whole
             .get("description")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        let title = offered.tool.title.as_deref().unwrap_or_default();
+        let title = &*offered.title;
         let text = if description.starts_with(title) {
             description.to_owned()
         } else {
             format!("{title}. {description}")
         };
-        json!({ "name": offered.tool.name, "description": truncate(&one_line(&text), MAX_DESCRIPTION) })
+        json!({ "name": offered.name, "description": truncate(&one_line(&text), MAX_DESCRIPTION) })
     };
-    api.iter().take(MAX_LISTED_TOOLS).map(tool).collect()
+    api.tools()
+        .iter()
+        .take(MAX_LISTED_TOOLS)
+        .map(tool)
+        .collect()
 }

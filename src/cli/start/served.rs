@@ -70,10 +70,15 @@ pub(crate) struct Served {
 fn announce(api: &Api, config: &ApiConfig, lost: usize, searches: bool) {
     let tools = api.tools().len();
     let read_only = api
+        .tools()
         .iter()
         .filter(|offered| offered.hints.is_read_only())
         .count();
-    let confirmed = api.iter().filter(|offered| offered.must_confirm).count();
+    let confirmed = api
+        .tools()
+        .iter()
+        .filter(|offered| offered.must_confirm)
+        .count();
     let confirmed = if confirmed == 0 {
         String::new()
     } else {
@@ -90,8 +95,9 @@ fn announce(api: &Api, config: &ApiConfig, lost: usize, searches: bool) {
         counted(tools, "tool")
     );
     let words = summarize_words(
-        api.iter()
-            .map(|offered| (offered.hints, &offered.operation.method)),
+        api.tools()
+            .iter()
+            .map(|offered| (&offered.hints, &offered.operation.method)),
     );
     if let Some(words) = words {
         tracing::info!("{words}");

@@ -169,7 +169,7 @@ impl Approver {
         match origin.ask(question, ANSWER_TIMEOUT).await {
             Asked::Answered(answer) => judge(call, &answer.action),
             Asked::Unanswered(why) => {
-                tracing::warn!(tool = %call.offered().tool.name, "the client did not answer the confirmation request: {why}");
+                tracing::warn!(tool = %call.offered().name, "the client did not answer the confirmation request: {why}");
                 refuse(format!(
                     "{} was not called: a person has to agree first, and none answered. Nothing was sent.",
                     tool_and_operation(call)
@@ -217,7 +217,7 @@ fn call_digest(
     digest.update(format!("{} {}\n", prepared.method, prepared.url));
     digest.update(call.endpoint().as_bytes());
     digest.update([0]);
-    digest.update(call.offered().tool.name.as_bytes());
+    digest.update(call.offered().name.as_bytes());
     digest.update([0]);
     digest.update(Value::Object(call.arguments().cloned().unwrap_or_default()).to_string());
     digest.finalize().to_vec()
@@ -301,18 +301,13 @@ fn question_text(call: &OperationCall, request_line: &str) -> String {
         };
         format!("\n- {}: {shown}{more}", visible(&name))
     });
-    let title = offered
-        .tool
-        .title
-        .as_deref()
-        .unwrap_or_else(|| call.tool_name());
     format!(
         "Allow {} of \u{201c}{}\u{201d}: {}? {weight}{}\n\nThe API calls it \u{201c}{}\u{201d}.",
         visible(call.tool_label()),
         visible(&api),
         visible(request_line),
         arguments.collect::<String>(),
-        visible(title)
+        visible(&offered.title)
     )
 }
 

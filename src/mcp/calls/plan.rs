@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::annotate::meta_tool_names::MetaToolKind;
-use crate::api::{Api, Caller, OfferedTool, OnMissingCredential, ToolIndex};
+use crate::api::{Api, BoundTool, Caller, OnMissingCredential, ToolIndex};
 use crate::json::JsonObject;
 use crate::mcp::catalog::Catalog;
 use crate::mcp::meta_tools::{
@@ -204,8 +204,8 @@ impl OperationCall {
     }
 
     /// The tool.
-    pub(crate) fn offered(&self) -> OfferedTool<'_> {
-        self.of.api.offered(self.tool)
+    pub(crate) fn offered(&self) -> &BoundTool {
+        self.of.api.tool(self.tool)
     }
 
     /// The name of the API that its operator gave it, else the title of its document.

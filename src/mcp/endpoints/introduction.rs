@@ -95,6 +95,7 @@ impl Introduction<'_> {
         let count = if api.access.is_none() {
             let shown = api
                 .api
+                .tools()
                 .iter()
                 .filter(|offered| !self.view.reads_only || offered.hints.is_read_only());
             format!(", {}", counted(shown.count(), "tool"))

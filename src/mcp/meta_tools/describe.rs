@@ -91,7 +91,7 @@ pub(crate) fn describe_operations(
 
 /// Writes name, request, meta-tool and class of an operation, in one line.
 fn heading(meta_tools: &MetaTools, api: &VisibleApi<'_>, index: ToolIndex) -> String {
-    let offered = api.api.offered(index);
+    let offered = api.api.tool(index);
     let effect = offered.hints.effect();
     format!(
         "{} · {} {} · {} · called through {}",

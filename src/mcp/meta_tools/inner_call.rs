@@ -92,7 +92,7 @@ fn read_named_call(
     arguments: &mut JsonObject,
     remarks: &mut Vec<String>,
 ) -> Result<JsonObject, Box<ToolResult>> {
-    let (offered, served) = (of.api.offered(tool), of.name_of(tool));
+    let (offered, served) = (of.api.tool(tool), of.name_of(tool));
     let actual = offered.hints.effect();
     let right = MetaToolKind::of_effect(actual);
     if right != kind {
@@ -170,7 +170,7 @@ pub(super) fn find_operation<'c>(
     let mut meant = Vec::new();
     for api in &seen.apis {
         let is_meant = |index: &ToolIndex| {
-            let operation = api.api.offered(*index).operation;
+            let operation = &api.api.tool(*index).operation;
             api.has(*index) && (operation.id.as_deref() == Some(name) || operation.label() == name)
         };
         meant.extend(

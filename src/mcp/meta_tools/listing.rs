@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::annotate::{Effect, ToolAnnotations};
-use crate::api::OfferedTool;
+use crate::api::BoundTool;
 use crate::mcp::visible::{VisibleApi, VisibleApis};
 use crate::search::as_words;
 use crate::text::{counted, truncate};
@@ -34,7 +34,7 @@ fn effects_of(seen: &VisibleApis<'_>) -> Vec<Effect> {
 pub(super) fn is_there<'a>(
     kind: MetaToolKind,
     searches: bool,
-    mut operations: impl Iterator<Item = OfferedTool<'a>>,
+    mut operations: impl Iterator<Item = &'a BoundTool>,
 ) -> bool {
     match kind {
         MetaToolKind::Search | MetaToolKind::Describe => searches && operations.next().is_some(),
@@ -143,8 +143,9 @@ pub(super) fn write_meta_tool(kind: MetaToolKind, seen: &VisibleApis<'_>, prefix
         "annotations": annotations,
     });
     let max_result_chars = seen
-        .operations()
-        .find_map(|(_, _, offered)| offered.tool.max_result_chars);
+        .apis
+        .iter()
+        .find_map(|api| api.api.options.max_result_chars);
     if let (Some(characters), Some(members)) = (max_result_chars, tool.as_object_mut()) {
         members.insert(
             "_meta".into(),

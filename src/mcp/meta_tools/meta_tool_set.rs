@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::listing::{about_meta_tools, is_there, listed_kinds, write_meta_tool};
 use super::mode::ListOptions;
-use crate::annotate::input_time::is_pinned;
 use crate::annotate::meta_tool_names::{self, MetaToolKind};
 use crate::api::ToolIndex;
 use crate::json::JsonObject;
@@ -55,9 +54,9 @@ impl MetaTools {
                 .filter(|_| searches)
                 .map(|options| options.pins.as_slice());
             let (pins, own) = (pins.unwrap_or_default(), api.api.prefix());
-            let pinned = api.operations().filter(move |(_, offered)| {
-                is_pinned(pins, &offered.tool.name, own, offered.operation)
-            });
+            let pinned = api
+                .operations()
+                .filter(move |(_, offered)| offered.is_pinned(pins, own));
             pinned.map(|(index, _)| (place, index)).collect::<Vec<_>>()
         };
         let calling = [
@@ -122,7 +121,7 @@ impl MetaTools {
         texts.extend(self.pinned.iter().filter_map(|(place, index)| {
             let api = seen.apis.get(*place)?;
             api.shows(*index)
-                .then(|| api.api.offered(*index).text.into())
+                .then(|| api.api.tool(*index).text().into())
         }));
         texts
     }

@@ -79,7 +79,7 @@ pub(crate) fn decide(options: &[&ListOptions], all: &VisibleApis<'_>) -> bool {
     let mut bytes = 0;
     let is_long = max_bytes.is_some_and(|max_bytes| {
         all.operations().any(|(_, _, offered)| {
-            bytes += offered.text.len() + 1;
+            bytes += offered.json().len() + 1;
             bytes > max_bytes
         })
     });

@@ -8,7 +8,7 @@ use super::meta_tool_set::{MetaTools, read_request};
 use crate::annotate::Effect;
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::search::SearchedTools;
-use crate::api::{OfferedTool, ToolIndex};
+use crate::api::{BoundTool, ToolIndex};
 use crate::json::JsonObject;
 use crate::mcp::visible::{VisibleApi, VisibleApis};
 use crate::proxy::{NoteKind, OutputContract, ToolResult};
@@ -118,7 +118,7 @@ impl SearchRequest {
 
 /// Returns true if an operation has that effect and that tag, as far as they are given.
 pub(crate) fn has_effect_and_tag(
-    offered: &OfferedTool<'_>,
+    offered: &BoundTool,
     effect: Option<Effect>,
     tag: Option<&str>,
 ) -> bool {
@@ -127,13 +127,13 @@ pub(crate) fn has_effect_and_tag(
 }
 
 /// Returns true if an operation has a tag or category; case does not count.
-fn has_tag(offered: &OfferedTool<'_>, tag: &str) -> bool {
+fn has_tag(offered: &BoundTool, tag: &str) -> bool {
     let tags = offered
         .operation
         .tags
         .iter()
         .map(String::as_str)
-        .chain(offered.category);
+        .chain(offered.category.as_deref());
     tags.map(str::to_lowercase)
         .any(|own| own == tag.to_lowercase())
 }
@@ -143,7 +143,7 @@ fn describe_unknown_tag(seen: &VisibleApis<'_>, request: &SearchRequest) -> Opti
     let tag = request.tag.as_deref()?;
     let is_known = seen
         .operations()
-        .any(|(_, _, offered)| has_tag(&offered, tag));
+        .any(|(_, _, offered)| has_tag(offered, tag));
     (!is_known).then(|| {
         format!(
             "The search was not made: no operation has the tag `{}`.{}",
@@ -190,7 +190,7 @@ pub(crate) struct RankedOperations {
 pub(crate) fn rank_operations(
     seen: &VisibleApis<'_>,
     query: &str,
-    admits: &dyn Fn(&OfferedTool<'_>) -> bool,
+    admits: &dyn Fn(&BoundTool) -> bool,
 ) -> RankedOperations {
     let found: Vec<SearchedTools> = seen
         .apis
@@ -247,13 +247,13 @@ fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Optio
 fn search_one(
     api: &VisibleApi<'_>,
     query: &str,
-    admits: &dyn Fn(&OfferedTool<'_>) -> bool,
+    admits: &dyn Fn(&BoundTool) -> bool,
 ) -> SearchedTools {
     let shows = |index| api.shows(index);
     // A caller must not learn that an operation exists that it may not list.
     let listed = api.is_restricted().then_some(&shows as _);
     api.api.search(query, listed, &|index| {
-        api.shows(index) && admits(&api.api.offered(index))
+        api.shows(index) && admits(api.api.tool(index))
     })
 }
 
@@ -307,7 +307,7 @@ fn past_the_end(total: usize, offset: usize) -> String {
 
 fn hit_of(seen: &VisibleApis<'_>, (place, index): HitPlace) -> Option<Hit> {
     let api = seen.apis.get(place)?;
-    let offered = api.api.offered(index);
+    let offered = api.api.tool(index);
     let sources = api
         .api
         .needed_values(index)
@@ -322,7 +322,7 @@ fn hit_of(seen: &VisibleApis<'_>, (place, index): HitPlace) -> Option<Hit> {
         method: offered.operation.method.to_string(),
         path: as_path(&offered.operation.path),
         effect: offered.hints.effect(),
-        title: as_words(offered.tool.title.as_deref().unwrap_or_default()),
+        title: as_words(&offered.title),
         tag: offered
             .operation
             .tags

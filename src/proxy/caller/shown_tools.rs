@@ -20,7 +20,7 @@ pub(crate) struct ShownTools {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedTool {
     /// The name of the tool.
-    pub(crate) name: Box<str>,
+    pub(crate) name: Arc<str>,
     /// Its place among the tools of its API.
     pub(crate) place: usize,
     pub(crate) is_read_only: bool,

@@ -48,8 +48,8 @@ proptest! {
         if let Ok(document) = Document::parse(text.into_bytes(), None) {
             let (operations, _) = operations(&document);
             let AnnotatedTools { tools, diagnostics, .. } = annotate(&document, operations, &AnnotateOptions::default());
-            for tool in &tools {
-                let schema = serde_json::from_str(tool.input()).unwrap();
+            for (_, parts) in &tools {
+                let schema = serde_json::from_str(parts.input.as_ref().unwrap().json.get()).unwrap();
                 prop_assert!(jsonschema::meta::is_valid(&schema), "{}", schema);
             }
             for diagnostic in diagnostics.iter().take(3) {
