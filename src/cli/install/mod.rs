@@ -218,7 +218,7 @@ fn url_entry(
         ));
     }
     if command.url_token_env.is_some() && client != ClientName::Vscode {
-        remarks.push(needs::DOCK_REMARK.into());
+        remarks.extend(needs::dock_remark(client));
     }
     let name = entry_name(
         command.name.as_deref(),

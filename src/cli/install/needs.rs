@@ -25,8 +25,8 @@ use crate::spec::operation::parameter::Location;
 use crate::spec::{SecurityScheme, Severity};
 use crate::text::{counted, error_in_a_line, one_line};
 
-/// Said for every client that hands over variables of its environment.
-pub(super) const DOCK_REMARK: &str = "note: a client that is started from a dock or a menu does not see variables of a shell profile; set them where the system's sessions get theirs";
+/// A note for clients that have a window and hand over variables of their environment.
+const DOCK_REMARK: &str = "note: a client that is started from a dock or a menu does not see variables of a shell profile; set them where the system's sessions get theirs";
 
 /// Facts about the server that an entry starts.
 #[derive(Default)]
@@ -393,10 +393,17 @@ impl EntryNeeds {
             remarks.push(format!(
                 "note: set {needed} where {client} is started; the file holds only the names"
             ));
-            remarks.push(DOCK_REMARK.into());
+            remarks.extend(dock_remark(client));
         }
         remarks
     }
+}
+
+/// The note about variables for a client that is not started from a shell.
+pub(super) fn dock_remark(client: ClientName) -> Option<String> {
+    use ClientName::{ClaudeCode, Codex, Gemini, Opencode};
+    let is_of_shell = matches!(client, ClaudeCode | Codex | Gemini | Opencode);
+    (!is_of_shell).then(|| DOCK_REMARK.to_owned())
 }
 
 /// The command by which a person signs in for a scheme.

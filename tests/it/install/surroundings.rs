@@ -303,3 +303,12 @@ fn what_a_client_writes_while_the_question_is_open_is_kept() {
         "{after}"
     );
 }
+
+#[test]
+fn the_note_about_a_dock_concerns_clients_with_a_window() {
+    let home = Home::new();
+    for (client, is_noted) in [("cursor", true), ("codex", false), ("gemini", false)] {
+        let said = stderr(&home.install(client, &["--print"]));
+        assert_eq!(said.contains("from a dock or a menu"), is_noted, "{said}");
+    }
+}
