@@ -2,11 +2,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use clap::CommandFactory;
 use tokio::sync::Semaphore;
 
 use super::log::{self, LogDelivery};
-use super::{Cli, ConfigFile};
+use super::{ConfigFile, whole_command};
 use crate::annotate::options::ListExtent;
 use crate::api::{Api, ApiOptions, BuildError, Destination};
 use crate::config::saved_files::{FileStoreSettings, SavedFileSettings, resolve_delivery};
@@ -169,7 +168,7 @@ fn resolve(
 ) -> Result<Config, Failure> {
     log::start_logging(layered.log_options(), level, delivery);
     let unfilled = config::variables::unfilled_variables();
-    for warning in config::variables::unknown_variables(Cli::command)
+    for warning in config::variables::unknown_variables(whole_command)
         .iter()
         .chain(&unfilled)
     {

@@ -33,7 +33,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::config::settings::{CommandSettings, ServerSettings};
+use crate::config::settings::{CommandSettings, ServerSettings, with_variables};
 use crate::config::{ApiChoice, variables};
 use crate::error::Failure;
 
@@ -123,9 +123,25 @@ pub fn run() -> ExitCode {
     code
 }
 
+/// The command line with the variables of its settings.
+fn whole_command() -> clap::Command {
+    Cli::command().mut_subcommands(with_variables)
+}
+
+/// The same of the command that was given alone: a command has a hundred settings.
+fn given_command() -> clap::Command {
+    let command = Cli::command();
+    match variables::given_command() {
+        Some(name) if command.find_subcommand(&name).is_some() => {
+            command.mut_subcommand(name, with_variables)
+        }
+        _ => command,
+    }
+}
+
 /// The command line without the commands that nobody calls by hand.
 fn visible_command() -> clap::Command {
-    let all = Cli::command();
+    let all = whole_command();
     let visible = all
         .get_subcommands()
         .filter(|command| !command.is_hide_set())
@@ -138,17 +154,18 @@ fn visible_command() -> clap::Command {
 
 /// The help is arranged only if it is asked for.
 fn print_help(error: clap::Error) -> Result<ExitCode, Failure> {
-    output::print_usage(&help::arranged_help(&Cli::command()).unwrap_or(error))
+    output::print_usage(&help::arranged_help(&whole_command()).unwrap_or(error))
 }
 
 fn run_command() -> Result<ExitCode, Failure> {
-    let parsed = variables::without_unset(Cli::command()).try_get_matches();
-    let (cli, matches) =
-        match parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches))) {
-            Ok(parsed) => parsed,
-            Err(error) if error.kind() == ErrorKind::DisplayHelp => return print_help(error),
-            Err(error) => return output::print_usage(&help::explain_usage(error, &Cli::command())),
-        };
+    let parsed = variables::without_unset(given_command()).try_get_matches();
+    let (cli, matches) = match parsed
+        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)))
+    {
+        Ok(parsed) => parsed,
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => return print_help(error),
+        Err(error) => return output::print_usage(&help::explain_usage(error, &whole_command())),
+    };
     match cli.command {
         // The limits of a filter leave no room for a runtime.
         Command::Filter => filter::run(),

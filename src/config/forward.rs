@@ -16,17 +16,14 @@ pub(crate) struct ForwardSettings {
     /// another one (repeatable)
     #[arg(
         long,
-        env = "OPENAPI_MCP_FORWARD_HEADER",
         value_delimiter = ',',
-        value_name = "NAME[=AS]"
+        value_name = "NAME[=AS]",
+        help_heading = "Credentials"
     )]
-    #[arg(help_heading = "Credentials")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forward_header: Vec<String>,
 
     /// Pass the client's Authorization header on to the API
-    #[arg(long, env = "OPENAPI_MCP_FORWARD_AUTHORIZATION", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Credentials")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "BOOL", help_heading = "Credentials")]
     pub forward_authorization: Option<bool>,
 }
 

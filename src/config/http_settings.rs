@@ -15,58 +15,39 @@ use super::forward::ForwardSettings;
 pub(crate) struct HttpSettings {
     /// The address to listen on with --transport http; port 0 takes a free port [default:
     /// 127.0.0.1:8080]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_BIND",
-        value_name = "ADDRESS:PORT",
-        help_heading = "HTTP"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "HTTP")]
     pub bind: Option<String>,
 
     /// A host name, or name:port, that clients may ask for besides loopback (repeatable)
     #[arg(
         long,
-        env = "OPENAPI_MCP_ALLOW_HOST",
         value_delimiter = ',',
-        value_name = "NAME"
+        value_name = "NAME",
+        help_heading = "HTTP"
     )]
-    #[arg(help_heading = "HTTP")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow_host: Vec<String>,
 
     /// A web origin besides loopback whose pages may call, as in `https://app.example` (repeatable)
     #[arg(
         long,
-        env = "OPENAPI_MCP_ALLOW_ORIGIN",
         value_delimiter = ',',
-        value_name = "ORIGIN"
+        value_name = "ORIGIN",
+        help_heading = "HTTP"
     )]
-    #[arg(help_heading = "HTTP")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow_origin: Vec<String>,
 
     /// Listen on an address that others can reach, although clients need no credentials
-    #[arg(long, env = "OPENAPI_MCP_ALLOW_UNAUTHENTICATED", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Authentication")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "BOOL", help_heading = "Authentication")]
     pub allow_unauthenticated: Option<bool>,
 
     /// Time for which requests are still answered after SIGTERM while /readyz answers 503, so that
     /// a balancer stops sending before the listener closes, in seconds [default: 0]
-    #[arg(long, env = "OPENAPI_MCP_DRAIN_DELAY", value_parser = read_seconds, value_name = "SECONDS", help_heading = "Operations")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_parser = read_seconds, value_name = "SECONDS", help_heading = "Operations")]
     pub drain_delay: Option<f64>,
 
     /// Answer to a browser at / and /mcp: a page with the tools, one with only the steps to
     /// connect, or none [default: full on loopback if clients need no token, else public]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_PAGE",
-        value_name = "WHICH",
-        value_enum,
-        help_heading = "HTTP"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "WHICH", value_enum, help_heading = "HTTP")]
     pub page: Option<PageName>,
 
     /// Headers that are forwarded from a client's request to the API.

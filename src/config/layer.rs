@@ -1,5 +1,4 @@
-//! Settings as maps of the keys that are given, which is how one source is put over another. A
-//! field that is not given is not serialized.
+//! Settings as maps of the keys that are given, which is how one source is put over another.
 
 use clap::{Args, Command};
 use serde::Serialize;
@@ -39,12 +38,19 @@ pub(crate) fn given_flags<T: Serialize>(settings: &T) -> Vec<String> {
     given.map(|(key, _)| name(key)).collect()
 }
 
-/// The settings that are given.
+/// The settings that are given: a blank `spec`, as by `--spec "$UNSET"`, is not.
 pub(crate) fn to_map<T: Serialize>(settings: &T) -> Map<String, Value> {
-    match serde_json::to_value(settings) {
-        Ok(Value::Object(map)) => map,
-        _ => Map::new(),
-    }
+    let Ok(Value::Object(mut map)) = serde_json::to_value(settings) else {
+        return Map::new();
+    };
+    map.retain(|key, value| match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        Value::String(text) => key != "spec" || !text.trim().is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+    });
+    map
 }
 
 pub(crate) fn from_map<T: DeserializeOwned + Default>(map: Map<String, Value>) -> T {

@@ -55,6 +55,7 @@ pub(crate) use self::headers::{named_variables, secret_headers};
 pub(crate) use self::keys::path::HeaderFile;
 use self::keys::wrong_value::FileProblems;
 use self::layer::layer;
+pub(crate) use self::layer::to_map as given_settings;
 pub(crate) use self::process::ProcessConfig;
 use self::settings::{
     ApiSettings, CommandSettings, CommonSettings, LogFormat, LogLevel, ProcessSettings,

@@ -18,24 +18,12 @@ use crate::transport::http::AccessOptions;
 pub(crate) struct SavedFileSettings {
     /// Over stdio, save replies that are not text and too large for a result to new files in this
     /// folder; no other user may write to it
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_SAVE_FILES",
-        value_name = "DIR",
-        help_heading = "Calls"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "DIR", help_heading = "Calls")]
     pub save_files: Option<ConfigPath>,
 
     /// The maximum size of a reply that goes to a file, in bytes, instead of --max-response-bytes
     /// [default: 1073741824]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_MAX_FILE_BYTES",
-        value_name = "BYTES",
-        help_heading = "Calls"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "BYTES", help_heading = "Calls")]
     pub max_file_bytes: Option<u64>,
 }
 
@@ -56,24 +44,12 @@ impl SavedFileSettings {
 pub(crate) struct FileStoreSettings {
     /// Over HTTP, keep such replies in this folder for 10 minutes, and give clients links to them;
     /// no other user may write to it
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_FILE_STORE",
-        value_name = "DIR",
-        help_heading = "Calls"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "DIR", help_heading = "Calls")]
     pub file_store: Option<ConfigPath>,
 
     /// The maximum size of all files in that folder, in bytes; a client may take half of what
     /// others leave free [default: 4294967296]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_FILE_STORE_BYTES",
-        value_name = "BYTES",
-        help_heading = "Calls"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "BYTES", help_heading = "Calls")]
     pub file_store_bytes: Option<u64>,
 }
 

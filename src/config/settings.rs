@@ -1,7 +1,8 @@
 //! The groups of settings: the flag, the variable and the key of each setting in the configuration
 //! file have the same name. What only the file can hold is in `apis`, `clients` and `overrides`.
 
-use clap::Args;
+use clap::builder::BoolishValueParser;
+use clap::{Args, Command};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::apis::documents::DocumentSettings;
@@ -44,75 +45,49 @@ pub(crate) struct ApiSettings {
     pub document: DocumentSettings,
 
     /// The URL that requests go to, instead of the servers that the document names
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_BASE_URL",
-        hide_env_values = true,
-        value_name = "URL"
-    )]
-    #[arg(help_heading = "Upstream")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "URL", help_heading = "Upstream")]
     pub base_url: Option<String>,
 
     /// The document's server that is called: its number from 1, or its URL as the document writes
     /// it [default: 1]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_SERVER",
-        hide_env_values = true,
-        value_name = "NUMBER|URL"
-    )]
-    #[arg(help_heading = "Upstream")]
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "text_or_number"
-    )]
+    #[arg(long, value_name = "NUMBER|URL", help_heading = "Upstream")]
+    #[serde(deserialize_with = "text_or_number")]
     pub server: Option<String>,
 
     /// A value for a variable in the URL of a server (repeatable)
     #[arg(
         long,
-        env = "OPENAPI_MCP_SERVER_VAR",
-        hide_env_values = true,
         value_delimiter = ',',
         value_name = "NAME=VALUE",
         help_heading = "Upstream"
     )]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub server_var: Vec<String>,
 
     /// A header of every request to the API (repeatable; for secrets, use --header-env)
     #[arg(
         long,
-        env = "OPENAPI_MCP_HEADER",
         value_delimiter = '\n',
         value_name = "NAME: VALUE",
-        hide_env_values = true,
         help_heading = "Credentials"
     )]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub header: Vec<String>,
 
     /// A header of every request to the API, with its value in an environment variable (repeatable)
     #[arg(
         long,
-        env = "OPENAPI_MCP_HEADER_ENV",
         value_delimiter = ',',
-        value_name = "NAME=VARIABLE"
+        value_name = "NAME=VARIABLE",
+        help_heading = "Credentials"
     )]
-    #[arg(help_heading = "Credentials")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub header_env: Vec<String>,
 
     /// A header of every request to the API, with its value in a file (repeatable)
     #[arg(
         long,
-        env = "OPENAPI_MCP_HEADER_FILE",
         value_delimiter = ',',
-        value_name = "NAME=PATH"
+        value_name = "NAME=PATH",
+        help_heading = "Credentials"
     )]
-    #[arg(help_heading = "Credentials")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub header_file: Vec<HeaderFile>,
 
     /// Credentials.
@@ -126,48 +101,30 @@ pub(crate) struct ApiSettings {
     pub upstream: UpstreamSettings,
 
     /// Offer only tools that are read-only by their hints
-    #[arg(long, env = "OPENAPI_MCP_READ_ONLY", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Tools")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "BOOL", help_heading = "Tools")]
     pub read_only: Option<bool>,
 
     /// Offer no tool that is destructive by its hints, which are then those of the policy strict
-    #[arg(long, env = "OPENAPI_MCP_NO_DESTRUCTIVE", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Tools")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "BOOL", help_heading = "Tools")]
     pub no_destructive: Option<bool>,
 
     /// Basis of the hints of tools, before overrides; strict with --no-destructive or --confirm
     /// destructive [default: careful]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_ANNOTATION_POLICY",
-        value_name = "POLICY",
-        value_enum
-    )]
-    #[arg(help_heading = "Tools")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "POLICY", value_enum, help_heading = "Tools")]
     pub annotation_policy: Option<AnnotationPolicy>,
 
     /// Trust in the document's own hints (x-mcp and the like) [default: tighten]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_DOCUMENT_HINTS",
-        value_name = "TRUST",
-        value_enum,
-        help_heading = "Tools"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "TRUST", value_enum, help_heading = "Tools")]
     pub document_hints: Option<DocumentHints>,
 
     /// Set hints of the tools that match: `PATTERN HINT=BOOL ...`, as in "searchPets
     /// readOnly=true"; stronger than all other sources (repeatable)
     #[arg(
         long,
-        env = "OPENAPI_MCP_HINT",
         value_delimiter = '\n',
-        value_name = "PATTERN HINT=BOOL"
+        value_name = "PATTERN HINT=BOOL",
+        help_heading = "Tools"
     )]
-    #[arg(help_heading = "Tools")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hint: Vec<String>,
 
     /// The rules.
@@ -177,47 +134,22 @@ pub(crate) struct ApiSettings {
 
     /// The tenants to whose base URLs calls go, which only the configuration file can have.
     #[arg(skip)]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tenants: Option<TenantSettings>,
 
     /// Offer only operations that match: [operation:|tag:|method:|path:]GLOB (repeatable)
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_TOOL_INCLUDE",
-        value_name = "PATTERN",
-        help_heading = "Tools"
-    )]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[arg(long, value_name = "PATTERN", help_heading = "Tools")]
     pub tool_include: Vec<String>,
 
     /// Leave out operations that match, even if --tool-include matches them (repeatable)
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_TOOL_EXCLUDE",
-        value_name = "PATTERN",
-        help_heading = "Tools"
-    )]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[arg(long, value_name = "PATTERN", help_heading = "Tools")]
     pub tool_exclude: Vec<String>,
 
     /// A prefix of every tool name
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_TOOL_PREFIX",
-        value_name = "TEXT",
-        help_heading = "Tools"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "TEXT", help_heading = "Tools")]
     pub tool_prefix: Option<String>,
 
     /// The maximum length of a tool name, in characters [default: 64]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_MAX_TOOL_NAME_LENGTH",
-        value_name = "NUMBER",
-        help_heading = "Tools"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "NUMBER", help_heading = "Tools")]
     pub max_tool_name_length: Option<usize>,
 
     /// Settings that may be given for several APIs at once.
@@ -227,99 +159,45 @@ pub(crate) struct ApiSettings {
 
     /// List operations that match as tools in search mode as well: a pattern as in --tool-include
     /// (repeatable)
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_PIN",
-        value_name = "PATTERN",
-        help_heading = "Tools"
-    )]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[arg(long, value_name = "PATTERN", help_heading = "Tools")]
     pub pin: Vec<String>,
 
     /// Output schemas that are offered [default: auto]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_OUTPUT_SCHEMAS",
-        value_name = "WHICH",
-        value_enum,
-        help_heading = "Tools"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "WHICH", value_enum, help_heading = "Tools")]
     pub output_schemas: Option<OutputSchemasName>,
 
     /// Detail of the descriptions of tools [default: plain]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_DESCRIBE",
-        value_name = "DETAIL",
-        value_enum,
-        help_heading = "Tools"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "DETAIL", value_enum, help_heading = "Tools")]
     pub describe: Option<DescribeName>,
 
     /// The maximum size of one tool's input schema, in bytes; deeper levels are left out [default:
     /// 65536]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_MAX_SCHEMA_BYTES",
-        value_name = "BYTES",
-        help_heading = "Tools"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "BYTES", help_heading = "Tools")]
     pub max_schema_bytes: Option<usize>,
 
     /// Refuse a document if any part of it is left out or read loosely
-    #[arg(long, env = "OPENAPI_MCP_STRICT", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Document")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "BOOL", help_heading = "Document")]
     pub strict: Option<bool>,
 
     /// The limit for a whole call, in seconds [default: 30]
-    #[arg(long, env = "OPENAPI_MCP_TIMEOUT", value_parser = read_seconds, value_name = "SECONDS", help_heading = "Calls")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_parser = read_seconds, value_name = "SECONDS", help_heading = "Calls")]
     pub timeout: Option<f64>,
 
     /// The maximum size of a reply, in bytes after decompression [default: 10485760]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_MAX_RESPONSE_BYTES",
-        value_name = "BYTES",
-        help_heading = "Calls"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "BYTES", help_heading = "Calls")]
     pub max_response_bytes: Option<usize>,
 
     /// A folder with files that calls may send by naming their `path`, instead of giving base64
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_ALLOW_FILE_ARGS",
-        value_name = "DIR",
-        help_heading = "Calls"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "DIR", help_heading = "Calls")]
     pub allow_file_args: Option<ConfigPath>,
 
     /// Offer an argument with which the model selects parts of a JSON reply [default: off]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_RESPONSE_FILTER",
-        value_name = "LANGUAGE",
-        value_enum
-    )]
-    #[arg(help_heading = "Calls")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "LANGUAGE", value_enum, help_heading = "Calls")]
     pub response_filter: Option<ResponseFilter>,
 
     /// Offer an argument with which a call collects up to so many pages of a list, at most 100; 0
     /// offers none [default: 0]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_COLLECT_PAGES",
-        value_name = "PAGES",
-        hide_short_help = true
-    )]
-    #[arg(help_heading = "Calls")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "PAGES", help_heading = "Calls")]
     pub collect_pages: Option<usize>,
 }
 
@@ -337,53 +215,26 @@ pub(crate) struct FileRules {
 pub(crate) struct CommonSettings {
     /// Adapt the tools to a known client: length of names, references in schemas, number of tools
     /// [default: generic]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_CLIENT",
-        value_name = "CLIENT",
-        value_enum,
-        help_heading = "Clients"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "CLIENT", value_enum, help_heading = "Clients")]
     pub client: Option<ClientName>,
 
     /// Tools that clients list: every operation, or a few tools that search, describe and call the
     /// operations [default: all, or search if all take more than 6 MiB; auto with --client vscode,
     /// cursor, windsurf or openai]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_TOOLS",
-        value_name = "MODE",
-        value_enum,
-        help_heading = "Tools"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "MODE", value_enum, help_heading = "Tools")]
     pub tools: Option<ToolsMode>,
 
     /// Number of tokens of the list above which --tools auto means search [default: 20000]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_MAX_LIST_TOKENS",
-        value_name = "TOKENS",
-        help_heading = "Tools"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "TOKENS", help_heading = "Tools")]
     pub max_list_tokens: Option<usize>,
 
     /// The approximate maximum length of a result, in tokens; a longer one is shortened, stays
     /// valid JSON and states what is missing; 0 means no limit [default: 20000]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_MAX_RESULT_TOKENS",
-        value_name = "TOKENS",
-        help_heading = "Calls"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "TOKENS", help_heading = "Calls")]
     pub max_result_tokens: Option<usize>,
 
     /// Answer calls from the document's own examples instead of calling the API
-    #[arg(long, env = "OPENAPI_MCP_MOCK", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Upstream")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "BOOL", help_heading = "Upstream")]
     pub mock: Option<bool>,
 }
 
@@ -399,25 +250,11 @@ pub(crate) struct ProcessSettings {
 
     /// Level of the log on standard error [default: info for serve, warn for tools and call, else
     /// error]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_LOG_LEVEL",
-        value_name = "LEVEL",
-        value_enum,
-        help_heading = "Log"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "LEVEL", value_enum, help_heading = "Log")]
     pub log_level: Option<LogLevel>,
 
     /// The format of the log [default: text]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_LOG_FORMAT",
-        value_name = "FORMAT",
-        value_enum,
-        help_heading = "Log"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "FORMAT", value_enum, help_heading = "Log")]
     pub log_format: Option<LogFormat>,
 }
 
@@ -429,14 +266,7 @@ pub(crate) struct ProcessSettings {
 #[serde(default)]
 pub(crate) struct ServerSettings {
     /// Transport by which clients reach the server [default: stdio]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_TRANSPORT",
-        value_name = "TRANSPORT",
-        value_enum
-    )]
-    #[arg(help_heading = "Clients")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "TRANSPORT", value_enum, help_heading = "Clients")]
     pub transport: Option<TransportKind>,
 
     /// Ask the user, through the client, before calls are made: of destructive tools, of all that
@@ -444,15 +274,11 @@ pub(crate) struct ServerSettings {
     /// none (repeatable) [default: none]
     #[arg(
         long,
-        env = "OPENAPI_MCP_CONFIRM",
-        value_name = "none|destructive|write|PATTERN"
+        value_name = "none|destructive|write|PATTERN",
+        help_heading = "Calls"
     )]
-    #[arg(help_heading = "Calls")]
     #[cfg_attr(test, schemars(with = "super::overrides::Globs"))]
-    #[serde(
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "one_or_several"
-    )]
+    #[serde(deserialize_with = "one_or_several")]
     pub confirm: Vec<String>,
 
     /// Settings of HTTP alone.
@@ -461,8 +287,7 @@ pub(crate) struct ServerSettings {
     pub http: HttpSettings,
 
     /// With several APIs, start only if each of them can be served
-    #[arg(long, env = "OPENAPI_MCP_REQUIRE_ALL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Operations")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "BOOL", help_heading = "Operations")]
     pub require_all: Option<bool>,
 
     /// Replies that are saved.
@@ -482,18 +307,11 @@ pub(crate) struct ServerSettings {
 
     /// Memory for requests of clients and replies of APIs that are in flight, in bytes; a client
     /// may take half of what others leave free [default: 268435456]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_MAX_MEMORY",
-        value_name = "BYTES",
-        help_heading = "Operations"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "BYTES", help_heading = "Operations")]
     pub max_memory: Option<usize>,
 
     /// Interval of checks for changes of the document, in seconds; 0 means never [default: 0]
-    #[arg(long, env = "OPENAPI_MCP_RELOAD", value_parser = read_seconds, value_name = "SECONDS", help_heading = "Operations")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_parser = read_seconds, value_name = "SECONDS", help_heading = "Operations")]
     pub reload: Option<f64>,
 }
 
@@ -507,4 +325,47 @@ fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<S
             Some(_) => return Err(serde::de::Error::custom("expected a number or a text")),
         },
     )
+}
+
+/// The sections of `--help` that hold settings.
+const SECTIONS: [&str; 10] = [
+    "Document",
+    "Upstream",
+    "Credentials",
+    "Tools",
+    "Calls",
+    "Clients",
+    "HTTP",
+    "Authentication",
+    "Log",
+    "Operations",
+];
+
+/// A command whose settings have the variables that are named after them.
+pub(crate) fn with_variables(command: Command) -> Command {
+    command.mut_args(|argument| {
+        let is_setting = argument
+            .get_help_heading()
+            .is_some_and(|section| SECTIONS.contains(&section));
+        if !is_setting {
+            return argument;
+        }
+        let variable = format!(
+            "OPENAPI_MCP_{}",
+            argument.get_id().as_str().to_ascii_uppercase()
+        );
+        let is_switch = argument
+            .get_value_names()
+            .is_some_and(|names| names == ["BOOL"]);
+        let argument = argument.env(variable).hide_env_values(true);
+        if is_switch {
+            argument
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("true")
+                .value_parser(BoolishValueParser::new())
+        } else {
+            argument
+        }
+    })
 }

@@ -203,10 +203,11 @@ mod tests {
     use clap::{Args as _, Command, FromArgMatches as _};
 
     use super::*;
+    use crate::config::settings::with_variables;
 
     #[test]
     fn every_flag_of_http_is_refused_without_http() {
-        let command = || HttpSettings::augment_args(Command::new("serve"));
+        let command = || with_variables(HttpSettings::augment_args(Command::new("serve")));
         for argument in command().get_arguments() {
             let flag = format!("--{}", argument.get_long().unwrap());
             let takes_none = argument

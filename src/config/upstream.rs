@@ -25,109 +25,56 @@ pub(crate) struct UpstreamSettings {
     /// A PEM file of authorities to trust besides those of the system (repeatable)
     #[arg(
         long,
-        env = "OPENAPI_MCP_CA_CERT",
         value_delimiter = ',',
-        value_name = "FILE"
+        value_name = "FILE",
+        help_heading = "Upstream"
     )]
-    #[arg(help_heading = "Upstream")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ca_cert: Vec<ConfigPath>,
 
     /// A PEM file with the client certificate for the API, and its chain
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_CLIENT_CERT",
-        value_name = "FILE",
-        help_heading = "Upstream"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "FILE", help_heading = "Upstream")]
     pub client_cert: Option<ConfigPath>,
 
     /// A PEM file with the key of that certificate [default: the file of the certificate]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_CLIENT_KEY",
-        value_name = "FILE",
-        help_heading = "Upstream"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "FILE", help_heading = "Upstream")]
     pub client_key: Option<ConfigPath>,
 
     /// Do not check the API's certificate: an attacker on the network can then read and change
     /// every call
-    #[arg(long, env = "OPENAPI_MCP_INSECURE_UPSTREAM", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Upstream")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "BOOL", help_heading = "Upstream")]
     pub insecure_upstream: Option<bool>,
 
     /// An HTTP proxy for all outgoing connections; the proxy variables of the environment are
     /// ignored
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_PROXY",
-        value_name = "URL",
-        hide_env_values = true
-    )]
-    #[arg(help_heading = "Upstream")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "URL", help_heading = "Upstream")]
     pub proxy: Option<String>,
 
     /// An environment variable with `user:password` for the proxy
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_PROXY_AUTH_ENV",
-        value_name = "VARIABLE",
-        help_heading = "Upstream"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "VARIABLE", help_heading = "Upstream")]
     pub proxy_auth_env: Option<String>,
 
     /// The maximum number of calls in flight to one upstream; four times as many wait, and further
     /// calls are refused at once [default: 256]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_MAX_CONCURRENCY",
-        value_name = "NUMBER",
-        help_heading = "Upstream"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "NUMBER", help_heading = "Upstream")]
     pub max_concurrency: Option<usize>,
 
     /// The maximum number of requests per second to one upstream; further requests wait [default:
     /// no limit]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_RATE_LIMIT",
-        value_name = "NUMBER",
-        help_heading = "Upstream"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "NUMBER", help_heading = "Upstream")]
     pub rate_limit: Option<f64>,
 
     /// Number of times that a request of an idempotent tool is repeated if the API is busy or
     /// cannot be reached, 0 to 3 [default: 2]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_RETRIES",
-        value_name = "NUMBER",
-        help_heading = "Upstream"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "NUMBER", help_heading = "Upstream")]
     pub retries: Option<u32>,
 
     /// After this many failures in a row, calls to that upstream are refused for a while; 0 means
     /// never [default: 20]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_BREAKER_FAILURES",
-        value_name = "NUMBER",
-        help_heading = "Upstream"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "NUMBER", help_heading = "Upstream")]
     pub breaker_failures: Option<u32>,
 
     /// Time for which such calls are refused, in seconds [default: 30]
-    #[arg(long, env = "OPENAPI_MCP_BREAKER_PAUSE", value_parser = read_seconds, value_name = "SECONDS", help_heading = "Upstream")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_parser = read_seconds, value_name = "SECONDS", help_heading = "Upstream")]
     pub breaker_pause: Option<f64>,
 }
 

@@ -27,7 +27,7 @@ mod vendor;
 
 use std::process::ExitCode;
 
-use clap::{ArgMatches, CommandFactory as _};
+use clap::ArgMatches;
 
 use self::client_file::ClientFile;
 use self::edit::{EntryChange, InstallMode, edit, mode};
@@ -35,7 +35,7 @@ use self::entry::{ClientEntry, EntryTarget};
 use self::needs::EntryNeeds;
 use self::place::{ClientPlace, OperatingSystem};
 use self::target::TargetFile;
-use super::{Cli, ConfigFile, output};
+use super::{ConfigFile, output, whole_command};
 use crate::config::settings::{ApiSettings, ClientName, CommandSettings, ServerSettings};
 use crate::config::variables;
 use crate::error::Failure;
@@ -160,7 +160,7 @@ fn url_entry(
     url: &str,
     matches: &ArgMatches,
 ) -> Result<(ClientEntry, Vec<String>), Failure> {
-    let serve = Cli::command();
+    let serve = whole_command();
     let settings = serve
         .find_subcommand("serve")
         .into_iter()
@@ -238,7 +238,7 @@ async fn command_entry(
     rules: &flags::PathRules,
     matches: &ArgMatches,
 ) -> Result<(ClientEntry, Vec<String>), Failure> {
-    let cli = Cli::command();
+    let cli = whole_command();
     let serve = cli.find_subcommand("serve").cloned().unwrap_or_default();
     let mut problems = Vec::new();
     let settings = flags::serve_arguments(&serve, matches, rules, &mut problems);

@@ -8,9 +8,9 @@ pub(crate) mod shell;
 /// `UPDATE=1` writes them.
 #[cfg(test)]
 mod tests {
-    use clap::{Arg, Command, CommandFactory as _};
+    use clap::{Arg, Command};
 
-    use crate::cli::Cli;
+    use crate::cli::whole_command;
 
     /// The pages of settings: the file, the title, and the sections of `--help` that each has.
     const PAGES: [(&str, &str, &[&str]); 4] = [
@@ -123,7 +123,7 @@ mod tests {
     }
 
     fn settings_page(title: &str, sections: &[&str]) -> String {
-        let cli = Cli::command();
+        let cli = whole_command();
         let serve = cli.find_subcommand("serve").unwrap();
         let mut page = format!(
             "# {title}\n\n[How settings work](settings.md) explains flags, variables and the configuration file.\n\n{GENERATED}\n\n"
@@ -205,7 +205,7 @@ mod tests {
     }
 
     fn commands_page() -> String {
-        let mut cli = Cli::command();
+        let mut cli = whole_command();
         cli.build();
         let mut page =
             format!("# Commands\n\n{GENERATED}\n\n| command | what it does |\n|---|---|\n");
@@ -233,7 +233,7 @@ mod tests {
             .iter()
             .flat_map(|(_, _, sections)| sections.iter().copied())
             .collect();
-        let cli = Cli::command();
+        let cli = whole_command();
         let serve = cli.find_subcommand("serve").unwrap();
         for argument in serve
             .get_arguments()

@@ -253,10 +253,7 @@ fn inner_settings(
         "external_refs",
         "log_level",
     ];
-    let mut map = match serde_json::to_value(settings) {
-        Ok(Value::Object(map)) => map,
-        _ => Map::new(),
-    };
+    let mut map = config::given_settings(settings);
     for key in DONE {
         map.remove(key);
     }

@@ -13,8 +13,6 @@ pub(crate) struct ApiChoice {
     /// bundle take NAME alone, which chooses one of the configuration file (repeatable)
     #[arg(
         long = "api",
-        env = "OPENAPI_MCP_API",
-        hide_env_values = true,
         value_delimiter = ',',
         value_name = "NAME[=FILE|URL]",
         help_heading = "Document"

@@ -19,61 +19,39 @@ use crate::spec::{ExternalReferences, Source, SourceReader};
 #[serde(default)]
 pub(crate) struct DocumentSettings {
     /// The OpenAPI document: a file, an http(s) URL, or - for standard input
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_SPEC",
-        hide_env_values = true,
-        value_name = "FILE|URL|-"
-    )]
-    #[arg(help_heading = "Document")]
-    #[serde(skip_serializing_if = "ConfigSource::is_missing")]
+    #[arg(long, value_name = "FILE|URL|-", help_heading = "Document")]
     pub spec: Option<ConfigSource>,
 
     /// A header for fetching the document from a URL (repeatable; for secrets, use
     /// --spec-header-env)
     #[arg(
         long,
-        env = "OPENAPI_MCP_SPEC_HEADER",
         value_delimiter = '\n',
         value_name = "NAME: VALUE",
-        hide_env_values = true,
         help_heading = "Document"
     )]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub spec_header: Vec<String>,
 
     /// A header for fetching the document, with its value in an environment variable (repeatable)
     #[arg(
         long,
-        env = "OPENAPI_MCP_SPEC_HEADER_ENV",
         value_delimiter = ',',
-        value_name = "NAME=VARIABLE"
+        value_name = "NAME=VARIABLE",
+        help_heading = "Document"
     )]
-    #[arg(help_heading = "Document")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub spec_header_env: Vec<String>,
 
     /// An OpenAPI Overlay that is applied to the document: a file or an http(s) URL (repeatable)
     #[arg(
         long,
-        env = "OPENAPI_MCP_OVERLAY",
-        hide_env_values = true,
         value_delimiter = ',',
         value_name = "FILE|URL",
         help_heading = "Document"
     )]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overlay: Vec<ConfigSource>,
 
     /// References into other files that are followed [default: local]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_EXTERNAL_REFS",
-        value_name = "WHICH",
-        value_enum
-    )]
-    #[arg(help_heading = "Document")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "WHICH", value_enum, help_heading = "Document")]
     pub external_refs: Option<ExternalRefs>,
 }
 

@@ -40,29 +40,23 @@ pub(crate) struct CredentialSettings {
     /// `https://uploads.example` (repeatable)
     #[arg(
         long,
-        env = "OPENAPI_MCP_CREDENTIAL_ORIGIN",
         value_delimiter = ',',
-        value_name = "ORIGIN"
+        value_name = "ORIGIN",
+        help_heading = "Credentials"
     )]
-    #[arg(help_heading = "Credentials")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub credential_origin: Vec<String>,
 
     /// Call operations without the credentials that they require if none are set, instead of
     /// refusing the call
-    #[arg(long, env = "OPENAPI_MCP_ALLOW_MISSING_CREDENTIALS", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Credentials")]
+    #[arg(long, value_name = "BOOL", help_heading = "Credentials")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_missing_credentials: Option<bool>,
 
     /// A file in which refresh tokens are kept that the token endpoint replaces, for the next start
     /// and for other processes, and those of `openapi-mcp login` [default: for logins over stdio,
     /// `openapi-mcp/tokens.json` in the system's folder for state]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_TOKEN_STORE",
-        value_name = "FILE",
-        help_heading = "Credentials"
-    )]
+    #[arg(long, value_name = "FILE", help_heading = "Credentials")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_store: Option<ConfigPath>,
 }

@@ -24,80 +24,53 @@ pub(crate) struct AccessSettings {
     /// An environment variable with a bearer token that HTTP clients must send (repeatable)
     #[arg(
         long,
-        env = "OPENAPI_MCP_AUTH_TOKEN_ENV",
         value_delimiter = ',',
-        value_name = "VARIABLE"
+        value_name = "VARIABLE",
+        help_heading = "Authentication"
     )]
-    #[arg(help_heading = "Authentication")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub auth_token_env: Vec<String>,
 
     /// A file with such tokens, one per line; it is read again when it changes (repeatable)
     #[arg(
         long,
-        env = "OPENAPI_MCP_AUTH_TOKEN_FILE",
         value_delimiter = ',',
-        value_name = "FILE"
+        value_name = "FILE",
+        help_heading = "Authentication"
     )]
-    #[arg(help_heading = "Authentication")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub auth_token_file: Vec<ConfigPath>,
 
     /// Static tokens with a name and their own share of the tools. Only in the configuration file.
     #[arg(skip)]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub auth_tokens: Vec<NamedTokenSettings>,
 
     /// The URL that clients use for /mcp, if it differs from that of --bind
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_PUBLIC_URL",
-        value_name = "URL",
-        help_heading = "HTTP"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "URL", help_heading = "HTTP")]
     pub public_url: Option<String>,
 
     /// Accept HTTP clients with access tokens (JWT) of this OAuth 2.1 issuer
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_OAUTH_ISSUER",
-        value_name = "URL",
-        help_heading = "Authentication"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "URL", help_heading = "Authentication")]
     pub oauth_issuer: Option<String>,
 
     /// The audience that tokens must name (repeatable: any of them) [default: the public URL]
     #[arg(
         long,
-        env = "OPENAPI_MCP_OAUTH_AUDIENCE",
         value_delimiter = ',',
-        value_name = "URI"
+        value_name = "URI",
+        help_heading = "Authentication"
     )]
-    #[arg(help_heading = "Authentication")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub oauth_audience: Vec<String>,
 
     /// The URL of the issuer's keys [default: the one in its metadata]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_OAUTH_JWKS_URL",
-        value_name = "URL",
-        help_heading = "Authentication"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "URL", help_heading = "Authentication")]
     pub oauth_jwks_url: Option<String>,
 
     /// A scope that every request requires (repeatable)
     #[arg(
         long,
-        env = "OPENAPI_MCP_OAUTH_SCOPE",
         value_delimiter = ',',
-        value_name = "SCOPE"
+        value_name = "SCOPE",
+        help_heading = "Authentication"
     )]
-    #[arg(help_heading = "Authentication")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub oauth_scope: Vec<String>,
 
     /// Introspection of tokens.
@@ -111,45 +84,21 @@ pub(crate) struct AccessSettings {
     pub scopes: ScopeSettings,
 
     /// A PEM file with the certificate to serve HTTPS with; it is read again when it changes
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_TLS_CERT",
-        value_name = "FILE",
-        help_heading = "HTTP"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "FILE", help_heading = "HTTP")]
     pub tls_cert: Option<ConfigPath>,
 
     /// A PEM file with the private key of that certificate
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_TLS_KEY",
-        value_name = "FILE",
-        help_heading = "HTTP"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "FILE", help_heading = "HTTP")]
     pub tls_key: Option<ConfigPath>,
 
     /// The maximum number of connections at the same time; further ones wait to be accepted
     /// [default: 1024]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_MAX_CONNECTIONS",
-        value_name = "NUMBER",
-        help_heading = "HTTP"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "NUMBER", help_heading = "HTTP")]
     pub max_connections: Option<usize>,
 
     /// The maximum number of requests per second of one client, known by its token, else by its
     /// address [default: no limit]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_CLIENT_RATE_LIMIT",
-        value_name = "NUMBER",
-        help_heading = "HTTP"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "NUMBER", help_heading = "HTTP")]
     pub client_rate_limit: Option<f64>,
 }
 

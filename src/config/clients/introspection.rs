@@ -20,39 +20,19 @@ use crate::transport::http::IntrospectionOptions;
 )]
 pub(crate) struct IntrospectionSettings {
     /// The issuer's introspection endpoint (RFC 7662) for tokens that are not JWTs
-    #[arg(long, env = "OPENAPI_MCP_OAUTH_INTROSPECTION_URL", value_name = "URL")]
-    #[arg(help_heading = "Authentication")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "URL", help_heading = "Authentication")]
     pub oauth_introspection_url: Option<String>,
 
     /// The client that asks the introspection endpoint
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_OAUTH_CLIENT_ID",
-        value_name = "ID",
-        help_heading = "Authentication"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "ID", help_heading = "Authentication")]
     pub oauth_client_id: Option<String>,
 
     /// An environment variable with the secret of that client
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_OAUTH_CLIENT_SECRET_ENV",
-        value_name = "VARIABLE"
-    )]
-    #[arg(help_heading = "Authentication")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "VARIABLE", help_heading = "Authentication")]
     pub oauth_client_secret_env: Option<String>,
 
     /// A file with the secret of that client
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_OAUTH_CLIENT_SECRET_FILE",
-        value_name = "FILE"
-    )]
-    #[arg(help_heading = "Authentication")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "FILE", help_heading = "Authentication")]
     pub oauth_client_secret_file: Option<ConfigPath>,
 }
 

@@ -14,30 +14,22 @@ pub(crate) struct ScopeSettings {
     /// A scope that calls of read-only tools require (repeatable: any of them)
     #[arg(
         long,
-        env = "OPENAPI_MCP_OAUTH_READ_SCOPE",
         value_delimiter = ',',
-        value_name = "SCOPE"
+        value_name = "SCOPE",
+        help_heading = "Authentication"
     )]
-    #[arg(help_heading = "Authentication")]
     #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
-    #[serde(
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "one_or_several"
-    )]
+    #[serde(deserialize_with = "one_or_several")]
     pub oauth_read_scope: Vec<String>,
 
     /// A scope that calls of all other tools require (repeatable: any of them)
     #[arg(
         long,
-        env = "OPENAPI_MCP_OAUTH_WRITE_SCOPE",
         value_delimiter = ',',
-        value_name = "SCOPE"
+        value_name = "SCOPE",
+        help_heading = "Authentication"
     )]
-    #[arg(help_heading = "Authentication")]
     #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
-    #[serde(
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "one_or_several"
-    )]
+    #[serde(deserialize_with = "one_or_several")]
     pub oauth_write_scope: Vec<String>,
 }

@@ -144,12 +144,6 @@ impl ConfigSource {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.trim().is_empty()
     }
-
-    /// Returns true if no path is given, for serde.
-    #[expect(clippy::ref_option, reason = "serde calls it with the field")]
-    pub(crate) fn is_missing(source: &Option<Self>) -> bool {
-        source.as_ref().is_none_or(Self::is_empty)
-    }
 }
 
 impl<'de> Deserialize<'de> for ConfigSource {

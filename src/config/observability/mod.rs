@@ -25,55 +25,29 @@ const MIN_KEY_BYTES: usize = 16;
 #[serde(default)]
 pub(crate) struct ObservabilitySettings {
     /// Serve metrics for Prometheus at /metrics of this address; port 0 takes a free port
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_METRICS_BIND",
-        value_name = "ADDRESS:PORT",
-        help_heading = "Operations"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Operations")]
     pub metrics_bind: Option<String>,
 
     /// Append a line of JSON for every call to this file; - is standard output, with --transport
     /// http
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_AUDIT_LOG",
-        value_name = "FILE|-",
-        help_heading = "Operations"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "FILE|-", help_heading = "Operations")]
     pub audit_log: Option<ConfigPath>,
 
     /// An environment variable with the key of the hashes in the audit log [default: a random key]
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_AUDIT_KEY_ENV",
-        value_name = "VARIABLE",
-        help_heading = "Operations"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "VARIABLE", help_heading = "Operations")]
     pub audit_key_env: Option<String>,
 
     /// A file with the key of the hashes in the audit log
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_AUDIT_KEY_FILE",
-        value_name = "FILE",
-        help_heading = "Operations"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "FILE", help_heading = "Operations")]
     pub audit_key_file: Option<ConfigPath>,
 
     /// Write a line to the audit log before each call is made, and refuse the call if that fails
-    #[arg(long, env = "OPENAPI_MCP_AUDIT_LOG_REQUIRED", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Operations")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "BOOL", help_heading = "Operations")]
     pub audit_log_required: Option<bool>,
 
     /// Send the trace of a call to the API, in the headers traceparent and tracestate; the
     /// variables of OpenTelemetry configure the export of this server's spans
-    #[arg(long, env = "OPENAPI_MCP_PROPAGATE_TRACE", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = clap::builder::BoolishValueParser::new(), value_name = "BOOL", help_heading = "Operations")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "BOOL", help_heading = "Operations")]
     pub propagate_trace: Option<bool>,
 }
 

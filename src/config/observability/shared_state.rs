@@ -29,62 +29,29 @@ const MAX_TIMEOUT_SECONDS: f64 = 10.0;
 pub(crate) struct SharedStateSettings {
     /// Share limits, refresh tokens and confirmations with other replicas through this Redis or
     /// Valkey server; `rediss` encrypts the connection, as in `rediss://user@redis.example:6379/0`
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_SHARED_STATE",
-        value_name = "URL",
-        hide_env_values = true
-    )]
-    #[arg(help_heading = "Operations")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "URL", help_heading = "Operations")]
     pub shared_state: Option<String>,
 
     /// An environment variable with the password for that server
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_SHARED_STATE_PASSWORD_ENV",
-        value_name = "VARIABLE"
-    )]
-    #[arg(help_heading = "Operations")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "VARIABLE", help_heading = "Operations")]
     pub shared_state_password_env: Option<String>,
 
     /// A file with the password for that server
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_SHARED_STATE_PASSWORD_FILE",
-        value_name = "FILE"
-    )]
-    #[arg(help_heading = "Operations")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "FILE", help_heading = "Operations")]
     pub shared_state_password_file: Option<ConfigPath>,
 
     /// Seconds for a request to that server that a call waits for, before it goes on without: 0.001
     /// to 10 [default: 0.05]
-    #[arg(long, env = "OPENAPI_MCP_SHARED_STATE_TIMEOUT", value_name = "SECONDS")]
-    #[arg(help_heading = "Operations")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "SECONDS", help_heading = "Operations")]
     pub shared_state_timeout: Option<f64>,
 
     /// An environment variable with the key that encrypts the shared state and the token store: 32
     /// bytes in hexadecimal digits or base64; of several keys, the first encrypts and all decrypt
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_STATE_KEY_ENV",
-        value_name = "VARIABLE",
-        help_heading = "Operations"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "VARIABLE", help_heading = "Operations")]
     pub state_key_env: Option<String>,
 
     /// A file with that key
-    #[arg(
-        long,
-        env = "OPENAPI_MCP_STATE_KEY_FILE",
-        value_name = "FILE",
-        help_heading = "Operations"
-    )]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "FILE", help_heading = "Operations")]
     pub state_key_file: Option<ConfigPath>,
 }
 
