@@ -144,6 +144,7 @@ pub(crate) async fn run(
     if command.target.is_state_file_of_claude_code(client) {
         return vendor::run_claude(&vendor::add_arguments(&entry), mode);
     }
+    command.target.require_home(&place)?;
     remark_alternative(&place);
     edit(
         &place,

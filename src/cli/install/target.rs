@@ -118,6 +118,21 @@ impl TargetFile {
             "sudo would write the settings of root; run this as the user whose client it is".into()
         })
     }
+
+    /// Checks that a home is there in which the client may be.
+    ///
+    /// # Errors
+    /// There is nothing around the folder of the client, so that its name is probably wrong.
+    pub(super) fn require_home(&self, place: &ClientPlace) -> Result<(), Failure> {
+        let mut around = place.folder.ancestors().filter(|folder| folder.is_dir());
+        if around.any(|folder| folder.parent().is_some()) || self.force {
+            return Ok(());
+        }
+        Err(Failure::setting(format!(
+            "the client was not found here: there is no folder `{}`, and none around it; --force makes it, --config-path FILE names another file, --print shows the entry",
+            place.folder.display()
+        )))
+    }
 }
 
 /// The file of a client on Windows, as it is written there.
