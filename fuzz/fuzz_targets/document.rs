@@ -14,8 +14,9 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = document.locate(diagnostic);
     }
     let mut names = std::collections::HashSet::new();
-    for tool in tools {
-        assert!(names.insert(tool.tool.name.to_ascii_lowercase()), "{} is there twice", tool.tool.name);
-        assert!(tool.input().contains("\"properties\""));
+    for (tool, parts) in tools {
+        assert!(names.insert(tool.name.to_ascii_lowercase()), "{} is there twice", tool.name);
+        let input = parts.input.expect("a schema that is made at the start");
+        assert!(input.json.get().contains("\"properties\""));
     }
 });
