@@ -64,7 +64,7 @@ pub struct Credentials {
     /// Further settings of OAuth clients from the configuration file, by the name of the scheme.
     pub clients: BTreeMap<String, OauthClientOptions>,
     /// Signatures of requests from the configuration file, by the name of the scheme.
-    pub(crate) signatures: Signatures,
+    pub signatures: Signatures,
 }
 
 /// Authentication and requests of the OAuth client of a scheme, besides its values.

@@ -8,13 +8,13 @@ use super::key_endpoint::KeyEndpoint;
 
 /// The operator's settings for signatures for AWS.
 #[derive(Debug, Clone)]
-pub(crate) struct AwsSignature {
+pub struct AwsSignature {
     /// Region; `None` if the host of the API names it.
-    pub region: Option<String>,
+    pub(crate) region: Option<String>,
     /// Signing name of the service, such as `ses`; `None` if the host of the API names it.
-    pub service: Option<String>,
+    pub(crate) service: Option<String>,
     /// Source of the access keys.
-    pub keys: AccessKeyOptions,
+    pub(crate) keys: AccessKeyOptions,
 }
 
 /// Source of the access keys that sign requests.
