@@ -76,7 +76,6 @@ impl Failure {
     }
 
     /// The exit code: 2 for settings, 3 for documents, 1 for the rest.
-    #[must_use]
     pub(crate) fn code(&self) -> ExitCode {
         let code = match self {
             Self::Settings(_)
@@ -95,7 +94,6 @@ impl Failure {
 
     /// Describes the failure for clients of a server that has answered their handshake already,
     /// without details of the machine.
-    #[must_use]
     pub(crate) fn for_clients(&self) -> &'static str {
         match self {
             Self::Read(_) => {
@@ -123,7 +121,6 @@ impl Failure {
     }
 
     /// The failure and its causes, in lines for standard error.
-    #[must_use]
     pub(crate) fn report(&self) -> String {
         let mut report = String::new();
         for line in self.to_string().lines() {

@@ -3,7 +3,6 @@
 use std::io;
 
 /// EMFILE and ENFILE: the process or the system has no file descriptor left.
-#[must_use]
 pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
     #[cfg(unix)]
     let is_out = matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
@@ -32,7 +31,6 @@ pub(crate) fn raise_descriptor_limit() {
 
 /// Returns the number of connections of clients that may be open at a time, which leaves as many
 /// descriptors for connections to APIs.
-#[must_use]
 pub(crate) fn client_connections(configured: usize) -> usize {
     #[cfg(unix)]
     if let Ok((limit, _)) = rlimit::getrlimit(rlimit::Resource::NOFILE) {

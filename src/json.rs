@@ -21,7 +21,6 @@ pub(crate) const NOTES_KEY: &str = "_notes";
 
 /// Returns the member of an object with that name, or at that JSON Pointer (RFC 6901) if it begins
 /// with `/`.
-#[must_use]
 pub(crate) fn member_at<'v>(object: &'v JsonObject, place: &str) -> Option<&'v Value> {
     let Some(pointer) = place.strip_prefix('/') else {
         return object.get(place);
@@ -34,7 +33,6 @@ pub(crate) fn member_at<'v>(object: &'v JsonObject, place: &str) -> Option<&'v V
 }
 
 /// Returns a reference token of a JSON Pointer as the name that it stands for (RFC 6901 section 4).
-#[must_use]
 pub(crate) fn unescaped_token(token: &str) -> String {
     if token.contains('~') {
         token.replace("~1", "/").replace("~0", "~")
@@ -44,7 +42,6 @@ pub(crate) fn unescaped_token(token: &str) -> String {
 }
 
 /// Returns an object in which [`member_at`] finds that value at that place.
-#[must_use]
 pub(crate) fn object_with(place: &str, value: Value) -> JsonObject {
     let Some(pointer) = place.strip_prefix('/') else {
         return JsonObject::from_iter([(place.to_owned(), value)]);
@@ -91,7 +88,6 @@ fn check_plain(text: &[u8]) -> serde_json::Result<()> {
 
 /// Returns true if no key of a JSON text begins with the prefix that `serde_json` reserves. For a
 /// text that is not JSON, the answer may be either.
-#[must_use]
 pub(crate) fn is_plain(text: &[u8]) -> bool {
     static RESERVED_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESERVED));
     static ESCAPE_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u"));

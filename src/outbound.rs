@@ -355,7 +355,6 @@ fn roots(options: &OutboundOptions) -> Arc<RootCertStore> {
 
 /// Returns true if a URL names this machine by a loopback address (RFC 6890) or by `localhost` (RFC
 /// 6761).
-#[must_use]
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(url::Host::Ipv4(address)) => address.is_loopback(),
@@ -366,7 +365,6 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 }
 
 /// Returns true if requests to the URL are encrypted or stay on this machine.
-#[must_use]
 pub(crate) fn is_encrypted_or_local(url: &Url) -> bool {
     url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url))
 }

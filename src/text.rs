@@ -16,7 +16,6 @@ pub(crate) const TYPICAL_BYTES_PER_TOKEN: usize = 4;
 /// `Default_Ignorable_Code_Point`): nothing a reader would miss, everything a text could hide
 /// instructions in. Zero-width joiners stay, because scripts and emoji need them, and a variation
 /// selector behind an emoji. A separator of lines becomes a newline.
-#[must_use]
 pub(crate) fn clean(text: &str) -> String {
     // Nearly every text is clean already, and is then copied at once.
     if has_hidden_characters(text) {
@@ -30,7 +29,6 @@ pub(crate) fn clean(text: &str) -> String {
 }
 
 /// Returns true if a text holds characters that are invisible to a reader; see [`clean`].
-#[must_use]
 pub(crate) fn has_hidden_characters(text: &str) -> bool {
     // Nearly every byte of nearly every text is plain; a block is judged as a whole, without a
     // branch for each byte.
@@ -47,7 +45,6 @@ fn with_previous(text: &str) -> impl Iterator<Item = (Option<char>, char)> {
 }
 
 /// [`clean`], with every run of white space as one space.
-#[must_use]
 pub(crate) fn one_line(text: &str) -> String {
     let plain = text
         .bytes()
@@ -59,7 +56,6 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// Writes a number and its noun, in the plural if there is not exactly one: `1 tool`, `2 tools`.
-#[must_use]
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{ending}")
@@ -117,7 +113,6 @@ pub(crate) fn nearest<'c>(
 
 /// Returns at most `max_bytes` bytes of `text`: cut after a sentence, else after a word, and marked
 /// with `…`.
-#[must_use]
 pub(crate) fn truncate(text: &str, max_bytes: usize) -> String {
     const MARK: &str = "…";
     if text.len() <= max_bytes {
@@ -143,7 +138,6 @@ pub(crate) fn truncate(text: &str, max_bytes: usize) -> String {
 
 /// A name as words: `petId` → `Pet id`, `X-Request-ID` → `X request id`; a name without letters
 /// stays as it is.
-#[must_use]
 pub(crate) fn spelled(name: &str) -> String {
     use heck::ToTitleCase as _;
     let words = one_line(&name.to_title_case().to_lowercase());
@@ -224,7 +218,6 @@ pub(crate) fn name_from_title(title: &str, max_bytes: usize) -> String {
 
 /// One word of a POSIX shell (POSIX.1-2024 XCU section 2.2.2): inside single quotes nothing means
 /// anything.
-#[must_use]
 pub(crate) fn shell_word(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@".contains(&byte);
     if !text.is_empty() && text.bytes().all(plain) {

@@ -58,7 +58,6 @@ impl Effect {
     pub(crate) const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Destructive];
 
     /// The word for it.
-    #[must_use]
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -183,7 +182,6 @@ impl Hints {
     }
 
     /// Describes the source of the value.
-    #[must_use]
     pub(crate) fn source(&self, hint: Hint) -> String {
         self.get(hint).map_or_else(
             || "MCP default, not written out".to_owned(),
@@ -299,7 +297,6 @@ impl Hints {
 
     /// Returns the class of the tool. One that is said to be read-only as well as destructive is
     /// destructive.
-    #[must_use]
     pub(crate) fn effect(&self) -> Effect {
         if self.is_destructive() {
             Effect::Destructive
@@ -371,7 +368,6 @@ impl Reason {
     }
 
     /// Returns the word, if the source is one.
-    #[must_use]
     pub(crate) fn word(self) -> Option<&'static str> {
         match self {
             Self::Word(word) => Some(word),

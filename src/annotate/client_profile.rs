@@ -81,7 +81,6 @@ pub(crate) enum ShownForm {
 
 impl ShownForm {
     /// The form in words.
-    #[must_use]
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Structured => "structured content",
@@ -113,7 +112,6 @@ const USUAL: ClientProfile = ClientProfile {
 
 impl KnownClient {
     /// Its profile.
-    #[must_use]
     pub(crate) fn profile(self) -> ClientProfile {
         let named = |name| ClientProfile { name, ..USUAL };
         match self {
@@ -189,13 +187,11 @@ impl KnownClient {
 
 impl ClientProfile {
     /// Returns true if the profile is that of one client.
-    #[must_use]
     pub(crate) fn is_known(&self) -> bool {
         self.name != USUAL.name
     }
 
     /// Returns a sentence about `--confirm` with a client that cannot ask its user.
-    #[must_use]
     pub(crate) fn confirmation_warning(&self) -> Option<String> {
         let client = self.name;
         (self.asks == Some(false)).then(|| {
@@ -206,7 +202,6 @@ impl ClientProfile {
     }
 
     /// Describes the client's treatment of results, in a sentence.
-    #[must_use]
     pub(crate) fn results_in_words(&self) -> String {
         let mut said = match self.result_tokens {
             0 => format!("results for {} have no limit", self.name),

@@ -25,7 +25,6 @@ pub enum DescriptionDetail {
 const MAX_FIELDS: usize = 12;
 
 /// The description of a tool: what a person or the document says, and what is added to it.
-#[must_use]
 pub(crate) fn describe(
     document: &Document,
     operation: &Operation,
@@ -65,7 +64,6 @@ fn enrich(mut description: String, replacement: Option<&str>, additions: &str) -
 
 /// The name of the tool that takes the place of a deprecated operation: the only other one that its
 /// words name. `others` are the operations and the names of their tools.
-#[must_use]
 pub(crate) fn replacement<'n>(
     operation: &Operation,
     others: impl Iterator<Item = (&'n Operation, &'n str)>,

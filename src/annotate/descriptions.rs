@@ -9,7 +9,6 @@ use crate::text::{MAX_DESCRIPTION_BYTES, clean, one_line, spelled, truncate};
 pub(crate) const MAX_TITLE_BYTES: usize = 100;
 
 /// A human title: the summary, else the operationId or the path spelled as words ("List Pets").
-#[must_use]
 pub(crate) fn title(operation: &Operation) -> String {
     let summary = operation
         .summary
@@ -40,7 +39,6 @@ pub(crate) fn title(operation: &Operation) -> String {
 
 /// Describes the tool, never empty: summary and description if they differ, and a note if it is
 /// deprecated.
-#[must_use]
 pub(crate) fn description(operation: &Operation, title: &str) -> String {
     let summary = operation.summary.as_deref().map(clean).unwrap_or_default();
     let description = operation
@@ -82,7 +80,6 @@ pub(crate) fn sentence(operation: &Operation, title: &str) -> String {
 /// Describes a parameter: its own description, else the schema's (`None` here: the schema has it
 /// already), else a sentence made from name, location and type. If the argument's name does not
 /// show the name on the wire, that is added.
-#[must_use]
 pub(crate) fn parameter_description(
     parameter: &Parameter,
     schema_says: Option<&str>,

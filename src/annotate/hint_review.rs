@@ -37,7 +37,6 @@ impl HintAdvice {
 }
 
 /// Advice on the hints of a tool, beside what its words say.
-#[must_use]
 pub(crate) fn review_hints(
     operation: &Operation,
     served: &Hints,
@@ -184,7 +183,6 @@ fn overstated(operation: &Operation, served: &Hints, wording: &Wording) -> Optio
 }
 
 /// Counts the hints that words changed; `None` if they changed none.
-#[must_use]
 pub(crate) fn summarize_words<'h>(
     tools: impl Iterator<Item = (&'h Hints, &'h Method)>,
 ) -> Option<String> {
@@ -238,7 +236,6 @@ pub(crate) struct Restriction {
 
 impl Restriction {
     /// The sentence for the operator.
-    #[must_use]
     pub(crate) fn explain(&self) -> String {
         let Self { tool, label, .. } = self;
         let (because, if_wrong) = match self.word {
@@ -266,7 +263,6 @@ impl Restriction {
 
 /// Returns one line for the operator on all restrictions, with the first as the example; `None` if
 /// there is none.
-#[must_use]
 pub(crate) fn summarize_restrictions(restrictions: &[Restriction]) -> Option<String> {
     let example = restrictions.first()?.explain();
     let left_out = restrictions
@@ -291,7 +287,6 @@ pub(crate) fn summarize_restrictions(restrictions: &[Restriction]) -> Option<Str
 
 /// Returns a line for the operator about tools that the policy `strict` would hold back; `None` if
 /// there is none.
-#[must_use]
 pub(crate) fn describe_loosened(count: usize) -> Option<String> {
     (count > 0).then(|| {
         format!(

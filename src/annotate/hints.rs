@@ -31,7 +31,6 @@ pub(crate) struct Row {
 /// | DELETE | false | true | true | true |
 ///
 /// The method compares without case.
-#[must_use]
 pub(crate) fn for_method(method: &Method) -> Option<Row> {
     let (read_only, destructive, idempotent, because) =
         match method.as_str().to_ascii_uppercase().as_str() {

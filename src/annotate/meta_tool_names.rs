@@ -32,7 +32,6 @@ impl MetaToolKind {
     ];
 
     /// The name, without the prefix of the operator.
-    #[must_use]
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Search => "search_operations",
@@ -45,7 +44,6 @@ impl MetaToolKind {
     }
 
     /// Returns the meta-tool that calls operations of a class.
-    #[must_use]
     pub(crate) fn of_effect(effect: Effect) -> Self {
         match effect {
             Effect::Read => Self::CallRead,
@@ -56,7 +54,6 @@ impl MetaToolKind {
 }
 
 /// Returns the meta-tool of a name without prefix.
-#[must_use]
 pub(crate) fn kind_of(name: &str) -> Option<MetaToolKind> {
     MetaToolKind::ALL
         .into_iter()

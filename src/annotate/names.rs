@@ -42,7 +42,6 @@ impl Default for NameOptions {
 /// characters replaced, else method and path. If two operations would share a name, compared
 /// without case, each is named by method and path; if that is not unique, or the name was
 /// requested, it gets a hash of both.
-#[must_use]
 pub(crate) fn names(operations: &[Box<Operation>], options: &NameOptions) -> Vec<String> {
     name_operations(operations, |_| None, options)
 }
@@ -158,7 +157,6 @@ pub(crate) fn nearest_name<'c, I: Iterator<Item = &'c str>>(
 }
 
 /// Returns true if a requested name has any character that a tool name may have.
-#[must_use]
 pub(crate) fn is_sayable(wish: &str) -> bool {
     !legal(wish).is_empty()
 }

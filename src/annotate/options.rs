@@ -132,7 +132,6 @@ pub enum ConfirmLevel {
 
 impl Confirm {
     /// The same for one of several APIs: a pattern may match nothing there.
-    #[must_use]
     pub(crate) fn of_one_of_several(&self) -> Self {
         let patterns = self.patterns.iter().cloned();
         Self {
@@ -142,13 +141,11 @@ impl Confirm {
     }
 
     /// Returns true if any call must be confirmed.
-    #[must_use]
     pub(crate) fn is_on(&self) -> bool {
         self.level != ConfirmLevel::None || !self.patterns.is_empty()
     }
 
     /// Returns true if a person must confirm calls of the operation, under one of its tool names.
-    #[must_use]
     pub(crate) fn asks(&self, names: [&str; 2], operation: &Operation, hints: &Hints) -> bool {
         let by_level = match self.level {
             ConfirmLevel::None => false,

@@ -64,7 +64,6 @@ struct ScannedProperty<'d> {
 }
 
 impl<'d> ReplyDescriber<'d> {
-    #[must_use]
     pub(crate) fn new(document: &'d Document) -> Self {
         Self {
             document,
@@ -74,7 +73,6 @@ impl<'d> ReplyDescriber<'d> {
     }
 
     /// A schema that describes the JSON of an operation's successes and accepts any object.
-    #[must_use]
     pub(crate) fn lenient(&mut self, operation: &Operation) -> Option<Map<String, Value>> {
         let responses = successes(self.document, operation);
         let schema = responses
@@ -215,7 +213,6 @@ impl<'d> ReplyDescriber<'d> {
 /// Returns the document's own schema as the member `result`, with notes beside it, if every success
 /// is JSON. An object is wrapped too: no property can be put beside a root that is closed, composed
 /// or a map.
-#[must_use]
 pub(crate) fn strict(
     document: &Document,
     operation: &Operation,

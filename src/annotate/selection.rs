@@ -283,7 +283,6 @@ fn with_literal_variables(glob: &str) -> String {
 
 /// A glob that matches one path template and nothing else. The braces of variables are literal
 /// there, unless they hold a comma.
-#[must_use]
 pub(crate) fn literal_path(path: &str) -> String {
     let glob = literal(path);
     if path.contains(',') {
@@ -293,7 +292,6 @@ pub(crate) fn literal_path(path: &str) -> String {
 }
 
 /// A glob that matches `text` and nothing else.
-#[must_use]
 pub(crate) fn literal(text: &str) -> String {
     let mut glob = String::with_capacity(text.len());
     for character in text.chars() {
@@ -325,14 +323,12 @@ impl fmt::Display for Pattern {
 
 impl Selection {
     /// Returns true if the operation is offered (see [`Self::leaves_out`]).
-    #[must_use]
     pub(crate) fn admits(&self, names: [&str; 2], operation: &Operation, hints: &Hints) -> bool {
         self.leaves_out(names, operation, hints).is_none()
     }
 
     /// Returns the reason for which the operation is not offered, by its tool name (the generated
     /// or the requested one) and its hints; `None` if it is offered.
-    #[must_use]
     pub(crate) fn leaves_out(
         &self,
         names: [&str; 2],

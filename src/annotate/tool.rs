@@ -143,7 +143,6 @@ impl Tool {
     }
 
     /// Writes the tool as `tools/list` has it.
-    #[must_use]
     pub(crate) fn write(
         &self,
         parts: &ToolParts,
@@ -210,7 +209,6 @@ impl Tool {
     }
 
     /// Returns the approximate length of that in bytes, as far as its parts are there.
-    #[must_use]
     pub(crate) fn bytes(&self, parts: &ToolParts) -> usize {
         /// The hints and the keys around the members.
         const FRAME: usize = 220;
@@ -230,7 +228,6 @@ impl Tool {
 }
 
 /// A value as JSON. The values of this crate can always be written, because their keys are strings.
-#[must_use]
 pub(crate) fn to_json(value: &impl Serialize) -> Box<RawValue> {
     to_raw_value(value).unwrap_or_default()
 }

@@ -10,7 +10,6 @@ const MAX_SHOWN: usize = 10;
 
 /// Returns a sentence for each name of `new` that one of the others has already, compared without
 /// case, with the location of both.
-#[must_use]
 pub(crate) fn clashes_with<'a>(new: &Api, others: impl Iterator<Item = &'a Api>) -> Vec<String> {
     let mut names: Option<HashMap<String, usize>> = None;
     let mut found = Vec::new();

@@ -214,7 +214,6 @@ impl Api {
     }
 
     /// Returns the place in which the operator sets its credentials.
-    #[must_use]
     pub(crate) fn credential_place(&self) -> &CredentialPlace {
         &self.credential_place
     }
@@ -233,21 +232,18 @@ impl Api {
     }
 
     /// Returns the tools that settings leave out or ask about because of their words.
-    #[must_use]
     pub(crate) fn restrictions(&self) -> &[Restriction] {
         &self.restrictions
     }
 
     /// Returns the least number of bytes of the list of its tools if it is too long, in which case
     /// most have no input schema yet.
-    #[must_use]
     pub(crate) fn too_long(&self) -> Option<usize> {
         self.too_long
     }
 
     /// Returns the reason for which the settings leave out the tool of that name; `None` if they do
     /// not.
-    #[must_use]
     pub(crate) fn why_left_out(&self, name: &str) -> Option<&LeftOut> {
         let found = self.left_out.iter().find(|(tool, _)| tool == name);
         found.map(|(_, why)| why)

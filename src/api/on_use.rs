@@ -19,7 +19,6 @@ impl Api {
     }
 
     /// Returns true if some tools are made on first use.
-    #[must_use]
     pub(crate) fn is_finished_on_use(&self) -> bool {
         self.tools
             .iter()
@@ -27,7 +26,6 @@ impl Api {
     }
 
     /// The whole tool at that place as JSON.
-    #[must_use]
     pub(crate) fn tool_json(&self, index: ToolIndex) -> String {
         self.with_text(index, |text| text.as_str().to_owned())
     }

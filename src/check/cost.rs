@@ -42,20 +42,17 @@ pub(crate) struct TagCost {
 }
 
 /// Returns the number of bytes of the answer to `tools/list`.
-#[must_use]
 pub(crate) fn list_bytes(api: &Api) -> usize {
     let tools = api.tools().iter();
     tools.map(|tool| tool.json().len() + 1).sum::<usize>() + 1
 }
 
 /// Returns the approximate number of tokens of the answer to `tools/list`.
-#[must_use]
 pub(crate) fn list_tokens(api: &Api) -> usize {
     list_bytes(api) / TYPICAL_BYTES_PER_TOKEN
 }
 
 /// Warns about a list with too many tools or tokens for a client, in sentences.
-#[must_use]
 pub(crate) fn list_warnings(tools: usize, tokens: usize, profile: &ClientProfile) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(most) = profile.max_tools.filter(|most| tools > *most) {
@@ -88,7 +85,6 @@ pub(crate) struct ClientCost {
 }
 
 /// Returns the effect on each client of a list that is long for any of them; none for a short one.
-#[must_use]
 pub(crate) fn client_costs(tools: usize, tokens: usize) -> Vec<ClientCost> {
     let clients = [
         (
@@ -127,7 +123,6 @@ pub(crate) fn client_costs(tools: usize, tokens: usize) -> Vec<ClientCost> {
 }
 
 /// The same in words, for people.
-#[must_use]
 pub(crate) fn client_cost_text(cost: &ClientCost) -> String {
     let takes = match cost.max_tools.filter(|_| !cost.takes_all) {
         Some(most) => format!("takes {most} of these tools; "),
@@ -137,7 +132,6 @@ pub(crate) fn client_cost_text(cost: &ClientCost) -> String {
 }
 
 /// The largest tools, the largest first.
-#[must_use]
 pub(crate) fn largest_tools(api: &Api) -> Vec<ToolCost> {
     let cost = |offered: &crate::api::BoundTool| ToolCost {
         tool: offered.name.to_string(),
@@ -150,7 +144,6 @@ pub(crate) fn largest_tools(api: &Api) -> Vec<ToolCost> {
 }
 
 /// Returns the cost of each tag, the largest first. A tool of two tags counts for both.
-#[must_use]
 pub(crate) fn by_tag(api: &Api) -> Vec<TagCost> {
     let mut costs: HashMap<Option<&str>, (usize, usize)> = HashMap::new();
     for offered in api.tools() {
@@ -183,7 +176,6 @@ pub(crate) fn by_tag(api: &Api) -> Vec<TagCost> {
 }
 
 /// The cost of a tag in words, for people: `12 tools, about 3400 tokens`.
-#[must_use]
 pub(crate) fn tag_cost_text(cost: &TagCost) -> String {
     format!(
         "{}, about {}",

@@ -49,7 +49,6 @@ pub(crate) struct Finding {
 
 impl Finding {
     /// The message with what to do about it, for formats that have no other place for that.
-    #[must_use]
     pub(crate) fn whole_message(&self) -> String {
         match &self.suggestion {
             Some(rule) => format!(

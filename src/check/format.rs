@@ -19,7 +19,6 @@ const MAX_PLACES: usize = 3;
 const MAX_TAGS: usize = 10;
 
 /// Writes the report for users.
-#[must_use]
 pub(crate) fn report_as_text(report: &Report) -> String {
     let mut out = String::new();
     push_findings(&mut out, report);
@@ -223,7 +222,6 @@ fn suggested_rules(report: &Report) -> impl Iterator<Item = &str> {
 }
 
 /// Writes all suggested rules, as the configuration file has them.
-#[must_use]
 pub(crate) fn rules(report: &Report) -> String {
     let mut out = "# Rules that would set the hints that `check` reports; keep those that are right.\noverrides:\n".to_owned();
     for rule in suggested_rules(report) {
@@ -241,13 +239,11 @@ fn severity_word(severity: Severity) -> &'static str {
 }
 
 /// Writes the report for programs.
-#[must_use]
 pub(crate) fn report_as_json(report: &Report) -> String {
     serde_json::to_string_pretty(report).unwrap_or_default() + "\n"
 }
 
 /// GitHub's workflow commands, one line a finding.
-#[must_use]
 pub(crate) fn github(report: &Report) -> String {
     let mut out = String::new();
     for finding in &report.findings {
@@ -285,7 +281,6 @@ pub(crate) fn github(report: &Report) -> String {
 }
 
 /// SARIF 2.1.0.
-#[must_use]
 pub(crate) fn sarif(report: &Report) -> String {
     let result = |finding: &Finding| {
         let mut location = json!({ "artifactLocation": { "uri": uri(finding.file.as_deref().unwrap_or(&report.source)) } });

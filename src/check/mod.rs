@@ -88,7 +88,6 @@ pub(crate) struct CredentialNeed {
 
 impl Report {
     /// Returns the number of findings of that severity.
-    #[must_use]
     pub(crate) fn count(&self, severity: Severity) -> usize {
         self.findings
             .iter()
@@ -99,7 +98,6 @@ impl Report {
 
 /// Looks at an API and at what was found while it was built, with the eyes of a client. The length
 /// of the list is judged if the tools are listed, and not if the server `searches`.
-#[must_use]
 pub(crate) fn check(
     source: String,
     api: &Api,

@@ -251,7 +251,6 @@ impl LayeredSettings {
     }
 
     /// Returns the options of logs, as far as the settings can be read.
-    #[must_use]
     pub(crate) fn log_options(&self) -> LogOptions {
         LogOptions {
             level: self.process.log_level,

@@ -138,7 +138,6 @@ pub(crate) fn is_placeholder(text: &str) -> bool {
 }
 
 /// A sentence for each setting whose variable holds a placeholder that a client did not fill.
-#[must_use]
 pub(crate) fn unfilled_variables() -> Vec<String> {
     let set: BTreeSet<String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -153,7 +152,6 @@ pub(crate) fn unfilled_variables() -> Vec<String> {
 }
 
 /// The command line, on which a variable that counts as not set gives no value.
-#[must_use]
 pub(crate) fn without_unset(command: Command) -> Command {
     // Commands have hundreds of arguments, and most environments have nothing to take out of them.
     let has_unset =
@@ -197,7 +195,6 @@ pub(crate) fn not_variable_names<'n>(names: impl Iterator<Item = &'n str>) -> Ve
 
 /// Returns the name of a variable for an error. Users sometimes give the value (`$TOKEN`) in place
 /// of the name; a value is not repeated.
-#[must_use]
 pub(crate) fn called(name: &str) -> String {
     if is_variable_name(name) {
         format!("the variable `{name}`")
@@ -207,7 +204,6 @@ pub(crate) fn called(name: &str) -> String {
 }
 
 /// The value of a flag of this process's command line: behind `=`, or the next argument.
-#[must_use]
 pub(crate) fn given_value(flag: &str) -> Option<String> {
     let mut arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     let given = arguments.find(|argument| {
@@ -222,7 +218,6 @@ pub(crate) fn given_value(flag: &str) -> Option<String> {
 }
 
 /// The command of this process's command line.
-#[must_use]
 pub(crate) fn given_command() -> Option<String> {
     std::env::args_os()
         .nth(1)
@@ -231,7 +226,6 @@ pub(crate) fn given_command() -> Option<String> {
 
 /// The settings that variables of this shell hold and that an entry does not carry: names without
 /// values. Credentials are not among them, because their names go into the entry.
-#[must_use]
 pub(crate) fn settings_of_shell(command: &Command) -> Vec<String> {
     let mut known = BTreeSet::new();
     gather_variables(command, &mut known);
@@ -241,7 +235,6 @@ pub(crate) fn settings_of_shell(command: &Command) -> Vec<String> {
 }
 
 /// A sentence for each variable that looks like a setting and is not one.
-#[must_use]
 pub(crate) fn unknown_variables(command: impl FnOnce() -> Command) -> Vec<String> {
     let set: BTreeSet<String> = std::env::vars_os()
         .filter_map(|(name, value)| {

@@ -184,7 +184,6 @@ impl Catalog {
 }
 
 /// Returns the APIs of an endpoint and the tools that a caller with these rights may list.
-#[must_use]
 pub(crate) fn visible<'c>(
     apis: &'c [CatalogApi],
     view: &View,

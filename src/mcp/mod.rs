@@ -74,7 +74,6 @@ impl McpServer {
     }
 
     /// A server that waits for these APIs.
-    #[must_use]
     pub(crate) fn awaiting(slots: Vec<ApiSlot>, reload: Option<Duration>) -> Self {
         let apis = Arc::new(ServedApis::new(slots, reload));
         let whole = apis.endpoints().iter().next();
@@ -100,7 +99,6 @@ impl McpServer {
 
     /// The same as one of the replicas that share this state: an answer to a question counts at
     /// each of them.
-    #[must_use]
     pub(crate) fn sharing(mut self, shared: Option<&Arc<SharedState>>) -> Self {
         let asks = self.gate.asks();
         self.gate = self.gate.asking(asks, shared);

@@ -43,7 +43,6 @@ pub(crate) struct Running {
 
 impl Running {
     /// Its base URL.
-    #[must_use]
     pub(crate) fn url(&self) -> &Url {
         &self.url
     }

@@ -168,7 +168,6 @@ impl BoundOperation {
 impl<'a> Binder<'a> {
     /// A binder for a document with these security schemes. `credentials` are those of the options,
     /// or none.
-    #[must_use]
     pub(crate) fn new(
         document: &'a Document,
         schemes: &'a BTreeMap<String, SecurityScheme>,
@@ -203,7 +202,6 @@ impl<'a> Binder<'a> {
     }
 
     /// A sentence for each setting of a credential that cannot take effect with the document.
-    #[must_use]
     pub(crate) fn wrong_credentials(&self, tenants: Option<&TenantOptions>) -> Vec<String> {
         let is_sent = !matches!(self.options.destination, Destination::Nowhere);
         let own = (self.credentials, self.location.base.as_ref(), is_sent);
@@ -340,7 +338,6 @@ impl<'a> Binder<'a> {
 
     /// Decides about the calls of each tenant, once all operations are bound. The second value is
     /// what the operator should know before the first call, in sentences.
-    #[must_use]
     pub(crate) fn bind_tenants(&self, tenants: &TenantOptions) -> (Tenants, Vec<String>) {
         let mut warnings = Vec::new();
         let tenant = |(value, entry): (&String, &TenantEntry)| {
@@ -392,7 +389,6 @@ impl<'a> Binder<'a> {
     }
 
     /// Ends the binding: what takes the operator's secrets out of replies, and what was found.
-    #[must_use]
     pub(crate) fn finish(self) -> Bound {
         let mut sent = [self.access.sent(), self.credentials.exposed()].concat();
         let of_all = self.options.secrets_of_all.iter();

@@ -51,7 +51,6 @@ pub(crate) struct Permit<'b> {
 
 impl Breaker {
     /// Opens after `max_failures` failures in a row (0: never), for `pause`.
-    #[must_use]
     pub(crate) fn new(max_failures: u32, pause: Duration) -> Self {
         Self {
             max_failures,
@@ -148,7 +147,6 @@ impl Breaker {
 
 impl Permit<'_> {
     /// Returns true if this call decides about all that follow.
-    #[must_use]
     pub(crate) fn is_probe(&self) -> bool {
         self.is_probe
     }

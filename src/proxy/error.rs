@@ -150,7 +150,6 @@ impl CallError {
 
     /// Returns true if the API does not answer, or not correctly; false for a refusal by this
     /// server.
-    #[must_use]
     pub(crate) fn is_of_the_api(&self) -> bool {
         matches!(
             self,
@@ -162,7 +161,6 @@ impl CallError {
     }
 
     /// Returns its name in metrics and the audit log.
-    #[must_use]
     pub(crate) fn outcome(&self) -> CallOutcome {
         match self {
             Self::Arguments(_) => CallOutcome::InvalidArguments,
@@ -185,7 +183,6 @@ impl CallError {
 
     /// The chain of errors below a connection or reply that failed. It may name hosts and
     /// addresses: it is for the log alone.
-    #[must_use]
     pub(crate) fn cause(&self) -> Option<&str> {
         match self {
             Self::NoResponse { cause, .. }

@@ -47,7 +47,6 @@ pub(crate) struct SearchAnswer {
 
 /// Words of a document in one line, in which nothing can be taken for an effect, a name or another
 /// hit.
-#[must_use]
 pub(crate) fn as_words(text: &str) -> String {
     let plain = one_line(text)
         .replace("<-", "<")
@@ -56,7 +55,6 @@ pub(crate) fn as_words(text: &str) -> String {
 }
 
 /// A path in one line, in which nothing can be taken for the end of it.
-#[must_use]
 pub(crate) fn as_path(path: &str) -> String {
     one_line(path)
         .replace(['·', '`', '\u{2190}'], "_")
@@ -103,7 +101,6 @@ impl Hit {
 
 impl SearchAnswer {
     /// Leaves hits out from the end, the longest list first, until text and JSON fit.
-    #[must_use]
     pub(crate) fn fitted(mut self) -> Self {
         let most = MAX_ANSWER_TOKENS * MIN_BYTES_PER_TOKEN;
         let mut left_out = 0;
@@ -133,7 +130,6 @@ impl SearchAnswer {
     }
 
     /// The answer as text.
-    #[must_use]
     pub(crate) fn text(&self) -> String {
         let mut blocks = Vec::new();
         for result in &self.results {
@@ -156,7 +152,6 @@ impl SearchAnswer {
     }
 
     /// The answer as structured content.
-    #[must_use]
     pub(crate) fn json(&self) -> Value {
         let result = |result: &QueryAnswer| {
             let mut json = json!({

@@ -36,7 +36,6 @@ pub(crate) enum Field {
 
 impl Field {
     /// Returns the weight of a word in the field.
-    #[must_use]
     pub(crate) fn weight(self) -> f32 {
         match self {
             Self::Title | Self::Keywords => 4.0,

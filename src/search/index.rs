@@ -48,7 +48,6 @@ pub(crate) struct IndexEntry {
 
 impl IndexEntry {
     /// Returns true if its effect is the one that a question asks for.
-    #[must_use]
     pub(crate) fn fits(&self, wanted: Verb) -> bool {
         match wanted {
             Verb::Act => self.verb != Verb::Read,
@@ -100,7 +99,6 @@ impl FieldSums {
 
 impl SearchIndex {
     /// Reads the texts of all operations; they keep their order.
-    #[must_use]
     pub(crate) fn build(document: &Document, tools: &[&Tool]) -> Self {
         let mut reader = FieldReader::new(document);
         let mut sums = FieldSums::default();
@@ -142,25 +140,21 @@ impl SearchIndex {
     }
 
     /// Returns the number of operations.
-    #[must_use]
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Returns the facts about each operation that count besides its words.
-    #[must_use]
     pub(crate) fn entries(&self) -> &[IndexEntry] {
         &self.entries
     }
 
     /// Returns the operations that yield the values that an operation needs.
-    #[must_use]
     pub(crate) fn needs(&self, operation: usize) -> &[Need] {
         self.needs.get(operation).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the number of a stem, if any operation that is `listed` has it.
-    #[must_use]
     pub(crate) fn term(&self, stem: &str, listed: Listed<'_>) -> Option<Term> {
         let term = self.terms.get(stem).copied()?;
         (listed.is_none() || self.count(term, listed) > 0).then_some(term)
@@ -178,14 +172,12 @@ impl SearchIndex {
     }
 
     /// The operations that have a term, in the order of the document.
-    #[must_use]
     pub(crate) fn postings(&self, term: Term) -> &[Posting] {
         self.postings.get(term as usize).map_or(&[], Vec::as_slice)
     }
 
     /// The rarity of a term among the `listed` operations, which are `count`: the fewer of them
     /// have it, the more it counts (BM25).
-    #[must_use]
     pub(crate) fn rarity(&self, term: Term, count: usize, listed: Listed<'_>) -> f32 {
         let (count, having) = (to_f32(count), to_f32(self.count(term, listed)));
         (1.0 + (count - having + 0.5) / (having + 0.5)).ln()

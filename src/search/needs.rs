@@ -62,7 +62,6 @@ struct IdentifierSources<'o> {
 
 /// Finds for each operation the sources of the values that it needs: one for each parameter first,
 /// then others.
-#[must_use]
 pub(crate) fn find_needs<'o>(tools: &[&'o Tool]) -> Vec<Vec<Need>> {
     let mut sources = IdentifierSources::of(tools);
     let mut known: HashMap<WantedValue<'o>, Vec<u32>> = HashMap::default();

@@ -41,7 +41,6 @@ pub(crate) struct WordMeaning {
 
 impl Question {
     /// Reads a question by the rules by which documents are read.
-    #[must_use]
     pub(crate) fn read(text: &str, index: &SearchIndex, listed: Listed<'_>) -> Self {
         let mut folded: Vec<String> = Vec::new();
         each_word(text, Writing::Prose, |word| folded.push(word.to_owned()));
@@ -87,7 +86,6 @@ impl Question {
     }
 
     /// Returns true if any word of it occurs in any operation.
-    #[must_use]
     pub(crate) fn is_known(&self) -> bool {
         self.words.iter().any(|word| !word.meanings.is_empty())
     }

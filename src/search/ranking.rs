@@ -62,7 +62,6 @@ struct Tally {
 impl SearchIndex {
     /// Returns the operations among the `admitted` that answer a question; none if the best of them
     /// leave most of it open. Words count as if the API had only the operations that are `listed`.
-    #[must_use]
     pub(crate) fn rank(
         &self,
         text: &str,
@@ -207,7 +206,6 @@ fn share_named(title: &[Term], subjects: &[WordMeaning]) -> f32 {
 
 /// Returns true if a question is the name of a tool, or the operationId, the path, or method and
 /// path of its operation, exactly.
-#[must_use]
 pub(crate) fn names_exactly(question: &str, tool: &Tool) -> bool {
     let Operation {
         id, method, path, ..
@@ -224,7 +222,6 @@ pub(crate) fn names_exactly(question: &str, tool: &Tool) -> bool {
 
 /// Compares the words of a question with those of a name, in order and without stop words;
 /// `archive a feature` says `archiveFeature`.
-#[must_use]
 pub(crate) fn says_name(question: &str, name: &str) -> bool {
     let words = |text: &str| {
         let mut words = Vec::new();

@@ -17,7 +17,6 @@ const MAX_REMARK_BYTES: usize = 140;
 
 /// The arguments that an input schema describes, each with its type and a description in one line;
 /// bodies as deep as the budget allows.
-#[must_use]
 pub(crate) fn write_signature(schema: &Value) -> String {
     let empty = Map::new();
     let definitions = schema

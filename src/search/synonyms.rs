@@ -30,7 +30,6 @@ static TABLE: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
 });
 
 /// The synonyms of a stem, or of two stems joined by `_`, as stems.
-#[must_use]
 pub(crate) fn synonyms_of(stem: &str) -> &'static [String] {
     TABLE.get(stem).map_or(&[], Vec::as_slice)
 }

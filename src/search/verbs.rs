@@ -68,14 +68,12 @@ impl Verb {
     }
 
     /// Returns true if a word is an action, and not its object.
-    #[must_use]
     pub(crate) fn is_verb(word: &str) -> bool {
         let stemmed = stem(word);
         STEMS.verbs.contains_key(stemmed.as_ref()) && !STEMS.nouns.contains(stemmed.as_ref())
     }
 
     /// Returns the kind of action that a question in folded words asks for.
-    #[must_use]
     pub(crate) fn of_question(words: &[String]) -> Option<Self> {
         let first = words.first()?;
         if ASKS.split_whitespace().any(|asks| asks == first) {
@@ -112,7 +110,6 @@ impl Verb {
 
     /// Returns the kind of an operation's action: by its method; POST and PUT by the verb that one
     /// of its texts begins with, the first text that has one, or else that its path ends with.
-    #[must_use]
     pub(crate) fn of_operation(method: &Method, effect: Effect, texts: &[&str]) -> Self {
         let otherwise = match method.as_str() {
             "GET" | "HEAD" | "OPTIONS" | "QUERY" => return Self::Read,

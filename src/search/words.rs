@@ -24,13 +24,11 @@ const STOP_WORDS: &str = " a about actually after again all already also always 
 const PARTICLES: [&str; 5] = ["on", "off", "in", "out", "up"];
 
 /// Returns true if a folded word may be part of a verb.
-#[must_use]
 pub(crate) fn is_particle(word: &str) -> bool {
     PARTICLES.contains(&word)
 }
 
 /// Returns true if a folded word has no meaning for an operation.
-#[must_use]
 pub(crate) fn is_stop_word(word: &str) -> bool {
     let is_letter = word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_lowercase());
     is_letter
@@ -64,7 +62,6 @@ pub(crate) fn each_word(text: &str, writing: Writing, mut visit: impl FnMut(&str
 }
 
 /// The first words of a text, of which no more is read than they take.
-#[must_use]
 pub(crate) fn first_words(text: &str, writing: Writing, count: usize) -> Vec<String> {
     let (mut found, mut folded) = (Vec::new(), String::new());
     for run in runs(text) {
@@ -143,7 +140,6 @@ fn fold_marks(text: &str) -> String {
 }
 
 /// Returns true if a letter belongs to a script that writes words without spaces between them.
-#[must_use]
 pub(crate) fn is_ideograph(character: char) -> bool {
     matches!(character,
         '\u{e00}'..='\u{eff}' | '\u{1100}'..='\u{11ff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
@@ -210,7 +206,6 @@ fn visit_part(folded: &str, start: usize, visit: &mut impl FnMut(&str)) {
 }
 
 /// The stem of a folded word; only English is stemmed, so that words of other scripts stay whole.
-#[must_use]
 pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     if word.is_ascii() {
         Stemmer::new(Algorithm::English).stem(word)

@@ -59,7 +59,6 @@ const SPELLED: [(&str, &str); 18] = [
 
 /// `name` as a legal key in which punctuation is written as words, for names that differ in nothing
 /// else.
-#[must_use]
 pub(crate) fn spell_argument_name(name: &str) -> String {
     let mut spelled = String::with_capacity(name.len() + 8);
     let mut rest = name;
@@ -80,7 +79,6 @@ pub(crate) fn spell_argument_name(name: &str) -> String {
 
 /// Returns true if `key` does not show the name of the parameter: letters or comparisons of its
 /// `name` are gone, or the key had to give way to a parameter of nearly the same name.
-#[must_use]
 pub(crate) fn loses_information(name: &str, key: &str) -> bool {
     let is_lost = |character: char| {
         (character.is_alphanumeric() && !character.is_ascii()) || "<>=!~".contains(character)
@@ -89,7 +87,6 @@ pub(crate) fn loses_information(name: &str, key: &str) -> bool {
 }
 
 /// Returns true if [`sanitize_argument_name`] leaves `name` as it is.
-#[must_use]
 pub(crate) fn is_legal(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_ARGUMENT_NAME && name.bytes().all(is_key_byte)
 }
@@ -100,7 +97,6 @@ fn is_key_byte(byte: u8) -> bool {
 
 /// The first characters of `text` and a hash of `whole`, together at most `max_bytes` bytes. `text`
 /// is ASCII.
-#[must_use]
 pub(crate) fn shorten_with_hash(text: &str, whole: &str, max_bytes: usize) -> String {
     let tail = hash(whole);
     let room = max_bytes.saturating_sub(tail.len() + 1);
@@ -109,7 +105,6 @@ pub(crate) fn shorten_with_hash(text: &str, whole: &str, max_bytes: usize) -> St
 }
 
 /// Six hexadecimal digits that depend on nothing but `text`.
-#[must_use]
 pub(crate) fn hash(text: &str) -> String {
     use std::fmt::Write as _;
     Sha256::digest(text.as_bytes()).iter().take(3).fold(

@@ -24,7 +24,6 @@ pub enum MediaKind {
 }
 
 /// A media type without its parameters, in lower case.
-#[must_use]
 pub(crate) fn essence(media_type: &str) -> Cow<'_, str> {
     // What almost every reply has.
     if let "application/json"
@@ -50,7 +49,6 @@ pub(crate) fn essence(media_type: &str) -> Cow<'_, str> {
 
 /// The value of the first parameter with that name, out of its quotes; parameter names have no
 /// case.
-#[must_use]
 pub(crate) fn parameter<'m>(media_type: &'m str, name: &str) -> Option<Cow<'m, str>> {
     if !media_type.contains(';') {
         return None;
@@ -112,7 +110,6 @@ impl MediaKind {
 
     /// The kind of a sequential media type (OAS 3.2 "Sequential Media Types") that is made of JSON
     /// texts, which [`MediaKind::of`] takes for bytes, because it asks for one value.
-    #[must_use]
     pub(crate) fn of_sequence(media_type: &str) -> Option<Self> {
         match &*essence(media_type) {
             "application/jsonl"
@@ -131,7 +128,6 @@ impl MediaKind {
 
 /// Returns true if bytes of that type are text. Some of these types are sent as bytes all the same,
 /// because the caller may give a file ([`MediaKind::Binary`]).
-#[must_use]
 pub(crate) fn is_textual(media_type: &str) -> bool {
     match MediaKind::of(media_type) {
         MediaKind::Text | MediaKind::Xml | MediaKind::Form => true,

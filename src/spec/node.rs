@@ -41,7 +41,6 @@ impl<'a> Node<'a> {
 
     /// Makes a node, like [`Node::new`], of the whole text of the file with that number, which has
     /// these jumps.
-    #[must_use]
     pub(crate) fn in_file(file: u32, text: &'a str, jumps: &'a [Jump]) -> Self {
         let span = Span {
             file,
@@ -52,7 +51,6 @@ impl<'a> Node<'a> {
     }
 
     /// The value at `span` of `text`, which is the whole text of the file that the span names.
-    #[must_use]
     pub(crate) fn at(text: &'a str, jumps: &'a [Jump], span: Span) -> Self {
         let Some(padded) = text.get(span.range()) else {
             return Self::new("null");

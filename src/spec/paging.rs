@@ -68,13 +68,11 @@ pub(crate) fn page_size_parameter(operation: &Operation) -> Option<&Parameter> {
 }
 
 /// The argument that says how much comes at once.
-#[must_use]
 pub(crate) fn page_size_argument(operation: &Operation) -> Option<&str> {
     page_size_parameter(operation).map(|parameter| parameter.key.as_str())
 }
 
 /// Returns true if a parameter of that name says which page comes, or how long it is.
-#[must_use]
 pub(crate) fn is_of_paging(name: &str) -> bool {
     let name = normalized_name(name);
     [&PLACES[..], &POSSIBLE_PLACES, &SIZES]
@@ -85,7 +83,6 @@ pub(crate) fn is_of_paging(name: &str) -> bool {
 /// Returns true if a reply may have a next page that arguments get: a parameter says which page
 /// comes, or one that may say so has another beside it that says how long the page is, or replies
 /// have a `Link` header.
-#[must_use]
 pub(crate) fn may_have_next_page(document: &Document, operation: &Operation) -> bool {
     let has = |names: &[&str]| {
         names

@@ -21,7 +21,6 @@ pub(crate) fn push(pointer: &mut String, token: &str) {
 }
 
 /// A pointer fragment (`#/a/b`) made of the given tokens.
-#[must_use]
 pub(crate) fn fragment<'t>(tokens: impl IntoIterator<Item = &'t str>) -> String {
     let mut pointer = String::from("#");
     for token in tokens {
@@ -39,7 +38,6 @@ pub(crate) fn push_index(pointer: &mut String, index: usize) {
 /// Returns the tokens of a URI fragment that holds a JSON Pointer (RFC 6901 section 6):
 /// percent-decoded first, then unescaped. The text comes without its `#`. Returns `None` if it is
 /// not a pointer (a plain anchor, for instance).
-#[must_use]
 pub(crate) fn tokens(fragment: &str) -> Option<Vec<String>> {
     if fragment.is_empty() {
         return Some(Vec::new());
@@ -50,7 +48,6 @@ pub(crate) fn tokens(fragment: &str) -> Option<Vec<String>> {
 }
 
 /// The value that the tokens lead to from `node`.
-#[must_use]
 pub(crate) fn target<'a>(mut node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
     for token in tokens {
         node = match node.items() {

@@ -98,7 +98,6 @@ impl OverrideProblem {
     }
 
     /// The problem as one of a document, which is read without the member.
-    #[must_use]
     pub(crate) fn of_document(&self) -> String {
         let key = self
             .path
@@ -140,7 +139,6 @@ impl Override {
     /// Reads an object with the keys `enabled`, `name`, `title`, `description`, `category`,
     /// `keywords` and `annotations`. Unknown keys and values of the wrong type are pushed to
     /// `problems`, and the rest counts.
-    #[must_use]
     pub(crate) fn read(value: &Value, problems: &mut Vec<OverrideProblem>) -> Self {
         let mut said = Self::default();
         let Some(members) = value.as_object() else {

@@ -182,7 +182,6 @@ pub(crate) fn entry_of_form(word: &str) -> Option<&'static KnownWord> {
 
 /// Returns true if a name contains a word that removes, ends or takes back something:
 /// `dns_deleteZone`.
-#[must_use]
 pub(crate) fn names_removal(name: &str) -> bool {
     let name = snake_case(name);
     words(&name).any(|word| entry(word).is_some_and(|word| word.is(Meaning::Destroys)))
@@ -190,7 +189,6 @@ pub(crate) fn names_removal(name: &str) -> bool {
 
 impl KnownWord {
     /// Returns true if the word is a verb.
-    #[must_use]
     pub(crate) fn is_verb(&self) -> bool {
         self.is(Meaning::Destroys
             | Meaning::Changes
@@ -200,7 +198,6 @@ impl KnownWord {
     }
 
     /// Returns true if the word has one of these meanings.
-    #[must_use]
     pub(crate) fn is(&self, meanings: impl Into<EnumSet<Meaning>>) -> bool {
         !self.meanings.is_disjoint(meanings.into())
     }

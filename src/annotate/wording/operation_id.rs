@@ -6,7 +6,6 @@ use http::Method;
 /// `list_items_v1_items__get` (`FastAPI`), `DeleteStack` of `GET_DeleteStack`, `listPets` of
 /// `listPetsUsingGET_1` (springfox). What is not recognized stays, and so does a name that consists
 /// of nothing else.
-#[must_use]
 pub(crate) fn without_glue<'i>(id: &'i str, method: &Method, path: &str) -> &'i str {
     let rest = function_name(id, method, path).or_else(|| mounted_function_name(id, method, path));
     let method = method.as_str();
@@ -20,7 +19,6 @@ pub(crate) fn without_glue<'i>(id: &'i str, method: &Method, path: &str) -> &'i 
 
 /// Returns the function's name in `{function}{path}_{method}`, where each character of the path
 /// that is not a letter or a digit became `_`, as `FastAPI` makes an operationId.
-#[must_use]
 pub(crate) fn function_name<'i>(id: &'i str, method: &Method, path: &str) -> Option<&'i str> {
     without_path(strip_ending(id, method.as_str(), &["_"])?, path)
 }

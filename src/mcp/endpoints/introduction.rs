@@ -27,7 +27,6 @@ pub(crate) struct Introduction<'i> {
 
 impl Introduction<'_> {
     /// The introduction as MCP has it.
-    #[must_use]
     pub(crate) fn write(&self) -> ServerConfig {
         let config = introduce_nothing(self.tells_changes);
         match self.apis {
@@ -107,7 +106,6 @@ impl Introduction<'_> {
 }
 
 /// A sentence that names the APIs that are not there; nothing if all are.
-#[must_use]
 pub(crate) fn missing_apis(slots: &[&ApiSlot]) -> Option<String> {
     let names: Vec<&str> = slots
         .iter()
@@ -138,7 +136,6 @@ fn list_within(names: &[&str], max_bytes: usize) -> String {
 }
 
 /// A server of which nothing is known yet.
-#[must_use]
 pub(crate) fn introduce_nothing(tells_changes: bool) -> ServerConfig {
     // Prompts, resources and completions are declared, and empty: clients that ask anyway get a
     // clean answer.

@@ -36,7 +36,6 @@ enum Detail {
 }
 
 /// Describes the arguments of operations, and names the meta-tool that calls each.
-#[must_use]
 pub(crate) fn describe_operations(
     meta_tools: &MetaTools,
     seen: &VisibleApis<'_>,

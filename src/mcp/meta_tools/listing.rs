@@ -47,7 +47,6 @@ pub(super) fn is_there<'a>(
 }
 
 /// Returns the reason for which a meta-tool is not there, in words that follow its name.
-#[must_use]
 pub(crate) fn why_meta_tool_is_missing(kind: MetaToolKind) -> &'static str {
     match kind {
         MetaToolKind::Search
@@ -198,7 +197,6 @@ fn title_of(seen: &VisibleApis<'_>) -> String {
 
 /// Writes the instructions of the server in search mode: the steps and missing APIs first, because
 /// some clients cut the rest.
-#[must_use]
 pub(crate) fn about_meta_tools(
     seen: &VisibleApis<'_>,
     prefix: &str,
@@ -227,7 +225,6 @@ pub(crate) fn about_meta_tools(
 }
 
 /// Returns the tags with counts, or the most frequent nouns of the paths if there are no tags.
-#[must_use]
 pub(crate) fn vocabulary(seen: &VisibleApis<'_>) -> String {
     let tags = tag_counts(seen);
     if tags.len() > 1 {
@@ -265,7 +262,6 @@ fn fitting(head: &str, words: impl Iterator<Item = String>) -> String {
 
 /// Returns the number of tools of each tag, the most frequent first, equals in the order of the
 /// document.
-#[must_use]
 pub(crate) fn tag_counts<'c>(seen: &VisibleApis<'c>) -> Vec<(&'c str, usize)> {
     let tags = seen
         .operations()

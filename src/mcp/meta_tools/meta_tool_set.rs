@@ -41,7 +41,6 @@ struct MetaTool {
 impl MetaTools {
     /// Makes the meta-tools of an endpoint by the options of each API. In search mode, their pins
     /// are listed as well.
-    #[must_use]
     pub(crate) fn new(
         all: &VisibleApis<'_>,
         prefix: &str,
@@ -156,7 +155,6 @@ impl MetaTools {
     }
 
     /// Writes the instructions for clients: the three steps, the APIs, the tags.
-    #[must_use]
     pub(crate) fn instructions(&self, all: &VisibleApis<'_>) -> String {
         truncate(
             &about_meta_tools(all, &self.prefix, self.missing_apis()),
@@ -171,7 +169,6 @@ impl MetaTools {
     }
 
     /// The names of the tools that a client is listed that sees everything.
-    #[must_use]
     pub(crate) fn listed_names(&self, all: &VisibleApis<'_>) -> Vec<String> {
         let name_of = |(place, index): &(usize, ToolIndex)| {
             Some(all.apis.get(*place)?.name_of(*index).to_owned())
@@ -182,13 +179,11 @@ impl MetaTools {
     }
 
     /// Returns the number of listed tools for a client that may list all operations.
-    #[must_use]
     pub(crate) fn count(&self) -> usize {
         self.tools.len() + self.pinned.len()
     }
 
     /// Returns the meta-tool of that name, if the endpoint has it.
-    #[must_use]
     pub(crate) fn kind_of(&self, name: &str) -> Option<MetaToolKind> {
         let kind = meta_tool_names::kind_of(name.strip_prefix(self.prefix.as_str())?)?;
         self.tools
@@ -212,7 +207,6 @@ impl MetaTools {
     }
 
     /// Returns the name of a meta-tool as it is listed.
-    #[must_use]
     pub(crate) fn name_of(&self, kind: MetaToolKind) -> String {
         format!("{}{}", self.prefix, kind.name())
     }

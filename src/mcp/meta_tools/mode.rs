@@ -66,7 +66,6 @@ impl ListOptions {
 
 /// Returns true if an endpoint is served in search mode, by the choice for each of its APIs: if one
 /// is, all are. The list is only counted until it is too long.
-#[must_use]
 pub(crate) fn decide(options: &[&ListOptions], all: &VisibleApis<'_>) -> bool {
     let max_bytes = options
         .iter()

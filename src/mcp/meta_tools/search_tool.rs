@@ -44,7 +44,6 @@ struct SearchRequest {
 type HitPlace = (usize, ToolIndex);
 
 /// Answers a search: which operations fit. Those of an API that is missing may fit as well.
-#[must_use]
 pub(crate) fn search_operations(
     meta_tools: &MetaTools,
     seen: &VisibleApis<'_>,

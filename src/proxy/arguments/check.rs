@@ -38,7 +38,6 @@ pub(crate) struct CheckedArguments {
 
 impl CheckedArguments {
     /// Arguments that nothing can be said about.
-    #[must_use]
     pub(crate) fn unchecked(arguments: JsonObject) -> Self {
         Self {
             arguments,

@@ -67,7 +67,6 @@ struct Assertions {
 
 /// Describes the arguments that do not match their `format`, in a sentence for the model; `schema`
 /// is the input schema.
-#[must_use]
 pub(crate) fn describe_format_mismatch(
     schema: &Map<String, Value>,
     arguments: &Value,
@@ -84,7 +83,6 @@ pub(crate) fn describe_format_mismatch(
 
 /// Describes the parts of a body that do not fit the input schema and are sent nevertheless, in a
 /// sentence for the model.
-#[must_use]
 pub(crate) fn describe_body_problems(
     schema: &Map<String, Value>,
     arguments: &Value,
@@ -94,7 +92,6 @@ pub(crate) fn describe_body_problems(
 }
 
 /// The same, if nothing but the properties at the places does not fit.
-#[must_use]
 pub(crate) fn describe_lenient_problems(
     schema: &Map<String, Value>,
     arguments: &Value,
@@ -126,7 +123,6 @@ fn describe_sent(problems: Vec<Problem>) -> String {
 }
 
 /// Describes the problems of the arguments of `tool`, one line each; `schema` is the input schema.
-#[must_use]
 pub(crate) fn describe_problems(
     tool: &str,
     schema: &Map<String, Value>,

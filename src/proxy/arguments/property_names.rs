@@ -9,7 +9,6 @@ use crate::spec::schema::NewNames;
 
 /// Returns the arguments of a call with the names on the wire. `schema` is the input schema, which
 /// has `names`.
-#[must_use]
 pub(crate) fn with_wire_names(
     arguments: JsonObject,
     names: Option<&NewNames>,

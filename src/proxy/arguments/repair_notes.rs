@@ -28,7 +28,6 @@ impl RepairNotes {
     }
 
     /// Returns the sentence; `None` if nothing was repaired.
-    #[must_use]
     pub(crate) fn sentence(&self) -> Option<String> {
         let mut shown = self.clauses.clone();
         if self.more > 0 {

@@ -42,7 +42,6 @@ impl Validator {
     }
 
     /// Validates the arguments. `format` does not refuse any: the API decides about it.
-    #[must_use]
     pub(crate) fn judge(&self, arguments: &Value) -> ArgumentVerdict {
         if self.with_formats.is_valid(arguments) {
             return ArgumentVerdict::Valid;
@@ -54,7 +53,6 @@ impl Validator {
     }
 
     /// Returns true if the arguments are valid; see [`Validator::judge`].
-    #[must_use]
     pub(crate) fn accepts(&self, arguments: &Value) -> bool {
         self.judge(arguments) != ArgumentVerdict::Invalid
     }

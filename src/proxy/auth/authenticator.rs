@@ -60,7 +60,6 @@ impl Authenticator {
     }
 
     /// Values that it derives from the credentials, and that must not appear in a reply.
-    #[must_use]
     pub(crate) fn secrets(&self) -> Option<Vec<u8>> {
         match self {
             Self::Token(source) => source.client_pair().map(String::into_bytes),

@@ -64,7 +64,6 @@ impl CredentialPart {
     }
 
     /// The key of the part in the configuration file, below that of its scheme; none of the value.
-    #[must_use]
     pub(crate) fn key(self) -> String {
         self.suffix().trim_start_matches('_').to_ascii_lowercase()
     }
@@ -97,7 +96,6 @@ pub(crate) type CredentialValues = BTreeMap<CredentialPart, SecretString>;
 
 /// Returns `user:password` as `Basic` writes it, and the password alone; `None` if there is no
 /// colon.
-#[must_use]
 pub(crate) fn basic_forms(pair: &str) -> Option<[String; 2]> {
     let (_, password) = pair.split_once(':')?;
     Some([STANDARD.encode(pair), password.to_owned()])

@@ -53,7 +53,6 @@ impl Forwarding {
 
 /// Redacts the credentials among forwarded headers in replies: headers whose names say that they
 /// carry one, and headers that a security scheme requires.
-#[must_use]
 pub(crate) fn redactor(picked: &HeaderMap, credentials: &[(HeaderName, HeaderName)]) -> Redactor {
     let is_credential = |name: &HeaderName| {
         carries_credential(name) || credentials.iter().any(|(_, theirs)| theirs == name)

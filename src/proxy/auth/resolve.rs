@@ -47,7 +47,6 @@ pub(crate) struct Credential {
 
 impl Credential {
     /// Returns the parts that it adds to a call, with `***` for each secret, to be shown.
-    #[must_use]
     pub(crate) fn masked(&self) -> Injected {
         let mut masked = self.fixed.masked();
         for name in self.authenticator.iter().flat_map(Authenticator::headers) {
@@ -103,7 +102,6 @@ pub(crate) struct AccessResolver<'a> {
 
 impl<'a> AccessResolver<'a> {
     /// A resolver without decisions.
-    #[must_use]
     pub(crate) fn new(given: SchemeResolver<'a>) -> Self {
         let mut headers = given.headers.clone();
         for (_, value) in headers
@@ -132,7 +130,6 @@ impl<'a> AccessResolver<'a> {
 
     /// Returns the credentials of operations as they are sent, which may differ from the operator's
     /// values.
-    #[must_use]
     pub(crate) fn sent(&self) -> Vec<Vec<u8>> {
         let decoded = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
         let mut sent = Vec::new();
@@ -155,7 +152,6 @@ impl<'a> AccessResolver<'a> {
 
     /// Returns true if the model gives a parameter: not one that the operator, a client or a scheme
     /// of `requirements` sets.
-    #[must_use]
     pub(crate) fn offers(
         &self,
         parameter: &Parameter,
@@ -222,7 +218,6 @@ impl<'a> AccessResolver<'a> {
 
     /// Returns the logins by which the credentials of operations can be had: each scheme of OAuth,
     /// with its login or the reason for which there is none.
-    #[must_use]
     pub(crate) fn logins(&self) -> Vec<(String, Result<Arc<Login>, String>)> {
         let scopes_of = |scheme: &str| -> BTreeSet<&str> {
             let needs = self.known.keys().flat_map(|known| known.0.iter()).flatten();
@@ -243,7 +238,6 @@ impl<'a> AccessResolver<'a> {
     }
 
     /// Returns warnings for the operator, in sentences.
-    #[must_use]
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut missing: BTreeMap<&str, usize> = BTreeMap::new();
         for known in self.known.values() {

@@ -144,7 +144,6 @@ impl Credentials {
     }
 
     /// Returns the prefix of its variables.
-    #[must_use]
     pub(crate) fn variable_prefix(&self) -> String {
         self.api
             .as_ref()
@@ -152,7 +151,6 @@ impl Credentials {
     }
 
     /// Returns the place in which the operator sets them.
-    #[must_use]
     pub(crate) fn place(&self) -> CredentialPlace {
         match self.tenant {
             Some(_) => CredentialPlace::Tenants,
@@ -167,7 +165,6 @@ impl Credentials {
 
     /// A sentence for each grant that cannot take effect with a document: another credential must
     /// not take its place.
-    #[must_use]
     pub(crate) fn wrong_grants(&self, schemes: &BTreeMap<String, SecurityScheme>) -> Vec<String> {
         let mut wrong = Vec::new();
         for (name, options) in &self.clients {
@@ -228,7 +225,6 @@ impl Credentials {
     }
 
     /// A sentence for each variable that could hold two parts of the credentials of these schemes.
-    #[must_use]
     pub(crate) fn ambiguous_variables(
         &self,
         schemes: &BTreeMap<String, SecurityScheme>,
@@ -339,7 +335,6 @@ impl Credentials {
 
     /// The secrets in each form in which they are sent: as they are, as `Basic` writes them, and
     /// the passwords of `user:password`.
-    #[must_use]
     pub(crate) fn exposed(&self) -> Vec<Vec<u8>> {
         let mut forms = Vec::new();
         for value in self.secrets().map(SecretString::expose_secret) {

@@ -3,7 +3,6 @@
 /// Returns true if a client that holds `own` of `taken` places may take one more of `capacity`. It
 /// may hold at most half of the capacity that others leave free, and the last tenth is for clients
 /// that hold nothing yet.
-#[must_use]
 pub(crate) fn may_take_place(own: usize, taken: usize, capacity: usize) -> bool {
     let free = capacity.saturating_sub(taken);
     if own == 0 {

@@ -52,7 +52,6 @@ pub(crate) struct Layer {
 
 impl Layer {
     /// The position in the source of a position in the text.
-    #[must_use]
     pub(crate) fn source(&self, at: usize) -> usize {
         let before = self.jumps.partition_point(|(here, _)| *here <= at);
         let jump = before
@@ -63,7 +62,6 @@ impl Layer {
 }
 
 /// Decodes one layer of escapes; `None` if there are none.
-#[must_use]
 pub(crate) fn unescape(source: &[u8]) -> Option<Layer> {
     let mut layer: Option<Layer> = None;
     let (mut from, mut at) = (0, 0);
@@ -172,7 +170,6 @@ fn read_html_reference(text: &[u8]) -> Option<(char, usize)> {
 }
 
 /// An HTML text with its character references read, each once; unknown ones stay as they are.
-#[must_use]
 pub(crate) fn unescape_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

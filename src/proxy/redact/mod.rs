@@ -41,7 +41,6 @@ pub(crate) struct Redactor {
 impl Redactor {
     /// Makes a redactor for secret headers, and for other secrets in each form in which they are
     /// sent.
-    #[must_use]
     pub(crate) fn new(headers: &HeaderMap, secrets: &[Vec<u8>]) -> Self {
         let mut forms = SecretForms::default();
         for (name, value) in headers {
@@ -116,7 +115,6 @@ impl Redactor {
 }
 
 /// A secret header's value in each form that it is looked for in replies, and its longer words.
-#[must_use]
 pub(crate) fn words_of_secret_header(name: &HeaderName, value: &HeaderValue) -> Vec<Vec<u8>> {
     let mut found = secrets_of_header(name, value);
     let words = value.as_bytes().split(u8::is_ascii_whitespace);

@@ -18,7 +18,6 @@ const ENDINGS: [&str; 9] = [
 
 /// Returns true if a header of that name carries a credential: its name ends with one of a few
 /// words, in any case.
-#[must_use]
 pub(crate) fn carries_credential(name: &HeaderName) -> bool {
     // A `HeaderName` is in lower case.
     ENDINGS.iter().any(|ending| name.as_str().ends_with(ending))

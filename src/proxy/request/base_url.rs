@@ -33,7 +33,6 @@ pub(crate) struct BaseUrls {
 
 impl BaseUrls {
     /// The base URLs; credentials may go to the origins in `more` besides the API's own.
-    #[must_use]
     pub(crate) fn new(document: &Document, destination: &Destination, more: Vec<Origin>) -> Self {
         let common = match destination {
             Destination::Fixed(url) => Ok(Some(Arc::new(BaseUrl::new(url.clone())))),
@@ -78,7 +77,6 @@ impl BaseUrls {
     }
 
     /// Returns the location of the API, for requests for tokens.
-    #[must_use]
     pub(crate) fn site(&self, document: &Document, clients: Clients) -> ApiLocation {
         let common = self.common.as_ref().ok().and_then(Option::as_deref);
         ApiLocation {

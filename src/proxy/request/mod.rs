@@ -71,7 +71,6 @@ pub(crate) struct Injected {
 impl Injected {
     /// The same to be shown: with `***` for headers that are marked as sensitive, and for all keys
     /// and cookies.
-    #[must_use]
     pub(crate) fn masked(&self) -> Self {
         const MASK: HeaderValue = HeaderValue::from_static("***");
         let masked = |pair: &String| format!("{}=***", pair.split('=').next().unwrap_or_default());

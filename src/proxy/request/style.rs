@@ -37,7 +37,6 @@ pub enum Keep {
 /// The text of a scalar: strings as they are, numbers with the digits they were given, `true` and
 /// `false`. Arrays and objects inside arrays and objects have no defined form; their JSON is the
 /// one that loses nothing. null is `None`.
-#[must_use]
 pub(crate) fn scalar(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::Null => None,
@@ -58,7 +57,6 @@ pub fn percent_encode(text: &str, keep: Keep) -> String {
 }
 
 /// Percent-encodes each segment between slashes by itself, and says how many there are.
-#[must_use]
 pub(crate) fn percent_encode_segments(text: &str, keep: Keep) -> (String, usize) {
     let segments: Vec<String> = text
         .split('/')
@@ -100,7 +98,6 @@ pub(crate) fn push_encoded(out: &mut String, text: &str, keep: Keep) {
 
 /// The lists within a list as text, joined by `separators` from the outside in (2.0
 /// `items.collectionFormat`).
-#[must_use]
 pub(crate) fn joined<'v>(value: &'v Value, separators: &[char]) -> Cow<'v, Value> {
     let (Value::Array(items), Some((separator, rest))) = (value, separators.split_first()) else {
         return Cow::Borrowed(value);
@@ -116,7 +113,6 @@ pub(crate) fn joined<'v>(value: &'v Value, separators: &[char]) -> Cow<'v, Value
 }
 
 /// A path value (`simple`, `label`, `matrix`), or a header value when `keep` is [`Keep::All`].
-#[must_use]
 pub(crate) fn path(name: &str, value: &Value, style: Style, explode: bool, keep: Keep) -> String {
     let mut out = String::new();
     // The other styles do not write it.
@@ -181,7 +177,6 @@ pub(crate) fn path(name: &str, value: &Value, style: Style, explode: bool, keep:
 
 /// `name=value` pairs of a query, already encoded; joined by `&` they are the query. An absent,
 /// null or empty list or object sends nothing.
-#[must_use]
 pub(crate) fn query(
     name: &str,
     value: &Value,

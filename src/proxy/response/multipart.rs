@@ -20,7 +20,6 @@ pub(crate) struct ReplyPart {
 }
 
 /// Returns the parts, or `None` if there is no boundary or no part.
-#[must_use]
 pub(crate) fn parts(content_type: &str, body: &Bytes) -> Option<Vec<ReplyPart>> {
     let boundary = media_type::parameter(content_type, "boundary")?;
     let delimiter = format!("--{boundary}");

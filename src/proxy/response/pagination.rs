@@ -70,7 +70,6 @@ pub(crate) struct PageCall<'c> {
 
 /// Reads the next page of a successful reply: by its `Link` header (RFC 8288), or by a field that
 /// many APIs use.
-#[must_use]
 pub(crate) fn next(call: PageCall<'_>, response: &Reply) -> Option<NextPage> {
     let links = response.headers.get_all(LINK).iter();
     let link = links
@@ -102,7 +101,6 @@ pub(crate) fn next(call: PageCall<'_>, response: &Reply) -> Option<NextPage> {
 
 /// Returns the number of items in all pages that a reply counts, with the name of the member or
 /// header.
-#[must_use]
 pub(crate) fn declared_count(response: &Reply) -> Option<(String, u64)> {
     let root = plain_json(response)
         .map(Node::new)
@@ -136,7 +134,6 @@ fn is_count(name: &str) -> bool {
 }
 
 /// Returns the number of items that an API counts, if it counts some and the reply has none.
-#[must_use]
 pub(crate) fn count_without_items(response: &Reply) -> Option<u64> {
     /// Larger replies hold something.
     const MAX_EMPTY_BYTES: usize = 4096;

@@ -108,7 +108,6 @@ pub(crate) struct EtagAdvice<'a> {
 impl EtagUse {
     /// The advice that names those of the tools that the caller may list; `None` if there is none
     /// of them.
-    #[must_use]
     pub(crate) fn advice(&self, shown: &ShownTools) -> Option<EtagAdvice<'_>> {
         let tools = self.tools.iter();
         let shown: Vec<String> = tools.filter_map(|tool| shown.call_of(tool)).collect();
@@ -204,7 +203,6 @@ pub(crate) struct HeaderReport {
 }
 
 /// The argument of an operation that is sent as `If-Match`.
-#[must_use]
 pub(crate) fn if_match_argument(operation: &Operation) -> Option<&str> {
     let mut parameters = operation.parameters.iter();
     parameters
@@ -213,7 +211,6 @@ pub(crate) fn if_match_argument(operation: &Operation) -> Option<&str> {
 }
 
 /// The headers that an operation declares for any of its replies.
-#[must_use]
 pub(crate) fn declared_headers(document: &Document, operation: &Operation) -> Vec<DeclaredHeader> {
     let mut declared: Vec<DeclaredHeader> = Vec::new();
     for shown in header_names(document, operation) {
@@ -295,7 +292,6 @@ impl HeaderReport {
     /// Makes the report about the headers of a reply, in at most a part of `max_bytes`; 0 is no
     /// limit. For a success with a body, notes hold only headers for the next call, else all
     /// declared ones.
-    #[must_use]
     pub(crate) fn new(response: &Reply, shown: ShownHeaders<'_>, max_bytes: usize) -> Self {
         let headers = &response.headers;
         let mut found: Vec<(&HeaderName, Told)> = headers

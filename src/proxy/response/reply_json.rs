@@ -7,7 +7,6 @@ use super::records::{self, Framing};
 use super::{Reply, ReplyKind, content_type, decode_text, reply_kind, strip_bom};
 
 /// Returns the JSON of a reply as text, the records of a stream as a list; `None` if it is neither.
-#[must_use]
 pub(crate) fn json_text(response: &Reply) -> Option<String> {
     let content_type = content_type(&response.headers);
     if let Some(framing) = Framing::of(content_type) {

@@ -46,7 +46,6 @@ pub(crate) struct Loss {
 /// Cuts a JSON text to about `budget` bytes, and returns the losses; the same text if it fits.
 /// `text` must be valid JSON. If an object has too many members, those that `first` names are
 /// removed last, the first of them at the very last.
-#[must_use]
 pub(crate) fn truncate_json(text: &str, budget: usize, first: &[String]) -> (String, Vec<Loss>) {
     let mut cutter = Cutter {
         first,
@@ -358,7 +357,6 @@ fn is_base64(text: &str) -> bool {
 
 /// Returns at most `budget` bytes of a text, cut between lines, or between characters if a line is
 /// long, and what it lost.
-#[must_use]
 pub(crate) fn truncate_text(text: &str, budget: usize) -> (&str, Option<Loss>) {
     if text.len() <= budget {
         return (text, None);
@@ -378,7 +376,6 @@ pub(crate) fn truncate_text(text: &str, budget: usize) -> (&str, Option<Loss>) {
 }
 
 /// All losses in one sentence.
-#[must_use]
 pub(crate) fn describe_losses(losses: &[Loss]) -> String {
     let told: Vec<String> = losses
         .iter()

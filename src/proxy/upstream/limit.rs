@@ -32,7 +32,6 @@ impl Drop for Waiting<'_> {
 
 impl ConcurrencyLimit {
     /// Makes a limit of so many calls in flight, and [`WAITING_PER_PLACE`] times as many that wait.
-    #[must_use]
     pub(crate) fn new(places: usize) -> Self {
         let capacity = places.min(Semaphore::MAX_PERMITS);
         Self {
@@ -99,7 +98,6 @@ pub(crate) struct RequestRate {
 impl RequestRate {
     /// Makes a rate of so many requests a second, more than 0. `share` makes the limit of all
     /// replicas from the interval.
-    #[must_use]
     pub(crate) fn new(rate: f64, share: impl FnOnce(Duration) -> Option<SharedRate>) -> Self {
         let interval = Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX);
         Self {

@@ -81,7 +81,6 @@ pub(crate) struct Upstreams<'o> {
 
 impl<'o> Upstreams<'o> {
     /// Makes an empty set.
-    #[must_use]
     pub(crate) fn new(clients: Clients, options: &'o UpstreamOptions, api: ApiLabel) -> Self {
         Self {
             clients,
@@ -138,7 +137,6 @@ impl UpstreamGauges for Upstream {
 
 impl Upstream {
     /// An upstream with a closed circuit breaker.
-    #[must_use]
     pub(crate) fn new(client: HttpClient, origin: &Origin, options: &UpstreamOptions) -> Self {
         Self {
             client,

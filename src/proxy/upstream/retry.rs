@@ -25,7 +25,6 @@ const MAX_SAVED_RETRIES: f64 = 100.0;
 
 /// Returns the pause before a request with this outcome is sent again; `None` if it must not be.
 /// `attempt` counts from 1.
-#[must_use]
 pub(crate) fn pause(outcome: &Result<Reply, CallError>, attempt: u32) -> Option<Duration> {
     let backoff = || {
         let whole = FIRST_PAUSE.saturating_mul(1 << attempt.saturating_sub(1).min(8));

@@ -535,7 +535,6 @@ fn fetch_hint(error: &HttpError, has_proxy: bool) -> &'static str {
 }
 
 /// A URL as it may be shown: without user information and query, which may hold secrets.
-#[must_use]
 pub(crate) fn redacted(url: &Url) -> String {
     let mut url = url.clone();
     let _ = url.set_username("");

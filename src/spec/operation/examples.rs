@@ -16,7 +16,6 @@ const MAX_EXAMPLE_BYTES: usize = 8192;
 /// Returns the example of each argument that has one: `example`, else the first of `examples`
 /// (OpenAPI 3.1 section 4.8.12 and 4.8.14). Examples in schemas are not among them, because input
 /// schemas have them.
-#[must_use]
 pub(crate) fn argument_examples(document: &Document, operation: &Operation) -> Map<String, Value> {
     let own = operation.span.and_then(|span| document.node(span).object());
     let shared = document

@@ -127,7 +127,6 @@ impl Operation {
 
     /// Returns the argument that says how many pages a call collects, if the operator offers it: a
     /// key that no parameter has.
-    #[must_use]
     pub(crate) fn pages_key(&self) -> String {
         self.free_key("collect_pages")
     }

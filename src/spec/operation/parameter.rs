@@ -178,7 +178,6 @@ impl Style {
 
 /// Headers that OpenAPI says to ignore as parameters (Accept, Content-Type, Authorization), and
 /// those that frame or route a message (RFC 9110 section 7.6.1), which no call may set.
-#[must_use]
 pub(crate) fn is_reserved_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     matches!(
@@ -205,7 +204,6 @@ pub(crate) fn is_reserved_header(name: &str) -> bool {
 /// version (RFC 9110 section 8.4 and 12.5.3, RFC 7540 section 3.2.1), and those that make gateways
 /// and frameworks treat a request as another one, or as that of another user. An operator may still
 /// set some of them.
-#[must_use]
 pub(crate) fn is_withheld_header(name: &str) -> bool {
     is_reserved_header(name)
         || matches!(
@@ -227,7 +225,6 @@ pub(crate) fn is_withheld_header(name: &str) -> bool {
 
 /// Returns true if OpenAPI itself ignores a header parameter of that name (OAS "Parameter Object",
 /// `name`).
-#[must_use]
 pub(crate) fn is_ignored_header(name: &str) -> bool {
     ["accept", "content-type", "authorization"]
         .iter()
@@ -269,7 +266,6 @@ impl<'a> ParameterHead<'a> {
 
     /// The parameter with that serialization and schema. The key is only the sanitized name here;
     /// [`super::parameters`] makes it unique.
-    #[must_use]
     pub(crate) fn into_parameter(
         self,
         serialization: Serialization,

@@ -53,7 +53,6 @@ impl DeclaredStatus {
 
 /// The names of the headers that an operation declares for any of its responses, as they are
 /// written.
-#[must_use]
 pub(crate) fn header_names(document: &Document, operation: &Operation) -> Vec<String> {
     let declared = operation
         .responses
@@ -76,7 +75,6 @@ pub(crate) fn header_names(document: &Document, operation: &Operation) -> Vec<St
 
 /// Returns true if the replies are streams of values according to the document. Documents of gRPC
 /// gateways say so in a reference or in a description.
-#[must_use]
 pub(crate) fn may_stream(document: &Document, operation: &Operation) -> bool {
     const HINTS: [&str; 2] = ["#/x-stream-definitions/", "(streaming responses)"];
     operation.responses.is_some_and(|responses| {
@@ -88,7 +86,6 @@ pub(crate) fn may_stream(document: &Document, operation: &Operation) -> bool {
 }
 
 /// Returns the description of the response that is declared for a status, or for its class.
-#[must_use]
 pub(crate) fn description_of(
     document: &Document,
     operation: &Operation,
@@ -111,7 +108,6 @@ pub(crate) fn description_of(
 
 /// Returns the successes, best first: 2xx codes in rising order, then `2XX`; `default` only if
 /// there is nothing else. A response that cannot be resolved is left out.
-#[must_use]
 pub(crate) fn successes<'a>(
     document: &'a Document,
     operation: &Operation,

@@ -104,7 +104,6 @@ impl FieldPattern {
 
 impl<'p> FieldPosition<'p> {
     /// Makes the position of the root of a reply.
-    #[must_use]
     pub(crate) fn root(patterns: &'p [FieldPattern]) -> Self {
         let mut position = Self { behind: Vec::new() };
         patterns.iter().for_each(|pattern| position.add(pattern, 0));
@@ -113,7 +112,6 @@ impl<'p> FieldPosition<'p> {
 
     /// Returns the position of the member of that name, or the item of that index, and true if a
     /// pattern names it.
-    #[must_use]
     pub(crate) fn step(&self, name: &str) -> (Self, bool) {
         let mut next = Self { behind: Vec::new() };
         let mut is_named = false;
@@ -132,7 +130,6 @@ impl<'p> FieldPosition<'p> {
 
     /// Returns the position of an item of a list: one step on for a pattern that names items, else
     /// unchanged.
-    #[must_use]
     pub(crate) fn item(&self, index: usize) -> (Self, bool) {
         let index = index.to_string();
         let mut next = Self { behind: Vec::new() };
@@ -153,7 +150,6 @@ impl<'p> FieldPosition<'p> {
     }
 
     /// Returns true if no pattern can name anything from here on.
-    #[must_use]
     pub(crate) fn is_over(&self) -> bool {
         self.behind.is_empty()
     }

@@ -31,14 +31,12 @@ fn declared_schemes(document: &Document) -> Object<'_> {
 }
 
 /// Returns true if the document declares any security scheme.
-#[must_use]
 pub(crate) fn declares_schemes(document: &Document) -> bool {
     !declared_schemes(document).is_empty()
 }
 
 /// Returns the document's schemes by name. A scheme that cannot be read is reported, and missing
 /// for operations that require it.
-#[must_use]
 pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>, Vec<Diagnostic>) {
     let swagger = document.version() == Version::V2_0;
     let (read_scheme, place): (fn(&Object<'_>) -> _, &[&str]) = if swagger {
@@ -119,7 +117,6 @@ pub(crate) struct Requirements<'d> {
 impl<'d> Requirements<'d> {
     /// Reads the document's own `security`; problems, and schemes that it does not define, are
     /// pushed to `diagnostics`.
-    #[must_use]
     pub(crate) fn new(
         document: &'d Document,
         schemes: &BTreeMap<String, SecurityScheme>,

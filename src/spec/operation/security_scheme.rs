@@ -115,7 +115,6 @@ pub(crate) fn read_http_scheme(scheme: &str) -> Result<SecurityScheme, String> {
 }
 
 /// Returns true if the text is a token (RFC 9110 section 5.6.2).
-#[must_use]
 pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text

@@ -167,14 +167,12 @@ fn has_other_scheme(server: &ServerTemplate, choice: &Choice) -> bool {
 
 /// Reads a `servers` array. An entry without a URL is kept, so that it is reported instead of
 /// skipped.
-#[must_use]
 pub(crate) fn servers(node: Option<Node<'_>>) -> Vec<ServerTemplate> {
     let servers = node.and_then(Node::array).unwrap_or_default().into_iter();
     servers.map(ServerTemplate::read).collect()
 }
 
 /// The servers of the document as a whole; of 2.0, made from `schemes`, `host` and `basePath`.
-#[must_use]
 pub(crate) fn declared_servers(document: &Document) -> Vec<ServerTemplate> {
     if document.version() != Version::V2_0 {
         return servers(document.member("servers"));

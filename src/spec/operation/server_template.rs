@@ -33,7 +33,6 @@ pub(crate) struct UnsetVariable {
 
 impl ServerTemplate {
     /// A server without variables.
-    #[must_use]
     pub(crate) fn fixed(url: String) -> Self {
         Self {
             url: Some(url),
@@ -42,7 +41,6 @@ impl ServerTemplate {
     }
 
     /// Reads a Server Object. Other scalars in it are read as text (`default: 8443`).
-    #[must_use]
     pub(crate) fn read(node: Node<'_>) -> Self {
         let object = node.object().unwrap_or_default();
         let variables = object
@@ -71,7 +69,6 @@ impl ServerTemplate {
     }
 
     /// The URL as messages show it.
-    #[must_use]
     pub(crate) fn shown(&self) -> &str {
         self.url.as_deref().unwrap_or_default().trim()
     }

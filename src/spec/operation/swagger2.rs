@@ -15,13 +15,11 @@ use crate::spec::media_type::{MediaKind, essence};
 use crate::spec::node::{Node, Object};
 
 /// Returns true if a parameter with that `in` is a part of the body.
-#[must_use]
 pub(crate) fn is_in_body(place: &str) -> bool {
     place == "body" || place == "formData"
 }
 
 /// The media types of an operation under `consumes` or `produces`, else the document's.
-#[must_use]
 pub(crate) fn media_types(document: &Document, operation: &Object<'_>, key: &str) -> Vec<String> {
     let declared = operation.get(key).or_else(|| document.member(key));
     declared.map(Node::strings).unwrap_or_default()
@@ -30,7 +28,6 @@ pub(crate) fn media_types(document: &Document, operation: &Object<'_>, key: &str
 /// The media types that an operation takes: those of its own `consumes`, else those that its header
 /// parameter `Content-Type` lists, else those of the document. A `consumes` of mere bytes says less
 /// than that parameter. Only OpenAPI 3 ignores a parameter of that name.
-#[must_use]
 pub(crate) fn consumed(
     document: &Document,
     operation: &Object<'_>,
@@ -365,7 +362,6 @@ pub(crate) fn read_security_scheme(object: &Object<'_>) -> Result<SecurityScheme
 
 /// The one schema of a response, for all that the operation produces, and its examples by media
 /// type.
-#[must_use]
 pub(crate) fn response_content<'a>(response: &Object<'a>) -> (Option<Node<'a>>, Object<'a>) {
     let examples = response
         .get("examples")
@@ -375,7 +371,6 @@ pub(crate) fn response_content<'a>(response: &Object<'a>) -> (Option<Node<'a>>, 
 }
 
 /// The media types of a response: those that the operation `produces`, else JSON.
-#[must_use]
 pub(crate) fn produced(produces: &[String]) -> Vec<String> {
     if produces.is_empty() {
         vec!["application/json".into()]

@@ -65,7 +65,6 @@ impl PathTemplate {
     }
 
     /// Returns true if the query of the path sets that key to a constant.
-    #[must_use]
     pub(crate) fn fixes(&self, key: &str) -> bool {
         let mut constants = self.query.iter().flat_map(|query| query.split('&'));
         constants.any(|pair| decoded(pair.split('=').next().unwrap_or_default()) == key)
@@ -86,7 +85,6 @@ impl PathTemplate {
 /// Returns true if `text`, read as a server might read it, is or contains a dot segment, once
 /// decoded any number of times (RFC 3986 section 5.2.4 removes dot segments; WHATWG also takes
 /// `%2e` and `\` for them). A text that is still encoded after 32 rounds counts as one.
-#[must_use]
 pub(crate) fn has_dot_segment(text: &str) -> bool {
     const ROUNDS: usize = 32;
     if !text.contains(['.', '%']) {

@@ -24,7 +24,6 @@ pub(crate) enum Direction {
 
 impl Direction {
     /// The mark of what belongs to the other direction.
-    #[must_use]
     pub(crate) fn other_mark(self) -> &'static str {
         match self {
             Self::Input => "readOnly",
@@ -42,7 +41,6 @@ pub(crate) struct Marks<'d> {
 }
 
 impl<'d> Marks<'d> {
-    #[must_use]
     pub(crate) fn new(document: &'d Document, direction: Direction) -> Self {
         Self {
             document,

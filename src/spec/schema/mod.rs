@@ -79,7 +79,6 @@ pub(crate) struct Fit {
 
 impl Fit {
     /// The remark on a schema that did not fit into `max_bytes`.
-    #[must_use]
     pub(crate) fn warning(&self, max_bytes: usize) -> Option<String> {
         match (self.too_large, self.is_cut) {
             (Some(bytes), _) => Some(format!(
@@ -102,13 +101,11 @@ pub(crate) struct Schemas<'d> {
 
 impl<'d> Schemas<'d> {
     /// Makes the schemas for inputs; nothing is translated yet.
-    #[must_use]
     pub(crate) fn new(document: &'d Document) -> Self {
         Self::in_direction(document, Direction::Input)
     }
 
     /// Makes the schemas for replies.
-    #[must_use]
     pub(crate) fn for_output(document: &'d Document) -> Self {
         Self::in_direction(document, Direction::Output)
     }

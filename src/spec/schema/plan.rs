@@ -45,7 +45,6 @@ pub(crate) struct Component {
 type NamedDefinition = (Box<[Box<str>]>, Rc<Definition>);
 
 impl Component {
-    #[must_use]
     pub(crate) fn new(schema: Value, references: Vec<String>) -> Self {
         Self {
             size: json_size(&schema),

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value};
 
 /// Returns the size of an object as compact JSON in bytes, without escapes in strings.
-#[must_use]
 pub(crate) fn object_size(object: &Map<String, Value>) -> usize {
     (object
         .iter()

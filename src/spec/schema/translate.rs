@@ -33,7 +33,6 @@ pub(crate) struct Translator<'d> {
 
 impl<'d> Translator<'d> {
     /// A translator that has not translated anything yet.
-    #[must_use]
     pub(crate) fn new(document: &'d Document, direction: Direction) -> Self {
         Self {
             document,
@@ -67,7 +66,6 @@ impl<'d> Translator<'d> {
     }
 
     /// Returns the span of the component with that `$defs` name.
-    #[must_use]
     pub(crate) fn component_span(&self, name: &str) -> Option<Span> {
         self.spans.get(name).copied()
     }

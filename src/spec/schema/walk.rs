@@ -26,7 +26,6 @@ fn held_by(keyword: &str) -> Option<Holds> {
 }
 
 /// Returns true if the value of a keyword is a schema by itself.
-#[must_use]
 pub(crate) fn holds_one_schema(keyword: &str) -> bool {
     held_by(keyword) == Some(Holds::Single)
 }
@@ -95,7 +94,6 @@ pub(crate) fn copy_member(
 }
 
 /// The `$defs` name that a schema refers to.
-#[must_use]
 pub(crate) fn reference(schema: &Map<String, Value>) -> Option<&str> {
     keyword(schema, "$ref")?.as_str()?.strip_prefix("#/$defs/")
 }
@@ -108,7 +106,6 @@ pub(crate) fn references(value: &Value, found: &mut Vec<String>) {
 }
 
 /// Returns the number of levels of schemas inside of a schema: 0 if there is none.
-#[must_use]
 pub(crate) fn levels(value: &Value) -> usize {
     let Value::Object(object) = value else {
         return 0;

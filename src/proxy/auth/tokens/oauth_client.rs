@@ -66,7 +66,6 @@ pub(crate) enum Endpoint {
 
 impl Endpoint {
     /// The URL from the settings or the document.
-    #[must_use]
     pub(crate) fn url(&self) -> &Url {
         match self {
             Self::Token(url) | Self::Issuer(url) => url,
@@ -92,7 +91,6 @@ impl fmt::Debug for PartsDigest {
 
 impl PartsDigest {
     /// The same with one more part.
-    #[must_use]
     pub(crate) fn with(mut self, part: Option<&str>) -> Self {
         let text = part.unwrap_or_default();
         self.0.update(&[u8::from(part.is_some())]);
@@ -102,7 +100,6 @@ impl PartsDigest {
     }
 
     /// The digest of all parts.
-    #[must_use]
     pub(crate) fn finish(self) -> [u8; 32] {
         // SHA-256 has 32 bytes.
         self.0.finish().as_ref().try_into().unwrap_or_default()

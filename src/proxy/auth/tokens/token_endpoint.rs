@@ -106,7 +106,6 @@ impl TokenEndpoint {
     }
 
     /// The client's name and secret as they are sent in `Basic`.
-    #[must_use]
     pub(super) fn client_pair(&self) -> Option<String> {
         let (id, secret) = (self.client.id.as_ref()?, self.client.secret.as_ref()?);
         // Both are form-encoded first (RFC 6749 section 2.3.1).

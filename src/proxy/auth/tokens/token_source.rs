@@ -53,7 +53,6 @@ struct RenewalState {
 
 impl TokenSource {
     /// A source without a token.
-    #[must_use]
     pub(crate) fn new(
         endpoint: TokenEndpoint,
         request: TokenRequest,
@@ -192,7 +191,6 @@ impl TokenSource {
     }
 
     /// The client's name and secret as they are sent in `Basic`.
-    #[must_use]
     pub(crate) fn client_pair(&self) -> Option<String> {
         self.endpoint.client_pair()
     }

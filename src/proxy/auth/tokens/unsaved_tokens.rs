@@ -18,7 +18,6 @@ struct Unsaved {
 
 impl UnsavedTokens {
     /// Keeps a token unless a newer one is kept. Returns true if the caller must begin to write it.
-    #[must_use]
     pub(crate) fn keep(&self, owner: &TokenOwner, token: &StoredToken) -> bool {
         let mut unsaved = self.lock();
         if unsaved

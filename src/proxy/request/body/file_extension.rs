@@ -48,7 +48,6 @@ const TYPES: [(&str, &str); 34] = [
 ];
 
 /// Returns the media type of a file of that name; `None` if its extension is not a common one.
-#[must_use]
 pub(crate) fn media_type_of_name(filename: &str) -> Option<&'static str> {
     let (_, extension) = filename.rsplit_once('.')?;
     let found = TYPES

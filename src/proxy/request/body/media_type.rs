@@ -5,7 +5,6 @@ use crate::spec::operation::security_scheme::is_token;
 
 /// Returns true if the text is one media type: `type/subtype`, with or without parameters, and not
 /// a range.
-#[must_use]
 pub(crate) fn is_media_type(text: &str) -> bool {
     let (name, parameters) = text.split_once(';').unwrap_or((text, ""));
     let is_name = name
@@ -17,7 +16,6 @@ pub(crate) fn is_media_type(text: &str) -> bool {
 
 /// Returns true if the type is within one of the declared types and ranges; true for all types if
 /// bytes of any kind, or none, are declared.
-#[must_use]
 pub(crate) fn is_declared<'r>(
     media_type: &str,
     declared: impl IntoIterator<Item = &'r str>,

@@ -116,7 +116,6 @@ impl Parts {
     /// Returns a boundary that depends on all parts that are in memory, so equal calls make equal
     /// requests and no part can contain it by intent. The content of files is not known yet; with
     /// files the boundary is random.
-    #[must_use]
     pub(crate) fn boundary(&self) -> String {
         let mut digest = Sha256::new();
         for part in &self.parts {
@@ -137,7 +136,6 @@ impl Parts {
     }
 
     /// The body, with files as they are on disk.
-    #[must_use]
     pub(crate) fn content(self, boundary: &str) -> Payload {
         let mut pieces = Vec::new();
         let mut between = BytesMut::new();

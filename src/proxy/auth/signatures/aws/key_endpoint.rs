@@ -59,7 +59,6 @@ pub(crate) enum ContainerToken {
 }
 
 /// URL of the security token service of a region.
-#[must_use]
 pub(crate) fn regional_sts(region: &str) -> Option<Url> {
     let suffix = if region.starts_with("cn-") { ".cn" } else { "" };
     Url::parse(&format!("https://sts.{region}.amazonaws.com{suffix}/")).ok()
@@ -67,7 +66,6 @@ pub(crate) fn regional_sts(region: &str) -> Option<Url> {
 
 /// Returns true if credentials may be requested there: over TLS, from this machine, or from the
 /// addresses that containers have for it.
-#[must_use]
 pub(crate) fn is_container_endpoint(url: &Url) -> bool {
     let is_link_local = match url.host() {
         Some(Host::Ipv4(address)) => {
