@@ -2,11 +2,12 @@
 //! whether a token is active, and its claims.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, FutureExt as _, Shared};
 use lru::LruCache;
+use parking_lot::Mutex;
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
@@ -104,11 +105,11 @@ impl Introspection {
         client: &mut Stranger<'_>,
     ) -> Result<Arc<Map<String, Value>>, TokenError> {
         let key = PartsDigest::default().with(Some(token)).finish();
-        let kept = useful(&mut lock(&self.kept), &key);
+        let kept = useful(&mut self.kept.lock(), &key);
         let answer = if let Some(answer) = kept {
             answer
         } else {
-            let was_active = lock(&self.active).contains(&key);
+            let was_active = self.active.lock().contains(&key);
             if !was_active {
                 client.count().await.map_err(TokenError::TooOften)?;
             }
@@ -129,7 +130,7 @@ impl Introspection {
         token: &str,
         address: Option<ClientKey>,
     ) -> TokenAnswer {
-        let mut kept = lock(&self.kept);
+        let mut kept = self.kept.lock();
         if let Some(answer) = useful(&mut kept, &key) {
             return answer;
         }
@@ -138,8 +139,8 @@ impl Introspection {
         let task = tokio::spawn(async move {
             let answer = this.ask(&token, address).await;
             match answer.state {
-                TokenState::Active(_) => drop(lock(&this.active).put(key, ())),
-                TokenState::Inactive => drop(lock(&this.active).pop(&key)),
+                TokenState::Active(_) => drop(this.active.lock().put(key, ())),
+                TokenState::Inactive => drop(this.active.lock().pop(&key)),
                 TokenState::Unknown => {}
             }
             answer
@@ -195,10 +196,6 @@ impl Introspected {
             until: Instant::now() + FAILURE_AGE,
         }
     }
-}
-
-fn lock<T>(cache: &Mutex<LruCache<TokenDigest, T>>) -> MutexGuard<'_, LruCache<TokenDigest, T>> {
-    cache.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the answer about a token, unless it has ended.

@@ -2,11 +2,12 @@
 //! Connect Discovery). The keys are cached, read again every [`REFRESH_INTERVAL`] and when a token
 //! names an unknown key, and kept while the issuer is unavailable.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
+use parking_lot::RwLock;
 use serde_json::Value;
 use tokio::sync::Mutex;
 use url::Url;
@@ -230,18 +231,11 @@ impl Keys {
 
     /// Returns true if the issuer has given its keys once.
     pub(crate) fn were_read(&self) -> bool {
-        self.current
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_some()
+        self.current.read().is_some()
     }
 
     fn current(&self) -> Option<Arc<KeySet>> {
-        let set = self
-            .current
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let set = self.current.read().clone();
         set.filter(|set| set.read.elapsed() < MAX_KEY_AGE)
     }
 
@@ -270,7 +264,7 @@ impl Keys {
             keys,
             read: Instant::now(),
         };
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(set));
+        *self.current.write() = Some(Arc::new(set));
         Ok(count)
     }
 

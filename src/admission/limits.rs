@@ -10,8 +10,10 @@
 //! - Replicas count together with `SharedRate` in `shared_state/rate.rs`.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::proxy::caller::client_key::ClientKey;
 use crate::shared_state::rate::{SharedRate, TakenPlace};
@@ -97,10 +99,7 @@ impl RateLimit {
 
     /// Counts a request in this process, or says how long the client has to wait.
     fn take(&self, client: ClientKey, now: Instant) -> Result<(), Duration> {
-        let mut clients = self
-            .clients
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut clients = self.clients.lock();
         let ClientTable { due, swept } = &mut *clients;
         // Not for each new client: a flood of new clients would cause a scan each.
         let is_due = swept.is_none_or(|at| now.saturating_duration_since(at) >= SWEEP_INTERVAL);
@@ -198,7 +197,7 @@ mod tests {
         for number in 0..50_000_u32 {
             let _ = limit.take(ClientKey::at(IpAddr::V4(number.into())), now);
         }
-        assert!(limit.clients.lock().unwrap().due.len() <= MAX_CLIENTS + 1);
+        assert!(limit.clients.lock().due.len() <= MAX_CLIENTS + 1);
         assert_eq!(
             limit.take(ClientKey::named("t", b"new"), now + Duration::from_secs(2)),
             Ok(())

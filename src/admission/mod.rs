@@ -18,7 +18,7 @@ pub(crate) mod static_token;
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Json;
@@ -30,6 +30,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lru::LruCache;
+use parking_lot::Mutex;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -276,7 +277,7 @@ impl ClientAdmission {
     ) -> Option<Response> {
         const PAUSE: Duration = Duration::from_mins(5);
         if !challenge.is_expired {
-            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut asked = self.asked.lock();
             let key = (challenge.user, challenge.claims.is_some());
             if asked.get(&key).is_some_and(|at| at.elapsed() < PAUSE) {
                 return None;

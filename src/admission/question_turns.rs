@@ -1,8 +1,9 @@
 //! The turns of questions about tokens at the introspection endpoint. Some are kept for tokens that
 //! were active before, and one address has few, so that made-up tokens do not delay other clients.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::proxy::caller::client_key::ClientKey;
@@ -39,7 +40,7 @@ impl QuestionTurns {
     /// before. Returns `None` if newer questions took its place.
     pub(super) async fn wait(self: &Arc<Self>, address: Option<ClientKey>) -> Option<QuestionTurn> {
         let receiver = {
-            let mut questions = self.lock();
+            let mut questions = self.0.lock();
             if questions.may_ask(address) {
                 questions.asked.push(address);
                 return Some(self.turn(address));
@@ -57,10 +58,6 @@ impl QuestionTurns {
     fn turn(self: &Arc<Self>, address: Option<ClientKey>) -> QuestionTurn {
         let turns = Arc::clone(self);
         QuestionTurn { turns, address }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Questions> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -100,7 +97,7 @@ impl Questions {
 impl Drop for QuestionTurn {
     fn drop(&mut self) {
         let next = {
-            let mut questions = self.turns.lock();
+            let mut questions = self.turns.0.lock();
             if let Some(place) = questions
                 .asked
                 .iter()
@@ -163,7 +160,7 @@ mod tests {
             turns.wait(Some(address(1))).now_or_never().is_some(),
             "all turns are free again"
         );
-        assert!(turns.lock().asked.is_empty());
+        assert!(turns.0.lock().asked.is_empty());
     }
 
     #[tokio::test]

@@ -1,8 +1,9 @@
 //! The texts of the tools that were used last, if they are made on use.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use lru::LruCache;
+use parking_lot::Mutex;
 
 use super::bound_tool::ToolText;
 
@@ -21,16 +22,12 @@ impl Default for RecentTexts {
 }
 
 impl RecentTexts {
-    fn lock(&self) -> MutexGuard<'_, LruCache<usize, Arc<ToolText>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn find(&self, place: usize) -> Option<Arc<ToolText>> {
-        self.lock().get(&place).cloned()
+        self.0.lock().get(&place).cloned()
     }
 
     pub(super) fn keep(&self, place: usize, text: &Arc<ToolText>) {
-        let mut recent = self.lock();
+        let mut recent = self.0.lock();
         recent.put(place, Arc::clone(text));
         let mut bytes: usize = recent.iter().map(|(_, text)| text.json.len()).sum();
         while recent.len() > MAX_TOOLS || (recent.len() > 1 && bytes > MAX_BYTES) {

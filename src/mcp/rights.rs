@@ -2,9 +2,10 @@
 //! rights, and lists, searches, descriptions, suggestions and calls all read that decision.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use lru::LruCache;
+use parking_lot::Mutex;
 
 use crate::annotate::TokenShare;
 use crate::api::{Api, BoundTool, ToolIndex};
@@ -81,7 +82,7 @@ impl AccessTable {
                 .map(|demand| demand.judge(granted))
                 .collect(),
         };
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         if let Some(known) = kept.get(&key) {
             return known.clone();
         }

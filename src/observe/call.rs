@@ -3,8 +3,9 @@
 //! error, cancelled, or cut off by the end of the process.
 
 use foldhash::HashMap;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::Either;
@@ -80,7 +81,7 @@ impl CallObservation {
             has_ended: Mutex::new(false),
         });
         if call.is_ended_with_the_process() {
-            open_calls().insert(call.number, Arc::downgrade(&call));
+            OPEN_CALLS.lock().insert(call.number, Arc::downgrade(&call));
         }
         Self(Some(call))
     }
@@ -109,7 +110,7 @@ impl CallObservation {
     /// A call that ends before it is made.
     pub(crate) fn end(self, outcome: CallOutcome, describe: impl FnOnce(&mut CallRecord)) {
         if let Some(open) = &self.0 {
-            describe(&mut open.record());
+            describe(&mut open.record.lock());
             open.end(outcome);
         }
     }
@@ -127,7 +128,7 @@ impl Drop for CallObservation {
 /// Notes something about the call that the current task is making.
 pub(crate) fn note(change: impl FnOnce(&mut CallRecord)) {
     if observers::is_on() {
-        let _ = CURRENT.try_with(|call| change(&mut call.record()));
+        let _ = CURRENT.try_with(|call| change(&mut call.record.lock()));
     }
 }
 
@@ -142,7 +143,7 @@ pub(crate) async fn record_begin() -> Result<(), CallOutcome> {
         return Ok(());
     };
     let line = CURRENT.try_with(|call| {
-        let has_begun = call.record().has_begun;
+        let has_begun = call.record.lock().has_begun;
         (!has_begun).then(|| call.line("begin", None))
     });
     let Ok(Some(line)) = line else {
@@ -159,7 +160,7 @@ pub(crate) async fn record_begin() -> Result<(), CallOutcome> {
 /// Reads the record of the current call, and its span; `None` outside of observed calls.
 pub(super) fn with_current<T>(read: impl FnOnce(&CallRecord, Option<&OpenSpan>) -> T) -> Option<T> {
     CURRENT
-        .try_with(|call| read(&call.record(), call.span.as_ref()))
+        .try_with(|call| read(&call.record.lock(), call.span.as_ref()))
         .ok()
 }
 
@@ -185,19 +186,15 @@ pub(crate) fn finish_at_once() {
 }
 
 fn end_open_calls() {
-    let open: Vec<Arc<OpenCall>> = open_calls().values().filter_map(Weak::upgrade).collect();
+    let open: Vec<Arc<OpenCall>> = OPEN_CALLS
+        .lock()
+        .values()
+        .filter_map(Weak::upgrade)
+        .collect();
     open.iter().for_each(|call| call.end(CallOutcome::CutOff));
 }
 
-fn open_calls() -> MutexGuard<'static, HashMap<u64, Weak<OpenCall>>> {
-    OPEN_CALLS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl OpenCall {
-    fn record(&self) -> MutexGuard<'_, CallRecord> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns true if the call is reported although it never ends.
     fn is_ended_with_the_process(&self) -> bool {
         self.id.is_some() || self.span.is_some()
@@ -205,16 +202,13 @@ impl OpenCall {
 
     /// Reports the end of the call, once.
     fn end(&self, outcome: CallOutcome) {
-        let mut has_ended = self
-            .has_ended
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut has_ended = self.has_ended.lock();
         if std::mem::replace(&mut has_ended, true) {
             return;
         }
         drop(has_ended);
         if let Some(metrics) = observers::metrics() {
-            let record = self.record();
+            let record = self.record.lock();
             metrics.operation(&MeasuredCall {
                 method: self.method,
                 api: record
@@ -230,10 +224,10 @@ impl OpenCall {
             });
         }
         if let Some(span) = self.span.as_ref().filter(|span| span.is_sampled()) {
-            end_server_span(span, self.method, &self.record(), outcome);
+            end_server_span(span, self.method, &self.record.lock(), outcome);
         }
         if self.is_ended_with_the_process() {
-            open_calls().remove(&self.number);
+            OPEN_CALLS.lock().remove(&self.number);
         }
         if let Some(audit) = observers::audit().filter(|_| self.id.is_some()) {
             let event = if audit.is_required() { "end" } else { "call" };
@@ -243,7 +237,7 @@ impl OpenCall {
 
     /// A line of the audit log.
     fn line(&self, event: &'static str, end: Option<(CallOutcome, Duration)>) -> Vec<u8> {
-        let record = self.record();
+        let record = self.record.lock();
         let of_client = || record.arrival.contexts.first().map(TraceContext::trace_id);
         let trace = self
             .span

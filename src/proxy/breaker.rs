@@ -2,8 +2,9 @@
 //! tried by one call.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::proxy::error::CallError;
 
@@ -66,10 +67,6 @@ impl Breaker {
         !self.is_closed.load(Ordering::Acquire)
     }
 
-    fn state(&self) -> MutexGuard<'_, BreakerState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Enters another state.
     fn enter(&self, state: &mut BreakerState, next: BreakerState) {
         *state = next;
@@ -90,7 +87,7 @@ impl Breaker {
         if self.is_closed.load(Ordering::Acquire) {
             return Ok(permit(false));
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let left = match *state {
             BreakerState::Closed => return Ok(permit(false)),
             BreakerState::Open { until } => until.saturating_duration_since(Instant::now()),
@@ -111,7 +108,7 @@ impl Breaker {
             self.failures.store(0, Ordering::Relaxed);
         }
         if !self.is_closed.load(Ordering::Acquire) {
-            self.enter(&mut self.state(), BreakerState::Closed);
+            self.enter(&mut self.state.lock(), BreakerState::Closed);
             tracing::info!("the API answers again");
         }
     }
@@ -124,7 +121,7 @@ impl Breaker {
             .failures
             .fetch_add(1, Ordering::Relaxed)
             .saturating_add(1);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if is_probe || (*state == BreakerState::Closed && failures >= self.max_failures) {
             let until = Instant::now() + self.pause;
             self.enter(&mut state, BreakerState::Open { until });
@@ -137,7 +134,7 @@ impl Breaker {
 
     /// A probe that says nothing leaves its place to the next call.
     fn on_abandoned_probe(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if *state == BreakerState::HalfOpen {
             let until = Instant::now();
             self.enter(&mut state, BreakerState::Open { until });
@@ -181,8 +178,8 @@ mod tests {
     fn it_opens_after_failures_in_a_row_and_closes_after_a_call_that_succeeds() {
         let breaker = Breaker::new(3, PAUSE);
         let settle = |health| breaker.admit().unwrap().settle(health);
-        let state = || *breaker.state();
-        let end_pause = || match &mut *breaker.state() {
+        let state = || *breaker.state.lock();
+        let end_pause = || match &mut *breaker.state.lock() {
             BreakerState::Open { until } => *until -= PAUSE,
             other => panic!("{other:?}"),
         };

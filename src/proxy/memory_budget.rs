@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::caller::Caller;
@@ -73,11 +74,7 @@ impl MemoryBudget {
     /// Memory that is taken already, and by no client.
     pub(super) fn taken(&self, bytes: usize) -> HeldMemory {
         let blocks = bytes / BLOCK_BYTES;
-        self.0
-            .held
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .all += blocks;
+        self.0.held.lock().all += blocks;
         HeldMemory {
             budget: self.clone(),
             client: None,
@@ -122,12 +119,7 @@ impl HeldMemory {
             return Ok(());
         }
         let client = *self.client.get_or_insert_with(|| caller.key());
-        let mut held = self
-            .budget
-            .0
-            .held
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.budget.0.held.lock();
         let own = held.of_clients.get(&client).copied().unwrap_or_default();
         // The last of them decides, because each takes from what is free.
         let before_last = more - 1;
@@ -166,12 +158,7 @@ impl Drop for HeldMemory {
         if self.blocks == 0 {
             return;
         }
-        let mut held = self
-            .budget
-            .0
-            .held
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.budget.0.held.lock();
         held.all = held.all.saturating_sub(self.blocks);
         if let Some(client) = self.client
             && let Entry::Occupied(mut own) = held.of_clients.entry(client)
@@ -226,6 +213,6 @@ mod tests {
         assert_eq!(budget.begin().grow_to(BLOCK_BYTES, &one), Err(OutOfMemory));
         drop((bytes, second));
         assert_eq!(budget.begin().grow_to(50 * BLOCK_BYTES, &one), Ok(()));
-        assert!(budget.0.held.lock().unwrap().of_clients.is_empty());
+        assert!(budget.0.held.lock().of_clients.is_empty());
     }
 }

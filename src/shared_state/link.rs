@@ -3,9 +3,10 @@
 //! calls almost nothing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::sync::{Notify, watch};
 
@@ -115,7 +116,7 @@ impl RedisLink {
         command: &RedisCommand,
     ) -> Result<T, StateUnavailable> {
         self.keep();
-        if self.0.health().is_left_alone() {
+        if self.0.health.lock().is_left_alone() {
             return Err(count(purpose));
         }
         let answered = async { self.0.connection().await?.run(command).await };
@@ -153,7 +154,7 @@ impl RedisLink {
 
     /// Returns true if the server answered at last.
     pub(crate) fn answers(&self) -> bool {
-        self.connected_for().is_some() && !self.0.health().is_told
+        self.connected_for().is_some() && !self.0.health.lock().is_told
     }
 }
 
@@ -178,10 +179,6 @@ impl LinkHealth {
 }
 
 impl LinkState {
-    fn health(&self) -> MutexGuard<'_, LinkHealth> {
-        self.health.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The connection; waits for one that is being made.
     async fn connection(&self) -> Result<RedisConnection, RedisProblem> {
         let mut status = self.status.subscribe();
@@ -197,7 +194,7 @@ impl LinkState {
     }
 
     fn succeeded(&self) {
-        let mut health = self.health();
+        let mut health = self.health.lock();
         (health.failures, health.alone_until) = (0, None);
         if std::mem::take(&mut health.is_told) {
             tracing::info!("the shared state at {} answers again", self.server);
@@ -205,7 +202,7 @@ impl LinkState {
     }
 
     fn failed(&self, problem: &RedisProblem, is_silent: bool) {
-        let mut health = self.health();
+        let mut health = self.health.lock();
         health.failures += 1;
         // After a pause, one more failure begins the next one.
         if health.failures >= FAILURES_IN_A_ROW {

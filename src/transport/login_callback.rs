@@ -3,7 +3,7 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -14,6 +14,7 @@ use http::header::{
     X_CONTENT_TYPE_OPTIONS,
 };
 use http::{Method, StatusCode};
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -166,11 +167,7 @@ impl<T> Awaited<T> {
         else {
             return false;
         };
-        let sender = self
-            .answer
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let sender = self.answer.lock().take();
         sender.is_some_and(|sender| sender.send(answer).is_ok())
     }
 }

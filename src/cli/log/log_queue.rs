@@ -5,9 +5,10 @@
 //! `eprintln!`: that waits for ever if standard error is not read, and panics if it is closed.
 
 use std::io::{self, Write};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::text::counted;
@@ -69,26 +70,20 @@ pub(crate) fn write_and_wait(text: &str) {
         return;
     }
     let LogQueue(queue) = LogQueue::start();
-    let mut state = queue.lock();
+    let mut state = queue.state.lock();
     state.lines.extend_from_slice(text.as_bytes());
     queue.filled.notify_one();
     let is_busy =
         |state: &mut QueueState| !state.is_unread && (state.writing || !state.lines.is_empty());
-    if let Ok((mut state, waited)) = queue
+    let waited = queue
         .written
-        .wait_timeout_while(state, FLUSH_TIMEOUT, is_busy)
-    {
-        state.is_unread |= waited.timed_out();
-    }
+        .wait_while_for(&mut state, is_busy, FLUSH_TIMEOUT);
+    state.is_unread |= waited.timed_out();
 }
 
 impl SharedQueue {
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn push(&self, line: &[u8]) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.lines.len() + line.len() > MAX_QUEUED_BYTES {
             state.dropped += 1;
         } else {
@@ -102,14 +97,11 @@ impl SharedQueue {
         let mut taken = Vec::new();
         let mut stderr = io::stderr();
         loop {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.writing = false;
             while state.lines.is_empty() {
                 self.written.notify_all();
-                state = self
-                    .filled
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
+                self.filled.wait(&mut state);
             }
             std::mem::swap(&mut taken, &mut state.lines);
             let dropped = std::mem::take(&mut state.dropped);

@@ -3,11 +3,11 @@
 
 use std::io::{IsTerminal as _, Write};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use parking_lot::Mutex;
 
 use crate::config::variables::allows_decoration;
 
@@ -37,10 +37,10 @@ impl Spinner {
             }
             let bar = ProgressBar::new_spinner().with_message(message);
             bar.enable_steady_tick(FRAME_INTERVAL);
-            *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar);
+            *SHOWN.lock() = Some(bar);
             // The other end is only dropped.
             let _ = ended.recv();
-            if let Some(bar) = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            if let Some(bar) = SHOWN.lock().take() {
                 bar.finish_and_clear();
             }
         };
@@ -68,7 +68,7 @@ pub(crate) struct AroundSpinner;
 impl Write for AroundSpinner {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let write = || std::io::stderr().write(bytes);
-        match &*SHOWN.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*SHOWN.lock() {
             Some(bar) => bar.suspend(write),
             None => write(),
         }

@@ -9,9 +9,10 @@
 //!   answer to the call.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
     InputRequest, InputRequiredResult, RequestStateCodec, SealOptions,
@@ -79,7 +80,7 @@ impl Approver {
     /// accepted it, it does not count, and the person is asked again.
     async fn first_answer(&self, question: &[u8], client: ClientKey) -> bool {
         let is_first_here = {
-            let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut answered = self.answered.lock();
             answered.take_first_answer(question.to_vec(), client, Instant::now())
         };
         let Some(shared) = self.shared.as_ref().filter(|_| is_first_here) else {

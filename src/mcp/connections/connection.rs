@@ -2,11 +2,12 @@
 //! HTTP.
 
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::HashMap;
 use futures_util::future::{AbortHandle, Abortable};
+use parking_lot::Mutex;
 use rmcp::model::{
     ClientCapabilities, ErrorData, Implementation, InitializeRequestParams, RequestId,
 };
@@ -83,10 +84,6 @@ pub(crate) struct OpenQuestion {
     answer: oneshot::Receiver<QuestionAnswer>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Connection {
     /// A connection that has not begun.
     pub(crate) fn new(changes: Changes) -> Self {
@@ -102,12 +99,12 @@ impl Connection {
 
     /// Returns the description that the client gave of itself.
     pub(crate) fn client(&self) -> HandshakeClient {
-        lock(&self.client).clone()
+        self.client.lock().clone()
     }
 
     /// The version of the handshake.
     pub(crate) fn version(&self) -> Option<ProtocolVersion> {
-        lock(&self.client).version
+        self.client.lock().version
     }
 
     /// Begins the connection anew: what the client said before counts no more.
@@ -116,7 +113,7 @@ impl Connection {
         request: InitializeRequestParams,
         version: Option<ProtocolVersion>,
     ) {
-        *lock(&self.client) = HandshakeClient {
+        *self.client.lock() = HandshakeClient {
             beginning: Beginning::Handshake,
             version,
             info: Some(request.client_info),
@@ -131,13 +128,13 @@ impl Connection {
     /// Another request with its identifier is not answered yet, or the request lacks keys of `_meta`
     /// (MCP 2026-07-28, basic, "Requests").
     pub(crate) fn begin(&self, request: &McpRequest) -> Result<(), ErrorData> {
-        if lock(&self.requests).by_id.contains_key(&request.id) {
+        if self.requests.lock().by_id.contains_key(&request.id) {
             return Err(ErrorData::invalid_request(
                 "Invalid Request: another request with this id is not answered yet",
                 None,
             ));
         }
-        let mut client = lock(&self.client);
+        let mut client = self.client.lock();
         let needs_keys = match (client.beginning, &request.method) {
             (_, Method::Initialize)
             | (Beginning::Handshake, _)
@@ -168,7 +165,7 @@ impl Connection {
     ) -> impl Future<Output = Option<F::Output>> + use<F> {
         let (handle, registration) = AbortHandle::new_pair();
         let open = {
-            let mut requests = lock(&self.requests);
+            let mut requests = self.requests.lock();
             requests.next += 1;
             let number = requests.next;
             match requests.by_id.entry(id.clone()) {
@@ -198,7 +195,7 @@ impl Connection {
                 .rest
                 .get("requestId")
                 .and_then(request_id);
-            let cancelled = id.and_then(|id| lock(&self.requests).by_id.remove(&id));
+            let cancelled = id.and_then(|id| self.requests.lock().by_id.remove(&id));
             cancelled.into_iter().for_each(|(_, handle)| handle.abort());
         }
     }
@@ -206,14 +203,14 @@ impl Connection {
     /// Returns true if a client of a handshake reports for the first time that it is ready; changes
     /// are reported to it from then on.
     pub(crate) fn begin_reporting(&self) -> bool {
-        lock(&self.client).beginning == Beginning::Handshake
+        self.client.lock().beginning == Beginning::Handshake
             && !self.is_reporting.swap(true, Ordering::Relaxed)
     }
 
     /// Opens a question.
     pub(crate) fn ask(self: &Arc<Self>) -> OpenQuestion {
         let (sender, answer) = oneshot::channel();
-        let mut questions = lock(&self.questions);
+        let mut questions = self.questions.lock();
         let id = questions.next;
         questions.next += 1;
         questions.by_id.insert(id, sender);
@@ -232,7 +229,7 @@ impl Connection {
             Value::String(text) => text.parse().ok(),
             _ => None,
         };
-        if let Some(question) = id.and_then(|id| lock(&self.questions).by_id.remove(&id)) {
+        if let Some(question) = id.and_then(|id| self.questions.lock().by_id.remove(&id)) {
             let outcome = answer.outcome;
             let _ = question.send(QuestionAnswer { outcome, in_flight });
         }
@@ -241,7 +238,7 @@ impl Connection {
     /// Ends the connection, and all calls that it waits for.
     pub(crate) fn end(&self) {
         self.ended.cancel();
-        let open = std::mem::take(&mut lock(&self.requests).by_id);
+        let open = std::mem::take(&mut self.requests.lock().by_id);
         open.into_values().for_each(|(_, handle)| handle.abort());
     }
 }
@@ -255,7 +252,7 @@ impl OpenQuestion {
 
 impl Drop for OpenQuestion {
     fn drop(&mut self) {
-        lock(&self.connection.questions).by_id.remove(&self.id);
+        self.connection.questions.lock().by_id.remove(&self.id);
     }
 }
 
@@ -269,7 +266,7 @@ struct OpenRequest {
 impl OpenRequest {
     /// Closes the request; returns true if it was open, and not cancelled.
     fn end(&self) -> bool {
-        let mut requests = lock(&self.connection.requests);
+        let mut requests = self.connection.requests.lock();
         let open = requests.by_id.get(&self.id);
         let is_open = open.is_some_and(|(number, _)| *number == self.number);
         if is_open {

@@ -1,7 +1,8 @@
 //! Messages on their way to a client, in their order.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rmcp::model::ProgressToken;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -47,7 +48,7 @@ impl Outbox {
         });
         let outbox = self.clone();
         ReportProgress::new(move |done, total| {
-            let is_first = newest.value().replace((done, total)).is_none();
+            let is_first = newest.value.lock().replace((done, total)).is_none();
             if is_first {
                 outbox.send(OutMessage::Progress(Arc::clone(&newest)));
             }
@@ -62,13 +63,9 @@ pub(crate) struct NewestProgress {
 }
 
 impl NewestProgress {
-    fn value(&self) -> std::sync::MutexGuard<'_, Option<(u64, Option<u64>)>> {
-        self.value.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The token of the call, with how much is done, and of how much.
     pub(crate) fn take(&self) -> Option<(ProgressToken, u64, Option<u64>)> {
-        let (done, total) = self.value().take()?;
+        let (done, total) = self.value.lock().take()?;
         Some((self.token.clone(), done, total))
     }
 }

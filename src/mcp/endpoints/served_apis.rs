@@ -1,10 +1,11 @@
 //! The APIs of a server, each with what became of it so far, and the catalogs that its endpoints
 //! get of them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::api_slot::ApiSlot;
@@ -80,7 +81,7 @@ impl ServedApis {
             tells_changes,
         };
         if !is_single {
-            let outcomes = served.outcomes();
+            let outcomes = served.outcomes.lock();
             served
                 .endpoints
                 .iter()
@@ -102,7 +103,7 @@ impl ServedApis {
 
     /// Counts the APIs by outcome.
     pub(crate) fn counts(&self) -> ApiCounts {
-        let outcomes = self.outcomes();
+        let outcomes = self.outcomes.lock();
         let count =
             |is: fn(&ApiOutcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
         ApiCounts {
@@ -118,12 +119,12 @@ impl ServedApis {
             ApiOutcome::Served(of) => Some(Arc::clone(&of.api)),
             ApiOutcome::Awaited | ApiOutcome::Failed(_) => None,
         };
-        self.outcomes().iter().filter_map(served).collect()
+        self.outcomes.lock().iter().filter_map(served).collect()
     }
 
     /// Returns the state of each API, for the operator.
     pub(crate) fn states(&self) -> Vec<ServedState> {
-        let outcomes = self.outcomes();
+        let outcomes = self.outcomes.lock();
         let state =
             |((slot, outcome), failed): ((&ApiSlot, &ApiOutcome), &AtomicBool)| ServedState {
                 name: slot.name.clone(),
@@ -163,7 +164,7 @@ impl ServedApis {
     /// # Errors
     /// A sentence for each of its tool names that another API has; then everything stays as it was.
     pub(crate) fn serve(&self, index: usize, api: Arc<Api>) -> Result<(), Vec<String>> {
-        let mut outcomes = self.outcomes();
+        let mut outcomes = self.outcomes.lock();
         let others = outcomes
             .iter()
             .enumerate()
@@ -193,7 +194,7 @@ impl ServedApis {
         self.settle(
             index,
             ApiOutcome::Failed(why.to_owned()),
-            &mut self.outcomes(),
+            &mut self.outcomes.lock(),
         );
     }
 
@@ -299,10 +300,6 @@ impl ServedApis {
             })
             .map(|(share, key, pattern)| share.describe_idle(key, pattern))
             .collect()
-    }
-
-    fn outcomes(&self) -> MutexGuard<'_, Vec<ApiOutcome>> {
-        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn settle(&self, index: usize, outcome: ApiOutcome, outcomes: &mut [ApiOutcome]) {

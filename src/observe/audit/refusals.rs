@@ -2,8 +2,9 @@
 //! with their number.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
+
+use parking_lot::Mutex;
 
 use super::line::AuditLine;
 
@@ -25,7 +26,7 @@ impl RefusalCounts {
     /// Counts a refused request. Returns the line of a reason that was not reported within the last
     /// minute.
     pub(super) fn count(&self, reason: &'static str) -> Option<Vec<u8>> {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         if counts.len() >= MAX_REASONS && !counts.contains_key(reason) {
             return None;
         }
@@ -52,7 +53,7 @@ impl RefusalCounts {
     }
 
     fn tell_where(&self, is_due: impl Fn(&RefusalCount) -> bool) -> Vec<Vec<u8>> {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         counts
             .iter_mut()
             .filter(|(_, known)| known.untold > 0 && is_due(known))

@@ -5,9 +5,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::options::AuditTarget;
@@ -34,7 +34,7 @@ static REOPEN_TOLD: Mutex<Option<Instant>> = Mutex::new(None);
 /// Returns true if a loss was not reported within the last [`LOSS_LOG_INTERVAL`], and records that
 /// it is reported now.
 fn is_due(told: &Mutex<Option<Instant>>) -> bool {
-    let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut told = told.lock();
     let is_due = told.is_none_or(|told| told.elapsed() >= LOSS_LOG_INTERVAL);
     if is_due {
         *told = Some(Instant::now());

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
 use prometheus_client::metrics::MetricType;
@@ -36,12 +37,8 @@ impl fmt::Debug for WatchedUpstreams {
 }
 
 impl WatchedUpstreams {
-    fn list(&self) -> MutexGuard<'_, Vec<LabelledUpstream>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn add(&self, api: ApiLabel, host: Arc<str>, upstream: Weak<dyn UpstreamGauges>) {
-        let mut all = self.list();
+        let mut all = self.0.lock();
         // Those of documents that were replaced.
         all.retain(|(_, upstream)| upstream.strong_count() > 0);
         all.push(((api, host), upstream));
@@ -50,7 +47,7 @@ impl WatchedUpstreams {
     /// Returns the calls in flight, the waiting calls and the open breakers for each API and host.
     fn sums(&self) -> BTreeMap<UpstreamLabels, [i64; 3]> {
         let mut sums: BTreeMap<UpstreamLabels, [i64; 3]> = BTreeMap::new();
-        for (labels, upstream) in self.list().iter() {
+        for (labels, upstream) in self.0.lock().iter() {
             let Some(upstream) = upstream.upgrade() else {
                 continue;
             };

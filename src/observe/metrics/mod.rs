@@ -15,10 +15,11 @@ pub(crate) mod labels;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use http::Method;
+use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -298,7 +299,7 @@ impl Metrics {
 
     /// The labels of an origin: its own, unless too many have some.
     pub(super) fn origin_labels(&self, api: ApiLabel, host: &str, port: u16) -> OriginLabels {
-        let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut origins = self.origins.lock();
         let origin = (host.to_owned(), port);
         let has_label =
             origins.contains(&origin) || (origins.len() < MAX_ORIGINS && origins.insert(origin));

@@ -8,11 +8,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::Mutex;
 use url::Url;
 
 use super::folder::{Folder, FolderFile};
@@ -111,16 +112,12 @@ impl FileStore {
         self.budget.begin()
     }
 
-    fn files(&self) -> MutexGuard<'_, HashMap<String, Option<StoredFile>>> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Makes a file with a random name.
     pub(super) fn create(&self) -> io::Result<(File, String)> {
         let mut id = [0; ID_BYTES];
         getrandom::fill(&mut id).map_err(io::Error::other)?;
         let name = name_of(&id);
-        self.files().insert(name.clone(), None);
+        self.files.lock().insert(name.clone(), None);
         let file = self
             .folder
             .create(&name)
@@ -130,7 +127,7 @@ impl FileStore {
 
     /// Forgets a file that was not kept.
     pub(super) fn forget(&self, name: &str) {
-        self.files().remove(name);
+        self.files.lock().remove(name);
     }
 
     /// Keeps a whole file for a while, and returns its URL.
@@ -145,7 +142,7 @@ impl FileStore {
         let url = self
             .url(name, shown_name, length, ends)
             .ok_or_else(|| io::Error::other("no URL can be made"))?;
-        self.files().insert(
+        self.files.lock().insert(
             name.to_owned(),
             Some(StoredFile {
                 ends,
@@ -214,7 +211,8 @@ impl FileStore {
         let has_ended =
             |file: &Option<StoredFile>| file.as_ref().is_some_and(|file| file.ends <= now);
         let ended: Vec<String> = self
-            .files()
+            .files
+            .lock()
             .extract_if(|_, file| has_ended(file))
             .map(|(name, _)| name)
             .collect();
@@ -231,7 +229,7 @@ impl FileStore {
     /// Returns the files that other processes have made: earlier ones, and other replicas.
     fn others(&self) -> io::Result<Vec<FolderFile>> {
         let mut files = self.folder.files()?;
-        files.retain(|file| is_name(&file.name) && !self.files().contains_key(&file.name));
+        files.retain(|file| is_name(&file.name) && !self.files.lock().contains_key(&file.name));
         Ok(files)
     }
 
@@ -240,7 +238,7 @@ impl FileStore {
             .iter()
             .map(|file| bytes_of_blocks(file.length))
             .fold(0, usize::saturating_add);
-        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut others = self.others.lock();
         *others = self.budget.taken(bytes);
     }
 
@@ -372,7 +370,7 @@ mod tests {
         expected.retain(|name| *name != left);
         check(MAX_LEFTOVER_AGE + Duration::from_secs(5), &mut expected);
         assert!(
-            store.files().contains_key(&written),
+            store.files.lock().contains_key(&written),
             "what is being written stays"
         );
     }

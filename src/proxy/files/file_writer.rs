@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use aws_lc_rs::digest::{Context, SHA256};
+use parking_lot::Mutex;
 use tokio::fs::File;
 use tokio::io::{AsyncWriteExt as _, BufWriter};
 use url::Url;
@@ -184,7 +184,7 @@ impl ReceivedFile {
     /// # Errors
     /// [`CallError::NotSaved`].
     pub(crate) fn deliver(&self) -> Result<DeliveredFile, CallError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let ReceivedState { temporary, held } = &mut *state;
         let (name, final_name) = (&temporary.name, &temporary.final_name);
         let delivered = match &temporary.destination {

@@ -40,7 +40,7 @@ impl SummedProgress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Mutex;
+    use parking_lot::Mutex;
 
     #[test]
     fn the_sum_of_several_requests_only_grows() {
@@ -48,7 +48,7 @@ mod tests {
         let seen = Arc::clone(&reports);
         let sum = SummedProgress::new(ReportProgress::new(move |done, total| {
             assert_eq!(total, None);
-            seen.lock().unwrap().push(done);
+            seen.lock().push(done);
         }));
         let report = sum.reporter();
         report.report(10, Some(20));
@@ -58,6 +58,6 @@ mod tests {
         for done in [5, 3, 8] {
             report.report(done, None);
         }
-        assert_eq!(*reports.lock().unwrap(), [10, 20, 25, 28]);
+        assert_eq!(*reports.lock(), [10, 20, 25, 28]);
     }
 }

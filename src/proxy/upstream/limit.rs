@@ -1,9 +1,9 @@
 //! Limits of one upstream: places for calls in flight, a queue before them, and a rate.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -129,7 +129,7 @@ impl RequestRate {
         }
         let now = Instant::now();
         let turn = {
-            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut next = self.next.lock();
             let turn = now.max(*next);
             if turn >= deadline {
                 return Err(CallError::RateLimited(turn - now));

@@ -2,11 +2,11 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use http::StatusCode;
 use http::header::RETRY_AFTER;
+use parking_lot::Mutex;
 
 use crate::proxy::error::CallError;
 use crate::proxy::response::Reply;
@@ -105,7 +105,7 @@ impl Budget {
 
     /// Returns true if the budget allows one more repetition, and spends it.
     pub(crate) fn spend(&self) -> bool {
-        let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut saved = self.saved.lock();
         let calls =
             f64::from(u32::try_from(self.calls.swap(0, Ordering::Relaxed)).unwrap_or(u32::MAX));
         let free = (saved.at.elapsed().as_secs_f64() * FREE_RETRIES_PER_SECOND)

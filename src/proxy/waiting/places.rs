@@ -1,9 +1,10 @@
 //! Places of calls that wait for the end of an operation: each holds a reply and a timer, and
 //! nothing of the API.
 
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::LazyLock;
 
 use foldhash::HashMap;
+use parking_lot::Mutex;
 
 use crate::proxy::caller::client_key::ClientKey;
 use crate::proxy::caller::fair_share::may_take_place;
@@ -19,7 +20,7 @@ pub(crate) struct WaitingPlace(ClientKey);
 impl WaitingPlace {
     /// Takes a place; `None` if there is none for this client.
     pub(crate) fn take(client: ClientKey) -> Option<Self> {
-        let mut waiting = waiting();
+        let mut waiting = WAITING.lock();
         let taken = waiting.values().sum();
         let own = waiting.get(&client).copied().unwrap_or_default();
         may_take_place(own, taken, MAX_WAITING).then(|| {
@@ -31,7 +32,7 @@ impl WaitingPlace {
 
 impl Drop for WaitingPlace {
     fn drop(&mut self) {
-        let mut waiting = waiting();
+        let mut waiting = WAITING.lock();
         if let Some(count) = waiting.get_mut(&self.0) {
             *count -= 1;
             if *count == 0 {
@@ -39,10 +40,6 @@ impl Drop for WaitingPlace {
             }
         }
     }
-}
-
-fn waiting() -> MutexGuard<'static, HashMap<ClientKey, usize>> {
-    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -28,7 +28,8 @@ pub(crate) mod web_page;
 mod yaml;
 
 use foldhash::HashMap;
-use std::sync::{Mutex, OnceLock};
+use parking_lot::Mutex;
+use std::sync::OnceLock;
 
 use url::Url;
 

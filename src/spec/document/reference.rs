@@ -1,7 +1,6 @@
 //! Resolves the `$ref`s of a document (RFC 6901 pointers, `$anchor`, `$id`, other files).
 
 use std::collections::hash_map::Entry;
-use std::sync::PoisonError;
 
 use super::{Document, Version};
 use crate::spec::node::{Node, Object};
@@ -69,7 +68,7 @@ impl Document {
     /// keeps them.
     fn walk<'a>(&'a self, node: Node<'a>, tokens: &[String]) -> Option<Node<'a>> {
         const MIN_REMEMBERED_BYTES: usize = 2 << 10;
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = self.opened.lock();
         let mut span = node.span();
         for (index, token) in tokens.iter().enumerate() {
             let members = match opened.entry(span) {

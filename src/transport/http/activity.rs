@@ -3,12 +3,13 @@
 //! stay for as long as its client likes.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 /// Time for which a connection may be without a request with complete headers.
@@ -45,7 +46,7 @@ impl Activity {
     }
 
     fn change(&self, change: impl FnOnce(&mut ActivityState)) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         state.moved = Instant::now();
         state.written = 0;
         change(&mut state);
@@ -54,7 +55,7 @@ impl Activity {
     /// The client has taken some bytes: what hyper holds of an answer is on its way after the
     /// answer's end as well.
     pub(crate) fn wrote(&self, count: usize) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         state.written += count;
         if state.written >= MIN_PROGRESS_BYTES {
             state.moved = Instant::now();
@@ -81,7 +82,7 @@ impl Activity {
     pub(crate) async fn stalled(&self) {
         loop {
             let end = {
-                let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let state = self.0.lock();
                 let timeout = if state.answering > 0 {
                     ANSWER_TIMEOUT
                 } else {

@@ -2,9 +2,10 @@
 //! `--confirm` alone, because a question must find its way back to its client.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::mcp::connections::connection::Connection;
@@ -40,10 +41,6 @@ struct Session {
 /// A session while it is used.
 pub(super) struct UsedSession(Arc<Session>);
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Sessions {
     /// The session of that identifier, if this client may use it at this endpoint. An identifier
     /// alone proves nothing (MCP, security best practices, "Session Hijacking").
@@ -53,7 +50,7 @@ impl Sessions {
         endpoint: &str,
         caller: Option<ClientKey>,
     ) -> Option<UsedSession> {
-        let mut open = lock(&self.0);
+        let mut open = self.0.lock();
         let session = open.get(id)?;
         if session.is_idle() {
             open.remove(id);
@@ -73,13 +70,13 @@ impl Sessions {
         owner: Option<ClientKey>,
         client: ClientKey,
     ) -> Option<String> {
-        let mut open = lock(&self.0);
+        let mut open = self.0.lock();
         open.retain(|_, session| !session.is_idle());
         let of_client = || open.values().filter(|session| session.client == client);
         if !may_take_place(of_client().count(), open.len(), MAX_SESSIONS) {
             // What is used now is used last.
             let oldest = of_client()
-                .min_by_key(|session| (Arc::strong_count(session) > 1, *lock(&session.last_used)));
+                .min_by_key(|session| (Arc::strong_count(session) > 1, *session.last_used.lock()));
             let oldest = Arc::clone(oldest?);
             open.remove(&oldest.id);
             oldest.connection.end();
@@ -100,7 +97,7 @@ impl Sessions {
 
     /// Ends a session, its stream and its calls.
     pub(super) fn close(&self, session: &UsedSession) {
-        lock(&self.0).remove(&session.0.id);
+        self.0.lock().remove(&session.0.id);
         session.0.connection.end();
     }
 }
@@ -108,7 +105,7 @@ impl Sessions {
 impl Session {
     /// Returns true if the session has been unused for some time.
     fn is_idle(self: &Arc<Self>) -> bool {
-        Arc::strong_count(self) == 1 && lock(&self.last_used).elapsed() >= IDLE_TIMEOUT
+        Arc::strong_count(self) == 1 && self.last_used.lock().elapsed() >= IDLE_TIMEOUT
     }
 }
 
@@ -121,13 +118,13 @@ impl UsedSession {
     /// as `streams` does.
     pub(super) fn begin_stream(&self, streams: &CancellationToken) -> CancellationToken {
         let newest = streams.child_token();
-        std::mem::replace(&mut *lock(&self.0.stream), newest.clone()).cancel();
+        std::mem::replace(&mut *self.0.stream.lock(), newest.clone()).cancel();
         newest
     }
 }
 
 impl Drop for UsedSession {
     fn drop(&mut self) {
-        *lock(&self.0.last_used) = Instant::now();
+        *self.0.last_used.lock() = Instant::now();
     }
 }

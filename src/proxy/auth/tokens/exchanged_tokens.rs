@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, Shared};
 use lru::LruCache;
+use parking_lot::Mutex;
 
 use super::access_token::AccessToken;
 use crate::proxy::caller::client_key::ClientKey;
@@ -78,7 +79,7 @@ pub(super) fn find_or_begin(
     refused: Option<&Arc<AccessToken>>,
     begin: impl FnOnce() -> Flight,
 ) -> (Flight, bool) {
-    let mut kept = TOKENS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = TOKENS.lock();
     if let Some(known) = kept.tokens.get(&key)
         && known.is_useful(refused)
     {

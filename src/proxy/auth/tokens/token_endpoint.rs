@@ -2,7 +2,6 @@
 //! grants.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -10,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::StatusCode;
 use http::header::AUTHORIZATION;
+use parking_lot::Mutex;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::{Url, form_urlencoded};
 
@@ -173,7 +173,7 @@ impl TokenEndpoint {
         parameters: &[(&str, &str)],
         doubts_client: impl Fn(Option<&str>) -> bool,
     ) -> Result<Fetched, TokenRefusal> {
-        let in_body = self.learned().in_body;
+        let in_body = self.learned.lock().in_body;
         let reply = self
             .send(self.token_request(url, parameters, in_body)?)
             .await?;
@@ -195,19 +195,19 @@ impl TokenEndpoint {
         // Another error than `invalid_client` means that the client was recognized.
         let is_recognized = second.status.is_success()
             || error_code(&second).is_some_and(|code| code != "invalid_client");
-        self.learned().in_body = is_recognized;
+        self.learned.lock().in_body = is_recognized;
         Ok(if is_recognized { second } else { reply })
     }
 
     /// The URL of the endpoint, which the issuer's metadata may name.
     async fn url(&self) -> Result<Url, TokenRefusal> {
-        let known = self.learned().url.clone();
+        let known = self.learned.lock().url.clone();
         match (&self.client.endpoint, known) {
             (Endpoint::Token(url), _) => Ok(url.clone()),
             (Endpoint::Issuer(_), Some(url)) => Ok(url),
             (Endpoint::Issuer(issuer), None) => {
                 let url = self.metadata(issuer).await?.token_endpoint;
-                self.learned().url = Some(url.clone());
+                self.learned.lock().url = Some(url.clone());
                 Ok(url)
             }
         }
@@ -225,10 +225,6 @@ impl TokenEndpoint {
         assertion
             .map(Some)
             .ok_or(TokenRefusal::Failed("the client's key cannot sign".into()))
-    }
-
-    fn learned(&self) -> std::sync::MutexGuard<'_, Learned> {
-        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the token that the endpoint grants: one that can be sent as `Bearer`.
@@ -319,7 +315,7 @@ impl TokenEndpoint {
     /// fill the log.
     fn may_log(&self) -> bool {
         const INTERVAL: Duration = Duration::from_mins(1);
-        let mut learned = self.learned();
+        let mut learned = self.learned.lock();
         let is_due = learned.logged.is_none_or(|at| at.elapsed() >= INTERVAL);
         if is_due {
             learned.logged = Some(Instant::now());

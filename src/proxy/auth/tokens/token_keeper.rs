@@ -5,9 +5,9 @@
 //! Without the lock no refresh token is used: a call that waits is better than a family of tokens
 //! that is revoked.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::time::{Instant, sleep};
 
@@ -187,15 +187,12 @@ impl TokenKeeper {
 
 impl SharedTokens {
     fn newest(&self) -> Option<StoredToken> {
-        self.newest
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.newest.lock().clone()
     }
 
     /// Keeps a token unless a newer one is known.
     fn learn(&self, token: StoredToken) {
-        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut newest = self.newest.lock();
         if newest
             .as_ref()
             .is_none_or(|newest| newest.generation < token.generation)

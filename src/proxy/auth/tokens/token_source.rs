@@ -2,9 +2,10 @@
 //! refreshed before they expire, and fetched once for all calls that wait.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::RwLock;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::{sleep, timeout};
@@ -129,10 +130,7 @@ impl TokenSource {
     }
 
     fn current(&self) -> Option<Arc<AccessToken>> {
-        self.current
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.current.read().clone()
     }
 
     /// Gets a token other than those to be replaced.
@@ -155,8 +153,7 @@ impl TokenSource {
                 renewal.failed = None;
                 let token = Arc::new(token);
                 renewal.fetched = Some((Instant::now(), Arc::clone(&token)));
-                *self.current.write().unwrap_or_else(PoisonError::into_inner) =
-                    Some(Arc::clone(&token));
+                *self.current.write() = Some(Arc::clone(&token));
                 Ok(token)
             }
             Err(error) => {
@@ -206,10 +203,7 @@ impl TokenSource {
             if let Some(newest) = keeper.follow().await
                 && let Some(token) = restore(&newest, source.current().as_slice())
             {
-                *source
-                    .current
-                    .write()
-                    .unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(token));
+                *source.current.write() = Some(Arc::new(token));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Tokens that could not be written to the token store yet: the refresh tokens in the file before
 //! them are used up.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 
 use super::stored_token::{StoredToken, TokenOwner};
 
@@ -19,7 +19,7 @@ struct Unsaved {
 impl UnsavedTokens {
     /// Keeps a token unless a newer one is kept. Returns true if the caller must begin to write it.
     pub(crate) fn keep(&self, owner: &TokenOwner, token: &StoredToken) -> bool {
-        let mut unsaved = self.lock();
+        let mut unsaved = self.0.lock();
         if unsaved
             .of(owner)
             .is_none_or(|known| known.generation <= token.generation)
@@ -36,7 +36,7 @@ impl UnsavedTokens {
         owner: &TokenOwner,
         stored: Option<StoredToken>,
     ) -> Option<StoredToken> {
-        let unsaved = self.lock().of(owner).cloned();
+        let unsaved = self.0.lock().of(owner).cloned();
         match (unsaved, stored) {
             (Some(unsaved), Some(stored)) if stored.generation > unsaved.generation => Some(stored),
             (unsaved, stored) => unsaved.or(stored),
@@ -45,7 +45,7 @@ impl UnsavedTokens {
 
     /// Returns the tokens that are kept here.
     pub(crate) fn all(&self) -> Vec<(TokenOwner, StoredToken)> {
-        self.lock().tokens.clone()
+        self.0.lock().tokens.clone()
     }
 
     /// A token of that generation is written.
@@ -53,18 +53,14 @@ impl UnsavedTokens {
         let is_left = |(other, token): &(TokenOwner, StoredToken)| {
             other.id != owner.id || token.generation > generation
         };
-        self.lock().tokens.retain(is_left);
+        self.0.lock().tokens.retain(is_left);
     }
 
     /// Returns true if there is nothing left to write; the task that wrote may then end.
     pub(crate) fn is_done(&self) -> bool {
-        let mut unsaved = self.lock();
+        let mut unsaved = self.0.lock();
         unsaved.is_retried = !unsaved.tokens.is_empty();
         !unsaved.is_retried
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Unsaved> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Access keys that an endpoint issues for some time, beside those that never change.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
+use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use super::access_keys::AccessKeys;
@@ -79,7 +80,7 @@ impl IssuedKeys {
 
     async fn get(self: &Arc<Self>) -> Result<Arc<AccessKeys>, Arc<str>> {
         let renewal = {
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = self.kept.lock();
             let present = kept
                 .present
                 .clone()
@@ -128,7 +129,7 @@ impl IssuedKeys {
                 Ok(_) => Err("the credentials that the endpoint gave have ended already; check the clock of this machine".into()),
                 Err(problem) => Err(Arc::<str>::from(problem)),
             };
-            let mut kept = source.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = source.kept.lock();
             match &asked {
                 Ok(keys) => kept.present = Some(Arc::clone(keys)),
                 Err(problem) => kept.failed = Some((Instant::now(), Arc::clone(problem))),
