@@ -14,12 +14,9 @@ use super::labels::ApiLabel;
 
 /// The state of one upstream, read for each request of the metrics.
 pub(crate) trait UpstreamGauges: Send + Sync {
-    /// Calls in flight.
-    fn in_flight(&self) -> usize;
-    /// Calls that wait for a place.
-    fn waiting(&self) -> usize;
-    /// Returns true if its circuit breaker lets no call pass.
-    fn is_open(&self) -> bool;
+    /// Returns the number of calls in flight, that of calls that wait for a place, and whether its
+    /// circuit breaker lets no call pass.
+    fn read(&self) -> (usize, usize, bool);
 }
 
 /// Upstreams that are in use, with their labels.
@@ -51,10 +48,11 @@ impl WatchedUpstreams {
             let Some(upstream) = upstream.upgrade() else {
                 continue;
             };
-            let [in_flight, waiting, open] = sums.entry(labels.clone()).or_default();
-            *in_flight += i64::try_from(upstream.in_flight()).unwrap_or(i64::MAX);
-            *waiting += i64::try_from(upstream.waiting()).unwrap_or(i64::MAX);
-            *open = (*open).max(i64::from(upstream.is_open()));
+            let (in_flight, waiting, is_open) = upstream.read();
+            let [all_in_flight, all_waiting, open] = sums.entry(labels.clone()).or_default();
+            *all_in_flight += i64::try_from(in_flight).unwrap_or(i64::MAX);
+            *all_waiting += i64::try_from(waiting).unwrap_or(i64::MAX);
+            *open = (*open).max(i64::from(is_open));
         }
         sums
     }

@@ -57,6 +57,9 @@ impl EncodeLabelSet for ApiLabel {
     }
 }
 
+/// A label with one of its values.
+pub(super) type Label = [(&'static str, &'static str); 1];
+
 #[derive(Debug, Clone, PartialEq, Eq, EncodeLabelSet)]
 pub(super) struct OperationLabels {
     #[prometheus(flatten)]
@@ -94,36 +97,6 @@ impl Hash for RequestLabels {
         state.write(self.http_response_status_code.as_bytes());
         state.write_usize(self.http_request_method.len() << 16 | usize::from(self.server_port));
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ReasonLabel {
-    pub(super) reason: &'static str,
-}
-
-/// Purpose of the shared state, one of [`SHARED_STATE_USES`].
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct PurposeLabel {
-    pub(super) what: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct OutcomeLabel {
-    #[prometheus(flatten)]
-    pub(super) api: ApiLabel,
-    pub(super) outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ExchangeLabel {
-    pub(super) outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, EncodeLabelSet)]
-pub(super) struct EffectLabel {
-    #[prometheus(flatten)]
-    pub(super) api: ApiLabel,
-    pub(super) effect: &'static str,
 }
 
 /// The methods of RFC 9110, of RFC 5789 and QUERY.

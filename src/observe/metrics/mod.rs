@@ -4,7 +4,7 @@
 //!
 //! # Adding a metric
 //!
-//! - A field of `Metrics` in `observe/metrics/mod.rs`, its name in `register` and a method, which
+//! - A field of `Metrics` in `observe/metrics/mod.rs`, its name in `new` and a method, which
 //!   is called where the event happens. A gauge of an upstream is in `observe/metrics/gauges.rs`.
 //! - `begin_at_zero` lists the label values that exist from the start.
 //! - A row in `docs/reference/metrics.md`, and in `METRICS` in `tests/it/http/metrics.rs`.
@@ -25,13 +25,12 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 
 use self::gauges::{UpstreamGauges, UpstreamsCollector, WatchedUpstreams};
 use self::labels::{
-    ApiLabel, EXCHANGE_OUTCOMES, EffectLabel, ExchangeLabel, OTHER, OUTCOMES, OperationLabels,
-    OutcomeLabel, PurposeLabel, REFUSAL_REASONS, ReasonLabel, RequestLabels, SHARED_STATE_USES,
-    known_method, known_status,
+    ApiLabel, EXCHANGE_OUTCOMES, Label, OTHER, OUTCOMES, OperationLabels, REFUSAL_REASONS,
+    RequestLabels, SHARED_STATE_USES, known_method, known_status,
 };
 use super::outcome::CallOutcome;
 
@@ -82,15 +81,15 @@ pub(crate) struct Metrics {
     requests: Family<RequestLabels, Histogram>,
     retries: Family<ApiLabel, Counter>,
     results_cut: Counter,
-    rejected: Family<ReasonLabel, Counter>,
-    reloads: Family<OutcomeLabel, Counter>,
-    refreshes: Family<OutcomeLabel, Counter>,
-    exchanges: Family<ExchangeLabel, Counter>,
+    rejected: Family<Label, Counter>,
+    reloads: Family<(ApiLabel, Label), Counter>,
+    refreshes: Family<Label, Counter>,
+    exchanges: Family<Label, Counter>,
     exchange_seconds: Histogram,
     audit_lost: Counter,
     spans_dropped: Counter,
-    shared_state_errors: Family<PurposeLabel, Counter>,
-    tools: Family<EffectLabel, Gauge>,
+    shared_state_errors: Family<Label, Counter>,
+    tools: Family<(ApiLabel, Label), Gauge>,
     upstreams: WatchedUpstreams,
     tool_count: AtomicUsize,
     series: AtomicUsize,
@@ -98,127 +97,117 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
+    /// All metrics, with their names; the library appends `_total` to counters and `_info` to what
+    /// only informs.
     pub(crate) fn new() -> Self {
         let mut registry = Registry::default();
+        let names = &mut registry;
+        let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
+        names.register("openapi_mcp_build", "The version of this server", build);
         let upstreams = WatchedUpstreams::default();
+        names.register_collector(Box::new(UpstreamsCollector(upstreams.clone())));
         let metrics = Self {
-            operations: Family::new_with_constructor(|| Histogram::new(OPERATION_BUCKETS)),
-            requests: Family::new_with_constructor(|| Histogram::new(REQUEST_BUCKETS)),
-            retries: Family::default(),
-            results_cut: Counter::default(),
-            rejected: Family::default(),
-            reloads: Family::default(),
-            refreshes: Family::default(),
-            exchanges: Family::default(),
-            exchange_seconds: Histogram::new(REQUEST_BUCKETS),
-            audit_lost: Counter::default(),
-            spans_dropped: Counter::default(),
-            shared_state_errors: Family::default(),
-            tools: Family::default(),
-            upstreams: upstreams.clone(),
+            operations: register(
+                names,
+                "mcp_server_operation_duration_seconds",
+                "How long requests of clients took",
+                Family::new_with_constructor(|| Histogram::new(OPERATION_BUCKETS)),
+            ),
+            requests: register(
+                names,
+                "http_client_request_duration_seconds",
+                "How long requests to the API took",
+                Family::new_with_constructor(|| Histogram::new(REQUEST_BUCKETS)),
+            ),
+            retries: register(
+                names,
+                "openapi_mcp_retries",
+                "Requests that were sent again",
+                Family::default(),
+            ),
+            results_cut: register(
+                names,
+                "openapi_mcp_results_cut",
+                "Results that were shortened",
+                Counter::default(),
+            ),
+            rejected: register(
+                names,
+                "openapi_mcp_rejected",
+                "Requests that were refused before their message was read",
+                Family::default(),
+            ),
+            reloads: register(
+                names,
+                "openapi_mcp_spec_reload",
+                "Changed documents that were read",
+                Family::default(),
+            ),
+            refreshes: register(
+                names,
+                "openapi_mcp_oauth_refresh",
+                "Requests for access tokens for the API",
+                Family::default(),
+            ),
+            exchanges: register(
+                names,
+                "openapi_mcp_exchanges",
+                "Tokens of users that were exchanged for the API",
+                Family::default(),
+            ),
+            exchange_seconds: register(
+                names,
+                "openapi_mcp_exchange_duration_seconds",
+                "How long calls waited for the exchange of a user's token",
+                Histogram::new(REQUEST_BUCKETS),
+            ),
+            audit_lost: register(
+                names,
+                "openapi_mcp_audit_lost",
+                "Lines of the audit log that could not be written",
+                Counter::default(),
+            ),
+            spans_dropped: register(
+                names,
+                "openapi_mcp_spans_dropped",
+                "Spans that could not be sent",
+                Counter::default(),
+            ),
+            shared_state_errors: register(
+                names,
+                "openapi_mcp_shared_state_errors",
+                "Uses of the shared state that failed",
+                Family::default(),
+            ),
+            tools: register(
+                names,
+                "openapi_mcp_tools",
+                "Tools that are served",
+                Family::default(),
+            ),
+            upstreams,
             tool_count: AtomicUsize::new(0),
             series: AtomicUsize::new(0),
             origins: Mutex::default(),
-            registry: Registry::default(),
-        };
-        metrics.register(&mut registry);
-        metrics.begin_at_zero();
-        registry.register_collector(Box::new(UpstreamsCollector(upstreams)));
-        Self {
             registry,
-            ..metrics
-        }
-    }
-
-    /// The names; the library appends `_total` to counters and `_info` to what only informs.
-    fn register(&self, registry: &mut Registry) {
-        let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("openapi_mcp_build", "The version of this server", build);
-        registry.register(
-            "mcp_server_operation_duration_seconds",
-            "How long requests of clients took",
-            self.operations.clone(),
-        );
-        registry.register(
-            "http_client_request_duration_seconds",
-            "How long requests to the API took",
-            self.requests.clone(),
-        );
-        registry.register(
-            "openapi_mcp_retries",
-            "Requests that were sent again",
-            self.retries.clone(),
-        );
-        registry.register(
-            "openapi_mcp_results_cut",
-            "Results that were shortened",
-            self.results_cut.clone(),
-        );
-        registry.register(
-            "openapi_mcp_rejected",
-            "Requests that were refused before their message was read",
-            self.rejected.clone(),
-        );
-        registry.register(
-            "openapi_mcp_spec_reload",
-            "Changed documents that were read",
-            self.reloads.clone(),
-        );
-        registry.register(
-            "openapi_mcp_oauth_refresh",
-            "Requests for access tokens for the API",
-            self.refreshes.clone(),
-        );
-        registry.register(
-            "openapi_mcp_exchanges",
-            "Tokens of users that were exchanged for the API",
-            self.exchanges.clone(),
-        );
-        registry.register(
-            "openapi_mcp_exchange_duration_seconds",
-            "How long calls waited for the exchange of a user's token",
-            self.exchange_seconds.clone(),
-        );
-        registry.register(
-            "openapi_mcp_audit_lost",
-            "Lines of the audit log that could not be written",
-            self.audit_lost.clone(),
-        );
-        registry.register(
-            "openapi_mcp_spans_dropped",
-            "Spans that could not be sent",
-            self.spans_dropped.clone(),
-        );
-        registry.register(
-            "openapi_mcp_shared_state_errors",
-            "Uses of the shared state that failed",
-            self.shared_state_errors.clone(),
-        );
-        registry.register(
-            "openapi_mcp_tools",
-            "Tools that are served",
-            self.tools.clone(),
-        );
+        };
+        metrics.begin_at_zero();
+        metrics
     }
 
     /// Makes the counters whose labels are known. One that came with its first count would hide
     /// that count: Prometheus sees an increase between two values alone.
     fn begin_at_zero(&self) {
-        for outcome in EXCHANGE_OUTCOMES {
-            drop(self.exchanges.get_or_create(&ExchangeLabel { outcome }));
-        }
-        for reason in REFUSAL_REASONS {
-            drop(self.rejected.get_or_create(&ReasonLabel { reason }));
-        }
-        for what in SHARED_STATE_USES {
-            drop(
-                self.shared_state_errors
-                    .get_or_create(&PurposeLabel { what }),
-            );
-        }
-        for outcome in OUTCOMES {
-            let api = ApiLabel::default();
-            drop(self.refreshes.get_or_create(&OutcomeLabel { api, outcome }));
+        let known: [(&Family<Label, Counter>, &str, &[&'static str]); 4] = [
+            (&self.exchanges, "outcome", &EXCHANGE_OUTCOMES),
+            (&self.rejected, "reason", &REFUSAL_REASONS),
+            (&self.shared_state_errors, "what", &SHARED_STATE_USES),
+            (&self.refreshes, "outcome", &OUTCOMES),
+        ];
+        for (counters, label, values) in known {
+            for value in values {
+                drop(counters.get_or_create(&[(label, value)]));
+            }
         }
     }
 
@@ -315,8 +304,8 @@ impl Metrics {
     pub(super) fn watch_upstream(&self, origin: &OriginLabels, upstream: Weak<dyn UpstreamGauges>) {
         drop(self.retries.get_or_create(&origin.api));
         for outcome in OUTCOMES {
-            let api = origin.api.clone();
-            drop(self.reloads.get_or_create(&OutcomeLabel { api, outcome }));
+            let labels = (origin.api.clone(), [("outcome", outcome)]);
+            drop(self.reloads.get_or_create(&labels));
         }
         self.upstreams
             .add(origin.api.clone(), Arc::clone(&origin.host), upstream);
@@ -334,31 +323,24 @@ impl Metrics {
 
     /// Counts a request that was refused before its message was read.
     pub(super) fn rejected(&self, reason: &'static str) {
-        self.rejected.get_or_create(&ReasonLabel { reason }).inc();
+        self.rejected.get_or_create(&[("reason", reason)]).inc();
     }
 
     /// A changed document was read.
     pub(crate) fn reloaded(&self, api: ApiLabel, is_served: bool) {
-        let outcome = if is_served { "ok" } else { "failed" };
-        self.reloads
-            .get_or_create(&OutcomeLabel { api, outcome })
-            .inc();
+        let labels = (api, outcome_label(is_served));
+        self.reloads.get_or_create(&labels).inc();
     }
 
     /// An access token was asked for.
     pub(crate) fn refreshed(&self, is_granted: bool) {
-        let outcome = if is_granted { "ok" } else { "failed" };
-        let api = ApiLabel::default();
-        self.refreshes
-            .get_or_create(&OutcomeLabel { api, outcome })
-            .inc();
+        let labels = outcome_label(is_granted);
+        self.refreshes.get_or_create(&labels).inc();
     }
 
     /// A call needed a token of its user.
     pub(crate) fn exchanged(&self, outcome: &'static str, waited: Duration) {
-        self.exchanges
-            .get_or_create(&ExchangeLabel { outcome })
-            .inc();
+        self.exchanges.get_or_create(&[("outcome", outcome)]).inc();
         self.exchange_seconds.observe(waited.as_secs_f64());
     }
 
@@ -376,31 +358,38 @@ impl Metrics {
     /// The shared state could not be used.
     pub(crate) fn shared_state_failed(&self, what: &'static str) {
         self.shared_state_errors
-            .get_or_create(&PurposeLabel { what })
+            .get_or_create(&[("what", what)])
             .inc();
     }
 
     /// These tools are served from now on: of each, its API and its effect.
     pub(crate) fn tools_served(&self, tools: impl Iterator<Item = (ApiLabel, &'static str)>) {
-        let mut counts: BTreeMap<EffectLabel, i64> = BTreeMap::new();
+        let mut counts: BTreeMap<(ApiLabel, Label), i64> = BTreeMap::new();
         let mut all = 0;
         for (api, effect) in tools {
             for known in ["read", "write", "destructive"] {
-                let label = EffectLabel {
-                    api: api.clone(),
-                    effect: known,
-                };
-                *counts.entry(label).or_default() += i64::from(known == effect);
+                let labels = (api.clone(), [("effect", known)]);
+                *counts.entry(labels).or_default() += i64::from(known == effect);
             }
             all += 1;
         }
         self.tool_count.store(all, Ordering::Relaxed);
         // A changed document may have lost its tools.
         self.tools.clear();
-        for (label, count) in counts {
-            self.tools.get_or_create(&label).set(count);
+        for (labels, count) in counts {
+            self.tools.get_or_create(&labels).set(count);
         }
     }
+}
+
+/// Registers a metric under a name.
+fn register<M: Metric + Clone>(names: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    names.register(name, help, metric.clone());
+    metric
+}
+
+fn outcome_label(is_ok: bool) -> Label {
+    [("outcome", if is_ok { "ok" } else { "failed" })]
 }
 
 #[cfg(test)]

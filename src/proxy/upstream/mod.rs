@@ -122,16 +122,9 @@ impl<'o> Upstreams<'o> {
 }
 
 impl UpstreamGauges for Upstream {
-    fn in_flight(&self) -> usize {
-        self.concurrency.in_flight()
-    }
-
-    fn waiting(&self) -> usize {
-        self.concurrency.waiting()
-    }
-
-    fn is_open(&self) -> bool {
-        self.breaker.is_open()
+    fn read(&self) -> (usize, usize, bool) {
+        let calls = &self.concurrency;
+        (calls.in_flight(), calls.waiting(), self.breaker.is_open())
     }
 }
 
