@@ -175,22 +175,15 @@ impl<'d> ReplyDescriber<'d> {
             (false, true) => kind,
             (false, false) => format!("{kind}: {said}"),
         };
-        let properties = object
-            .get("properties")
-            .and_then(Node::object)
-            .unwrap_or_default();
+        let properties = object.object("properties").unwrap_or_default();
         let properties = properties.iter().map(|(name, schema)| ScannedProperty {
             name: name.to_owned(),
             schema,
             is_write_only: self.is_write_only(schema),
         });
         let combinators = ["allOf", "oneOf", "anyOf"].into_iter();
-        let branches = combinators.flat_map(|combinator| {
-            object
-                .get(combinator)
-                .and_then(Node::array)
-                .unwrap_or_default()
-        });
+        let branches =
+            combinators.flat_map(|combinator| object.array(combinator).unwrap_or_default());
         let scanned = Rc::new(ScannedSchema {
             text,
             properties: properties.collect(),
@@ -283,10 +276,7 @@ fn type_name(document: &Document, schema: Node<'_>, nesting: usize) -> String {
     }
     if nesting < MAX_DEPTH {
         for combinator in ["allOf", "oneOf", "anyOf"] {
-            let branches = object
-                .get(combinator)
-                .and_then(Node::array)
-                .unwrap_or_default();
+            let branches = object.array(combinator).unwrap_or_default();
             let mut kinds: Vec<String> = branches
                 .into_iter()
                 .map(|branch| type_name(document, branch, nesting + 1))

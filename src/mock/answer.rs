@@ -114,14 +114,8 @@ fn example(document: &Document, media: &Media<'_>) -> Option<Example> {
     {
         return Some(Example::Value(value));
     }
-    for (_, node) in media
-        .object
-        .get("examples")
-        .and_then(Node::object)
-        .unwrap_or_default()
-        .iter()
-    {
-        let Some(object) = document.resolve_object(node).ok().flatten() else {
+    for (_, node) in media.object.object("examples").unwrap_or_default().iter() {
+        let Some(object) = document.object(node) else {
             continue;
         };
         // Some documents have a reference in place of the value, and mean its target.

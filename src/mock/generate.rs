@@ -28,7 +28,7 @@ struct Generator<'d> {
 
 impl Generator<'_> {
     fn value(&mut self, schema: Node<'_>, depth: usize) -> Value {
-        let Some(object) = self.document.resolve_object(schema).ok().flatten() else {
+        let Some(object) = self.document.object(schema) else {
             return Value::Null;
         };
         if depth > MAX_DEPTH * 2 || self.left == 0 {
@@ -38,14 +38,10 @@ impl Generator<'_> {
         if let Some(value) = given(&object) {
             return value;
         }
-        let mut parts: Vec<Node<'_>> = object
-            .get("allOf")
-            .and_then(Node::array)
-            .unwrap_or_default();
+        let mut parts: Vec<Node<'_>> = object.array("allOf").unwrap_or_default();
         let first = |key: &str| {
             object
-                .get(key)
-                .and_then(Node::array)
+                .array(key)
                 .and_then(|branches| branches.first().copied())
         };
         parts.extend(["oneOf", "anyOf"].into_iter().filter_map(first));
@@ -81,12 +77,7 @@ impl Generator<'_> {
             .map(Node::strings)
             .unwrap_or_default();
         let mut members = Map::new();
-        for (name, schema) in object
-            .get("properties")
-            .and_then(Node::object)
-            .unwrap_or_default()
-            .iter()
-        {
+        for (name, schema) in object.object("properties").unwrap_or_default().iter() {
             let is_required = required.iter().any(|other| other == name);
             let write_only = self
                 .document
@@ -120,11 +111,7 @@ impl Generator<'_> {
 
     fn items(&mut self, object: &Object<'_>, depth: usize) -> Value {
         let mut items: Vec<Value> = Vec::new();
-        for schema in object
-            .get("prefixItems")
-            .and_then(Node::array)
-            .unwrap_or_default()
-        {
+        for schema in object.array("prefixItems").unwrap_or_default() {
             items.push(self.value(schema, depth + 1));
         }
         let (least, most) = (

@@ -47,8 +47,7 @@ impl LongRunning {
             .unwrap_or_default();
         let headers = declared
             .get("202")
-            .and_then(|response| document.resolve_object(response).ok()?)
-            .and_then(|response| response.get("headers")?.object())
+            .and_then(|response| document.object(response)?.object("headers"))
             .unwrap_or_default();
         let names_status = |(name, _): (&str, _)| {
             STATUS_HEADERS
@@ -62,9 +61,7 @@ impl LongRunning {
                 .any(|(status, _)| matches!(status, "202" | "2XX" | "2xx")),
             names_status: headers.iter().any(names_status),
             extension: is_long.then(|| {
-                let options = operation
-                    .get("x-ms-long-running-operation-options")
-                    .and_then(Node::object);
+                let options = operation.object("x-ms-long-running-operation-options");
                 match options
                     .and_then(|options| options.text("final-state-via"))
                     .as_deref()

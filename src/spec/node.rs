@@ -199,6 +199,16 @@ impl<'a> Object<'a> {
         self.get(key).and_then(Node::boolean)
     }
 
+    /// The object under `key`.
+    pub(crate) fn object(&self, key: &str) -> Option<Self> {
+        self.get(key).and_then(Node::object)
+    }
+
+    /// The items of the array under `key`.
+    pub(crate) fn array(&self, key: &str) -> Option<Vec<Node<'a>>> {
+        self.get(key).and_then(Node::array)
+    }
+
     /// The members in document order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Node<'a>)> {
         self.members.iter().map(|(key, node)| (key.as_ref(), *node))

@@ -125,10 +125,7 @@ fn schema_evidence(document: &Document, schema: Node<'_>, method: &Method) -> Op
         {
             return Some(evidence);
         }
-        let branches = object
-            .get("allOf")
-            .and_then(Node::array)
-            .unwrap_or_default();
+        let branches = object.array("allOf").unwrap_or_default();
         open.extend(branches.into_iter().take(MAX_SCHEMAS));
     }
     None

@@ -97,7 +97,7 @@ impl Index {
         if !has("paths") && !has("webhooks") && !has("components") {
             return Err(LoadError::NotOpenApi("it has no `paths`".into()));
         }
-        let info = root.get("info").and_then(Node::object).unwrap_or_default();
+        let info = root.object("info").unwrap_or_default();
         Ok(Self {
             version,
             title: info

@@ -104,22 +104,17 @@ impl Document {
         Err(ENDLESS.into())
     }
 
-    /// Resolves a node like [`Document::resolve`] and opens its target; `None` if the target is not
-    /// an object.
-    ///
-    /// # Errors
-    /// As [`Document::resolve`].
-    pub fn resolve_object<'a>(&'a self, mut node: Node<'a>) -> Result<Option<Object<'a>>, String> {
+    /// Resolves a node like [`Document::resolve`] and opens its target; `None` if that fails, or if
+    /// the target is not an object.
+    pub(crate) fn object<'a>(&'a self, mut node: Node<'a>) -> Option<Object<'a>> {
         for _ in 0..MAX_CHAIN {
-            let Some(object) = node.object() else {
-                return Ok(None);
-            };
+            let object = node.object()?;
             match object.get("$ref").and_then(Node::string) {
-                None => return Ok(Some(object)),
-                Some(reference) => node = self.target(&reference, node)?,
+                None => return Some(object),
+                Some(reference) => node = self.target(&reference, node).ok()?,
             }
         }
-        Err(ENDLESS.into())
+        None
     }
 
     /// The `description` beside a `$ref`, which overrides the referenced one (OAS 3.1 and later,

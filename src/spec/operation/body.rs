@@ -25,13 +25,11 @@ pub(crate) fn read_request_body(
     method: &Method,
 ) -> Result<Option<RequestBody>, String> {
     let object = document
-        .resolve_object(declared)
+        .resolve(declared)
         .map_err(|why| format!("its request body cannot be read: {why}"))?
+        .object()
         .ok_or("its request body is not an object")?;
-    let content = object
-        .get("content")
-        .and_then(Node::object)
-        .unwrap_or_default();
+    let content = object.object("content").unwrap_or_default();
     let media_types: Vec<MediaType> = content
         .iter()
         .map(|(name, node)| media_type(document, name, node))
@@ -49,7 +47,7 @@ pub(crate) fn read_request_body(
 
 /// Returns true if a body is a file of JSON: a text with `format: binary`.
 fn is_json_file(document: &Document, name: &str, schema: Option<Node<'_>>) -> bool {
-    let object = || document.resolve_object(schema?).ok().flatten();
+    let object = || document.object(schema?);
     let has = |key: &str, value: &str| {
         object().is_some_and(|object| object.text(key).is_some_and(|text| text == value))
     };
@@ -88,12 +86,7 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
     };
     let mut encoding = BTreeMap::new();
     if matches!(kind, MediaKind::Form | MediaKind::Multipart) {
-        for (property, declared) in object
-            .get("encoding")
-            .and_then(Node::object)
-            .unwrap_or_default()
-            .iter()
-        {
+        for (property, declared) in object.object("encoding").unwrap_or_default().iter() {
             encoding.insert(property.to_owned(), read_encoding(document, declared));
         }
         for (property, schema) in properties(document, schema, &mut HashSet::default()) {
@@ -159,10 +152,7 @@ fn positions(
     schema: Option<Node<'_>>,
     item: Option<Node<'_>>,
 ) -> (Vec<Encoding>, Encoding) {
-    let first = media_type
-        .get("prefixEncoding")
-        .and_then(Node::array)
-        .unwrap_or_default();
+    let first = media_type.array("prefixEncoding").unwrap_or_default();
     let first = first
         .into_iter()
         .map(|node| read_encoding(document, node))
@@ -171,7 +161,7 @@ fn positions(
         .get("itemEncoding")
         .map(|node| read_encoding(document, node))
         .unwrap_or_default();
-    let of_whole = || document.resolve_object(schema?).ok()??.get("items");
+    let of_whole = || document.object(schema?)?.get("items");
     if let Some(items) = item.or_else(of_whole) {
         others.binary = is_binary(document, items);
         others.base64 |= is_base64(document, items);
@@ -235,10 +225,7 @@ fn read_encoding(document: &Document, node: Node<'_>) -> Encoding {
 /// `contentType`'s (OAS "Encoding Object"); what says how the part is named and framed is ours (RFC
 /// 7578 sections 4.2 and 4.7).
 fn part_headers(document: &Document, encoding: &Object<'_>) -> Vec<(String, String)> {
-    let declared = encoding
-        .get("headers")
-        .and_then(Node::object)
-        .unwrap_or_default();
+    let declared = encoding.object("headers").unwrap_or_default();
     let mut headers = Vec::new();
     for (name, node) in declared.iter() {
         let is_ours = [
@@ -263,12 +250,11 @@ fn part_headers(document: &Document, encoding: &Object<'_>) -> Vec<(String, Stri
 
 /// Returns the value of a Header Object if its schema leaves no choice or names a default.
 fn known_value(document: &Document, header: Node<'_>) -> Option<String> {
-    let header = document.resolve_object(header).ok()??;
-    let schema = document.resolve_object(header.get("schema")?).ok()??;
+    let header = document.object(header)?;
+    let schema = document.object(header.get("schema")?)?;
     let only = || {
         schema
-            .get("enum")?
-            .array()
+            .array("enum")
             .filter(|values| values.len() == 1)?
             .first()
             .copied()
@@ -283,10 +269,7 @@ fn known_value(document: &Document, header: Node<'_>) -> Option<String> {
 /// Returns true if an Encoding Object asks for base64 by the header that `contentEncoding` is equal
 /// to (OAS 3.1.1 "Encoding Object").
 fn is_sent_as_base64(document: &Document, encoding: &Object<'_>) -> bool {
-    let headers = encoding
-        .get("headers")
-        .and_then(Node::object)
-        .unwrap_or_default();
+    let headers = encoding.object("headers").unwrap_or_default();
     let asked = headers
         .iter()
         .find(|(name, _)| name.eq_ignore_ascii_case("content-transfer-encoding"));

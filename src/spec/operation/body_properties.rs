@@ -26,20 +26,13 @@ pub(crate) fn properties<'a>(
     let Some(object) = node.object() else {
         return Vec::new();
     };
-    let own = object
-        .get("properties")
-        .and_then(Node::object)
-        .unwrap_or_default();
+    let own = object.object("properties").unwrap_or_default();
     let mut found: Vec<_> = own
         .iter()
         .map(|(name, node)| (name.to_owned(), node))
         .collect();
     for combinator in ["allOf", "anyOf", "oneOf"] {
-        for part in object
-            .get(combinator)
-            .and_then(Node::array)
-            .unwrap_or_default()
-        {
+        for part in object.array(combinator).unwrap_or_default() {
             found.extend(properties(document, Some(part), seen));
         }
     }
@@ -48,7 +41,7 @@ pub(crate) fn properties<'a>(
 
 /// Returns true if a schema is that of a text.
 pub(crate) fn is_text(document: &Document, schema: Node<'_>) -> bool {
-    let schema = document.resolve_object(schema).ok().flatten();
+    let schema = document.object(schema);
     schema.is_some_and(|schema| schema.text("type").as_deref() == Some("string"))
 }
 
@@ -83,18 +76,14 @@ pub(crate) fn says_nothing(document: &Document, schema: Node<'_>) -> bool {
         ) || key.starts_with("x-")
     };
     let is_bare = |object: &Object<'_>| object.iter().all(|(key, _)| is_annotation(key));
-    let Some(object) = document.resolve_object(schema).ok().flatten() else {
+    let Some(object) = document.object(schema) else {
         return false;
     };
     let items = object
         .get("items")
         .filter(|_| object.text("type").as_deref() == Some("array"));
     match items {
-        Some(items) => document
-            .resolve_object(items)
-            .ok()
-            .flatten()
-            .is_some_and(|items| is_bare(&items)),
+        Some(items) => document.object(items).is_some_and(|items| is_bare(&items)),
         None => is_bare(&object),
     }
 }
@@ -136,7 +125,7 @@ fn holds(
     says: &dyn Fn(&Object<'_>) -> bool,
     depth: usize,
 ) -> bool {
-    let Some(object) = document.resolve_object(schema).ok().flatten() else {
+    let Some(object) = document.object(schema) else {
         return false;
     };
     if says(&object) {
@@ -145,7 +134,7 @@ fn holds(
     if depth >= MAX_DEPTH {
         return false;
     }
-    let branches = |key: &str| object.get(key).and_then(Node::array).unwrap_or_default();
+    let branches = |key: &str| object.array(key).unwrap_or_default();
     // Of alternatives it must be true of each: what may also be a text is a text.
     let of_alternatives = ["anyOf", "oneOf"].into_iter().any(|key| {
         let branches = branches(key);

@@ -21,20 +21,11 @@ pub(crate) fn argument_examples(document: &Document, operation: &Operation) -> M
     let shared = document
         .member("paths")
         .and_then(Node::object)
-        .and_then(|paths| {
-            document
-                .resolve_object(paths.get(&operation.path)?)
-                .ok()
-                .flatten()
-        });
+        .and_then(|paths| document.object(paths.get(&operation.path)?));
     let mut found = Map::new();
     for object in shared.iter().chain(&own) {
-        for node in object
-            .get("parameters")
-            .and_then(Node::array)
-            .unwrap_or_default()
-        {
-            let Some(declared) = document.resolve_object(node).ok().flatten() else {
+        for node in object.array("parameters").unwrap_or_default() {
+            let Some(declared) = document.object(node) else {
                 continue;
             };
             let parameter = operation
@@ -57,14 +48,9 @@ pub(crate) fn argument_examples(document: &Document, operation: &Operation) -> M
         .as_ref()
         .filter(|_| !rules_on_body)
         .and_then(|body| {
-            let declared = document
-                .resolve_object(own.as_ref()?.get("requestBody")?)
-                .ok()??;
-            let media_type = declared
-                .get("content")?
-                .object()?
-                .get(&body.media_type.name)?;
-            example_of(document, &document.resolve_object(media_type).ok()??)
+            let declared = document.object(own.as_ref()?.get("requestBody")?)?;
+            let media_type = declared.object("content")?.get(&body.media_type.name)?;
+            example_of(document, &document.object(media_type)?)
         });
     found.extend(body.map(|example| (BODY.to_owned(), example)));
     found
@@ -85,9 +71,9 @@ fn is_declared(parameter: &Parameter, declared: &Object<'_>) -> bool {
 
 fn example_of(document: &Document, declared: &Object<'_>) -> Option<Value> {
     let listed = || {
-        let examples = declared.get("examples")?.object()?;
+        let examples = declared.object("examples")?;
         let (_, first) = examples.iter().next()?;
-        document.resolve_object(first).ok()??.get("value")
+        document.object(first)?.get("value")
     };
     let example = declared.get("example").or_else(listed)?;
     let is_shown =

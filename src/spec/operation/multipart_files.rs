@@ -31,7 +31,7 @@ pub(crate) fn read_multipart_files(document: &Document, media_type: &mut MediaTy
     };
     let node = document.node(span);
     let declared = properties(document, Some(node), &mut HashSet::default());
-    let schema = document.resolve_object(node).ok().flatten();
+    let schema = document.object(node);
     let others = schema.and_then(|schema| schema.get("additionalProperties"));
     if others.is_some_and(|others| is_binary(document, others)) {
         media_type.other_parts.binary = true;
@@ -80,7 +80,7 @@ fn mark_file_fields(
         return;
     }
     for (name, schema) in declared {
-        let Some(schema) = document.resolve_object(*schema).ok().flatten() else {
+        let Some(schema) = document.object(*schema) else {
             continue;
         };
         let asserts = ["enum", "const", "pattern", "format"]

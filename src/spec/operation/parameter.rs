@@ -305,7 +305,7 @@ pub(crate) fn read_parameter(
     warnings: &mut Vec<String>,
 ) -> Result<Parameter, String> {
     let head = ParameterHead::read(node)?;
-    let content = head.object.get("content").and_then(Node::object);
+    let content = head.object.object("content");
     if let Some((media_type, media)) = content.as_ref().and_then(|content| content.iter().next()) {
         let media = document.resolve(media).unwrap_or(media);
         let schema = media

@@ -16,13 +16,7 @@ pub(crate) fn read_sent_default(document: &Document, parameter: &Parameter) -> O
     let schema = document.node(parameter.schema?);
     let beside = schema.object().and_then(|schema| schema.get("default"));
     let default = beside
-        .or_else(|| {
-            document
-                .resolve_object(schema)
-                .ok()
-                .flatten()?
-                .get("default")
-        })?
+        .or_else(|| document.object(schema)?.get("default"))?
         .value()?;
     is_sendable(&default, parameter.location).then_some(default)
 }

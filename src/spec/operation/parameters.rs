@@ -226,9 +226,9 @@ impl Parameters<'_> {
     /// Returns true if the schema of a parameter allows at most one value.
     fn has_one_value(&self, parameter: &Parameter) -> bool {
         let schema = parameter.schema.map(|schema| self.document.node(schema));
-        let schema = schema.and_then(|schema| self.document.resolve_object(schema).ok().flatten());
+        let schema = schema.and_then(|schema| self.document.object(schema));
         schema.is_some_and(|schema| {
-            let values = schema.get("enum").and_then(Node::array);
+            let values = schema.array("enum");
             schema.get("const").is_some() || values.is_some_and(|values| values.len() <= 1)
         })
     }

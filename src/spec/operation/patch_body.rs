@@ -83,7 +83,7 @@ fn may_describe_list(document: &Document, schema: &BodySchema) -> bool {
         BodySchema::Absent => return false,
         _ => return true,
     };
-    let Some(object) = document.resolve_object(document.node(span)).ok().flatten() else {
+    let Some(object) = document.object(document.node(span)) else {
         return true;
     };
     let keys = ["items", "prefixItems", "allOf", "anyOf", "oneOf"];
@@ -98,7 +98,7 @@ pub(crate) fn schema_types(document: &Document, schema: &BodySchema) -> Vec<Stri
     let BodySchema::At(span) = schema else {
         return Vec::new();
     };
-    let object = document.resolve_object(document.node(*span)).ok().flatten();
+    let object = document.object(document.node(*span));
     let Some(kind) = object.and_then(|object| object.get("type")) else {
         return Vec::new();
     };

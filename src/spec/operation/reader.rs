@@ -153,12 +153,7 @@ impl<'a> Reader<'a> {
     /// override those of its target.
     fn shared<'p>(path: &'p str, beside: Option<&Object<'a>>, item: &Object<'a>) -> Shared<'p, 'a> {
         let both: Vec<&Object<'a>> = beside.into_iter().chain([item]).collect();
-        let parameters = |object: &&Object<'a>| {
-            object
-                .get("parameters")
-                .and_then(Node::array)
-                .unwrap_or_default()
-        };
+        let parameters = |object: &&Object<'a>| object.array("parameters").unwrap_or_default();
         Shared {
             path,
             template: PathTemplate::parse(path).map(Arc::new),
@@ -253,10 +248,7 @@ impl<'a> Reader<'a> {
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|_| format!("`{method}` is not an HTTP method"))?;
         let template = shared.template.clone()?;
-        let own = object
-            .get("parameters")
-            .and_then(Node::array)
-            .unwrap_or_default();
+        let own = object.array("parameters").unwrap_or_default();
         let (own, shared_parameters) = (
             self.parameters.resolved(&own, warnings),
             self.parameters.resolved(&shared.parameters, warnings),

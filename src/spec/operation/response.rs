@@ -60,9 +60,9 @@ pub(crate) fn header_names(document: &Document, operation: &Operation) -> Vec<St
         .and_then(Node::object)
         .unwrap_or_default();
     let headers = |node: Node<'_>| -> Vec<String> {
-        let response = document.resolve_object(node).ok().flatten();
+        let response = document.object(node);
         let headers = response
-            .and_then(|response| response.get("headers")?.object())
+            .and_then(|response| response.object("headers"))
             .unwrap_or_default();
         headers.iter().map(|(name, _)| name.to_owned()).collect()
     };
@@ -99,10 +99,7 @@ pub(crate) fn description_of(
         format!("{class}xx"),
     ];
     let response = keys.iter().find_map(|key| declared.get(key))?;
-    let said = document
-        .resolve_object(response)
-        .ok()??
-        .text("description")?;
+    let said = document.object(response)?.text("description")?;
     Some(said.trim().to_owned()).filter(|said| !said.is_empty())
 }
 
@@ -119,7 +116,7 @@ pub(crate) fn successes<'a>(
         .unwrap_or_default();
     let read = |(status, node): (&str, Node<'a>)| {
         let status = read_status(status).filter(DeclaredStatus::is_success)?;
-        let object = document.resolve_object(node).ok()??;
+        let object = document.object(node)?;
         let media = if document.version() == Version::V2_0 {
             swagger_media(&operation.produces, &object)
         } else {
@@ -158,10 +155,7 @@ pub(crate) fn reply_properties(document: &Document, operation: &Operation) -> Ve
         else {
             break;
         };
-        let properties = object
-            .get("properties")
-            .and_then(Node::object)
-            .unwrap_or_default();
+        let properties = object.object("properties").unwrap_or_default();
         names.extend(properties.iter().map(|(name, _)| name.to_owned()));
         schema = object.get("items");
     }
@@ -187,10 +181,7 @@ fn read_status(key: &str) -> Option<DeclaredStatus> {
 }
 
 fn media<'a>(document: &'a Document, response: &Object<'a>) -> Vec<Media<'a>> {
-    let content = response
-        .get("content")
-        .and_then(Node::object)
-        .unwrap_or_default();
+    let content = response.object("content").unwrap_or_default();
     let read = |(name, node): (&str, Node<'a>)| {
         let object = document
             .resolve(node)

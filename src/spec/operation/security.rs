@@ -187,12 +187,7 @@ fn read_security_scheme(object: &Object<'_>) -> Result<SecurityScheme, String> {
     match kind.as_str() {
         "apiKey" => read_api_key(object),
         "http" => read_http_scheme(&object.text("scheme").unwrap_or_default()),
-        "oauth2" => Ok(read_flows(
-            &object
-                .get("flows")
-                .and_then(Node::object)
-                .unwrap_or_default(),
-        )),
+        "oauth2" => Ok(read_flows(&object.object("flows").unwrap_or_default())),
         "openIdConnect" => Ok(SecurityScheme::OpenIdConnect),
         "mutualTLS" => Ok(SecurityScheme::MutualTls),
         other => Err(format!(
@@ -209,7 +204,7 @@ fn read_flows(flows: &Object<'_>) -> SecurityScheme {
         ("deviceAuthorization", OAuthFlow::Consent),
         ("implicit", OAuthFlow::Implicit),
     ];
-    let declared = |name: &str| flows.get(name).and_then(Node::object);
+    let declared = |name: &str| flows.object(name);
     let flow = known.iter().find(|(name, _)| declared(name).is_some());
     SecurityScheme::OAuth2 {
         flow: flow.map_or(OAuthFlow::ClientCredentials, |(_, flow)| *flow),

@@ -43,17 +43,10 @@ impl ServerTemplate {
     /// Reads a Server Object. Other scalars in it are read as text (`default: 8443`).
     pub(crate) fn read(node: Node<'_>) -> Self {
         let object = node.object().unwrap_or_default();
-        let variables = object
-            .get("variables")
-            .and_then(Node::object)
-            .unwrap_or_default();
+        let variables = object.object("variables").unwrap_or_default();
         let variable = |(name, node): (&str, Node<'_>)| {
             let object = node.object().unwrap_or_default();
-            let allowed = object
-                .get("enum")
-                .and_then(Node::array)
-                .unwrap_or_default()
-                .into_iter();
+            let allowed = object.array("enum").unwrap_or_default().into_iter();
             let variable = ServerVariable {
                 default: object.text("default"),
                 allowed: allowed

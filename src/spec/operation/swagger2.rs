@@ -103,7 +103,7 @@ fn collection_style(format: Option<&str>, location: Location) -> (Style, bool) {
 fn inner_separators(list: &Object<'_>) -> Vec<char> {
     const MAX_DEPTH: usize = 16;
     let mut separators = Vec::new();
-    let mut items = list.get("items").and_then(Node::object);
+    let mut items = list.object("items");
     while let Some(inner) = items.filter(|inner| {
         separators.len() < MAX_DEPTH && inner.text("type").as_deref() == Some("array")
     }) {
@@ -113,7 +113,7 @@ fn inner_separators(list: &Object<'_>) -> Vec<char> {
             Some("pipes") => '|',
             _ => ',',
         });
-        items = inner.get("items").and_then(Node::object);
+        items = inner.object("items");
     }
     separators
 }
@@ -202,11 +202,8 @@ fn form_body<'a>(
         let (style, explode) =
             collection_style(object.text("collectionFormat").as_deref(), Location::Query);
         let is_file = |object: &Object<'_>| object.text("type").as_deref() == Some("file");
-        let binary = is_file(&object)
-            || object
-                .get("items")
-                .and_then(Node::object)
-                .is_some_and(|items| is_file(&items));
+        let binary =
+            is_file(&object) || object.object("items").is_some_and(|items| is_file(&items));
         encoding.insert(
             name.clone(),
             Encoding {
@@ -363,10 +360,7 @@ pub(crate) fn read_security_scheme(object: &Object<'_>) -> Result<SecurityScheme
 /// The one schema of a response, for all that the operation produces, and its examples by media
 /// type.
 pub(crate) fn response_content<'a>(response: &Object<'a>) -> (Option<Node<'a>>, Object<'a>) {
-    let examples = response
-        .get("examples")
-        .and_then(Node::object)
-        .unwrap_or_default();
+    let examples = response.object("examples").unwrap_or_default();
     (response.get("schema"), examples)
 }
 
