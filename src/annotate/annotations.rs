@@ -101,12 +101,7 @@ pub struct Sourced {
 /// All hints of a tool. None at all means that MCP's defaults apply; as soon as one is set, all are
 /// written out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Hints {
-    read_only: Option<Sourced>,
-    destructive: Option<Sourced>,
-    idempotent: Option<Sourced>,
-    open_world: Option<Sourced>,
-}
+pub struct Hints([Option<Sourced>; 4]);
 
 impl Hint {
     /// All of them, in the order in which people read them.
@@ -153,32 +148,22 @@ impl Hints {
     /// The row of the verb table.
     #[must_use]
     pub fn of_method(method: &Method) -> Self {
-        let Some(row) = hints::for_method(method) else {
+        let Some((values, _)) = hints::for_method(method) else {
             return Self::default();
         };
-        let said = |value| {
-            Some(Sourced {
-                value,
-                reason: Reason::Method,
-            })
-        };
-        Self {
-            read_only: said(row.read_only),
-            destructive: said(row.destructive),
-            idempotent: said(row.idempotent),
-            open_world: said(row.open_world),
-        }
+        let reason = Reason::Method;
+        Self(values.map(|value| Some(Sourced { value, reason })))
     }
 
     /// The value that is written out, and its source; `None` if the tool has no such hint.
     #[must_use]
     pub fn get(&self, hint: Hint) -> Option<Sourced> {
-        match hint {
-            Hint::ReadOnly => self.read_only,
-            Hint::Destructive => self.destructive,
-            Hint::Idempotent => self.idempotent,
-            Hint::OpenWorld => self.open_world,
-        }
+        self.0.get(hint as usize).copied().flatten()
+    }
+
+    /// Returns true if that is written out.
+    fn says(&self, hint: Hint) -> bool {
+        self.get(hint).is_some_and(|sourced| sourced.value)
     }
 
     /// Describes the source of the value.
@@ -196,8 +181,7 @@ impl Hints {
             .get(hint)
             .map_or(hint.default_value(), |sourced| sourced.value);
         // What is also called destructive does not count as read-only.
-        let is_destructive = self.destructive.is_some_and(|sourced| sourced.value);
-        value && !(hint == Hint::ReadOnly && is_destructive)
+        value && !(hint == Hint::ReadOnly && self.says(Hint::Destructive))
     }
 
     /// Sets one hint. A tool that is no longer read-only loses the hints that only followed from
@@ -206,30 +190,19 @@ impl Hints {
     pub fn set(&mut self, hint: Hint, value: bool, reason: Reason) {
         if hint == Hint::ReadOnly
             && !value
-            && let Some(before) = self.read_only.filter(|before| before.value)
+            && let Some(before) = self.get(hint).filter(|before| before.value)
         {
-            let default = |hint: Hint| Sourced {
-                value: hint.default_value(),
-                reason: Reason::Default,
-            };
-            for (slot, hint) in [
-                (&mut self.destructive, Hint::Destructive),
-                (&mut self.idempotent, Hint::Idempotent),
-            ] {
-                if slot.is_some_and(|slot| {
-                    slot.reason == before.reason || slot.reason == Reason::ReadOnly
+            for follower in [Hint::Destructive, Hint::Idempotent] {
+                if self.get(follower).is_some_and(|known| {
+                    known.reason == before.reason || known.reason == Reason::ReadOnly
                 }) {
-                    *slot = Some(default(hint));
+                    self.set(follower, follower.default_value(), Reason::Default);
                 }
             }
         }
-        let slot = match hint {
-            Hint::ReadOnly => &mut self.read_only,
-            Hint::Destructive => &mut self.destructive,
-            Hint::Idempotent => &mut self.idempotent,
-            Hint::OpenWorld => &mut self.open_world,
-        };
-        *slot = Some(Sourced { value, reason });
+        if let Some(slot) = self.0.get_mut(hint as usize) {
+            *slot = Some(Sourced { value, reason });
+        }
     }
 
     /// Returns true if the value would make the tool look less dangerous than it does.
@@ -241,7 +214,7 @@ impl Hints {
     /// Returns true if any hint is set.
     #[must_use]
     pub fn is_set(&self) -> bool {
-        Hint::ALL.iter().any(|hint| self.get(*hint).is_some())
+        self.0.iter().any(Option::is_some)
     }
 
     /// Completes the hints after all sources: MCP's defaults are written out beside the hints that
@@ -259,7 +232,9 @@ impl Hints {
                 self.set(hint, hint.default_value(), Reason::Default);
             }
         }
-        let (Some(read_only), Some(destructive)) = (self.read_only, self.destructive) else {
+        let (Some(read_only), Some(destructive)) =
+            (self.get(Hint::ReadOnly), self.get(Hint::Destructive))
+        else {
             return;
         };
         if read_only.value && destructive.value {
@@ -274,7 +249,7 @@ impl Hints {
         let is_declared = |sourced: Sourced| sourced.reason.rank() >= Reason::Document("").rank();
         if self.is_read_only()
             && !self
-                .idempotent
+                .get(Hint::Idempotent)
                 .is_some_and(|idempotent| idempotent.value || is_declared(idempotent))
         {
             self.set(Hint::Idempotent, true, Reason::ReadOnly);
@@ -310,8 +285,7 @@ impl Hints {
     /// Returns true if it is called read-only and destructive at once.
     #[must_use]
     pub fn is_contradiction(&self) -> bool {
-        let says = |sourced: Option<Sourced>| sourced.is_some_and(|sourced| sourced.value);
-        says(self.read_only) && says(self.destructive)
+        self.says(Hint::ReadOnly) && self.says(Hint::Destructive)
     }
 
     /// Returns the annotations that clients get; `title` is for `annotations.title`, which stays
@@ -346,7 +320,7 @@ impl Hints {
                 "the API is outside of this server".to_owned()
             }
             Reason::Method => {
-                let because = hints::for_method(method).map_or("", |row| row.because);
+                let because = hints::for_method(method).map_or("", |(_, because)| because);
                 format!("{}: {because}", method.as_str())
             }
             Reason::Evidence(evidence) => format!("the operation has {evidence}"),

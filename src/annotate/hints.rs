@@ -3,22 +3,6 @@
 
 use http::Method;
 
-/// A row of the verb table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "MCP has four hints")]
-pub(crate) struct Row {
-    /// `readOnlyHint`.
-    pub read_only: bool,
-    /// `destructiveHint`.
-    pub destructive: bool,
-    /// `idempotentHint`.
-    pub idempotent: bool,
-    /// `openWorldHint`.
-    pub open_world: bool,
-    /// Reason of the row, for readers.
-    pub because: &'static str,
-}
-
 /// The hints for a method, or `None` for a method that says nothing (TRACE and any unknown one):
 /// then MCP's defaults apply, which are the careful ones.
 ///
@@ -30,8 +14,8 @@ pub(crate) struct Row {
 /// | PATCH | false | true | false | true |
 /// | DELETE | false | true | true | true |
 ///
-/// The method compares without case.
-pub(crate) fn for_method(method: &Method) -> Option<Row> {
+/// The method compares without case. The text is the reason of the row, for readers.
+pub(crate) fn for_method(method: &Method) -> Option<([bool; 4], &'static str)> {
     let (read_only, destructive, idempotent, because) =
         match method.as_str().to_ascii_uppercase().as_str() {
             // RFC 9110 section 9.2.1 calls these safe, 9.2.2 makes every safe method idempotent.
@@ -67,14 +51,9 @@ pub(crate) fn for_method(method: &Method) -> Option<Row> {
             "DELETE" => (false, true, true, "removes; a repeat removes nothing more"),
             _ => return None,
         };
-    Some(Row {
-        read_only,
-        destructive,
-        idempotent,
-        // An API is an external system to this server, even if its data is internal.
-        open_world: true,
-        because,
-    })
+    // An API is an external system to this server, even if its data is internal.
+    let open_world = true;
+    Some(([read_only, destructive, idempotent, open_world], because))
 }
 
 #[cfg(test)]
@@ -82,14 +61,9 @@ mod tests {
     use super::*;
 
     fn row(method: &str) -> Option<[bool; 4]> {
-        let row = for_method(&Method::from_bytes(method.as_bytes()).unwrap())?;
-        assert!(!row.because.is_empty());
-        Some([
-            row.read_only,
-            row.destructive,
-            row.idempotent,
-            row.open_world,
-        ])
+        let (hints, because) = for_method(&Method::from_bytes(method.as_bytes()).unwrap())?;
+        assert!(!because.is_empty());
+        Some(hints)
     }
 
     const READ: Option<[bool; 4]> = Some([true, false, true, true]);

@@ -190,11 +190,6 @@ impl Pattern {
         })
     }
 
-    /// Returns true if the pattern may match nothing.
-    pub(crate) fn is_optional(&self) -> bool {
-        self.is_optional
-    }
-
     /// The same, but it may match nothing.
     pub(crate) fn into_optional(self) -> Self {
         Self {
@@ -244,37 +239,29 @@ impl Pattern {
 /// A glob on path templates in which the braces of variables are literal: `{petId}`. Braces around
 /// commas are alternatives, as in any glob: `{customers/{id},refunds}`.
 fn with_literal_variables(glob: &str) -> String {
-    // For each open brace, its position, and true if a comma was met in it.
+    // For each open brace, its place in the output, and true if a comma was met in it.
     let mut open: Vec<(usize, bool)> = Vec::new();
-    let mut alternatives = Vec::new();
-    let mut class = false;
-    for (index, character) in glob.char_indices() {
-        match character {
-            '[' => class = true,
-            ']' => class = false,
-            _ if class => {}
-            '{' => open.push((index, false)),
-            ',' => {
-                if let Some((_, has_comma)) = open.last_mut() {
-                    *has_comma = true;
-                }
-            }
-            '}' => {
-                if let Some((start, true)) = open.pop() {
-                    alternatives.extend([start, index]);
-                }
-            }
-            _ => {}
-        }
-    }
     let mut out = String::with_capacity(glob.len());
     let mut class = false;
-    for (index, character) in glob.char_indices() {
+    for character in glob.chars() {
         match character {
-            '{' | '}' if !class && !alternatives.contains(&index) => {
-                out.extend(['[', character, ']']);
+            '{' if !class => {
+                open.push((out.len(), false));
+                out.push_str("[{]");
             }
-            _ => out.push(character),
+            '}' if !class => match open.pop() {
+                Some((start, true)) => {
+                    out.replace_range(start..start + "[{]".len(), "{");
+                    out.push('}');
+                }
+                _ => out.push_str("[}]"),
+            },
+            _ => {
+                if let Some((_, has_comma)) = open.last_mut().filter(|_| !class) {
+                    *has_comma |= character == ',';
+                }
+                out.push(character);
+            }
         }
         class = (class || character == '[') && character != ']';
     }

@@ -91,9 +91,8 @@ impl Api {
             let begun = Instant::now();
             let tools: Vec<&Tool> = self.tools.iter().map(|tool| &**tool).collect();
             let index = SearchIndex::build(self.document(), &tools);
-            let (text, bytes) = index.sizes();
             tracing::debug!(
-                "the search index of {} operations was built in {:.1} ms and takes {bytes} bytes for {text} bytes of text",
+                "the search index of {} operations was built in {:.1} ms",
                 index.len(),
                 begun.elapsed().as_secs_f64() * 1e3
             );

@@ -54,27 +54,11 @@ pub(crate) struct FieldReader<'d, 'o> {
     vocabulary: Vocabulary,
     /// The words of each text of a field that operations share, such as a tag or the name of a
     /// parameter.
-    shared: HashMap<(Field, &'o str), TermList>,
+    shared: HashMap<(Field, &'o str), Vec<Term>>,
     /// The names of the properties of each schema that was opened.
-    property_names: HashMap<Span, TermList>,
+    property_names: HashMap<Span, Vec<Term>>,
     /// The words of a text of one operation.
-    own: TermList,
-    text_bytes: usize,
-}
-
-/// The words of a text.
-#[derive(Default)]
-struct TermList {
-    terms: Vec<Term>,
-    /// Length of the text.
-    bytes: usize,
-}
-
-impl TermList {
-    fn add(&mut self, text: &str, writing: Writing, vocabulary: &mut Vocabulary) {
-        self.bytes += text.len();
-        vocabulary.each_term(text, writing, |term| self.terms.push(term));
-    }
+    own: Vec<Term>,
 }
 
 impl<'d, 'o> FieldReader<'d, 'o> {
@@ -84,14 +68,13 @@ impl<'d, 'o> FieldReader<'d, 'o> {
             vocabulary: Vocabulary::default(),
             shared: HashMap::default(),
             property_names: HashMap::default(),
-            own: TermList::default(),
-            text_bytes: 0,
+            own: Vec::new(),
         }
     }
 
-    /// All terms, and how many bytes of text were read.
-    pub(crate) fn finish(self) -> (HashMap<Box<str>, Term>, usize) {
-        (self.vocabulary.into_terms(), self.text_bytes)
+    /// All terms.
+    pub(crate) fn finish(self) -> HashMap<Box<str>, Term> {
+        self.vocabulary.into_terms()
     }
 
     /// The description of an operation.
@@ -190,40 +173,35 @@ impl<'d, 'o> FieldReader<'d, 'o> {
 
     /// The words of a text that is read once.
     fn own(&mut self, text: &str, writing: Writing) -> &[Term] {
-        self.own.terms.clear();
-        self.own.add(text, writing, &mut self.vocabulary);
-        self.text_bytes += text.len();
-        &self.own.terms
+        self.own.clear();
+        let own = &mut self.own;
+        self.vocabulary
+            .each_term(text, writing, |term| own.push(term));
+        own
     }
 
     /// The words of a text of a field that other operations may have as well.
     fn shared(&mut self, field: Field, text: &'o str, writing: Writing) -> &[Term] {
         let vocabulary = &mut self.vocabulary;
-        let words = self.shared.entry((field, text)).or_insert_with(|| {
-            let mut words = TermList::default();
-            words.add(text, writing, vocabulary);
-            words
-        });
-        self.text_bytes += words.bytes;
-        &words.terms
+        self.shared.entry((field, text)).or_insert_with(|| {
+            let mut terms = Vec::new();
+            vocabulary.each_term(text, writing, |term| terms.push(term));
+            terms
+        })
     }
 
     /// The names of the properties of a schema, or of the items of a list.
     fn names_at(&mut self, schema: Node<'d>) -> &[Term] {
         let described = self.past_lists(schema);
         let (document, vocabulary) = (self.document, &mut self.vocabulary);
-        let words = self
-            .property_names
-            .entry(described.span())
-            .or_insert_with(|| {
-                let mut words = TermList::default();
-                for (name, _) in properties(document, Some(described), &mut HashSet::default()) {
-                    words.add(&name, Writing::Identifier, vocabulary);
-                }
-                words
-            });
-        self.text_bytes += words.bytes;
-        &words.terms
+        let names = self.property_names.entry(described.span());
+        names.or_insert_with(|| {
+            let mut terms = Vec::new();
+            for (name, _) in properties(document, Some(described), &mut HashSet::default()) {
+                vocabulary.each_term(&name, Writing::Identifier, |term| terms.push(term));
+            }
+            terms
+        })
     }
 
     /// The schema that is not one of a list any more: many operations list what has one schema.

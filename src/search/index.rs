@@ -21,8 +21,6 @@ pub(crate) struct SearchIndex {
     postings: Vec<Vec<Posting>>,
     entries: Vec<IndexEntry>,
     needs: Vec<Vec<Need>>,
-    /// Number of bytes of text that were read.
-    text_bytes: usize,
 }
 
 /// Judges which operations a caller may list; `None` if all.
@@ -129,13 +127,11 @@ impl SearchIndex {
             }
         }
         postings.iter_mut().for_each(Vec::shrink_to_fit);
-        let (terms, text_bytes) = reader.finish();
         Self {
-            terms,
+            terms: reader.finish(),
             postings,
             entries,
             needs: find_needs(tools),
-            text_bytes,
         }
     }
 
@@ -181,26 +177,6 @@ impl SearchIndex {
     pub(crate) fn rarity(&self, term: Term, count: usize, listed: Listed<'_>) -> f32 {
         let (count, having) = (to_f32(count), to_f32(self.count(term, listed)));
         (1.0 + (count - having + 0.5) / (having + 0.5)).ln()
-    }
-
-    /// Returns the number of bytes of text that were read, and the approximate size of the index in
-    /// bytes.
-    pub(crate) fn sizes(&self) -> (usize, usize) {
-        let terms: usize = self.terms.keys().map(|term| term.len() + 24).sum();
-        let postings = self
-            .postings
-            .iter()
-            .map(|postings| size_of_val(postings) + size_of_val(postings.as_slice()));
-        let needs = self
-            .needs
-            .iter()
-            .map(|needs| size_of_val(needs) + size_of_val(needs.as_slice()));
-        let entries = self
-            .entries
-            .iter()
-            .map(|entry| size_of_val(entry) + size_of_val(&*entry.title));
-        let rest: usize = postings.chain(needs).chain(entries).sum();
-        (self.text_bytes, terms + rest)
     }
 }
 

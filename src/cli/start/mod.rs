@@ -177,7 +177,7 @@ impl LoadingApis {
     fn unmatched_patterns(&self, is_complete: bool) -> Vec<String> {
         let served = self.server.apis().served();
         let is_idle = |pattern: &Pattern| {
-            !pattern.is_optional() && !served.iter().any(|api| api.has_match(pattern))
+            !pattern.is_optional && !served.iter().any(|api| api.has_match(pattern))
         };
         // Patterns of `--confirm` were compared with the only document already.
         let confirmed = self

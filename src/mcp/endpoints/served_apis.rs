@@ -296,7 +296,7 @@ impl ServedApis {
         });
         patterns
             .filter(|(.., pattern)| {
-                !pattern.is_optional() && was_matched(pattern) && !is_matched(pattern)
+                !pattern.is_optional && was_matched(pattern) && !is_matched(pattern)
             })
             .map(|(share, key, pattern)| share.describe_idle(key, pattern))
             .collect()
