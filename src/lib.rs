@@ -179,8 +179,8 @@ pub use crate::transport::stdio::serve as serve_stdio;
 #[doc(hidden)]
 pub mod internals {
     pub use crate::annotate::{AnnotatedTools, annotate};
+    pub use crate::outbound::percent::{Keep, percent_encode};
     pub use crate::proxy::Reply;
-    pub use crate::proxy::request::style::{Keep, percent_encode};
     pub use crate::proxy::request::target::{BaseUrl, PathValue};
     pub use crate::proxy::response::records::{Counter, Framing, records};
     pub use crate::proxy::response::render::{

@@ -5,9 +5,14 @@
 //! There is no cookie jar, and no proxy is taken from the environment.
 
 pub(crate) mod bounded_body;
+pub(crate) mod breaker;
+pub(crate) mod connection_header;
 pub(crate) mod failure;
 pub(crate) mod fetch;
 mod gzip;
+pub(crate) mod payload;
+pub(crate) mod percent;
+pub(crate) mod request;
 mod server_certificates;
 
 use std::sync::{Arc, OnceLock};

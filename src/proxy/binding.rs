@@ -21,7 +21,7 @@ use super::caller::shown_tools::NamedTool;
 use super::redact::Redactor;
 use super::redact::names::carries_credential;
 use super::request::ExpectedReply;
-use super::request::base_url::{ApiLocation, BaseUrls, Destination};
+use super::request::base_url::{BaseUrls, Destination};
 use super::request::target::BaseUrl;
 use super::response::render::OutputContract;
 use super::response::reply_headers::{
@@ -31,6 +31,7 @@ use super::tenants::{Tenant, TenantEntry, TenantOptions, Tenants};
 use super::upstream::{Upstream, UpstreamOptions, Upstreams};
 use crate::observe::metrics::labels::ApiLabel;
 use crate::outbound::Clients;
+use crate::proxy::auth::scheme::ApiLocation;
 use crate::shared_state::state::SharedApiState;
 use crate::spec::operation::security::Requirements;
 use crate::spec::operation::server::ServerError;

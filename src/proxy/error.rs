@@ -5,8 +5,8 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::caller::client_key::ClientKey;
-use super::request::target::TargetError;
 use crate::observe::outcome::CallOutcome;
+use crate::outbound::breaker::CircuitOpen;
 
 /// A failed call. Every variant becomes a result with `isError`, never a protocol error (MCP
 /// 2025-11-25, SEP-1303).
@@ -16,8 +16,8 @@ pub enum CallError {
     #[error("{0}")]
     Arguments(String),
     /// The URL was not made.
-    #[error(transparent)]
-    Target(#[from] TargetError),
+    #[error("{0}")]
+    Target(String),
     /// An argument cannot be sent as it is.
     #[error("`{argument}` {problem}")]
     InvalidRequest {
@@ -192,6 +192,12 @@ impl CallError {
                 .map(String::as_str),
             _ => None,
         }
+    }
+}
+
+impl From<CircuitOpen> for CallError {
+    fn from(CircuitOpen { failures, left }: CircuitOpen) -> Self {
+        Self::CircuitOpen { failures, left }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use http::header::{CONTENT_TYPE, HeaderMap};
+
 /// Kind of content that a media type denotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MediaKind {
@@ -21,6 +23,14 @@ pub enum MediaKind {
     Xml,
     /// All other types: bytes.
     Binary,
+}
+
+/// The value of `Content-Type`; empty if there is none, or if it is not text.
+pub(crate) fn content_type(headers: &HeaderMap) -> &str {
+    headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
 }
 
 /// A media type without its parameters, in lower case.

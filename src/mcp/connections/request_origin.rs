@@ -21,7 +21,7 @@ use crate::mcp::protocol::answer::write_message;
 use crate::mcp::protocol::message::RequestParameters;
 use crate::mcp::protocol::version::ProtocolVersion;
 use crate::proxy::caller::ReportProgress;
-use crate::proxy::memory_budget::HeldMemory;
+use crate::proxy::caller::memory_budget::HeldMemory;
 
 /// Origin of a request.
 #[derive(Default)]

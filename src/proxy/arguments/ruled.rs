@@ -15,7 +15,7 @@ use super::repair::{EmptyArgument, repair_values};
 use super::repair_notes::RepairNotes;
 use super::validate::{Validator, open_body};
 use crate::proxy::caller::Caller;
-use crate::proxy::caller::client_values::MASK;
+use crate::proxy::client_values::MASK;
 use crate::proxy::error::CallError;
 use crate::proxy::request::fixed::is_read_as;
 use crate::spec::Operation;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use http::header::{AUTHORIZATION, HeaderName};
+use http::StatusCode;
+use http::header::{AUTHORIZATION, HeaderMap, HeaderName};
 use tokio::time::{Instant, timeout_at};
 
 use super::refused_tokens::RefusedTokens;
@@ -11,11 +12,10 @@ use super::signatures::kind::SIGV4;
 use super::tokens::access_token::AccessToken;
 use super::tokens::token_exchange::TokenExchange;
 use super::tokens::token_source::TokenSource;
+use crate::outbound::request::Request;
 use crate::proxy::caller::Caller;
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
-use crate::proxy::request::Request;
-use crate::proxy::response::Reply;
 
 /// The header of everything but a signature.
 static TOKEN_HEADERS: [HeaderName; 1] = [AUTHORIZATION];
@@ -41,9 +41,13 @@ impl Authenticator {
     }
 
     /// Returns a sentence about the probable cause if the API refuses what it made.
-    pub(crate) fn describe_refusal(&self, response: &Reply) -> Option<String> {
+    pub(crate) fn describe_refusal(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+    ) -> Option<String> {
         match self {
-            Self::Signature(_) => AwsSigner::describe_refusal(response),
+            Self::Signature(_) => AwsSigner::describe_refusal(status, headers),
             Self::Token(_) | Self::Exchange(_) => None,
         }
     }

@@ -3,7 +3,7 @@
 
 use http::header::{HeaderMap, HeaderName};
 
-use crate::proxy::connection_header::is_of_connection;
+use crate::outbound::connection_header::is_of_connection;
 use crate::proxy::redact::names::carries_credential;
 use crate::proxy::redact::{Redactor, secrets_of_header};
 

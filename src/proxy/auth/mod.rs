@@ -16,6 +16,7 @@
 pub(crate) mod authenticator;
 mod credential_part;
 pub(crate) mod forward;
+pub(crate) mod injected;
 pub(crate) mod login;
 pub(crate) mod refused_tokens;
 pub(crate) mod resolve;

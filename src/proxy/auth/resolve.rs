@@ -3,7 +3,6 @@
 //! As much as possible is decided at start: an operation gets headers, query pairs and cookies that
 //! are ready to be sent, or a sentence that says what is missing.
 
-use crate::proxy::response::failure::Advice;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -12,12 +11,12 @@ use std::sync::Arc;
 use http::header::{COOKIE, HeaderName, HeaderValue};
 
 use super::authenticator::Authenticator;
+use super::injected::Injected;
 use super::login::Login;
 use super::scheme::{Applied, MissingCredential, SchemeResolver, is_api_key_header};
 use super::signatures::kind::SIGV4;
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::redact;
-use crate::proxy::request::Injected;
 use crate::spec::{Location, Parameter, SecurityRequirement, SecurityScheme};
 use crate::text;
 
@@ -54,6 +53,17 @@ impl Credential {
         }
         masked
     }
+}
+
+/// Advice for the model, and through it for the operator, if the API refuses a call.
+#[derive(Debug)]
+pub struct Advice {
+    /// True if a credential was sent at all.
+    pub sent: bool,
+    /// The schemes, each with its setting.
+    pub schemes: String,
+    /// The scopes that the document names.
+    pub scopes: Vec<String>,
 }
 
 /// Reason for which a call that needs a credential is not sent to another server.

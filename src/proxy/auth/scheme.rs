@@ -22,10 +22,9 @@ use super::values::{
     CredentialPart, CredentialPlace, CredentialValues, Credentials, PREFIX, RESERVED_SUFFIXES,
     is_digest, takes_access_token, takes_pair, user_and_password,
 };
-use crate::outbound::{HttpClient, is_encrypted_or_local};
+use crate::outbound::percent::{Keep, percent_encode};
+use crate::outbound::{Clients, HttpClient, is_encrypted_or_local};
 use crate::proxy::auth::sensitive_header;
-use crate::proxy::request::base_url::ApiLocation;
-use crate::proxy::request::style::{self, Keep};
 use crate::spec::{Location, OAuthFlow, SecurityScheme};
 use crate::text;
 
@@ -59,6 +58,17 @@ pub(crate) struct MissingCredential {
 type MissingCause = Option<&'static str>;
 
 const UNSENDABLE: &str = "no header can hold its value";
+
+/// Location of an API.
+#[derive(Debug, Clone)]
+pub(crate) struct ApiLocation {
+    /// Base URL of calls, if it is known for the API as a whole.
+    pub base: Option<Url>,
+    /// URL of the document.
+    pub document: Option<Url>,
+    /// Ask for tokens.
+    pub clients: Clients,
+}
 
 /// Values by which schemes are resolved.
 #[derive(Debug)]
@@ -479,8 +489,8 @@ fn bare_token(value: &str) -> &str {
 fn apply_api_key(location: Location, name: &str, value: &str) -> Option<Applied> {
     Some(match location {
         Location::Query | Location::QueryString => Applied::Query(
-            style::percent_encode(name, Keep::Unreserved),
-            style::percent_encode(value, Keep::Unreserved),
+            percent_encode(name, Keep::Unreserved),
+            percent_encode(value, Keep::Unreserved),
         ),
         Location::Cookie => {
             // RFC 6265 section 4.1.1; what else a key may hold is percent-encoded.
@@ -489,7 +499,7 @@ fn apply_api_key(location: Location, name: &str, value: &str) -> Option<Applied>
             let value = if plain {
                 value.to_owned()
             } else {
-                style::percent_encode(value, Keep::Unreserved)
+                percent_encode(value, Keep::Unreserved)
             };
             Applied::Cookie(format!("{name}={value}"))
         }

@@ -15,12 +15,12 @@ use super::ask::Ask;
 use crate::observe;
 use crate::observe::call::note;
 use crate::observe::upstream::RequestTimer;
+use crate::outbound::breaker::Outcome;
+use crate::outbound::request::Request;
 use crate::proxy::auth::authenticator::CallAuthentication;
-use crate::proxy::breaker::Outcome;
 use crate::proxy::error::CallError;
 use crate::proxy::exchange::{ExchangeLimits, exchange};
 use crate::proxy::files::FilePlan;
-use crate::proxy::request::Request;
 use crate::proxy::response::Reply;
 use crate::proxy::upstream::retry;
 

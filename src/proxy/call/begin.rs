@@ -8,18 +8,19 @@ use http::header::{COOKIE, HeaderMap, HeaderValue};
 
 use super::{ApiProxy, Call};
 use crate::json::JsonObject;
+use crate::outbound::request::Request;
 use crate::proxy::arguments::ruled::RuledCall;
 use crate::proxy::auth::authenticator::Authenticator;
 use crate::proxy::auth::forward;
+use crate::proxy::auth::injected::Injected;
 use crate::proxy::auth::resolve::{Credential, OperationAccess};
 use crate::proxy::binding::BoundOperation;
 use crate::proxy::caller::Caller;
-use crate::proxy::caller::client_values::MASK;
+use crate::proxy::client_values::MASK;
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
 use crate::proxy::request::closed_paths::{ClosedPaths, PathGuard};
 use crate::proxy::request::target::BaseUrl;
-use crate::proxy::request::{Injected, Request};
 use crate::proxy::tenants::Tenant;
 use crate::proxy::upstream::Upstream;
 

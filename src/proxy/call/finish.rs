@@ -134,8 +134,8 @@ impl Call<'_> {
         let counted =
             count.map(|count| format!("The reply has no items, although the API counts {count}."));
         let authenticator = self.credential.authenticator.as_ref();
-        let refusal =
-            authenticator.and_then(|authenticator| authenticator.describe_refusal(&reply));
+        let refusal = authenticator
+            .and_then(|authenticator| authenticator.describe_refusal(reply.status, &reply.headers));
         for note in [counted, remark, refusal].into_iter().flatten() {
             result.note(NoteKind::Form, note);
         }

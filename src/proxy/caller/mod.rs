@@ -3,8 +3,8 @@
 
 pub(crate) mod client_grant;
 pub(crate) mod client_key;
-pub(crate) mod client_values;
 pub(crate) mod fair_share;
+pub(crate) mod memory_budget;
 pub(crate) mod scopes;
 pub(crate) mod shown_tools;
 pub(crate) mod subject;

@@ -13,8 +13,9 @@ use crate::proxy::files::{
 use crate::proxy::redact::stream::StreamRedactor;
 use crate::proxy::response::embedded_media::max_embedded_bytes;
 use crate::proxy::response::records::Framing;
-use crate::proxy::response::{Reply, content_type, reply_kind};
+use crate::proxy::response::{Reply, reply_kind};
 use crate::spec::MediaKind;
+use crate::spec::media_type::content_type;
 
 /// Number of bytes of JSON up to which it may be a status.
 const MAX_FIRST_STATUS_BYTES: usize = 1 << 20;

@@ -17,17 +17,16 @@ pub(crate) use self::file_sink::save_reply;
 use self::network_error::{body_error, request_error};
 use crate::outbound::HttpClient;
 use crate::outbound::failure::OutboundFailure;
+use crate::outbound::request::Request;
+use crate::proxy::caller::memory_budget::{MemoryBudget, OutOfMemory};
 use crate::proxy::caller::{Caller, ReportProgress};
 use crate::proxy::error::{CallError, UndeliveredFile};
 use crate::proxy::files::{FileDelivery, FilePlan};
-use crate::proxy::memory_budget::{MemoryBudget, OutOfMemory};
-use crate::proxy::request::Request;
 use crate::proxy::request::body::file_root::FileRoot;
 use crate::proxy::response::records::{Counter, FirstLine, Framing, are_json_lines};
-use crate::proxy::response::{
-    Reply, ReplyKind, Stopped, content_type, essence_or_bytes, reply_kind,
-};
+use crate::proxy::response::{Reply, ReplyKind, Stopped, essence_or_bytes, reply_kind};
 use crate::spec::MediaKind;
+use crate::spec::media_type::content_type;
 use crate::text::MIN_BYTES_PER_TOKEN;
 
 /// Length below which the sending of a request body is not reported, because it ends too soon.

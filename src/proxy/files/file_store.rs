@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use url::Url;
 
 use super::folder::{Folder, FolderFile};
-use crate::proxy::memory_budget::{BLOCK_BYTES, HeldMemory, MemoryBudget};
+use crate::proxy::caller::memory_budget::{BLOCK_BYTES, HeldMemory, MemoryBudget};
 use crate::shared_state::keys::StateKeys;
 
 /// Path below which files are served.

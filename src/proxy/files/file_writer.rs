@@ -15,8 +15,8 @@ use super::file_name::{PARTIAL, safe_part};
 use super::file_store::bytes_of_blocks;
 use super::folder::Folder;
 use crate::proxy::caller::Caller;
+use crate::proxy::caller::memory_budget::{HeldMemory, OutOfMemory};
 use crate::proxy::error::CallError;
-use crate::proxy::memory_budget::{HeldMemory, OutOfMemory};
 use crate::text;
 
 /// Number of bytes that are written at once.

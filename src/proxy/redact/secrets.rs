@@ -8,7 +8,7 @@ use memchr::memchr3;
 use memchr::memmem::{self, Finder};
 
 use super::escapes::{Layer, unescape};
-use crate::proxy::request::style::{self, Keep};
+use crate::outbound::percent::{Keep, percent_encode};
 
 /// Text that replaces a secret.
 pub(crate) const MARK: &str = "[redacted]";
@@ -62,7 +62,7 @@ impl SecretForms {
             return;
         }
         if let Ok(text) = std::str::from_utf8(secret) {
-            let encoded = style::percent_encode(text, Keep::Unreserved);
+            let encoded = percent_encode(text, Keep::Unreserved);
             // A form writes a space as `+`, and may leave other characters as they are (WHATWG URL
             // section 5.1).
             self.insert(encoded.replace("%20", "+").into_bytes());

@@ -6,6 +6,7 @@ use url::{Origin, Url};
 
 use super::target::BaseUrl;
 use crate::outbound::Clients;
+use crate::proxy::auth::scheme::ApiLocation;
 use crate::spec::operation::server::{self, Choice, ServerError};
 use crate::spec::{Document, Operation};
 
@@ -102,15 +103,4 @@ impl BaseUrls {
         }
         !self.origins.contains(&base.url().origin())
     }
-}
-
-/// Location of an API.
-#[derive(Debug, Clone)]
-pub(crate) struct ApiLocation {
-    /// Base URL of calls, if it is known for the API as a whole.
-    pub base: Option<Url>,
-    /// URL of the document.
-    pub document: Option<Url>,
-    /// Ask for tokens.
-    pub clients: Clients,
 }

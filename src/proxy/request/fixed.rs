@@ -8,9 +8,9 @@
 use http::header::{COOKIE, HeaderName};
 use serde_json::{Map, Value};
 
-use super::body::payload::{Payload, Piece};
 use super::body::write_body;
 use super::{Request, RequestTemplate, header, query_pairs};
+use crate::outbound::payload::{Payload, Piece};
 use crate::proxy::error::CallError;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::{ArgumentTarget, FixedParameter};

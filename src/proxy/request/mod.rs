@@ -22,101 +22,24 @@ mod proptests;
 pub(crate) mod style;
 pub(crate) mod target;
 
-use http::Method;
 use http::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue};
 use serde_json::{Map, Value};
 use url::Url;
 
 use self::body::file_root::FileRoot;
-use self::body::payload::Payload;
 use self::closed_paths::{AskedPath, PathGuard};
 pub(crate) use self::parameters::header;
 use self::parameters::{cookie, invalid_argument, path_value, query_pairs, whole_query};
 use self::target::{BaseUrl, PathValue, TargetError};
+use super::auth::injected::{Injected, same_key};
 use super::error::CallError;
+use crate::outbound::payload::Payload;
+use crate::outbound::request::Request;
 use crate::spec::media_type::essence;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::response;
 use crate::spec::operation::template::TemplatePart;
 use crate::spec::{Document, Location, Operation, Parameter, Serialization, Style};
-
-/// A request that is ready to be sent.
-#[derive(Debug)]
-pub struct Request {
-    /// The method.
-    pub method: Method,
-    /// The asserted URL.
-    pub url: Url,
-    /// All headers but those that the client itself writes (Host, Content-Length).
-    pub headers: HeaderMap,
-    /// The body, if there is one.
-    pub body: Option<Payload>,
-    /// True if the reply is a stream of values according to the document, in which there may be
-    /// long pauses.
-    pub may_stream: bool,
-}
-
-/// The operator's additions to a request, which are always sent as they are; no argument can
-/// replace them.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Injected {
-    /// Headers.
-    pub headers: HeaderMap,
-    /// Query pairs, encoded.
-    pub query: Vec<(String, String)>,
-    /// Cookie pairs, encoded.
-    pub cookies: Vec<String>,
-}
-
-impl Injected {
-    /// The same to be shown: with `***` for headers that are marked as sensitive, and for all keys
-    /// and cookies.
-    pub(crate) fn masked(&self) -> Self {
-        const MASK: HeaderValue = HeaderValue::from_static("***");
-        let masked = |pair: &String| format!("{}=***", pair.split('=').next().unwrap_or_default());
-        Self {
-            headers: self
-                .headers
-                .iter()
-                .map(|(name, value)| {
-                    (
-                        name.clone(),
-                        if value.is_sensitive() {
-                            MASK
-                        } else {
-                            value.clone()
-                        },
-                    )
-                })
-                .collect(),
-            query: self
-                .query
-                .iter()
-                .map(|(name, _)| (name.clone(), "***".to_owned()))
-                .collect(),
-            cookies: self.cookies.iter().map(masked).collect(),
-        }
-    }
-
-    /// Returns true if it sets the query key or the cookie of that name.
-    fn claims(&self, location: Location, name: &str) -> bool {
-        match location {
-            Location::Query | Location::QueryString => {
-                self.query.iter().any(|(key, _)| same_key(key, name))
-            }
-            Location::Cookie => self
-                .cookies
-                .iter()
-                .any(|pair| pair.split_once('=').is_some_and(|(key, _)| key == name)),
-            _ => false,
-        }
-    }
-}
-
-/// Returns true if an encoded key is `name`.
-pub(crate) fn same_key(encoded: &str, name: &str) -> bool {
-    encoded == name || percent_encoding::percent_decode_str(encoded).eq(name.bytes())
-}
 
 /// The parts of a request besides the arguments of the call.
 #[derive(Clone, Copy)]

@@ -4,8 +4,9 @@ use http::Method;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
-use super::style::{self, Keep};
+use super::style;
 use super::target::PathValue;
+use crate::outbound::percent::{Keep, percent_encode, percent_encode_segments};
 use crate::proxy::error::CallError;
 use crate::spec::operation::template::TemplatePart;
 use crate::spec::{MediaKind, Operation, Parameter, Serialization, Style};
@@ -22,7 +23,7 @@ pub(super) fn path_value(operation: &Operation, parameter: &Parameter, value: &V
     let mut segments = 1;
     let encoded = match &parameter.serialization {
         Serialization::Content { media_type } => {
-            style::percent_encode(&content_text(media_type, value), Keep::Unreserved)
+            percent_encode(&content_text(media_type, value), Keep::Unreserved)
         }
         Serialization::Style {
             style: Style::Simple,
@@ -34,7 +35,7 @@ pub(super) fn path_value(operation: &Operation, parameter: &Parameter, value: &V
             } else {
                 Keep::Unreserved
             };
-            let (encoded, count) = style::percent_encode_segments(text, keep);
+            let (encoded, count) = percent_encode_segments(text, keep);
             segments = count;
             encoded
         }
@@ -79,8 +80,8 @@ pub(super) fn path_value(operation: &Operation, parameter: &Parameter, value: &V
 pub(super) fn query_pairs(parameter: &Parameter, value: &Value) -> Vec<(String, String)> {
     match &parameter.serialization {
         Serialization::Content { media_type } => vec![(
-            style::percent_encode(&parameter.name, Keep::Unreserved),
-            style::percent_encode(&content_text(media_type, value), Keep::Unreserved),
+            percent_encode(&parameter.name, Keep::Unreserved),
+            percent_encode(&content_text(media_type, value), Keep::Unreserved),
         )],
         Serialization::Style {
             style,
@@ -115,7 +116,7 @@ pub(super) fn whole_query(parameter: &Parameter, value: &Value) -> Vec<(String, 
         (_, Serialization::Content { media_type }) => {
             vec![(
                 String::new(),
-                style::percent_encode(&content_text(media_type, value), Keep::Unreserved),
+                percent_encode(&content_text(media_type, value), Keep::Unreserved),
             )]
         }
         _ => query_pairs(parameter, value),
@@ -179,7 +180,7 @@ pub(super) fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>
         Serialization::Content { media_type } => (
             vec![(
                 parameter.name.clone(),
-                style::percent_encode(&content_text(media_type, value), Keep::Unreserved),
+                percent_encode(&content_text(media_type, value), Keep::Unreserved),
             )],
             "; ",
         ),

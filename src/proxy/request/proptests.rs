@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::target::BaseUrl;
-use super::{ExpectedReply, Injected, Request, RequestTemplate, build};
+use super::{ExpectedReply, RequestTemplate, build};
+use crate::outbound::request::Request;
+use crate::proxy::auth::injected::Injected;
 use crate::proxy::error::CallError;
 use crate::spec::{Document, operations};
 

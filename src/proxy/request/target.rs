@@ -7,6 +7,7 @@
 use thiserror::Error;
 use url::Url;
 
+use crate::proxy::error::CallError;
 use crate::spec::PathTemplate;
 use crate::spec::operation::template::{TemplatePart, has_dot_segment};
 
@@ -36,6 +37,12 @@ pub enum TargetError {
     /// not cover.
     #[error("the request was not sent because its URL would not be the one that was meant")]
     Assertion,
+}
+
+impl From<TargetError> for CallError {
+    fn from(error: TargetError) -> Self {
+        Self::Target(error.to_string())
+    }
 }
 
 /// The base that an operation's path is appended to: scheme, host, port and base path of a server,
@@ -194,7 +201,7 @@ fn push_query(text: &mut String, own: Option<&str>, query: &[(String, String)]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proxy::request::style::{Keep, percent_encode, percent_encode_segments};
+    use crate::outbound::percent::{Keep, percent_encode, percent_encode_segments};
     use proptest::prelude::*;
 
     fn target(

@@ -6,6 +6,7 @@ use http::header::{LOCATION, RETRY_AFTER};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use crate::proxy::auth::resolve::Advice;
 use crate::proxy::redact::escapes::unescape_html;
 use crate::proxy::response::Reply;
 use crate::proxy::response::compact_json::compact_json;
@@ -240,15 +241,4 @@ fn without_tags(html: &str) -> String {
         }
     }
     text::one_line(&unescape_html(&text))
-}
-
-/// Advice for the model, and through it for the operator, if the API refuses a call.
-#[derive(Debug)]
-pub struct Advice {
-    /// True if a credential was sent at all.
-    pub sent: bool,
-    /// The schemes, each with its setting.
-    pub schemes: String,
-    /// The scopes that the document names.
-    pub scopes: Vec<String>,
 }

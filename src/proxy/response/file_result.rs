@@ -3,9 +3,10 @@
 use serde_json::json;
 
 use super::tool_result::{MediaBlock, MediaBlockKind, TextForm, ToolResult};
-use super::{Reply, content_type, essence_or_bytes, status_line};
+use super::{Reply, essence_or_bytes, status_line};
 use crate::proxy::error::CallError;
 use crate::proxy::files::{DeliveredFile, ReceivedFile, URL_LIFETIME};
+use crate::spec::media_type::content_type;
 
 /// The result of a reply in a file: its place, type, size and digest. Without `is_structured` it is
 /// text, for a tool whose output schema describes something else.

@@ -40,7 +40,7 @@ use crate::proxy::files::ReceivedFile;
 use crate::proxy::redact::Redactor;
 use crate::proxy::redact::json::NumberMark;
 use crate::spec::Operation;
-use crate::spec::media_type::{self, MediaKind, essence, is_textual};
+use crate::spec::media_type::{self, MediaKind, content_type, essence, is_textual};
 use crate::text;
 
 /// A reply that was read to its end, or, of a stream of records, as far as the limits let.
@@ -170,13 +170,6 @@ pub(crate) fn status_line(status: StatusCode) -> String {
         Some(reason) => format!("{} {reason}", status.as_u16()),
         None => status.as_u16().to_string(),
     }
-}
-
-pub(crate) fn content_type(headers: &HeaderMap) -> &str {
-    headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default()
 }
 
 /// Returns the type of a body; without one it is bytes (RFC 9110 section 8.3).

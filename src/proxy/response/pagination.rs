@@ -8,9 +8,10 @@ use url::Url;
 
 use super::page_numbers::NumberedPage;
 use super::records::Framing;
-use super::{Reply, ReplyKind, content_type, reply_kind, strip_bom};
+use super::{Reply, ReplyKind, reply_kind, strip_bom};
 use crate::json::JsonObject;
 use crate::proxy::redact::secrets::MARK;
+use crate::spec::media_type::content_type;
 use crate::spec::node::{Node, Object};
 use crate::spec::operation::parameter::{Serialization, Style};
 use crate::spec::paging::{normalized_name, query_parameter};

@@ -8,10 +8,11 @@ use http::header::{
 
 use super::records::{self, Framing, ServerSentEvent};
 use super::tool_result::ToolResult;
-use super::{Reply, ReplyKind, content_type, decode_text, reply_kind};
+use super::{Reply, ReplyKind, decode_text, reply_kind};
 use crate::proxy::redact::Redactor;
 use crate::proxy::redact::json::{NumberMark, redact_value};
 use crate::proxy::redact::secrets::TextPlace;
+use crate::spec::media_type::content_type;
 
 /// The headers that describe the body. They are not redacted, because the body cannot be read
 /// without them.

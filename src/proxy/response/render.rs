@@ -12,7 +12,7 @@ use super::compact_json::compact_json;
 use super::embedded_media::{
     MAX_BLOB_BYTES, MAX_LINE_BYTES, max_blob_bytes, media_kind, media_room,
 };
-use super::failure::{self, Advice, KnownOfCall};
+use super::failure::{self, KnownOfCall};
 use super::file_result::{file_result, missing_destination};
 use super::multipart::ReplyPart;
 use super::records::{self, Framing};
@@ -25,6 +25,7 @@ use super::{
     operation_label, reply_kind, status_line, strip_bom,
 };
 use crate::json::JsonObject;
+use crate::proxy::auth::resolve::Advice;
 use crate::proxy::files::FileDelivery;
 use crate::spec::operation::response::{reply_properties, successes};
 use crate::spec::paging::page_size_argument;

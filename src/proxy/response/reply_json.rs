@@ -4,7 +4,8 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 
 use super::records::{self, Framing};
-use super::{Reply, ReplyKind, content_type, decode_text, reply_kind, strip_bom};
+use super::{Reply, ReplyKind, decode_text, reply_kind, strip_bom};
+use crate::spec::media_type::content_type;
 
 /// Returns the JSON of a reply as text, the records of a stream as a list; `None` if it is neither.
 pub(crate) fn json_text(response: &Reply) -> Option<String> {

@@ -16,9 +16,10 @@ use super::render::OutputContract;
 use super::reply_json::{json_text, put_json};
 use super::sandbox::{FilterFailure, Sandbox};
 use super::tool_result::ToolResult;
-use super::{Reply, content_type, decode_text, operation_label, status_line};
+use super::{Reply, decode_text, operation_label, status_line};
 use crate::json as spec_json;
 use crate::spec::Operation;
+use crate::spec::media_type::content_type;
 use crate::spec::operation::response_rule::{FieldPosition, ResponseRule};
 use crate::spec::paging::page_size_argument;
 

@@ -11,12 +11,12 @@ use url::Origin;
 
 use self::limit::{ConcurrencyLimit, RequestRate};
 use self::retry::Budget;
-use super::breaker::Breaker;
 use super::request::target::BaseUrl;
 use crate::observe::metrics::OriginLabels;
 use crate::observe::metrics::gauges::UpstreamGauges;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::observe::upstream::{origin_labels, watch_upstream};
+use crate::outbound::breaker::Breaker;
 use crate::outbound::{Clients, HttpClient};
 use crate::shared_state::rate::SharedRate;
 use crate::shared_state::state::SharedApiState;

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::api::Caller;
 use crate::observe;
 use crate::proxy::MemoryBudget;
-use crate::proxy::memory_budget::{HeldMemory, OutOfMemory};
+use crate::proxy::caller::memory_budget::{HeldMemory, OutOfMemory};
 
 /// Time within which a client must send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(15);

@@ -20,10 +20,10 @@ use super::oauth_client::{Endpoint, OauthClient};
 use super::token_reply::{Granted, demanded_claims, error_code, refusal_reason, token_reply};
 use crate::outbound::HttpClient;
 use crate::outbound::fetch::{Fetch, Fetched};
+use crate::outbound::percent::{Keep, percent_encode};
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
-use crate::proxy::request::style::{self, Keep};
 use crate::text;
 
 /// The largest reply of a token endpoint, in bytes.
@@ -109,8 +109,7 @@ impl TokenEndpoint {
     pub(super) fn client_pair(&self) -> Option<String> {
         let (id, secret) = (self.client.id.as_ref()?, self.client.secret.as_ref()?);
         // Both are form-encoded first (RFC 6749 section 2.3.1).
-        let encode =
-            |value: &SecretString| style::percent_encode(value.expose_secret(), Keep::Unreserved);
+        let encode = |value: &SecretString| percent_encode(value.expose_secret(), Keep::Unreserved);
         Some(STANDARD.encode(format!("{}:{}", encode(id), encode(secret))))
     }
 

@@ -19,7 +19,7 @@ use super::token_reply::{Granted, seconds};
 use crate::observe;
 use crate::observe::call::note;
 use crate::observe::record::ExchangeRecord;
-use crate::proxy::breaker::{Breaker, Outcome};
+use crate::outbound::breaker::{Breaker, Outcome};
 use crate::proxy::caller::Caller;
 use crate::proxy::caller::client_key::ClientKey;
 use crate::proxy::caller::subject::SubjectToken;

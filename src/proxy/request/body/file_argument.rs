@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::file_extension::media_type_of_name;
 use super::file_root::FileRoot;
 use super::media_type;
-use super::payload::Piece;
+use crate::outbound::payload::Piece;
 use crate::proxy::error::CallError;
 
 /// A file to send.

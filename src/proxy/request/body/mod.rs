@@ -14,7 +14,6 @@ mod file_extension;
 pub(crate) mod file_root;
 pub(crate) mod media_type;
 pub(crate) mod multipart;
-pub(crate) mod payload;
 pub(crate) mod xml;
 
 use crate::proxy::request::style::form_style;
@@ -24,8 +23,9 @@ use serde_json::{Map, Value};
 
 use self::file_root::FileRoot;
 use self::multipart::Parts;
-use self::payload::Payload;
-use super::style::{self, Keep};
+use super::style;
+use crate::outbound::payload::Payload;
+use crate::outbound::percent::{Keep, percent_encode};
 use crate::proxy::error::CallError;
 use crate::spec::media_type::essence;
 use crate::spec::operation::request_body::BODY;
@@ -135,8 +135,8 @@ fn form(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>) -> 
             .is_some_and(|content_type| MediaKind::of(content_type) == MediaKind::Json);
         if (as_json || value.is_object()) && !by_style {
             pairs.push((
-                style::percent_encode(name, Keep::Unreserved),
-                style::percent_encode(&value.to_string(), keep),
+                percent_encode(name, Keep::Unreserved),
+                percent_encode(&value.to_string(), keep),
             ));
         } else {
             let (style, explode) = form_style(encoding);

@@ -7,10 +7,11 @@ use sha2::{Digest, Sha256};
 
 use super::file_argument;
 use super::file_root::FileRoot;
-use super::payload::{Payload, Piece};
+use crate::outbound::payload::{Payload, Piece};
+use crate::outbound::percent::Keep;
 use crate::proxy::error::CallError;
+use crate::proxy::request::style;
 use crate::proxy::request::style::form_style;
-use crate::proxy::request::style::{self, Keep};
 use crate::spec::media_type;
 use crate::spec::operation::request_body::{BODY, Encoding};
 use crate::spec::{MediaKind, MediaType, Style};

@@ -10,20 +10,19 @@ use aws_sigv4::http_request::{
 };
 use aws_sigv4::sign::v4;
 use http::StatusCode;
-use http::header::DATE;
+use http::header::{DATE, HeaderMap};
 use sha2::{Digest as _, Sha256};
 
 use super::access_keys::AccessKeys;
 use super::issued_keys::{IssuedKeys, PresentKeys};
 use super::signature_options::{AccessKeyOptions, SigningScope};
+use crate::outbound::payload::Payload;
+use crate::outbound::request::Request;
 use crate::outbound::{Clients, OutboundError};
 use crate::proxy::auth::sensitive_header;
 use crate::proxy::auth::signatures::kind::SIGV4;
 use crate::proxy::error::CallError;
 use crate::proxy::redact::Redactor;
-use crate::proxy::request::Request;
-use crate::proxy::request::body::payload::Payload;
-use crate::proxy::response::Reply;
 use crate::spec::Location;
 use crate::text::{self, hex};
 
@@ -162,17 +161,12 @@ impl AwsSigner {
     }
 
     /// Returns a sentence about the clock of this machine if that of the API is another.
-    pub(crate) fn describe_refusal(response: &Reply) -> Option<String> {
+    pub(crate) fn describe_refusal(status: StatusCode, headers: &HeaderMap) -> Option<String> {
         let is_refused = matches!(
-            response.status,
+            status,
             StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
         );
-        let theirs = response
-            .headers
-            .get(DATE)
-            .filter(|_| is_refused)?
-            .to_str()
-            .ok()?;
+        let theirs = headers.get(DATE).filter(|_| is_refused)?.to_str().ok()?;
         let theirs = httpdate::parse_http_date(theirs).ok()?;
         let (difference, direction) = match SystemTime::now().duration_since(theirs) {
             Ok(ahead) => (ahead, "ahead of"),

@@ -8,12 +8,12 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::caller::Caller;
-use super::caller::client_key::ClientKey;
-use super::caller::fair_share::may_take_place;
+use super::Caller;
+use super::client_key::ClientKey;
+use super::fair_share::may_take_place;
 
 /// The unit of counting. What is smaller is not counted, so that small messages are never refused.
-pub(super) const BLOCK_BYTES: usize = 8 << 10;
+pub(crate) const BLOCK_BYTES: usize = 8 << 10;
 
 /// One long reply is made into a result at a time for each of so many bytes, because several copies
 /// of it exist meanwhile. One thread is left for short ones.
@@ -72,7 +72,7 @@ impl MemoryBudget {
     }
 
     /// Memory that is taken already, and by no client.
-    pub(super) fn taken(&self, bytes: usize) -> HeldMemory {
+    pub(crate) fn taken(&self, bytes: usize) -> HeldMemory {
         let blocks = bytes / BLOCK_BYTES;
         self.0.held.lock().all += blocks;
         HeldMemory {

@@ -6,8 +6,6 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::proxy::error::CallError;
-
 /// The breaker of one upstream.
 #[derive(Debug)]
 pub(crate) struct Breaker {
@@ -41,6 +39,15 @@ pub(crate) enum Outcome {
     Failure,
     /// The call says nothing about that.
     Unknown,
+}
+
+/// No call is made, because the upstream failed too often.
+#[derive(Debug)]
+pub(crate) struct CircuitOpen {
+    /// Number of failures in a row.
+    pub(crate) failures: u32,
+    /// Remaining pause; zero while another call tries.
+    pub(crate) left: Duration,
 }
 
 /// Leave to make a call.
@@ -78,8 +85,8 @@ impl Breaker {
     /// of that.
     ///
     /// # Errors
-    /// [`CallError::CircuitOpen`] while it is open or half open.
-    pub(crate) fn admit(&self) -> Result<Permit<'_>, CallError> {
+    /// [`CircuitOpen`] while it is open or half open.
+    pub(crate) fn admit(&self) -> Result<Permit<'_>, CircuitOpen> {
         let permit = |is_probe| Permit {
             breaker: self,
             is_probe,
@@ -97,7 +104,7 @@ impl Breaker {
             self.enter(&mut state, BreakerState::HalfOpen);
             return Ok(permit(true));
         }
-        Err(CallError::CircuitOpen {
+        Err(CircuitOpen {
             failures: self.failures.load(Ordering::Relaxed),
             left,
         })
@@ -197,7 +204,7 @@ mod tests {
         settle(Outcome::Failure);
         assert!(matches!(state(), BreakerState::Open { .. }));
         assert!(
-            matches!(breaker.admit(), Err(CallError::CircuitOpen { failures: 3, left }) if left <= PAUSE && !left.is_zero())
+            matches!(breaker.admit(), Err(CircuitOpen { failures: 3, left }) if left <= PAUSE && !left.is_zero())
         );
 
         end_pause();

@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use super::Caller;
+use super::caller::Caller;
 use crate::json::member_at;
-use crate::proxy::connection_header::is_of_connection;
+use crate::outbound::connection_header::is_of_connection;
 use crate::proxy::error::CallError;
 use crate::spec::operation::rules::ValueSource;
 
