@@ -131,17 +131,23 @@
 mod admission;
 mod annotate;
 mod api;
+mod call_error;
+mod caller;
 mod check;
 mod cli;
 mod config;
+mod credentials;
 mod error;
 mod fd_limit;
+mod files;
 mod json;
 mod mcp;
 mod mock;
 mod observe;
 mod outbound;
 mod proxy;
+mod redact;
+mod results;
 mod search;
 mod shared_state;
 mod spec;
@@ -151,21 +157,26 @@ mod transport;
 pub use crate::annotate::{
     AnnotateOptions, Hint, Hints, OutputSchemas, Policy, Reason, Tool, ToolAnnotations,
 };
-pub use crate::api::{
-    Api, ApiName, ApiOptions, BoundTool, BuildError, Caller, Destination, OnMissingCredential,
-    TenantEntry, TenantOptions, TenantSource, ToolResult,
-};
+pub use crate::api::{Api, ApiName, ApiOptions, BoundTool, BuildError};
+pub use crate::caller::Caller;
+pub use crate::caller::memory_budget::MemoryBudget;
 pub use crate::cli::run;
+pub use crate::credentials::forward::Forwarding;
+pub use crate::credentials::values::Credentials;
 pub use crate::mcp::McpServer;
+pub use crate::outbound::request::Request;
 pub use crate::outbound::{
     Clients, HttpClient, HttpError, Identity, OutboundError, OutboundOptions, Proxy, http_client,
 };
-pub use crate::proxy::auth::forward::Forwarding;
-pub use crate::proxy::auth::values::Credentials;
+pub use crate::proxy::Destination;
+pub use crate::proxy::OnMissingCredential;
+pub use crate::proxy::TenantEntry;
+pub use crate::proxy::TenantOptions;
+pub use crate::proxy::TenantSource;
 pub use crate::proxy::exchange::CallOptions;
-pub use crate::proxy::response::sandbox::Sandbox;
 pub use crate::proxy::upstream::UpstreamOptions;
-pub use crate::proxy::{MemoryBudget, Request};
+pub use crate::results::sandbox::Sandbox;
+pub use crate::results::tool_result::ToolResult;
 pub use crate::spec::document::external::complete_document;
 pub use crate::spec::{
     Diagnostic, Document, ExternalReferences, LoadError, Operation, ReadError, Severity, Source,
@@ -180,12 +191,10 @@ pub use crate::transport::stdio::serve as serve_stdio;
 pub mod internals {
     pub use crate::annotate::{AnnotatedTools, annotate};
     pub use crate::outbound::percent::{Keep, percent_encode};
-    pub use crate::proxy::Reply;
     pub use crate::proxy::request::target::{BaseUrl, PathValue};
-    pub use crate::proxy::response::records::{Counter, Framing, records};
-    pub use crate::proxy::response::render::{
-        OutputContract, Rendering, render_error, render_reply,
-    };
+    pub use crate::results::Reply;
+    pub use crate::results::records::{Counter, Framing, records};
+    pub use crate::results::render::{OutputContract, Rendering, render_error, render_reply};
     pub use crate::spec::argument_names::sanitize_argument_name;
     pub use crate::spec::{PathTemplate, operations};
 }

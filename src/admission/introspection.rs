@@ -16,10 +16,10 @@ use url::Url;
 use super::claims::{Claims, TokenError, since_epoch};
 use super::limits::Stranger;
 use super::question_turns::QuestionTurns;
+use crate::caller::client_key::ClientKey;
+use crate::credentials::tokens::oauth_client::{Endpoint, OauthClient, PartsDigest};
+use crate::credentials::tokens::token_endpoint::TokenEndpoint;
 use crate::outbound::HttpClient;
-use crate::proxy::auth::tokens::oauth_client::{Endpoint, OauthClient, PartsDigest};
-use crate::proxy::auth::tokens::token_endpoint::TokenEndpoint;
-use crate::proxy::caller::client_key::ClientKey;
 
 /// Number of tokens whose answers are kept; the least recently used goes.
 const MAX_TOKENS: NonZeroUsize = NonZeroUsize::new(8192).unwrap();

@@ -12,9 +12,9 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use url::Url;
 
+use crate::credentials::tokens::issuer_metadata::metadata_urls;
 use crate::outbound::HttpClient;
 use crate::outbound::fetch::Fetch;
-use crate::proxy::auth::tokens::issuer_metadata::metadata_urls;
 use crate::spec::document::source::redacted;
 
 /// Interval at which the keys are read again.

@@ -16,14 +16,14 @@ use super::claims::{Claims, INCOMPLETE, TokenError, check_times};
 use super::introspection::{Introspection, IntrospectionOptions};
 use super::jwks::{Keys, Unavailable};
 use super::limits::Stranger;
+use crate::caller::AuthenticatedClient;
+use crate::caller::client_grant::{ClientGrant, scopes_of};
+use crate::caller::client_key::ClientKey;
+use crate::caller::scopes::{ScopeDemand, Scopes, ToolScopes};
+use crate::caller::subject::SubjectToken;
 use crate::json as spec_json;
 use crate::observe;
 use crate::outbound::HttpClient;
-use crate::proxy::caller::AuthenticatedClient;
-use crate::proxy::caller::client_grant::{ClientGrant, scopes_of};
-use crate::proxy::caller::client_key::ClientKey;
-use crate::proxy::caller::scopes::{ScopeDemand, Scopes, ToolScopes};
-use crate::proxy::caller::subject::SubjectToken;
 
 /// The well-known path of RFC 9728 section 3, inserted between the host and the path of the
 /// resource.

@@ -43,15 +43,15 @@ use self::jwt::{Oauth, OauthOptions, ProtectedResource, ResourceScopes};
 use self::limits::{RateLimit, Stranger};
 use self::named_token::{KnownToken, NamedToken};
 use self::resources::Resources;
+use crate::call_error::SignInChallenge;
+use crate::caller::client_grant::NO_TOKEN;
+use crate::caller::client_key::{ClientKey, Peer};
+use crate::caller::scopes::ScopeDemand;
+use crate::caller::{AuthenticatedClient, Caller};
 use crate::mcp::endpoints::paths::MCP_PATH;
 use crate::mcp::endpoints::served_apis::ServedApis;
 use crate::observe;
 use crate::outbound::HttpClient;
-use crate::proxy::caller::client_grant::NO_TOKEN;
-use crate::proxy::caller::client_key::{ClientKey, Peer};
-use crate::proxy::caller::scopes::ScopeDemand;
-use crate::proxy::caller::{AuthenticatedClient, Caller};
-use crate::proxy::error::SignInChallenge;
 
 /// The users of whom it is known when they were asked to sign in again.
 const MAX_ASKED: NonZeroUsize = NonZeroUsize::new(8192).unwrap();

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use subtle::{ConditionallySelectable as _, ConstantTimeEq as _};
 
 use super::static_token::StaticToken;
+use crate::caller::AuthenticatedClient;
+use crate::caller::client_grant::ClientGrant;
+use crate::caller::client_key::ClientKey;
 use crate::observe;
-use crate::proxy::caller::AuthenticatedClient;
-use crate::proxy::caller::client_grant::ClientGrant;
-use crate::proxy::caller::client_key::ClientKey;
 
 /// Static token with a name.
 #[derive(Clone)]

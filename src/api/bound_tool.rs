@@ -8,11 +8,13 @@ use bytes::Bytes;
 use crate::json::JsonObject;
 
 use crate::annotate::{AnnotateOptions, Hint, InputSchema, OutputSchemas, Tool, ToolParts};
+use crate::call_error::CallError;
 use crate::observe::record::CalledOperation;
 use crate::proxy::{
-    ArgumentChecks, ArgumentRules, Binder, BoundOperation, CallError, CheckedArguments,
-    EmptyArgument, OutputContract, with_schema_names, with_wire_names,
+    ArgumentChecks, ArgumentRules, Binder, BoundOperation, CheckedArguments, EmptyArgument,
+    with_schema_names, with_wire_names,
 };
+use crate::results::render::OutputContract;
 use crate::spec::Operation;
 use crate::spec::operation::server::ServerError;
 use crate::spec::schema::NewNames;

@@ -9,16 +9,21 @@ use http::StatusCode;
 
 use super::bound_tool::BoundTool;
 use super::closed_paths::closed_paths;
-use super::{Api, Caller, OnMissingCredential, Request, ToolIndex, ToolResult};
+use super::{Api, ToolIndex};
+use crate::call_error::CallError;
+use crate::caller::Caller;
 use crate::json::JsonObject;
 use crate::observe::call::record_begin;
 use crate::observe::outcome::CallOutcome;
+use crate::outbound::request::Request;
+use crate::proxy::OnMissingCredential;
 use crate::proxy::request::closed_paths::ClosedPaths;
-use crate::proxy::response::Reply;
 use crate::proxy::waiting::handle::WaitState;
-use crate::proxy::{
-    Ask, Call, CallError, CheckedArguments, Ending, NoteKind, RequestedPages, render_error,
-};
+use crate::proxy::{Ask, Call, CheckedArguments, Ending, RequestedPages};
+use crate::results::Reply;
+use crate::results::render::render_error;
+use crate::results::result_notes::NoteKind;
+use crate::results::tool_result::ToolResult;
 use crate::spec::schema::object_size;
 
 /// Arguments of more bytes are checked on a thread that may block: it takes more than a few

@@ -32,6 +32,9 @@ use self::rules::{explain_unmatched, rule_secrets};
 use crate::annotate::hint_review::{Restriction, describe_loosened, summarize_restrictions};
 use crate::annotate::names::nearest_name;
 use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, annotate};
+use crate::caller::Caller;
+use crate::credentials::login::Login;
+use crate::credentials::values::CredentialPlace;
 use crate::outbound::Clients;
 use crate::proxy::request::closed_paths::ClosedPaths;
 use crate::proxy::{ApiProxy, Binder, Tenant, link_etags};
@@ -45,19 +48,6 @@ pub use self::bound_tool::BoundTool;
 pub use self::name::ApiName;
 pub use self::options::ApiOptions;
 pub(crate) use self::scheme_fields::scheme_fields;
-pub(crate) use crate::proxy::auth::login::authorization::AuthorizationAnswer;
-pub(crate) use crate::proxy::auth::login::{Login, LogoutOutcome};
-pub(crate) use crate::proxy::auth::scheme::scheme_setting;
-pub(crate) use crate::proxy::auth::tokens::stored_token::{LoginFacts, StoredToken};
-pub(crate) use crate::proxy::auth::values::CredentialPlace;
-pub(crate) use crate::proxy::caller::scopes::ScopeDemand;
-pub(crate) use crate::proxy::caller::wait_place::WaitPlace;
-pub use crate::proxy::response::tool_result::ToolResult;
-pub(crate) use crate::proxy::waiting::handle::seal_handles_with;
-pub use crate::proxy::{
-    Caller, Destination, OnMissingCredential, TenantEntry, TenantOptions, TenantSource,
-};
-pub(crate) use crate::proxy::{Payload, Request, filter};
 
 /// Reason for which a document does not become an API.
 #[derive(Debug, Error)]

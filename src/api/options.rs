@@ -5,11 +5,11 @@ use secrecy::SecretString;
 
 use super::name::ApiName;
 use crate::annotate::AnnotateOptions;
+use crate::credentials::forward::Forwarding;
+use crate::credentials::values::Credentials;
 use crate::observe::metrics::labels::ApiLabel;
-use crate::proxy::{
-    BindingOptions, CallOptions, Credentials, Destination, Forwarding, Sandbox, TenantOptions,
-    UpstreamOptions,
-};
+use crate::proxy::{BindingOptions, CallOptions, Destination, TenantOptions, UpstreamOptions};
+use crate::results::sandbox::Sandbox;
 
 /// The operator's settings for an API.
 #[derive(Debug, Clone, Default)]

@@ -7,9 +7,11 @@ use crate::json::JsonObject;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Api, ApiOptions, OnMissingCredential};
+use super::{Api, ApiOptions};
+use crate::caller::Caller;
 use crate::outbound::{OutboundOptions, http_client};
 use crate::proxy::Destination;
+use crate::proxy::OnMissingCredential;
 use crate::spec::Document;
 
 static API: LazyLock<Api> = LazyLock::new(build_api);
@@ -57,7 +59,7 @@ fn sent(arguments: &Value) -> Option<(String, String)> {
             "update",
             arguments.as_object().cloned(),
             OnMissingCredential::Omit,
-            &super::Caller::default(),
+            &Caller::default(),
         )
         .unwrap()
         .ok()?;

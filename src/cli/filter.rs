@@ -6,8 +6,8 @@ use std::io::Read as _;
 use std::process::ExitCode;
 
 use super::output;
-use crate::api::filter;
 use crate::error::Failure;
+use crate::results::filter;
 
 /// Memory of the process, in bytes: addresses, of which an allocator reserves more than it uses.
 #[cfg(unix)]

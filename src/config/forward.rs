@@ -4,7 +4,7 @@ use clap::Args;
 use http::header::{AUTHORIZATION, HeaderName};
 use serde::{Deserialize, Serialize};
 
-use crate::proxy::Forwarding;
+use crate::credentials::forward::Forwarding;
 use crate::spec::operation::parameter;
 
 /// Settings of which headers of a client's request are passed on to the API.

@@ -14,9 +14,9 @@ use super::settings::{ProcessSettings, ServerSettings, TransportKind};
 use super::transport::{Transport, resolve_transport};
 use crate::annotate::TokenShare;
 use crate::annotate::options::Confirm;
-use crate::proxy::MemoryBudget;
-use crate::proxy::files::FileDelivery;
-use crate::proxy::response::sandbox::MAX_PARALLEL_FILTERS;
+use crate::caller::memory_budget::MemoryBudget;
+use crate::files::FileDelivery;
+use crate::results::sandbox::MAX_PARALLEL_FILTERS;
 use crate::shared_state::keys::StateKeys;
 use crate::shared_state::state::SharedState;
 

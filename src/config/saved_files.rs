@@ -7,7 +7,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::keys::path::ConfigPath;
-use crate::proxy::files::{FileDelivery, FileDestination, FileStore, Folder};
+use crate::files::{FileDelivery, FileDestination, FileStore, Folder};
 use crate::shared_state::keys::StateKeys;
 use crate::transport::http::AccessOptions;
 

@@ -10,7 +10,7 @@ use super::forward::ForwardSettings;
 use super::http_settings::HttpSettings;
 use super::layer::given_flags;
 use super::settings::{ServerSettings, TransportKind};
-use crate::proxy::MemoryBudget;
+use crate::caller::memory_budget::MemoryBudget;
 use crate::transport::http::page::{PageKind, PageOptions};
 use crate::transport::http::{Allowed, HttpOptions};
 

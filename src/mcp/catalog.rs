@@ -11,7 +11,7 @@ use super::rights::{ALL_RIGHTS, CallerRights, Rights};
 use super::visible::{CatalogApi, Suggestion, View, VisibleApi, VisibleApis};
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::{Api, ToolIndex};
-use crate::proxy::caller::client_grant::ClientGrant;
+use crate::caller::client_grant::ClientGrant;
 
 /// The tools of an endpoint, and how its server introduces itself. It never changes: a changed
 /// document makes another one.

@@ -27,9 +27,9 @@ use super::page_tools::PageRequest;
 use super::protocol::answer::{McpAnswer, SERVER_INFO_KEY, invalid_parameters, server_info};
 use super::protocol::message::{Arguments, McpRequest, Method, RequestParameters};
 use super::protocol::version::{ProtocolVersion, named_versions};
-use crate::api::Caller;
+use crate::caller::Caller;
+use crate::caller::client_grant::NO_TOKEN;
 use crate::observe::metrics::TOOLS_CALL;
-use crate::proxy::caller::client_grant::NO_TOKEN;
 
 /// Time for which `initialize` and `server/discover` wait for a document from a URL, which contains
 /// the title and the instructions. Clients time out after ten seconds or more.

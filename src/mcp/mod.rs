@@ -4,8 +4,8 @@
 //! # Adding a limit of calls
 //!
 //! - The room that holds what is limited applies it: `proxy/upstream/limit.rs` for requests,
-//!   `proxy/memory_budget.rs` for memory, `proxy/waiting/` for waiting calls.
-//! - A variant of `CallError` in `proxy/error.rs`, whose text the result has.
+//!   `caller/memory_budget.rs` for memory, `proxy/waiting/` for waiting calls.
+//! - A variant of `CallError` in `call_error.rs`, whose text the result has.
 //! - A variant of `CallOutcome` in `observe/outcome.rs`, which metrics and the audit log report.
 
 pub(crate) mod calls;
@@ -39,9 +39,9 @@ use self::readiness::ReadinessFlags;
 use self::state::EndpointState;
 use crate::api::Api;
 use crate::api::name::ApiName;
+use crate::caller::client_key::ClientKey;
+use crate::caller::scopes::ScopeDemand;
 use crate::observe;
-use crate::proxy::caller::client_key::ClientKey;
-use crate::proxy::caller::scopes::ScopeDemand;
 use crate::shared_state::state::SharedState;
 use crate::text;
 

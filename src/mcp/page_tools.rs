@@ -16,7 +16,7 @@ use super::visible::VisibleApis;
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::annotate::{Effect, Hint};
 use crate::api::{BoundTool, ToolIndex};
-use crate::proxy::caller::client_grant::ClientGrant;
+use crate::caller::client_grant::ClientGrant;
 use crate::spec::operation::examples::argument_examples;
 use crate::text::{name_from_title, one_line};
 

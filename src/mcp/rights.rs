@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 
 use crate::annotate::TokenShare;
 use crate::api::{Api, BoundTool, ToolIndex};
-use crate::proxy::caller::client_grant::{ClientGrant, Permission};
-use crate::proxy::caller::scopes::ToolScopes;
+use crate::caller::client_grant::{ClientGrant, Permission};
+use crate::caller::scopes::ToolScopes;
 
 /// Number of sets of rights whose decisions are kept for each API.
 const MAX_KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::catalog::Catalog;
 use super::tool_list_stream::ListPieces;
 use crate::annotate::meta_tool_names;
-use crate::proxy::caller::client_grant::ClientGrant;
+use crate::caller::client_grant::ClientGrant;
 
 /// Time for which a list waits for the last of several APIs. Clients give up after half a minute or
 /// more.

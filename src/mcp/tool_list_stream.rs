@@ -11,7 +11,7 @@ use bytes::Bytes;
 use super::catalog::Catalog;
 use super::visible::VisibleApi;
 use crate::api::ToolIndex;
-use crate::proxy::caller::client_grant::ClientGrant;
+use crate::caller::client_grant::ClientGrant;
 
 /// Number of bytes of a list that are given to the connection at once; a piece has up to one tool
 /// more.

@@ -6,8 +6,8 @@ use super::rights::{AccessTable, Rights};
 use crate::annotate::TokenShare;
 use crate::annotate::names::nearest_name;
 use crate::api::{Api, ApiName, BoundTool, ToolIndex};
-use crate::proxy::caller::client_grant::Permission;
-use crate::proxy::caller::scopes::ToolScopes;
+use crate::caller::client_grant::Permission;
+use crate::caller::scopes::ToolScopes;
 
 /// Part of the APIs that an endpoint shows.
 #[derive(Debug, Clone, PartialEq, Eq)]

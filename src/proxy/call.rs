@@ -27,21 +27,21 @@ use std::time::Instant;
 
 use http::header::HeaderMap;
 
-use super::auth::forward::Forwarding;
-use super::auth::resolve::Credential;
 use super::binding::BoundOperation;
-use super::caller::Caller;
 use super::exchange::CallOptions;
-use super::redact::Redactor;
 use super::request::closed_paths::{ClosedPaths, PathGuard};
 use super::request::target::BaseUrl;
-use super::response::Reply;
-use super::response::page_report::PageReport;
-use super::response::sandbox::Sandbox;
-use super::response::wait_remark::WaitRemark;
 use super::tenants::{Tenant, Tenants};
 use super::upstream::Upstream;
+use crate::caller::Caller;
+use crate::credentials::forward::Forwarding;
+use crate::credentials::resolve::Credential;
 use crate::json::JsonObject;
+use crate::redact::Redactor;
+use crate::results::Reply;
+use crate::results::page_report::PageReport;
+use crate::results::sandbox::Sandbox;
+use crate::results::wait_remark::WaitRemark;
 use crate::spec::Document;
 
 /// State that the calls of all operations of one API share.

@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
-use super::caller::Caller;
+use crate::call_error::CallError;
+use crate::caller::Caller;
 use crate::json::member_at;
 use crate::outbound::connection_header::is_of_connection;
-use crate::proxy::error::CallError;
 use crate::spec::operation::rules::ValueSource;
 
 /// Text that replaces a secret value in previews.

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use http::header::HeaderName;
 use url::Url;
 
-use super::auth::resolve::OperationAccess;
-use super::auth::values::Credentials;
-use super::caller::Caller;
-use super::error::CallError;
-use super::redact::Redactor;
 use super::request::target::BaseUrl;
 use super::upstream::Upstream;
+use crate::call_error::CallError;
+use crate::caller::Caller;
+use crate::credentials::resolve::OperationAccess;
+use crate::credentials::values::Credentials;
+use crate::redact::Redactor;
 use crate::spec::operation::rules::ValueSource;
 
 /// The operator's settings for the tenants of an API.

@@ -2,7 +2,8 @@
 
 use clap::ValueEnum;
 
-use crate::api::{Payload, Request};
+use crate::outbound::payload::Payload;
+use crate::outbound::request::Request;
 use crate::text::{counted, shell_word};
 
 /// Format of the request.

@@ -21,9 +21,8 @@ use super::end_signals::{EndSignals, INTERRUPTED};
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, help, output};
 use crate::annotate::meta_tool_names;
-use crate::api::{
-    Caller, OnMissingCredential, TenantSource, ToolResult, WaitPlace, seal_handles_with,
-};
+use crate::caller::Caller;
+use crate::caller::wait_place::WaitPlace;
 use crate::config::ApiConfig;
 use crate::config::saved_files::SavedFileSettings;
 use crate::config::settings::CommandSettings;
@@ -31,6 +30,10 @@ use crate::error::Failure;
 use crate::mcp::calls::gate::{Admission, Gate, Via};
 use crate::mcp::calls::plan::{OperationCall, Plan};
 use crate::mcp::meta_tools::why_meta_tool_is_missing;
+use crate::proxy::OnMissingCredential;
+use crate::proxy::TenantSource;
+use crate::proxy::waiting::handle::seal_handles_with;
+use crate::results::tool_result::ToolResult;
 use crate::spec::operation::request_body::BODY;
 
 /// Time for the result of a call that waits, after a signal.

@@ -2,8 +2,10 @@
 
 use http::{HeaderMap, HeaderValue};
 
-use crate::api::{Caller, TenantOptions, TenantSource};
+use crate::caller::Caller;
 use crate::json::object_with;
+use crate::proxy::TenantOptions;
+use crate::proxy::TenantSource;
 use crate::text::nearest;
 
 /// More tenants than this are counted, not named.

@@ -2,7 +2,8 @@
 
 use url::Url;
 
-use crate::api::{Caller, ScopeDemand};
+use crate::caller::Caller;
+use crate::caller::scopes::ScopeDemand;
 use crate::config::auth::references::{parse_secret, parse_variable};
 use crate::config::{Config, Transport};
 use crate::outbound::{self, OutboundOptions};

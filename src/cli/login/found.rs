@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::api::{ApiName, Login};
+use crate::api::ApiName;
 use crate::cli::ConfigFile;
 use crate::cli::each_api::load_each;
 use crate::cli::load::{self, LoadPurpose};
 use crate::config::settings::{CommandSettings, LogLevel};
 use crate::config::{ApiConfig, ConfigError, Transport};
+use crate::credentials::login::Login;
 use crate::error::Failure;
 use crate::text::one_line;
 

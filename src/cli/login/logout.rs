@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use super::found::{FoundLogin, find_logins};
-use crate::api::LogoutOutcome;
 use crate::cli::{ConfigFile, output};
 use crate::config::settings::CommandSettings;
+use crate::credentials::login::LogoutOutcome;
 use crate::error::Failure;
 
 #[derive(Debug, clap::Args)]

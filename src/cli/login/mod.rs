@@ -13,9 +13,12 @@ use url::Url;
 
 use self::found::{FoundLogin, find_logins};
 use super::{ConfigFile, help, output};
-use crate::api::{AuthorizationAnswer, Login, LoginFacts, StoredToken};
 use crate::config::settings::CommandSettings;
 use crate::config::variables::has_browser;
+use crate::credentials::login::Login;
+use crate::credentials::login::authorization::AuthorizationAnswer;
+use crate::credentials::tokens::stored_token::LoginFacts;
+use crate::credentials::tokens::stored_token::StoredToken;
 use crate::error::Failure;
 use crate::outbound::is_loopback;
 use crate::text::{one_line, truncate};

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::api::{Api, ApiOptions, BuildError, Caller, Destination};
+use crate::api::{Api, ApiOptions, BuildError};
+use crate::caller::Caller;
 use crate::cli::listing::{self, Shown};
 use crate::cli::output;
 use crate::config::{ConfigError, variables};
 use crate::error::Failure;
 use crate::mock;
 use crate::outbound::{self, OutboundOptions};
+use crate::proxy::Destination;
 use crate::spec::Document;
 use crate::text::{one_line, shell_word};
 

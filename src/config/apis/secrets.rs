@@ -4,9 +4,9 @@
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::config::ApiConfig;
-use crate::proxy::Credentials;
-use crate::proxy::auth::values::basic_forms;
-use crate::proxy::redact::words_of_secret_header;
+use crate::credentials::values::Credentials;
+use crate::credentials::values::basic_forms;
+use crate::redact::words_of_secret_header;
 
 /// The shortest secret of another API that is looked for, in bytes. Shorter ones would be found in
 /// data that has nothing to do with them.

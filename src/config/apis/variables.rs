@@ -10,7 +10,7 @@ use secrecy::SecretString;
 use crate::api::name::ApiName;
 use crate::config::auth::settings::read_credential_variable;
 use crate::config::variables::counts_as_unset;
-use crate::proxy::auth::values::{PREFIX, RESERVED_SUFFIXES};
+use crate::credentials::values::{PREFIX, RESERVED_SUFFIXES};
 
 /// The values of one API, by what follows its name.
 pub(crate) type VariablesOfApi = BTreeMap<String, SecretString>;

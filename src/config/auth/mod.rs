@@ -13,8 +13,8 @@ use url::{Origin, Url};
 use self::oauth_client::oauth_client;
 use self::settings::{CredentialSettings, SchemeSettings, scheme_values};
 use super::keys::wrong_value::join_path;
-use crate::proxy::Credentials;
-use crate::proxy::auth::tokens::token_store::TokenStore;
+use crate::credentials::tokens::token_store::TokenStore;
+use crate::credentials::values::Credentials;
 use crate::shared_state::keys::StateKeys;
 
 /// The credentials with their values, those of `variables` by what follows the fixed part of their

@@ -11,12 +11,12 @@ use url::Url;
 use crate::config::auth::references::{Reference, parse_file, parse_variable};
 use crate::config::auth::settings::SchemeSettings;
 use crate::config::transport::Transport;
+use crate::credentials::forward::Forwarding;
+use crate::credentials::tokens::client_signer::{ClientKeyOptions, ClientSigner};
+use crate::credentials::tokens::oauth_client::{ExchangeOptions, GrantKind};
+use crate::credentials::tokens::token_store::TokenStore;
+use crate::credentials::values::OauthClientOptions;
 use crate::outbound::is_encrypted_or_local;
-use crate::proxy::Forwarding;
-use crate::proxy::auth::tokens::client_signer::{ClientKeyOptions, ClientSigner};
-use crate::proxy::auth::tokens::oauth_client::{ExchangeOptions, GrantKind};
-use crate::proxy::auth::tokens::token_store::TokenStore;
-use crate::proxy::auth::values::OauthClientOptions;
 use crate::shared_state::keys::StateKeys;
 
 /// Resolves the OAuth client of the scheme at `key` in the file; faults are pushed to `problems`.

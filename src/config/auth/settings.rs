@@ -19,10 +19,11 @@ use crate::config::keys::text_list::one_or_several;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::config::layer::to_map;
 use crate::config::variables::counts_as_unset;
-use crate::proxy::auth::signatures::aws::signature_options::AwsSignature;
-use crate::proxy::auth::tokens::oauth_client::GrantKind;
-use crate::proxy::auth::values::{PREFIX, RESERVED_SUFFIXES};
-use crate::proxy::{CredentialPart, CredentialValues};
+use crate::credentials::signatures::aws::signature_options::AwsSignature;
+use crate::credentials::tokens::oauth_client::GrantKind;
+use crate::credentials::values::CredentialPart;
+use crate::credentials::values::CredentialValues;
+use crate::credentials::values::{PREFIX, RESERVED_SUFFIXES};
 use crate::spec::operation::server;
 
 /// Settings of credentials.

@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 
 use super::claims::check_scopes;
 use crate::annotate::{Pattern, Selection, TokenShare};
+use crate::caller::client_grant::{ClientGrant, TokenClaims};
+use crate::caller::scopes::Scopes;
 use crate::config::auth::references::describe_unset;
 use crate::config::keys::path::ConfigPath;
 use crate::config::keys::text_list::one_or_several;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::config::variables::read_variable;
-use crate::proxy::caller::client_grant::{ClientGrant, TokenClaims};
-use crate::proxy::caller::scopes::Scopes;
 use crate::transport::http::{AccessOptions, NamedToken, StaticToken};
 
 const KEYS: [&str; 8] = [

@@ -15,7 +15,7 @@ use crate::annotate::{DescriptionDetail, Override, Pattern, Rule};
 use crate::config::choices::DescribeName;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::config::transport::Transport;
-use crate::proxy::Forwarding;
+use crate::credentials::forward::Forwarding;
 use crate::spec::Location;
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, ValueSource};
 use crate::spec::paging::MAX_COLLECTED_PAGES;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
-use crate::proxy::filter::check_program;
+use crate::results::filter::check_program;
 use crate::spec::operation::response_rule::{FieldPattern, ResponseRule};
 
 const KEYS: [&str; 6] = ["fields", "drop", "jq", "max_items", "max_tokens", "file"];

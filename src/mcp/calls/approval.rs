@@ -22,14 +22,15 @@ use sha2::{Digest as _, Sha256};
 
 use super::answered_questions::AnsweredQuestions;
 use super::plan::OperationCall;
-use crate::api::Caller;
+use crate::caller::Caller;
+use crate::caller::client_key::ClientKey;
 use crate::mcp::connections::request_origin::{Asked, RequestOrigin};
 use crate::mcp::protocol::message::RequestParameters;
 use crate::mcp::protocol::version::ProtocolVersion;
 use crate::observe::call::note;
 use crate::observe::outcome::CallOutcome;
-use crate::proxy::caller::client_key::ClientKey;
-use crate::proxy::{Request, ToolResult};
+use crate::outbound::request::Request;
+use crate::results::tool_result::ToolResult;
 use crate::shared_state::state::SharedState;
 use crate::text;
 use crate::text::hex;

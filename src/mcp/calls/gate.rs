@@ -12,10 +12,12 @@ use rmcp::model::InputRequiredResult;
 
 use super::approval::{Approver, Asking, Verdict};
 use super::plan::OperationCall;
-use crate::api::{Caller, OnMissingCredential};
+use crate::caller::Caller;
+use crate::caller::scopes::ScopeDemand;
 use crate::mcp::meta_tools::OpenedWait;
-use crate::proxy::caller::scopes::ScopeDemand;
-use crate::proxy::{CheckedArguments, ToolResult};
+use crate::proxy::CheckedArguments;
+use crate::proxy::OnMissingCredential;
+use crate::results::tool_result::ToolResult;
 use crate::shared_state::state::SharedState;
 
 /// Decides about the calls of a server.

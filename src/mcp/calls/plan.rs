@@ -7,7 +7,11 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::annotate::meta_tool_names::MetaToolKind;
-use crate::api::{Api, BoundTool, Caller, OnMissingCredential, ToolIndex};
+use crate::api::{Api, BoundTool, ToolIndex};
+use crate::caller::Caller;
+use crate::caller::client_grant::{ClientGrant, Permission};
+use crate::caller::shown_tools::ShownTools;
+use crate::caller::wait_place::WaitPlace;
 use crate::json::JsonObject;
 use crate::mcp::catalog::Catalog;
 use crate::mcp::meta_tools::{
@@ -18,10 +22,11 @@ use crate::mcp::rights::{CallerRights, Rights};
 use crate::mcp::visible::{CatalogApi, View, VisibleApi, VisibleApis};
 use crate::observe::call::note;
 use crate::observe::outcome::CallOutcome;
-use crate::proxy::caller::client_grant::{ClientGrant, Permission};
-use crate::proxy::caller::shown_tools::ShownTools;
-use crate::proxy::caller::wait_place::WaitPlace;
-use crate::proxy::{CheckedArguments, NoteKind, Request, ToolResult};
+use crate::outbound::request::Request;
+use crate::proxy::CheckedArguments;
+use crate::proxy::OnMissingCredential;
+use crate::results::result_notes::NoteKind;
+use crate::results::tool_result::ToolResult;
 
 /// Outcome of looking for what a tool is called for.
 #[expect(

@@ -9,6 +9,7 @@ use super::approval::Asking;
 use super::gate::{Admission, Admitted, CallStart, Via};
 use super::plan::Plan;
 use crate::api::calling::CallInput;
+use crate::caller::client_grant::ClientGrant;
 use crate::json::JsonObject;
 use crate::mcp::McpServer;
 use crate::mcp::catalog::Catalog;
@@ -19,8 +20,7 @@ use crate::mcp::protocol::message::{Arguments, RequestParameters};
 use crate::mcp::protocol::version::ProtocolVersion;
 use crate::mcp::visible::Suggestion;
 use crate::observe::metrics::TOOLS_CALL;
-use crate::proxy::ToolResult;
-use crate::proxy::caller::client_grant::ClientGrant;
+use crate::results::tool_result::ToolResult;
 use crate::text;
 
 impl McpServer {

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use crate::caller::ReportProgress;
 use crate::mcp::protocol::answer::write_message;
-use crate::proxy::caller::ReportProgress;
 
 /// A message for a client.
 pub(crate) enum OutMessage {

@@ -16,12 +16,12 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::connection::{Connection, QuestionAnswer};
 use super::outbox::{OutMessage, Outbox};
-use crate::api::Caller;
+use crate::caller::Caller;
+use crate::caller::ReportProgress;
+use crate::caller::memory_budget::HeldMemory;
 use crate::mcp::protocol::answer::write_message;
 use crate::mcp::protocol::message::RequestParameters;
 use crate::mcp::protocol::version::ProtocolVersion;
-use crate::proxy::caller::ReportProgress;
-use crate::proxy::caller::memory_budget::HeldMemory;
 
 /// Origin of a request.
 #[derive(Default)]

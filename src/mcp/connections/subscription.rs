@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use super::connection::Connection;
 use super::outbox::{OutMessage, Outbox};
 use super::request_origin::RequestOrigin;
+use crate::caller::client_grant::ClientGrant;
 use crate::mcp::McpServer;
 use crate::mcp::endpoints::introduction::introduce_nothing;
 use crate::mcp::protocol::answer::{McpAnswer, McpRefusal, write_message};
 use crate::mcp::protocol::message::RequestParameters;
 use crate::mcp::protocol::version::ProtocolVersion;
 use crate::mcp::state::EndpointState;
-use crate::proxy::caller::client_grant::ClientGrant;
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
 const SUBSCRIPTION_ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::annotate::TokenShare;
 use crate::api::name::ApiName;
+use crate::caller::scopes::ToolScopes;
 use crate::mcp::meta_tools::ListOptions;
-use crate::proxy::caller::scopes::ToolScopes;
 
 /// Facts about an API that are known before its document is read.
 #[derive(Debug, Clone, Default)]

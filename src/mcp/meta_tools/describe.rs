@@ -9,7 +9,8 @@ use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::ToolIndex;
 use crate::json::JsonObject;
 use crate::mcp::visible::{VisibleApi, VisibleApis};
-use crate::proxy::{OutputContract, ToolResult};
+use crate::results::render::OutputContract;
+use crate::results::tool_result::ToolResult;
 use crate::search::{as_path, write_signature};
 use crate::text::{clean, one_line, truncate};
 

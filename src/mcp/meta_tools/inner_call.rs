@@ -8,8 +8,8 @@ use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::ToolIndex;
 use crate::json::JsonObject;
 use crate::mcp::visible::{Suggestion, VisibleApi, VisibleApis};
-use crate::proxy::ToolResult;
 use crate::proxy::waiting::handle::WaitState;
+use crate::results::tool_result::ToolResult;
 use crate::text::{one_line, truncate};
 
 /// More of a name that is not served is not repeated.

@@ -12,7 +12,8 @@ use crate::annotate::meta_tool_names::{self, MetaToolKind};
 use crate::api::ToolIndex;
 use crate::json::JsonObject;
 use crate::mcp::visible::{VisibleApi, VisibleApis};
-use crate::proxy::{ArgumentChecks, CheckedArguments, EmptyArgument, ToolResult};
+use crate::proxy::{ArgumentChecks, CheckedArguments, EmptyArgument};
+use crate::results::tool_result::ToolResult;
 use crate::text::{MAX_DESCRIPTION_BYTES, one_line, truncate};
 
 /// Meta-tools of an endpoint.

@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::inner_call::{InnerCall, OpenedWait, RefusedCall, refuse};
 use super::meta_tool_set::MetaTools;
 use crate::annotate::meta_tool_names::MetaToolKind;
+use crate::caller::Caller;
 use crate::json::JsonObject;
 use crate::mcp::visible::VisibleApis;
-use crate::proxy::caller::Caller;
 use crate::proxy::waiting::handle::{HandleError, HandleScope, WaitState};
 use crate::text::one_line;
 

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::version::ProtocolVersion;
 use crate::mcp::tool_list_stream::ListPieces;
-use crate::proxy::ToolResult;
+use crate::results::tool_result::ToolResult;
 
 /// Answer to a request.
 pub(crate) enum McpAnswer {

@@ -6,7 +6,7 @@
 //! - A variant of `ProtocolVersion` in `mcp/protocol/version.rs`, and each difference as a method.
 //! - The rules of its HTTP headers in `transport/http/rules.rs`.
 //! - The members of lists in `mcp/protocol/answer.rs`, and those of a tool's result in `write_json`
-//!   in `proxy/response/tool_result.rs`. The results of the first request are types of rmcp, made
+//!   in `results/tool_result.rs`. The results of the first request are types of rmcp, made
 //!   in `mcp/handler.rs`.
 
 pub(crate) mod answer;

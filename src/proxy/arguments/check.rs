@@ -13,8 +13,8 @@ use super::problems::{
 use super::repair::{EmptyArgument, repair_values};
 use super::repair_notes::RepairNotes;
 use super::validate::{ArgumentVerdict, Validator, open_body};
+use crate::call_error::CallError;
 use crate::json::JsonObject;
-use crate::proxy::error::CallError;
 use crate::spec::Operation;
 
 /// Checks for the arguments of a tool.

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::repair_notes::quote_name;
+use crate::call_error::CallError;
 use crate::json::JsonObject;
-use crate::proxy::CallError;
 use crate::spec::schema::NewNames;
 
 /// Returns the arguments of a call with the names on the wire. `schema` is the input schema, which

@@ -12,17 +12,17 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Call;
 use super::ask::Ask;
+use crate::call_error::CallError;
+use crate::credentials::authenticator::CallAuthentication;
+use crate::files::FilePlan;
 use crate::observe;
 use crate::observe::call::note;
 use crate::observe::upstream::RequestTimer;
 use crate::outbound::breaker::Outcome;
 use crate::outbound::request::Request;
-use crate::proxy::auth::authenticator::CallAuthentication;
-use crate::proxy::error::CallError;
 use crate::proxy::exchange::{ExchangeLimits, exchange};
-use crate::proxy::files::FilePlan;
-use crate::proxy::response::Reply;
 use crate::proxy::upstream::retry;
+use crate::results::Reply;
 
 /// Number of times that a request is sent at most, for any settings and answers.
 const MAX_ATTEMPTS: u32 = 4;

@@ -7,22 +7,22 @@ use std::time::Instant;
 use http::header::{COOKIE, HeaderMap, HeaderValue};
 
 use super::{ApiProxy, Call};
+use crate::call_error::CallError;
+use crate::caller::Caller;
+use crate::credentials::authenticator::Authenticator;
+use crate::credentials::forward;
+use crate::credentials::injected::Injected;
+use crate::credentials::resolve::{Credential, OperationAccess};
 use crate::json::JsonObject;
 use crate::outbound::request::Request;
 use crate::proxy::arguments::ruled::RuledCall;
-use crate::proxy::auth::authenticator::Authenticator;
-use crate::proxy::auth::forward;
-use crate::proxy::auth::injected::Injected;
-use crate::proxy::auth::resolve::{Credential, OperationAccess};
 use crate::proxy::binding::BoundOperation;
-use crate::proxy::caller::Caller;
 use crate::proxy::client_values::MASK;
-use crate::proxy::error::CallError;
-use crate::proxy::redact::Redactor;
 use crate::proxy::request::closed_paths::{ClosedPaths, PathGuard};
 use crate::proxy::request::target::BaseUrl;
 use crate::proxy::tenants::Tenant;
 use crate::proxy::upstream::Upstream;
+use crate::redact::Redactor;
 
 /// Treatment of a preview if a credential is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

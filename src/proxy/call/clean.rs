@@ -4,12 +4,12 @@ use tokio::sync::SemaphorePermit;
 
 use super::Call;
 use super::ask::Ask;
-use crate::proxy::redact::json::NumberMark;
-use crate::proxy::response::Reply;
-use crate::proxy::response::pagination::{self, NextPage, PageCall};
-use crate::proxy::response::render::OutputContract;
-use crate::proxy::response::shape::shape_reply;
-use crate::proxy::response::tool_result::ToolResult;
+use crate::redact::json::NumberMark;
+use crate::results::Reply;
+use crate::results::pagination::{self, NextPage, PageCall};
+use crate::results::render::OutputContract;
+use crate::results::shape::shape_reply;
+use crate::results::tool_result::ToolResult;
 
 /// Work on a longer reply is done in steps, and on a few of them at a time.
 const LONG_REPLY_BYTES: usize = 256 << 10;

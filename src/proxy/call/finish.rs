@@ -7,15 +7,15 @@ use http::header::ETAG;
 use super::ask::Ask;
 use super::clean::{Cleaned, let_others_run};
 use super::{Call, Ending};
-use crate::proxy::error::CallError;
+use crate::call_error::CallError;
 use crate::proxy::exchange::save_reply;
-use crate::proxy::response::page_report::PageReport;
-use crate::proxy::response::render::{self, Rendering};
-use crate::proxy::response::reply_headers::ShownHeaders;
-use crate::proxy::response::result_notes::NoteKind;
-use crate::proxy::response::tool_result::ToolResult;
-use crate::proxy::response::wait_remark::WaitRemark;
-use crate::proxy::response::{self, Reply};
+use crate::results::page_report::PageReport;
+use crate::results::render::{self, Rendering};
+use crate::results::reply_headers::ShownHeaders;
+use crate::results::result_notes::NoteKind;
+use crate::results::tool_result::ToolResult;
+use crate::results::wait_remark::WaitRemark;
+use crate::results::{self, Reply};
 
 impl Call<'_> {
     /// Makes the result of the call: the reply without secrets, filtered if the arguments require
@@ -89,7 +89,7 @@ impl Call<'_> {
         {
             is_filtered = true;
             let filtered =
-                response::sandbox::apply_filter(sandbox, filter, &mut reply, self.time_left());
+                results::sandbox::apply_filter(sandbox, filter, &mut reply, self.time_left());
             remark = Box::pin(filtered).await.err();
         }
         let pages_key = pages

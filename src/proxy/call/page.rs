@@ -5,13 +5,13 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::Call;
+use crate::call_error::CallError;
 use crate::json::JsonObject;
-use crate::proxy::error::CallError;
-use crate::proxy::redact::secrets::MARK;
-use crate::proxy::response::failure::{KnownOfCall, describe_failure};
-use crate::proxy::response::pagination::NextPage;
-use crate::proxy::response::shape::max_shaped_bytes;
-use crate::proxy::response::{Reply, status_line};
+use crate::redact::secrets::MARK;
+use crate::results::failure::{KnownOfCall, describe_failure};
+use crate::results::pagination::NextPage;
+use crate::results::shape::max_shaped_bytes;
+use crate::results::{Reply, status_line};
 
 impl Call<'_> {
     /// The call of a further page, with arguments that fit the input schema and a reply of at most

@@ -5,15 +5,13 @@ use std::sync::Arc;
 use http::StatusCode;
 use http::header::{CONTENT_DISPOSITION, HeaderMap};
 
-use crate::proxy::caller::Caller;
-use crate::proxy::error::CallError;
-use crate::proxy::files::{
-    FileDestination, FilePlan, FileWriter, ReceivedFile, is_in_names, safe_name,
-};
-use crate::proxy::redact::stream::StreamRedactor;
-use crate::proxy::response::embedded_media::max_embedded_bytes;
-use crate::proxy::response::records::Framing;
-use crate::proxy::response::{Reply, reply_kind};
+use crate::call_error::CallError;
+use crate::caller::Caller;
+use crate::files::{FileDestination, FilePlan, FileWriter, ReceivedFile, is_in_names, safe_name};
+use crate::redact::stream::StreamRedactor;
+use crate::results::embedded_media::max_embedded_bytes;
+use crate::results::records::Framing;
+use crate::results::{Reply, reply_kind};
 use crate::spec::MediaKind;
 use crate::spec::media_type::content_type;
 

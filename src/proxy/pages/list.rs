@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use serde::de::IgnoredAny;
 
-use crate::proxy::caller::Caller;
-use crate::proxy::caller::memory_budget::{HeldMemory, OutOfMemory};
+use crate::caller::Caller;
+use crate::caller::memory_budget::{HeldMemory, OutOfMemory};
 use crate::spec::node::Node;
 use crate::spec::pointer;
 use crate::text;
@@ -228,7 +228,7 @@ impl MergedList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proxy::caller::memory_budget::MemoryBudget;
+    use crate::caller::memory_budget::MemoryBudget;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::proxy::caller::ReportProgress;
+use crate::caller::ReportProgress;
 
 /// Adds up what the requests for pages report.
 pub(super) struct SummedProgress {

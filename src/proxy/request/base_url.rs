@@ -5,8 +5,8 @@ use std::sync::Arc;
 use url::{Origin, Url};
 
 use super::target::BaseUrl;
+use crate::credentials::scheme::ApiLocation;
 use crate::outbound::Clients;
-use crate::proxy::auth::scheme::ApiLocation;
 use crate::spec::operation::server::{self, Choice, ServerError};
 use crate::spec::{Document, Operation};
 

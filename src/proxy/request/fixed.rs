@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use super::body::write_body;
 use super::{Request, RequestTemplate, header, query_pairs};
+use crate::call_error::CallError;
 use crate::outbound::payload::{Payload, Piece};
-use crate::proxy::error::CallError;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::{ArgumentTarget, FixedParameter};
 use crate::spec::{Location, MediaKind, MediaType, Operation, Parameter};

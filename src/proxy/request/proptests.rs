@@ -9,9 +9,9 @@ use url::Url;
 
 use super::target::BaseUrl;
 use super::{ExpectedReply, RequestTemplate, build};
+use crate::call_error::CallError;
+use crate::credentials::injected::Injected;
 use crate::outbound::request::Request;
-use crate::proxy::auth::injected::Injected;
-use crate::proxy::error::CallError;
 use crate::spec::{Document, operations};
 
 fn request(path: &str, operation: &Value, arguments: &Value) -> Result<Request, CallError> {

@@ -7,7 +7,7 @@
 use thiserror::Error;
 use url::Url;
 
-use crate::proxy::error::CallError;
+use crate::call_error::CallError;
 use crate::spec::PathTemplate;
 use crate::spec::operation::template::{TemplatePart, has_dot_segment};
 

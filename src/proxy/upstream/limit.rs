@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::proxy::error::CallError;
+use crate::call_error::CallError;
 use crate::shared_state::rate::{SharedRate, TakenPlace};
 
 /// The number of calls that wait for each place.

@@ -8,8 +8,8 @@ use http::StatusCode;
 use http::header::RETRY_AFTER;
 use parking_lot::Mutex;
 
-use crate::proxy::error::CallError;
-use crate::proxy::response::Reply;
+use crate::call_error::CallError;
+use crate::results::Reply;
 
 /// The pause before the first repetition; it doubles with each one.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);

@@ -11,9 +11,9 @@ use serde_json::json;
 use super::recognize::StatusKind;
 use super::schedule::{Schedule, seconds};
 use super::status_url::UrlRefusal;
+use crate::caller::Caller;
+use crate::caller::client_key::ClientKey;
 use crate::json::JsonObject;
-use crate::proxy::caller::Caller;
-use crate::proxy::caller::client_key::ClientKey;
 use crate::shared_state::keys::StateKeys;
 
 /// The longest handle, in characters: a model has to repeat it.
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_handle_opens_in_its_scope_unchanged_and_for_a_day() {
         let now = SystemTime::now();
-        let schedule = Schedule::begin(None, &crate::proxy::Reply::default(), now);
+        let schedule = Schedule::begin(None, &crate::results::Reply::default(), now);
         let mut state = WaitState::new(
             "tool",
             "/status/1?a=b".into(),

@@ -26,8 +26,8 @@ use self::status_url::{UrlRefusal, path_and_query};
 use self::verdict::StatusVerdict;
 use self::wait::Wait;
 use super::call::{Call, Ending};
-use super::response::Reply;
-use super::response::wait_remark::{Progress, WaitRemark};
+use crate::results::Reply;
+use crate::results::wait_remark::{Progress, WaitRemark};
 
 impl Call<'_> {
     /// Returns true if its operation may be done only after this reply, or keeps such replies from

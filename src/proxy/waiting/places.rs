@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use foldhash::HashMap;
 use parking_lot::Mutex;
 
-use crate::proxy::caller::client_key::ClientKey;
-use crate::proxy::caller::fair_share::may_take_place;
+use crate::caller::client_key::ClientKey;
+use crate::caller::fair_share::may_take_place;
 
 /// The most calls of a process that wait.
 const MAX_WAITING: usize = 1024;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::status_body::StatusBody;
 use super::verdict::{StatusVerdict, has_final_state, unfinished_word};
-use crate::proxy::response::Reply;
+use crate::results::Reply;
 use crate::spec::Operation;
 use crate::spec::operation::rules::{NamedRead, StatusPlace, WaitRule, WaitSettings};
 

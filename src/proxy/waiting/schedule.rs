@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::proxy::response::Reply;
 use crate::proxy::upstream::retry;
+use crate::results::Reply;
 
 /// The shortest pause, in seconds, whatever the API says.
 const MIN_PAUSE: u64 = 1;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::json::string_length;
-use crate::proxy::response::{Reply, strip_bom};
+use crate::results::{Reply, strip_bom};
 use crate::spec::node::Node;
 use crate::spec::operation::rules::{FieldValues, ResultPlace, StatusPlace, WaitSettings};
 use crate::spec::pointer;

@@ -4,10 +4,10 @@
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::proxy::redact::secrets::MARK;
 use crate::proxy::request::closed_paths::{AskedPath, PathGuard};
 use crate::proxy::request::path_readings::fully_decoded;
 use crate::proxy::request::target::BaseUrl;
+use crate::redact::secrets::MARK;
 use crate::spec::PathTemplate;
 use crate::spec::operation::template::has_dot_segment;
 
@@ -148,7 +148,7 @@ mod tests {
     use http::Method;
 
     use super::*;
-    use crate::proxy::caller::shown_tools::ShownTools;
+    use crate::caller::shown_tools::ShownTools;
     use crate::proxy::request::closed_paths::{ClosedPaths, DeclaredOperation};
 
     fn read(base: &str, text: &str) -> Result<String, UrlRefusal> {

@@ -6,8 +6,8 @@ use http::header::LOCATION;
 use serde_json::Value;
 
 use super::status_body::{PERCENTS, STATES, StatusBody};
-use crate::proxy::response::Reply;
-use crate::proxy::response::wait_remark::Progress;
+use crate::results::Reply;
+use crate::results::wait_remark::Progress;
 use crate::spec::operation::rules::{FieldValues, WaitSettings};
 use crate::text;
 

@@ -12,12 +12,12 @@ use super::requests::{FoundResult, checked_url, location_of, url_of_state};
 use super::status_body::StatusBody;
 use super::status_url::{UrlRefusal, path_and_query};
 use super::verdict::StatusVerdict;
+use crate::call_error::CallError;
+use crate::caller::ReportProgress;
 use crate::proxy::call::ask::Ask;
 use crate::proxy::call::{Call, Ending};
-use crate::proxy::caller::ReportProgress;
-use crate::proxy::error::CallError;
-use crate::proxy::response::wait_remark::{Progress, Unfinished, WaitRemark};
-use crate::proxy::response::{Reply, status_line};
+use crate::results::wait_remark::{Progress, Unfinished, WaitRemark};
+use crate::results::{Reply, status_line};
 
 /// Time of a call that is kept for its result.
 const RESERVE: Duration = Duration::from_secs(2);

@@ -11,10 +11,10 @@ use axum::response::IntoResponse;
 use bytes::BytesMut;
 use serde_json::Value;
 
-use crate::api::Caller;
+use crate::caller::Caller;
+use crate::caller::memory_budget::MemoryBudget;
+use crate::caller::memory_budget::{HeldMemory, OutOfMemory};
 use crate::observe;
-use crate::proxy::MemoryBudget;
-use crate::proxy::caller::memory_budget::{HeldMemory, OutOfMemory};
 
 /// Time within which a client must send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(15);

@@ -25,7 +25,9 @@ use super::page::asks_for_page;
 use super::rules::{self, HeadRefusal};
 use super::sessions::{SESSION_ID_HEADER, Sessions, UsedSession};
 use crate::admission::ClientAdmission;
-use crate::api::Caller;
+use crate::caller::AuthenticatedClient;
+use crate::caller::Caller;
+use crate::caller::client_key::Peer;
 use crate::mcp::connections::connection::Connection;
 use crate::mcp::connections::outbox::Outbox;
 use crate::mcp::connections::request_origin::RequestOrigin;
@@ -36,8 +38,6 @@ use crate::mcp::protocol::message::{McpRequest, Message, Method as McpMethod};
 use crate::mcp::protocol::unreadable::without_mark;
 use crate::mcp::{McpServer, observed};
 use crate::observe;
-use crate::proxy::caller::AuthenticatedClient;
-use crate::proxy::caller::client_key::Peer;
 
 /// Front that answers the requests of connections.
 #[derive(Clone)]

@@ -52,13 +52,13 @@ use crate::admission::limits::RateLimit;
 pub(crate) use crate::admission::named_token::NamedToken;
 pub(crate) use crate::admission::static_token::StaticToken;
 pub(crate) use crate::admission::verify_once;
+use crate::caller::client_key::Peer;
+use crate::caller::memory_budget::MemoryBudget;
+pub(crate) use crate::caller::scopes::ToolScopes;
 use crate::fd_limit;
+use crate::files::FileStore;
 use crate::mcp::{McpServer, drain_calls};
 use crate::outbound::HttpClient;
-use crate::proxy::MemoryBudget;
-use crate::proxy::caller::client_key::Peer;
-pub(crate) use crate::proxy::caller::scopes::ToolScopes;
-use crate::proxy::files::FileStore;
 use crate::shared_state::state::SharedState;
 
 /// Time limit of a TLS handshake.

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::caller::client_key::ClientKey;
+use crate::caller::fair_share::may_take_place;
 use crate::mcp::connections::connection::Connection;
-use crate::proxy::caller::client_key::ClientKey;
-use crate::proxy::caller::fair_share::may_take_place;
 use crate::text;
 
 /// The maximum number of sessions.

@@ -20,7 +20,7 @@ use tokio::io::{AsyncReadExt as _, Take};
 use super::cors::refuse_foreign;
 use super::host::Allowed;
 use crate::admission::ClientAdmission;
-use crate::proxy::files::{FILES_PATH, FileDownload, FileStore};
+use crate::files::{FILES_PATH, FileDownload, FileStore};
 
 /// Number of bytes that are read at once.
 const PIECE_BYTES: usize = 64 << 10;

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::lines::{Line, Lines};
 use self::output::{OutputState, OutputStream};
+use crate::caller::client_grant::NO_TOKEN;
 use crate::mcp::connections::connection::Connection;
 use crate::mcp::connections::outbox::{OutMessage, Outbox};
 use crate::mcp::connections::request_origin::RequestOrigin;
@@ -23,7 +24,6 @@ use crate::mcp::dispatch::Answered;
 use crate::mcp::protocol::message::{McpRequest, Message, Method};
 use crate::mcp::protocol::unreadable::{self, Unreadable};
 use crate::mcp::{McpServer, drain_calls, observed};
-use crate::proxy::caller::client_grant::NO_TOKEN;
 
 /// Serves until standard input ends, `stop` is cancelled, or standard output is closed by its
 /// reader. In the first two cases, requests in flight are answered first.

@@ -13,7 +13,8 @@ use crate::config::keys::wrong_value::join_path;
 use crate::config::settings::ApiSettings;
 use crate::config::transport::Transport;
 use crate::config::upstream::read_base_url;
-use crate::proxy::{Credentials, TenantEntry, TenantOptions, TenantSource};
+use crate::credentials::values::Credentials;
+use crate::proxy::{TenantEntry, TenantOptions, TenantSource};
 use crate::text;
 
 /// The tenants of an API with their credentials; everything wrong with them is pushed to

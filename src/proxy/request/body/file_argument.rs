@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::file_extension::media_type_of_name;
 use super::file_root::FileRoot;
 use super::media_type;
+use crate::call_error::CallError;
 use crate::outbound::payload::Piece;
-use crate::proxy::error::CallError;
 
 /// A file to send.
 #[derive(Debug)]

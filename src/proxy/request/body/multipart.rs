@@ -7,9 +7,9 @@ use sha2::{Digest, Sha256};
 
 use super::file_argument;
 use super::file_root::FileRoot;
+use crate::call_error::CallError;
 use crate::outbound::payload::{Payload, Piece};
 use crate::outbound::percent::Keep;
-use crate::proxy::error::CallError;
 use crate::proxy::request::style;
 use crate::proxy::request::style::form_style;
 use crate::spec::media_type;

@@ -12,7 +12,7 @@ use quick_xml::events::{BytesCData, BytesDecl, BytesEnd, BytesStart, BytesText, 
 use quick_xml::name::QName;
 use serde_json::{Map, Value};
 
-use crate::proxy::error::CallError;
+use crate::call_error::CallError;
 use crate::proxy::request::style;
 use crate::spec::node::{Node, Object};
 use crate::spec::operation::request_body::BODY;

@@ -1,0 +1,224 @@
+//! Headers that are created for each request: access tokens and signatures.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use http::header::{AUTHORIZATION, HeaderMap, HeaderName};
+use tokio::time::{Instant, timeout_at};
+
+use super::refused_tokens::RefusedTokens;
+use super::signatures::aws::request_signer::AwsSigner;
+use super::signatures::kind::SIGV4;
+use super::tokens::access_token::AccessToken;
+use super::tokens::token_exchange::TokenExchange;
+use super::tokens::token_source::TokenSource;
+use crate::call_error::CallError;
+use crate::caller::Caller;
+use crate::outbound::request::Request;
+use crate::redact::Redactor;
+
+/// The header of everything but a signature.
+static TOKEN_HEADERS: [HeaderName; 1] = [AUTHORIZATION];
+
+/// Makes the headers of an operation that change between requests, `Authorization` among them.
+#[derive(Debug, Clone)]
+pub(crate) enum Authenticator {
+    /// An access token (RFC 6750).
+    Token(Arc<TokenSource>),
+    /// An access token of the user who calls (RFC 8693).
+    Exchange(Arc<TokenExchange>),
+    /// A signature of the whole request.
+    Signature(Arc<AwsSigner>),
+}
+
+impl Authenticator {
+    /// The headers that it sets.
+    pub(crate) fn headers(&self) -> &'static [HeaderName] {
+        match self {
+            Self::Signature(_) => SIGV4.headers,
+            Self::Token(_) | Self::Exchange(_) => &TOKEN_HEADERS,
+        }
+    }
+
+    /// Returns a sentence about the probable cause if the API refuses what it made.
+    pub(crate) fn describe_refusal(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+    ) -> Option<String> {
+        match self {
+            Self::Signature(_) => AwsSigner::describe_refusal(status, headers),
+            Self::Token(_) | Self::Exchange(_) => None,
+        }
+    }
+
+    /// The same for an operation that needs these scopes.
+    pub(super) fn for_operation(self, scopes: &[String]) -> Self {
+        match &self {
+            Self::Exchange(exchange) => exchange
+                .for_operation(scopes)
+                .map(|own| Self::Exchange(Arc::new(own)))
+                .unwrap_or(self),
+            Self::Token(_) | Self::Signature(_) => self,
+        }
+    }
+
+    /// Values that it derives from the credentials, and that must not appear in a reply.
+    pub(crate) fn secrets(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Token(source) => source.client_pair().map(String::into_bytes),
+            Self::Exchange(exchange) => exchange.client_pair().map(String::into_bytes),
+            Self::Signature(_) => None,
+        }
+    }
+
+    /// A token for a caller, other than a `refused` one; `None` if it does not send tokens.
+    async fn token(
+        &self,
+        caller: &Caller,
+        refused: Option<&Arc<AccessToken>>,
+        deadline: Instant,
+    ) -> Result<Option<Arc<AccessToken>>, CallError> {
+        let late = |_| match refused {
+            Some(_) => CallError::Credential("no other access token came in time".into()),
+            None => CallError::Credential("no access token came in time; nothing was sent".into()),
+        };
+        match self {
+            Self::Token(source) => timeout_at(deadline, source.token(refused))
+                .await
+                .map_err(late)?
+                .map(Some),
+            Self::Exchange(exchange) => timeout_at(deadline, exchange.token(caller, refused))
+                .await
+                .map_err(late)?
+                .map(Some),
+            Self::Signature(_) => Ok(None),
+        }
+    }
+}
+
+/// The authentication of one call, which may take more than one request.
+pub(crate) struct CallAuthentication<'c> {
+    authenticator: Option<&'c Authenticator>,
+    caller: &'c Caller,
+    /// New tokens that the operation has refused.
+    refused_tokens: &'c RefusedTokens,
+    /// The current access token.
+    token: Option<Arc<AccessToken>>,
+    /// Redactors for tokens that the API refused during the call, and for signatures; they may
+    /// appear in a reply as well.
+    spent: Vec<Arc<Redactor>>,
+    is_renewed: bool,
+}
+
+impl<'c> CallAuthentication<'c> {
+    /// Fetches an access token if the operation needs one; `None` is an operation whose credentials
+    /// never change.
+    ///
+    /// # Errors
+    /// [`CallError::Credential`] or [`CallError::SignIn`] if no token can be had before the
+    /// deadline.
+    pub(crate) async fn begin(
+        authenticator: Option<&'c Authenticator>,
+        caller: &'c Caller,
+        refused_tokens: &'c RefusedTokens,
+        deadline: Instant,
+    ) -> Result<Self, CallError> {
+        let token = match authenticator {
+            Some(authenticator) => Box::pin(authenticator.token(caller, None, deadline)).await?,
+            None => None,
+        };
+        Ok(Self {
+            authenticator,
+            caller,
+            refused_tokens,
+            token,
+            spent: Vec::new(),
+            is_renewed: false,
+        })
+    }
+
+    /// Sets the headers of a request that are made anew for each. Nothing else of the request changes after that but for headers of the connection
+    /// and of the trace.
+    ///
+    /// # Errors
+    /// [`CallError`] if the request cannot be signed.
+    pub(crate) async fn set_headers(
+        &mut self,
+        request: &mut Request,
+        deadline: Instant,
+    ) -> Result<(), CallError> {
+        let authorization = match self.authenticator {
+            None => None,
+            Some(Authenticator::Token(_) | Authenticator::Exchange(_)) => {
+                self.token.as_ref().map(|token| token.header.clone())
+            }
+            Some(Authenticator::Signature(signer)) => {
+                let signing = Box::pin(timeout_at(deadline, signer.sign(request)));
+                let late = |_| {
+                    CallError::Credential(
+                        "the request could not be signed in time; nothing was sent".into(),
+                    )
+                };
+                self.spent.push(signing.await.map_err(late)??);
+                None
+            }
+        };
+        if let Some(authorization) = authorization {
+            request.headers.insert(AUTHORIZATION, authorization);
+        }
+        Ok(())
+    }
+
+    /// Fetches another token in place of one that a 401 refused. Returns whether
+    /// the request can be sent once more with that. A call renews once, and not for an operation
+    /// that refused the current token when it was new: it would refuse the next one, and an
+    /// endpoint may revoke the token that all others use.
+    ///
+    /// # Errors
+    /// [`CallError::Credential`] or [`CallError::SignIn`] if no other token can be had before the
+    /// deadline.
+    pub(crate) async fn on_unauthorized(&mut self, deadline: Instant) -> Result<bool, CallError> {
+        if self.is_renewed {
+            self.token
+                .iter()
+                .for_each(|token| self.refused_tokens.note(token));
+            return Ok(false);
+        }
+        if self
+            .token
+            .as_ref()
+            .is_some_and(|token| self.refused_tokens.is_like(token))
+        {
+            return Ok(false);
+        }
+        self.is_renewed = match self.authenticator {
+            None | Some(Authenticator::Signature(_)) => false,
+            Some(authenticator) => {
+                let fresh = authenticator
+                    .token(self.caller, self.token.as_ref(), deadline)
+                    .await;
+                let fresh = fresh.map_err(|error| match error {
+                    CallError::Credential(why) => CallError::Credential(
+                        format!(
+                            "the API answered 401 to the access token of this server, and {why}"
+                        )
+                        .into(),
+                    ),
+                    other => other,
+                })?;
+                let refused = std::mem::replace(&mut self.token, fresh);
+                self.spent
+                    .extend(refused.map(|token| Arc::clone(&token.redactor)));
+                true
+            }
+        };
+        Ok(self.is_renewed)
+    }
+
+    /// The redactors for the tokens and signatures so far.
+    pub(crate) fn redactors(&self) -> Vec<Arc<Redactor>> {
+        let token = self.token.as_ref().map(|token| &token.redactor);
+        self.spent.iter().chain(token).cloned().collect()
+    }
+}

@@ -1,0 +1,529 @@
+//! Selects the operator's credentials for each operation.
+//!
+//! As much as possible is decided at start: an operation gets headers, query pairs and cookies that
+//! are ready to be sent, or a sentence that says what is missing.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use http::header::{COOKIE, HeaderName, HeaderValue};
+
+use super::authenticator::Authenticator;
+use super::injected::Injected;
+use super::login::Login;
+use super::scheme::{Applied, MissingCredential, SchemeResolver, is_api_key_header};
+use super::signatures::kind::SIGV4;
+use crate::credentials::sensitive_header;
+use crate::redact;
+use crate::spec::{Location, Parameter, SecurityRequirement, SecurityScheme};
+use crate::text;
+
+/// The credentials of a call, or why it cannot be made.
+#[derive(Debug, Clone)]
+pub(crate) enum OperationAccess {
+    /// The call can be made with these.
+    Granted(Arc<Credential>),
+    /// The call cannot be made: a sentence for the model.
+    Missing(Arc<str>),
+}
+
+/// The operator's credentials of a call.
+#[derive(Debug, Default)]
+pub(crate) struct Credential {
+    /// Ready to be sent.
+    pub fixed: Injected,
+    /// Creates headers of each request, `Authorization` among them.
+    pub authenticator: Option<Authenticator>,
+    /// Headers that the client must send for it: the client's name of each, and the API's.
+    pub of_client: Vec<(HeaderName, HeaderName)>,
+    /// True if headers of the client may be sent with it.
+    pub forwards: bool,
+    /// Advice for the error if the API refuses the credential.
+    pub advice: Option<Advice>,
+}
+
+impl Credential {
+    /// Returns the parts that it adds to a call, with `***` for each secret, to be shown.
+    pub(crate) fn masked(&self) -> Injected {
+        let mut masked = self.fixed.masked();
+        for name in self.authenticator.iter().flat_map(Authenticator::headers) {
+            masked.headers.insert(name, HeaderValue::from_static("***"));
+        }
+        masked
+    }
+}
+
+/// Advice for the model, and through it for the operator, if the API refuses a call.
+#[derive(Debug)]
+pub struct Advice {
+    /// True if a credential was sent at all.
+    pub sent: bool,
+    /// The schemes, each with its setting.
+    pub schemes: String,
+    /// The scopes that the document names.
+    pub scopes: Vec<String>,
+}
+
+/// Reason for which a call that needs a credential is not sent to another server.
+const CROSS_ORIGIN: &str = "it goes to another server than the rest of the API, and credentials are not sent there; whoever runs this server allows that with --credential-origin, or sends every call to one server with --base-url";
+
+/// Decision for one list of requirements.
+#[derive(Debug)]
+struct Decided {
+    access: OperationAccess,
+    /// Missing credentials, for the operator.
+    missing: Option<String>,
+    operations: usize,
+}
+
+/// A list of requirements, compared by its allocation, which it keeps alive: a list that many
+/// operations share is decided once.
+#[derive(Debug, Clone)]
+pub(crate) struct SameRequirements(pub(crate) Rc<[SecurityRequirement]>);
+
+impl PartialEq for SameRequirements {
+    fn eq(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for SameRequirements {}
+
+impl std::hash::Hash for SameRequirements {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.as_ptr().hash(state);
+    }
+}
+
+/// Decides what each operation carries.
+#[derive(Debug)]
+pub(crate) struct AccessResolver<'a> {
+    given: SchemeResolver<'a>,
+    applied: HashMap<String, Result<Applied, MissingCredential>>,
+    known: HashMap<SameRequirements, Decided>,
+    bare: Arc<Credential>,
+    /// Operations that need a credential and go elsewhere.
+    cross_origin_operations: usize,
+    /// Parts of requirements that are not sent although there are values for them.
+    unsent: BTreeSet<String>,
+}
+
+impl<'a> AccessResolver<'a> {
+    /// A resolver without decisions.
+    pub(crate) fn new(given: SchemeResolver<'a>) -> Self {
+        let mut headers = given.headers.clone();
+        for (_, value) in headers
+            .iter_mut()
+            .filter(|(name, _)| is_api_key_header(given.schemes, name))
+        {
+            value.set_sensitive(true);
+        }
+        let fixed = Injected {
+            headers,
+            ..Injected::default()
+        };
+        Self {
+            given,
+            applied: HashMap::new(),
+            known: HashMap::new(),
+            bare: Arc::new(Credential {
+                fixed,
+                forwards: true,
+                ..Credential::default()
+            }),
+            cross_origin_operations: 0,
+            unsent: BTreeSet::new(),
+        }
+    }
+
+    /// Returns the credentials of operations as they are sent, which may differ from the operator's
+    /// values.
+    pub(crate) fn sent(&self) -> Vec<Vec<u8>> {
+        let decoded = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
+        let mut sent = Vec::new();
+        for applied in self.applied.values().flatten() {
+            match applied {
+                Applied::Header(name, value) => sent.extend(redact::secrets_of_header(name, value)),
+                Applied::Query(_, value) => {
+                    sent.extend([value.as_bytes().to_vec(), decoded(value)]);
+                }
+                Applied::Cookie(pair) => {
+                    let value = pair.split_once('=').map_or("", |(_, value)| value);
+                    sent.extend([value.as_bytes().to_vec(), decoded(value)]);
+                }
+                Applied::Authenticator(authenticator) => sent.extend(authenticator.secrets()),
+                Applied::AlreadyProvided | Applied::Client(..) => {}
+            }
+        }
+        sent
+    }
+
+    /// Returns true if the model gives a parameter: not one that the operator, a client or a scheme
+    /// of `requirements` sets.
+    pub(crate) fn offers(
+        &self,
+        parameter: &Parameter,
+        requirements: &[SecurityRequirement],
+    ) -> bool {
+        let is_key = |name: &String| match self.given.schemes.get(name) {
+            Some(SecurityScheme::ApiKey { location, name }) => parameter.is(*location, name),
+            _ => false,
+        };
+        let set = self.given.headers.contains_key(&parameter.name)
+            || self.given.forward.sets(&parameter.name);
+        let is_signed = |name: &String| {
+            self.given.credentials.signatures.contains_key(name)
+                && SIGV4.sets(parameter.location, &parameter.name)
+        };
+        let mut schemes = requirements.iter().flatten().map(|(name, _)| name);
+        let by_scheme = schemes.any(|name| is_key(name) || is_signed(name));
+        !(by_scheme || set && parameter.location == Location::Header)
+    }
+
+    /// Decides the credential of operations with these requirements: the first of them whose
+    /// schemes all have values. An empty one at any position makes the others optional. If one of
+    /// them is met as the user, no other one is used. `operations` is their number.
+    pub(crate) fn access(
+        &mut self,
+        requirements: &Rc<[SecurityRequirement]>,
+        operations: usize,
+    ) -> OperationAccess {
+        let key = SameRequirements(Rc::clone(requirements));
+        if !self.known.contains_key(&key) {
+            let usable = self.usable(requirements);
+            let access = self.decide(&usable);
+            let missing = matches!(access, OperationAccess::Missing(_)).then(|| {
+                let what = self.what_to_set(&usable, true);
+                format!("{what}; if the API takes calls without a credential, --allow-missing-credentials sends them")
+            });
+            let decided = Decided {
+                access,
+                missing,
+                operations: 0,
+            };
+            self.known.insert(key.clone(), decided);
+        }
+        let Some(known) = self.known.get_mut(&key) else {
+            return OperationAccess::Granted(Arc::clone(&self.bare));
+        };
+        known.operations += operations;
+        known.access.clone()
+    }
+
+    /// Returns the credential of an operation whose server has another origin than the API: none of
+    /// the operator's.
+    pub(crate) fn elsewhere(&mut self, requirements: &[SecurityRequirement]) -> OperationAccess {
+        let demanded = !requirements.is_empty() && !requirements.iter().any(Vec::is_empty);
+        let as_user = requirements
+            .iter()
+            .any(|requirement| self.user_scheme(requirement).is_some());
+        if as_user || demanded && !self.given.credentials.optional {
+            self.cross_origin_operations += 1;
+            return OperationAccess::Missing(format!("nothing was sent: {CROSS_ORIGIN}").into());
+        }
+        OperationAccess::Granted(Arc::new(Credential::default()))
+    }
+
+    /// Returns the logins by which the credentials of operations can be had: each scheme of OAuth,
+    /// with its login or the reason for which there is none.
+    pub(crate) fn logins(&self) -> Vec<(String, Result<Arc<Login>, String>)> {
+        let scopes_of = |scheme: &str| -> BTreeSet<&str> {
+            let needs = self.known.keys().flat_map(|known| known.0.iter()).flatten();
+            let of_scheme = needs.filter(|(name, _)| name == scheme);
+            of_scheme
+                .flat_map(|(_, scopes)| scopes.iter().map(String::as_str))
+                .collect()
+        };
+        let names = self.given.schemes.keys();
+        names
+            .filter_map(|name| {
+                Some((
+                    name.clone(),
+                    self.given.login(name, scopes_of(name))?.map(Arc::new),
+                ))
+            })
+            .collect()
+    }
+
+    /// Returns warnings for the operator, in sentences.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let mut missing: BTreeMap<&str, usize> = BTreeMap::new();
+        for known in self.known.values() {
+            if let Some(what) = &known.missing {
+                *missing.entry(what).or_default() += known.operations;
+            }
+        }
+        if self.cross_origin_operations > 0 {
+            missing.insert(CROSS_ORIGIN, self.cross_origin_operations);
+        }
+        let told = |(what, count): (&str, usize)| {
+            format!(
+                "{} cannot be called: {what}",
+                text::counted(count, "operation")
+            )
+        };
+        let mut warnings: Vec<String> = missing.into_iter().map(told).collect();
+        // What the operator sets is stronger than what a client sends; `forwarded` in
+        // `proxy/call.rs` leaves that out.
+        let own = self
+            .applied
+            .values()
+            .flatten()
+            .flat_map(|applied| match applied {
+                Applied::Header(name, _) => std::slice::from_ref(name),
+                Applied::Authenticator(authenticator) => authenticator.headers(),
+                _ => &[],
+            });
+        let own: BTreeSet<&str> = own
+            .chain(self.given.headers.keys())
+            .map(HeaderName::as_str)
+            .collect();
+        let twice = own.into_iter().filter(|name| self.given.forward.sets(name));
+        warnings.extend(twice.map(|name| {
+            format!("the header `{name}` is forwarded from clients, and set here as well; operations that get the one set here do not get the client's")
+        }));
+        let sources = self.applied.values().filter_map(|applied| match applied {
+            Ok(Applied::Authenticator(Authenticator::Token(source))) => Some(source),
+            _ => None,
+        });
+        let signed_out = sources.clone().filter_map(|source| source.needs_login());
+        warnings.extend(signed_out.map(|scheme| {
+            let scheme = text::one_line(scheme);
+            format!("nobody is signed in for `{scheme}`, and calls that need it are refused; `openapi-mcp login {scheme}` signs in")
+        }));
+        let at_risk = sources.filter_map(|source| source.at_risk());
+        warnings.extend(self.given.credentials.common_secrets(self.given.schemes).map(|setting| {
+            format!("the value of {setting} is short or a plain word; it is replaced in replies wherever it occurs, in identifiers too, so use a long random value, or none with --allow-missing-credentials")
+        }));
+        warnings.extend(at_risk.map(|scheme| {
+            format!("if the token endpoint of `{scheme}` replaces the refresh token, the new one is lost with this process; --token-store FILE keeps it")
+        }));
+        warnings.extend(self.unsent.iter().cloned());
+        let unmatched_settings = self
+            .given
+            .credentials
+            .unmatched_settings(self.given.schemes);
+        if !unmatched_settings.is_empty() {
+            const MAX_LISTED_SCHEMES: usize = 20;
+            let names = self
+                .given
+                .schemes
+                .keys()
+                .take(MAX_LISTED_SCHEMES)
+                .map(|name| format!("`{}`", text::one_line(name)));
+            let names: Vec<String> = names.collect();
+            let known = match self.given.schemes.len() {
+                0 => "it has none".to_owned(),
+                count if count > MAX_LISTED_SCHEMES => format!(
+                    "it has {} and {} more",
+                    names.join(", "),
+                    count - MAX_LISTED_SCHEMES
+                ),
+                _ => format!("it has {}", names.join(", ")),
+            };
+            let told = |name: &String| {
+                format!("{name} belongs to no security scheme of the document; {known}")
+            };
+            warnings.extend(unmatched_settings.iter().map(told));
+        }
+        warnings
+    }
+
+    /// The scheme of a requirement that is met as the user.
+    fn user_scheme<'r>(&self, requirement: &'r SecurityRequirement) -> Option<&'r str> {
+        let mut names = requirement.iter().map(|(name, _)| name.as_str());
+        names.find(|name| self.given.credentials.exchange(name).is_some())
+    }
+
+    /// The requirements that may be used: those that are met as the user, if there are any. A user
+    /// whom the token endpoint refuses must not be called as somebody else.
+    fn usable<'r>(
+        &mut self,
+        requirements: &'r [SecurityRequirement],
+    ) -> Cow<'r, [SecurityRequirement]> {
+        let user_scheme = requirements
+            .iter()
+            .find_map(|requirement| self.user_scheme(requirement));
+        let Some(user_scheme) = user_scheme.map(text::one_line) else {
+            return Cow::Borrowed(requirements);
+        };
+        let (usable, others): (Vec<_>, Vec<_>) = requirements
+            .iter()
+            .partition(|requirement| self.user_scheme(requirement).is_some());
+        for name in others.into_iter().flatten().map(|(name, _)| name) {
+            if matches!(self.applied(name), Ok(applied) if !matches!(applied, Applied::AlreadyProvided))
+            {
+                self.unsent.insert(format!(
+                    "operations that allow `{user_scheme}` are called as the user and in no other way: the credential for `{}` is not sent with them",
+                    text::one_line(name)
+                ));
+            }
+        }
+        Cow::Owned(usable.into_iter().cloned().collect())
+    }
+
+    fn decide(&mut self, requirements: &[SecurityRequirement]) -> OperationAccess {
+        for requirement in requirements
+            .iter()
+            .filter(|requirement| !requirement.is_empty())
+        {
+            let applied: Result<Vec<Applied>, MissingCredential> = requirement
+                .iter()
+                .map(|(name, _)| self.applied(name))
+                .collect();
+            if let Ok(applied) = applied {
+                return OperationAccess::Granted(Arc::new(self.credential(requirement, applied)));
+            }
+        }
+        if requirements.is_empty() {
+            return OperationAccess::Granted(Arc::clone(&self.bare));
+        }
+        // An operation that is called as the user is never called without credentials.
+        let as_user = requirements
+            .iter()
+            .any(|requirement| self.user_scheme(requirement).is_some());
+        let is_optional = self.given.credentials.optional || requirements.iter().any(Vec::is_empty);
+        if is_optional && !as_user {
+            let advice = Advice {
+                sent: false,
+                schemes: self.what_to_set(requirements, false),
+                scopes: Vec::new(),
+            };
+            return OperationAccess::Granted(Arc::new(Credential {
+                fixed: self.bare.fixed.clone(),
+                forwards: true,
+                advice: Some(advice),
+                ..Credential::default()
+            }));
+        }
+        let settings = self.what_to_set(requirements, false);
+        OperationAccess::Missing(
+            format!("nothing was sent, because it needs a credential that this server was not given; {settings}, or --allow-missing-credentials if the API takes calls without one").into(),
+        )
+    }
+
+    fn credential(
+        &mut self,
+        requirement: &SecurityRequirement,
+        applied: Vec<Applied>,
+    ) -> Credential {
+        let mut fixed = self.bare.fixed.clone();
+        let mut authenticator = None;
+        let mut of_client = Vec::new();
+        let mut senders: HashMap<HeaderName, &str> = HashMap::new();
+        for ((scheme, scopes), applied) in requirement.iter().zip(applied) {
+            let header = match &applied {
+                Applied::Header(name, _) => Some(name.clone()),
+                Applied::Authenticator(authenticator) => authenticator.headers().first().cloned(),
+                _ => None,
+            };
+            if let Some(header) = header
+                && let Some(other) = senders.insert(header.clone(), scheme)
+            {
+                let [other, scheme] = [other, scheme].map(text::one_line);
+                self.unsent.insert(format!(
+                    "operations need `{other}` and `{scheme}` together, and both are sent in the header `{header}`: one of them is not sent"
+                ));
+            }
+            match applied {
+                Applied::AlreadyProvided => {}
+                Applied::Header(name, value) => {
+                    fixed.headers.insert(name, value);
+                }
+                Applied::Query(name, value) => fixed.query.push((name, value)),
+                Applied::Cookie(pair) => fixed.cookies.push(pair),
+                Applied::Authenticator(own) => authenticator = Some(own.for_operation(scopes)),
+                Applied::Client(ours, theirs) => of_client.push((ours, theirs)),
+            }
+        }
+        // The operator's whole Cookie header and a scheme's cookie become one header.
+        if let Some(own) = self
+            .given
+            .headers
+            .get(COOKIE)
+            .filter(|_| !fixed.cookies.is_empty())
+        {
+            let joined = [
+                own.as_bytes(),
+                b"; ",
+                std::mem::take(&mut fixed.cookies).join("; ").as_bytes(),
+            ]
+            .concat();
+            if let Ok(joined) = sensitive_header(&joined) {
+                fixed.headers.insert(COOKIE, joined);
+            }
+        }
+        let scopes: BTreeSet<&String> = requirement.iter().flat_map(|(_, scopes)| scopes).collect();
+        let schemes = requirement
+            .iter()
+            .map(|(name, _)| format!("`{}` ({})", text::one_line(name), self.given.setting(name)));
+        let is_of_user = matches!(authenticator, Some(Authenticator::Exchange(_)));
+        Credential {
+            fixed,
+            authenticator,
+            of_client,
+            forwards: true,
+            // The credential that the API refuses is the user's.
+            advice: (!is_of_user).then(|| Advice {
+                sent: true,
+                schemes: schemes.collect::<Vec<_>>().join(" and "),
+                scopes: scopes
+                    .into_iter()
+                    .map(|scope| text::one_line(scope))
+                    .collect(),
+            }),
+        }
+    }
+
+    /// Names the settings that would meet one of the requirements.
+    fn what_to_set(&self, requirements: &[SecurityRequirement], for_operator: bool) -> String {
+        let one = |requirement: &SecurityRequirement| {
+            let settings = requirement.iter().filter_map(|(name, _)| {
+                let missing = self.applied.get(name)?.as_ref().err()?;
+                let cause = missing.cause.as_ref().filter(|_| for_operator);
+                let cause = cause
+                    .map(|cause| format!(", because {cause}"))
+                    .unwrap_or_default();
+                let comma = if missing.setting.contains(", ") {
+                    ","
+                } else {
+                    ""
+                };
+                Some(format!(
+                    "{}{comma} for the security scheme `{}`{cause}",
+                    missing.setting,
+                    text::one_line(name)
+                ))
+            });
+            settings.collect::<Vec<_>>().join(" and ")
+        };
+        let mut all: Vec<String> = Vec::new();
+        for requirement in requirements
+            .iter()
+            .filter(|requirement| !requirement.is_empty())
+        {
+            let settings = one(requirement);
+            // Alternatives may differ in nothing but their scopes.
+            if !all.contains(&settings) {
+                all.push(settings);
+            }
+        }
+        let who = if for_operator {
+            "set"
+        } else {
+            "whoever runs this server sets"
+        };
+        format!("{who} {}", all.join(", or "))
+    }
+
+    fn applied(&mut self, name: &str) -> Result<Applied, MissingCredential> {
+        if let Some(known) = self.applied.get(name) {
+            return known.clone();
+        }
+        let applied = self.given.resolve(name);
+        self.applied.insert(name.to_owned(), applied.clone());
+        applied
+    }
+}

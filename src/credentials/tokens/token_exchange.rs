@@ -1,0 +1,375 @@
+//! Acting as the user: the client's verified access token is exchanged for one of the API (RFC
+//! 8693, or the on-behalf-of flow of Microsoft Entra, which is RFC 7523 section 2.1).
+//!
+//! No call falls back to another credential: without a user, or without a token, nothing is sent.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+use secrecy::ExposeSecret as _;
+use tokio::time::timeout;
+
+use super::access_token::AccessToken;
+use super::exchanged_tokens::{self, ExchangeFailure};
+use super::grant::Grant;
+use super::oauth_client::{ExchangeOptions, GrantKind, PartsDigest};
+use super::token_endpoint::{TokenEndpoint, TokenRefusal};
+use super::token_reply::{Granted, seconds};
+use crate::call_error::{CallError, SignInChallenge};
+use crate::caller::Caller;
+use crate::caller::client_key::ClientKey;
+use crate::caller::subject::SubjectToken;
+use crate::observe;
+use crate::observe::call::note;
+use crate::observe::record::ExchangeRecord;
+use crate::outbound::breaker::{Breaker, Outcome};
+use crate::text;
+
+/// RFC 8693 section 3.
+const TOKEN_TYPES: [&str; 2] = [
+    "urn:ietf:params:oauth:token-type:access_token",
+    "urn:ietf:params:oauth:token-type:jwt",
+];
+/// Time limit of one request for a token.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Number of failures in a row after which the endpoint is not asked for some time.
+const MAX_FAILURES: u32 = 5;
+/// Time for which it is not asked then.
+const FAILURE_PAUSE: Duration = Duration::from_secs(5);
+/// Lifetime of a token that does not declare one.
+const USUAL_LIFETIME: Duration = Duration::from_mins(5);
+/// Beginning of a refusal before the request.
+const NOTHING_SENT: &str = "nothing was sent, because ";
+/// A token is not used for the last moments of its lifetime.
+const EXPIRY_MARGIN: Duration = Duration::from_secs(15);
+
+/// Exchanges the tokens of users for those of one security scheme.
+#[derive(Debug)]
+pub(crate) struct TokenExchange {
+    source: Arc<ExchangeSource>,
+    /// `scope` of the request.
+    scope: Option<Box<str>>,
+    /// All that decides which token is given, but for the user's.
+    key: PartsDigest,
+}
+
+#[derive(Debug)]
+struct ExchangeSource {
+    endpoint: TokenEndpoint,
+    options: ExchangeOptions,
+    /// The API, and its tenant.
+    owner: [Option<String>; 2],
+    breaker: Breaker,
+}
+
+impl TokenExchange {
+    /// Asks for tokens with that scope at an endpoint; `owner` are the names of the API and of its
+    /// tenant.
+    pub(crate) fn new(
+        endpoint: TokenEndpoint,
+        options: ExchangeOptions,
+        scope: Option<&str>,
+        owner: [Option<String>; 2],
+    ) -> Self {
+        let breaker = Breaker::new(MAX_FAILURES, FAILURE_PAUSE);
+        let source = ExchangeSource {
+            endpoint,
+            options,
+            owner,
+            breaker,
+        };
+        Self::with_scope(Arc::new(source), scope)
+    }
+
+    fn with_scope(source: Arc<ExchangeSource>, scope: Option<&str>) -> Self {
+        let options = &source.options;
+        let digest = source.endpoint.client().digest();
+        let owned = source
+            .owner
+            .iter()
+            .fold(digest, |digest, owner| digest.with(owner.as_deref()));
+        let kind = match options.grant {
+            GrantKind::TokenExchange => "token-exchange",
+            GrantKind::OnBehalfOf => "on-behalf-of",
+        };
+        let texts = [Some(kind), options.subject_token_type.as_deref(), scope];
+        let key = texts.into_iter().fold(owned, PartsDigest::with);
+        let lists = [&options.audiences, &options.resources];
+        let key = lists.into_iter().fold(key, |key, list| {
+            let key = list.iter().fold(key, |key, item| key.with(Some(item)));
+            key.with(None)
+        });
+        Self {
+            scope: scope.map(Into::into),
+            key,
+            source,
+        }
+    }
+
+    /// The same for an operation that needs these scopes, if each operation gets a token of its own
+    /// scopes.
+    pub(crate) fn for_operation(&self, scopes: &[String]) -> Option<Self> {
+        let mut scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        scopes.sort_unstable();
+        scopes.dedup();
+        let scope = (!scopes.is_empty()).then(|| scopes.join(" "));
+        self.source
+            .options
+            .operation_scopes
+            .then(|| Self::with_scope(Arc::clone(&self.source), scope.as_deref()))
+    }
+
+    /// Returns the scheme and its scopes that are requested.
+    pub(crate) fn asked(&self) -> (&str, Option<&str>) {
+        (&self.source.endpoint.client().scheme, self.scope.as_deref())
+    }
+
+    /// Returns an identity of the tokens that a caller gets.
+    pub(crate) fn identity(&self, caller: &Caller) -> [u8; 32] {
+        self.key
+            .clone()
+            .with(caller.subject().map(|subject| subject.expose()))
+            .finish()
+    }
+
+    /// The client's name and secret as they are sent in `Basic`.
+    pub(crate) fn client_pair(&self) -> Option<String> {
+        self.source.endpoint.client_pair()
+    }
+
+    /// The API's token for a caller, other than a `refused` one. Asked for once for all calls that
+    /// need the same.
+    ///
+    /// # Errors
+    /// [`CallError::Credential`] if the caller is not a user, or the endpoint gives no token;
+    /// [`CallError::SignIn`] if the user can mend that.
+    pub(crate) async fn token(
+        &self,
+        caller: &Caller,
+        refused: Option<&Arc<AccessToken>>,
+    ) -> Result<Arc<AccessToken>, CallError> {
+        let (scheme, scope) = self.asked();
+        let Some(subject) = caller.subject() else {
+            let scheme = text::one_line(scheme);
+            let why = format!(
+                "this operation is called as the user (security scheme `{scheme}`), and the client's token is not one of a user"
+            );
+            return Err(sign_in(NOTHING_SENT, &why, None));
+        };
+        let user = caller.key();
+        let begin = if refused.is_some() {
+            "the API refused the user's token, and "
+        } else {
+            NOTHING_SENT
+        };
+        let expired = || {
+            let claims = None;
+            let challenge = SignInChallenge {
+                user,
+                claims,
+                is_expired: true,
+            };
+            sign_in(begin, "the user's token has ended", Some(challenge))
+        };
+        if subject.lifetime().is_none() {
+            return Err(expired());
+        }
+        let started = Instant::now();
+        let (flight, is_cached) =
+            exchanged_tokens::find_or_begin(self.identity(caller), user, refused, || {
+                let (source, scope, subject) = (
+                    Arc::clone(&self.source),
+                    self.scope.clone(),
+                    Arc::clone(subject),
+                );
+                // In a task of its own: a client that leaves does not end what others wait for.
+                let task =
+                    tokio::spawn(
+                        async move { source.exchange(&subject, scope.as_deref(), user).await },
+                    );
+                async move {
+                    task.await.unwrap_or_else(|_| {
+                        Err(ExchangeFailure::OfEndpoint(CallError::Setting(
+                            "the exchange of the user's token failed inside this server".into(),
+                        )))
+                    })
+                }
+                .boxed()
+                .shared()
+            });
+        let outcome = flight.await;
+        if let Some(metrics) = observe::metrics() {
+            let judged = match &outcome {
+                Ok(_) if is_cached => "cached",
+                Ok(_) => "ok",
+                Err(ExchangeFailure::OfUser { .. }) => "refused",
+                Err(ExchangeFailure::OfEndpoint(_)) => "failed",
+            };
+            metrics.exchanged(judged, started.elapsed());
+        }
+        note(|record| {
+            record.exchange = Some(ExchangeRecord {
+                scheme: scheme.to_owned(),
+                scope: scope.map(str::to_owned),
+                is_cached,
+            });
+        });
+        let token = outcome.map_err(|failure| match failure {
+            ExchangeFailure::OfEndpoint(error) => error,
+            ExchangeFailure::OfUser { why, challenge, .. } => sign_in(begin, why, challenge),
+        })?;
+        // The exchange may have taken a while.
+        subject.lifetime().map(|_| token).ok_or_else(expired)
+    }
+}
+
+impl ExchangeSource {
+    /// The grant with a user's token.
+    fn grant(&self, subject: &SubjectToken) -> Grant {
+        let token = subject.expose().into();
+        match self.options.grant {
+            GrantKind::TokenExchange => Grant::TokenExchange {
+                subject_token: token,
+                subject_token_type: self
+                    .options
+                    .subject_token_type
+                    .as_deref()
+                    .unwrap_or(TOKEN_TYPES[0])
+                    .to_owned(),
+            },
+            GrantKind::OnBehalfOf => Grant::OnBehalfOf(token),
+        }
+    }
+
+    fn failed(&self, why: &str) -> ExchangeFailure {
+        ExchangeFailure::OfEndpoint(self.endpoint.failure(why))
+    }
+
+    /// Asks the endpoint once.
+    async fn exchange(
+        &self,
+        subject: &SubjectToken,
+        scope: Option<&str>,
+        user: ClientKey,
+    ) -> Result<Arc<AccessToken>, ExchangeFailure> {
+        let Ok(permit) = self.breaker.admit() else {
+            return Err(self.failed("the token endpoint failed several times in a row and is left alone for a few seconds"));
+        };
+        let started = Instant::now();
+        let grant = self.grant(subject);
+        let mut parameters = Vec::new();
+        if self.options.grant == GrantKind::TokenExchange {
+            parameters.extend(
+                self.options
+                    .audiences
+                    .iter()
+                    .map(|audience| ("audience", audience.as_str())),
+            );
+            parameters.extend(
+                self.options
+                    .resources
+                    .iter()
+                    .map(|resource| ("resource", resource.as_str())),
+            );
+        }
+        parameters.extend(scope.map(|scope| ("scope", scope)));
+        let asked = timeout(ATTEMPT_TIMEOUT, self.endpoint.ask(&grant, &parameters)).await;
+        let asked = asked.unwrap_or(Err(TokenRefusal::Unreachable(
+            "the token endpoint took too long",
+        )));
+        // One user's token may be what an endpoint fails at; it is dead only if it says so, or
+        // nothing.
+        permit.settle(match &asked {
+            Err(TokenRefusal::Unreachable(_)) => Outcome::Failure,
+            Err(TokenRefusal::Refused { status, .. }) if matches!(status.as_u16(), 502..=504) => {
+                Outcome::Failure
+            }
+            Ok(_) | Err(_) => Outcome::Success,
+        });
+        let granted = asked.map_err(|refusal| self.explain(&refusal, user))?;
+        self.read(&granted, subject, started)
+    }
+
+    /// The token that was granted. It ends with the user's, and a moment before its own end.
+    fn read(
+        &self,
+        granted: &Granted,
+        subject: &SubjectToken,
+        started: Instant,
+    ) -> Result<Arc<AccessToken>, ExchangeFailure> {
+        let kind = granted.issued_token_type.as_deref();
+        if self.options.grant == GrantKind::TokenExchange
+            && kind.is_some_and(|kind| !TOKEN_TYPES.contains(&kind))
+        {
+            return Err(self.failed("the token endpoint gives a token that is not an access token"));
+        }
+        let lifetime = match &granted.expires_in {
+            None => USUAL_LIFETIME,
+            // What cannot be read is not kept.
+            Some(value) => seconds(value).unwrap_or_default(),
+        };
+        let left = lifetime.min(subject.lifetime().unwrap_or_default());
+        let until = started + left.saturating_sub(EXPIRY_MARGIN);
+        let token = AccessToken::new(
+            granted.access_token.expose_secret(),
+            Some(subject.expose()),
+            Some([until, until]),
+        );
+        token.map(Arc::new).ok_or_else(|| {
+            self.failed("the token endpoint's answer holds a token that no header can")
+        })
+    }
+
+    /// Explains a refusal: the user can resolve some, the operator the others.
+    fn explain(&self, refusal: &TokenRefusal, user: ClientKey) -> ExchangeFailure {
+        let TokenRefusal::Refused {
+            code: Some(code),
+            claims,
+            status,
+        } = refusal
+        else {
+            return self.failed(&refusal.describe());
+        };
+        if status.is_server_error() {
+            return self.failed(&refusal.describe());
+        }
+        let renews = || {
+            Some(SignInChallenge {
+                user,
+                claims: claims.clone(),
+                is_expired: false,
+            })
+        };
+        let is_exchange = self.options.grant == GrantKind::TokenExchange;
+        let (why, challenge) = match code.as_str() {
+            "invalid_grant" => (
+                "the token endpoint does not take the user's token (invalid_grant)",
+                renews(),
+            ),
+            "interaction_required" | "login_required" => {
+                ("the token endpoint asks for the user", renews())
+            }
+            "consent_required" => (
+                "the user has not agreed to this use of the API (consent_required)",
+                None,
+            ),
+            // RFC 8693 section 2.2.2: the code of a subject token that is not valid.
+            "invalid_request" if is_exchange => (
+                "the token endpoint does not take the user's token (invalid_request)",
+                None,
+            ),
+            _ => return self.failed(&refusal.describe()),
+        };
+        let at = Instant::now();
+        ExchangeFailure::OfUser { why, challenge, at }
+    }
+}
+
+fn sign_in(begin: &str, why: &str, challenge: Option<SignInChallenge>) -> CallError {
+    CallError::SignIn {
+        sentence: format!("{begin}{why}; the user must sign in to this server again, or agree")
+            .into(),
+        challenge,
+    }
+}

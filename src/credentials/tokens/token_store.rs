@@ -1,0 +1,544 @@
+//! `--token-store`: refresh tokens that were replaced, and the access tokens that came with them,
+//! in a file. A refresh token that is used twice may revoke all of its kind (RFC 9700 section
+//! 4.13.2), so processes that share the file take turns.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep};
+
+use super::stored_token::{StoredToken, TokenOwner, TokenRecord};
+use super::unsaved_tokens::UnsavedTokens;
+use crate::files::Folder;
+use crate::shared_state::keys::{OpenError, StateKeys};
+
+/// The versions of the file: in the clear, and encrypted. Newer ones are not read.
+const VERSION: u32 = 1;
+const SEALED_VERSION: u32 = 2;
+/// Name under which the file is encrypted.
+const SEALED_NAME: &str = "token store";
+/// Time for which a process waits for its turn; a token request ends before.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(35);
+/// Suffix of the file that is written before it replaces the store.
+const NEW_SUFFIX: &str = ".new";
+/// Room for what a new token takes beside those that are stored.
+const RESERVED_BYTES: usize = 16 << 10;
+/// Interval at which it checks for its turn.
+const LOCK_INTERVAL: Duration = Duration::from_millis(25);
+/// Pauses before another try to write unsaved tokens: the first and the longest.
+const SAVE_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+
+/// The file.
+#[derive(Debug, Clone)]
+pub struct TokenStore {
+    path: PathBuf,
+    /// Keys that encrypt the file, if there are any.
+    keys: Option<StateKeys>,
+    unsaved: Arc<UnsavedTokens>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct StoreFile {
+    version: u32,
+    tokens: Vec<TokenRecord>,
+}
+
+/// The same, encrypted.
+#[derive(Serialize, Deserialize)]
+struct SealedFile {
+    version: u32,
+    /// Encrypted records in base64.
+    sealed: String,
+}
+
+/// Member that every version has.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
+/// The file while no other process writes it.
+pub(crate) struct LockedTokenStore {
+    store: TokenStore,
+    _lock: File,
+    /// File that will replace the store, with room for a new token.
+    reserved: Option<File>,
+}
+
+impl TokenStore {
+    /// The store at a path, whose folder is there already. With keys, what is there in the clear is
+    /// encrypted.
+    ///
+    /// # Errors
+    /// Others can read the file, a newer version wrote it, none of the keys opens it, or nothing
+    /// can be written beside it; in a sentence.
+    pub(crate) fn open(path: &Path, keys: Option<StateKeys>) -> Result<Self, String> {
+        let store = Self {
+            path: path.to_owned(),
+            keys,
+            unsaved: Arc::default(),
+        };
+        store.open_lock().map_err(|error| {
+            format!(
+                "no file can be written beside `{}`: {error}; name a file in a folder of its own",
+                path.display()
+            )
+        })?;
+        match std::fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(store),
+            Err(error) => return Err(format!("`{}` cannot be read: {error}", path.display())),
+            Ok(metadata) => check_mode(path, &metadata)?,
+        }
+        let file = store.read()?;
+        if store.keys.is_some()
+            && file.version == VERSION
+            && let Some(mut locked) = store.try_lock()
+        {
+            // Another process may have written it since.
+            locked.write(store.read()?).map_err(|problem| {
+                format!("`{}` cannot be encrypted: {problem}", path.display())
+            })?;
+        }
+        Ok(store)
+    }
+
+    /// The store at a path at which there may be neither a file nor a folder yet.
+    pub(crate) fn at(path: PathBuf, keys: Option<StateKeys>) -> Self {
+        Self {
+            path,
+            keys,
+            unsaved: Arc::default(),
+        }
+    }
+
+    /// The file, to be shown.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the folder, which only its owner can open, and checks that no other user can write to
+    /// it and that a token can be kept.
+    ///
+    /// # Errors
+    /// It cannot; in a sentence.
+    pub(crate) fn prepare(&self) -> Result<(), String> {
+        let folder = self
+            .path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        let made = builder.create(folder);
+        made.map_err(|error| format!("the folder `{}` cannot be made: {error}", folder.display()))?;
+        Folder::open(folder)
+            .map_err(|why| format!("the folder `{}` of the token store {why}", folder.display()))?;
+        Self::open(&self.path, self.keys.clone()).map(|_| ())
+    }
+
+    /// The tokens of a login, if the file is there.
+    ///
+    /// # Errors
+    /// Others can read the file, or it cannot be read; in a sentence.
+    pub(crate) fn find_login(&self, owner: &TokenOwner) -> Result<Option<StoredToken>, String> {
+        match std::fs::metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(format!("`{}` cannot be read: {error}", self.path.display())),
+            Ok(metadata) => check_mode(&self.path, &metadata)?,
+        }
+        let record = self
+            .read()?
+            .tokens
+            .into_iter()
+            .find(|record| record.is_of(owner));
+        Ok(record.map(StoredToken::from))
+    }
+
+    /// `FILE.lock`: a lock on the file itself would be lost with the rename that replaces it.
+    fn open_lock(&self) -> io::Result<File> {
+        let path = self.beside(".lock");
+        match private_options().create_new(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => return opened,
+        }
+        let file = private_options().open(&path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other(format!(
+                "`{}` is not a plain file",
+                path.display()
+            )));
+        }
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            file.set_permissions(std::fs::Permissions::from_mode(PRIVATE_MODE))?;
+        }
+        Ok(file)
+    }
+
+    /// Makes the file that will replace the store. A file of that name is removed first, because
+    /// another user may have put it there.
+    fn create_new_file(&self) -> io::Result<File> {
+        let path = self.beside(NEW_SUFFIX);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => private_options().create_new(true).open(&path),
+        }
+    }
+
+    fn beside(&self, suffix: &str) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(suffix);
+        name.into()
+    }
+
+    /// This process's turn, if it is free now.
+    fn try_lock(&self) -> Option<LockedTokenStore> {
+        let lock = self.open_lock().ok()?;
+        lock.try_lock().ok()?;
+        Some(LockedTokenStore::new(self, lock))
+    }
+
+    /// Waits for this process's turn.
+    ///
+    /// # Errors
+    /// It did not come in time, or the lock cannot be had; in words for a model.
+    pub(crate) async fn lock(&self) -> Result<LockedTokenStore, &'static str> {
+        let deadline = Instant::now() + LOCK_TIMEOUT;
+        let lock = self.open_lock().map_err(|error| {
+            tracing::error!(
+                "the lock of the token store `{}` cannot be opened: {error}",
+                self.path.display()
+            );
+            "the token store of this server cannot be used"
+        })?;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(LockedTokenStore::new(self, lock)),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    sleep(LOCK_INTERVAL).await;
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err("another process uses the token store of this server for too long");
+                }
+                Err(TryLockError::Error(error)) => {
+                    tracing::error!(
+                        "the token store `{}` cannot be locked: {error}",
+                        self.path.display()
+                    );
+                    return Err("the token store of this server cannot be used");
+                }
+            }
+        }
+    }
+
+    /// Keeps a token that cannot be written now, and tries again until it is written.
+    pub(crate) fn save_later(&self, owner: &TokenOwner, token: &StoredToken) {
+        if self.unsaved.keep(owner, token) {
+            tokio::spawn(save_unsaved(self.clone()));
+        }
+    }
+
+    /// The records. A file that is corrupt is set aside.
+    fn read(&self) -> Result<StoreFile, String> {
+        let text = match std::fs::read(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(StoreFile::default());
+            }
+            Err(error) => return Err(format!("`{}` cannot be read: {error}", self.path.display())),
+        };
+        let version = serde_json::from_slice::<Versioned>(&text).map(|versioned| versioned.version);
+        let read = match version {
+            Ok(version) if version > SEALED_VERSION => {
+                return Err(format!(
+                    "`{}` was written by a newer version of openapi-mcp; use that, or name another file",
+                    self.path.display()
+                ));
+            }
+            Ok(SEALED_VERSION) => self.decrypt(&text)?,
+            _ => serde_json::from_slice(&text).ok(),
+        };
+        Ok(read.unwrap_or_else(|| {
+            let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+            let aside = self.beside(&format!(".corrupt-{seconds}"));
+            let moved = std::fs::rename(&self.path, &aside);
+            tracing::warn!(
+                "the token store `{}` cannot be understood; it is {}, and the refresh tokens of the settings are used",
+                self.path.display(),
+                moved.map_or_else(
+                    |error| format!("overwritten ({error})"),
+                    |()| format!("set aside as `{}`", aside.display())
+                )
+            );
+            StoreFile::default()
+        }))
+    }
+
+    /// Returns the records of an encrypted file; `None` if it is corrupt.
+    fn decrypt(&self, text: &[u8]) -> Result<Option<StoreFile>, String> {
+        let path = self.path.display();
+        let Some(keys) = &self.keys else {
+            return Err(format!(
+                "`{path}` is encrypted; name its key with --state-key-env or --state-key-file"
+            ));
+        };
+        let sealed = serde_json::from_slice::<SealedFile>(text)
+            .ok()
+            .and_then(|file| STANDARD.decode(file.sealed).ok());
+        let Some(sealed) = sealed else {
+            return Ok(None);
+        };
+        match keys.open(SEALED_NAME, &sealed) {
+            Ok(text) => Ok(serde_json::from_slice::<StoreFile>(&text)
+                .ok()
+                .map(|file| StoreFile {
+                    version: SEALED_VERSION,
+                    ..file
+                })),
+            Err(OpenError::Damaged) => Ok(None),
+            Err(error) => Err(format!("`{path}` cannot be decrypted: {error}")),
+        }
+    }
+}
+
+impl LockedTokenStore {
+    fn new(store: &TokenStore, lock: File) -> Self {
+        Self {
+            store: store.clone(),
+            _lock: lock,
+            reserved: None,
+        }
+    }
+
+    /// The newest tokens of an owner, also those that could not be written yet.
+    ///
+    /// # Errors
+    /// The file cannot be read; in words for a model.
+    pub(crate) fn find(&self, owner: &TokenOwner) -> Result<Option<StoredToken>, &'static str> {
+        let file = self.store.read().map_err(|problem| {
+            tracing::error!("the token store: {problem}");
+            "the token store of this server cannot be read"
+        })?;
+        let record = file.tokens.into_iter().find(|record| record.is_of(owner));
+        Ok(self
+            .store
+            .unsaved
+            .newest(owner, record.map(StoredToken::from)))
+    }
+
+    /// Writes the tokens of an owner unless the file holds newer ones, and ends the turn. What
+    /// cannot be written is written later.
+    pub(crate) async fn save(mut self, owner: &TokenOwner, token: &StoredToken) {
+        let store = self.store.clone();
+        let (of, kept) = (owner.clone(), token.clone());
+        let written = spawn_blocking(move || self.put_newer(&of, &kept)).await;
+        if let Err(problem) = written.unwrap_or_else(|error| Err(error.to_string())) {
+            tracing::error!(
+                "the token store cannot be written ({problem}); until it can, a token is lost with this process"
+            );
+            store.save_later(owner, token);
+        }
+    }
+
+    /// Replaces the tokens of an owner, those of another refresh token in the settings included,
+    /// unless the file holds newer ones. They are on the disk afterwards.
+    fn put_newer(&mut self, owner: &TokenOwner, token: &StoredToken) -> Result<(), String> {
+        let mut file = self.store.read()?;
+        let is_old = file
+            .tokens
+            .iter()
+            .any(|record| record.is_of(owner) && record.is_newer_than(token));
+        if !is_old {
+            file.tokens.retain(|record| record.id != owner.id);
+            file.tokens.push(TokenRecord::of(owner, token));
+            self.write(file)?;
+        }
+        self.store.unsaved.forget(owner, token.generation);
+        Ok(())
+    }
+
+    /// Writes the tokens of a new login in place of those of the last one.
+    ///
+    /// # Errors
+    /// They cannot be written; the end of a sentence.
+    pub(crate) fn put_login(
+        &mut self,
+        owner: &TokenOwner,
+        token: StoredToken,
+    ) -> Result<(), String> {
+        let before = self.find(owner)?.map_or(0, |before| before.generation);
+        let generation = before + 1;
+        self.put_newer(
+            owner,
+            &StoredToken {
+                generation,
+                ..token
+            },
+        )
+    }
+
+    /// Removes the tokens of an owner.
+    ///
+    /// # Errors
+    /// The file cannot be written; the end of a sentence.
+    pub(crate) fn remove(&mut self, owner: &TokenOwner) -> Result<(), String> {
+        let mut file = self.store.read()?;
+        file.tokens.retain(|record| record.id != owner.id);
+        self.write(file)
+    }
+
+    /// Makes sure that a new token can be written, before a refresh token is used that may be good
+    /// for one use.
+    ///
+    /// # Errors
+    /// It could not be written; in words for a model.
+    pub(crate) async fn reserve(&mut self) -> Result<(), &'static str> {
+        let store = self.store.clone();
+        let reserved = spawn_blocking(move || {
+            let length = std::fs::metadata(&store.path).map_or(0, |metadata| metadata.len());
+            let room = usize::try_from(length)
+                .unwrap_or(usize::MAX)
+                .saturating_add(RESERVED_BYTES);
+            let mut file = store.create_new_file()?;
+            file.write_all(&vec![0; room])?;
+            file.sync_all()?;
+            file.rewind()?;
+            Ok(file)
+        });
+        let reserved = reserved
+            .await
+            .unwrap_or_else(|error| Err(io::Error::other(error)));
+        self.reserved = Some(reserved.map_err(|error| {
+            tracing::error!(
+                "the token store `{}` cannot be written: {error}; no refresh token is used until it can",
+                self.store.path.display()
+            );
+            "the token store of this server cannot be written, and without it the refresh token must not be used"
+        })?);
+        Ok(())
+    }
+
+    fn write(&mut self, file: StoreFile) -> Result<(), String> {
+        let file = StoreFile {
+            version: VERSION,
+            ..file
+        };
+        let text = serde_json::to_vec_pretty(&file).map_err(|error| error.to_string())?;
+        let text = match &self.store.keys {
+            None => text,
+            Some(keys) => {
+                let sealed = keys
+                    .seal(SEALED_NAME, &text)
+                    .ok_or("it cannot be encrypted")?;
+                let file = SealedFile {
+                    version: SEALED_VERSION,
+                    sealed: STANDARD.encode(sealed),
+                };
+                serde_json::to_vec_pretty(&file).map_err(|error| error.to_string())?
+            }
+        };
+        self.replace(&text).map_err(|error| error.to_string())
+    }
+
+    /// Writes a file beside the store, and renames it once it is on the disk: readers see either
+    /// the old file or the new one, complete.
+    fn replace(&mut self, text: &[u8]) -> io::Result<()> {
+        // Not truncated first: the room of [`Self::reserve`] would be lost.
+        let mut file = match self.reserved.take() {
+            Some(file) => file,
+            None => self.store.create_new_file()?,
+        };
+        file.write_all(text)?;
+        file.set_len(u64::try_from(text.len()).unwrap_or(u64::MAX))?;
+        file.sync_all()?;
+        std::fs::rename(self.store.beside(NEW_SUFFIX), &self.store.path)?;
+        #[cfg(unix)]
+        if let Some(folder) = self.store.path.parent() {
+            let folder = if folder.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                folder
+            };
+            File::open(folder)?.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+/// Tries until all that could not be written is in the file. The reason for the failure has been
+/// logged.
+async fn save_unsaved(store: TokenStore) {
+    let (mut pause, max_pause) = SAVE_PAUSES;
+    loop {
+        sleep(pause).await;
+        pause = max_pause.min(pause * 2);
+        if let Some(mut locked) = store.try_lock() {
+            let writing = spawn_blocking(move || {
+                for (owner, token) in locked.store.unsaved.all() {
+                    if let Err(problem) = locked.put_newer(&owner, &token) {
+                        tracing::debug!("the token store cannot be written yet: {problem}");
+                    }
+                }
+            });
+            let _ = writing.await;
+        }
+        if store.unsaved.is_done() {
+            tracing::info!("the token store is written again");
+            return;
+        }
+    }
+}
+
+/// Its owner alone can read and write a file.
+#[cfg(unix)]
+const PRIVATE_MODE: u32 = 0o600;
+
+/// A file that its owner alone can read and write. No symbolic link is followed, and no pipe is
+/// waited for.
+fn private_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options
+            .mode(PRIVATE_MODE)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    }
+    options
+}
+
+#[cfg(unix)]
+fn check_mode(path: &Path, metadata: &std::fs::Metadata) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    if !metadata.is_file() {
+        return Err(format!("`{}` is not a plain file", path.display()));
+    }
+    if metadata.mode() & 0o077 != 0 {
+        return Err(format!(
+            "other users of this machine can open `{}`, which holds tokens; `chmod 600` ends that",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn check_mode(path: &Path, metadata: &std::fs::Metadata) -> Result<(), String> {
+    if metadata.is_file() {
+        Ok(())
+    } else {
+        Err(format!("`{}` is not a plain file", path.display()))
+    }
+}

@@ -1,0 +1,469 @@
+//! The operator's values for the security schemes of a document, by the name of the scheme.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use heck::ToShoutySnakeCase as _;
+use secrecy::{ExposeSecret as _, SecretString};
+use url::{Origin, Url};
+
+pub(crate) use super::credential_part::CredentialPart;
+pub(crate) use super::credential_part::{CredentialValues, basic_forms, user_and_password};
+use super::signatures::Signatures;
+use super::tokens::client_signer::ClientSigner;
+use super::tokens::oauth_client::{ExchangeOptions, GrantKind};
+use super::tokens::token_store::TokenStore;
+use crate::outbound::is_encrypted_or_local;
+use crate::redact::secrets::is_common;
+use crate::shared_state::state::SharedApiState;
+use crate::spec::{OAuthFlow, SecurityScheme};
+use crate::text;
+
+/// The prefix of the environment variables of credentials.
+pub(crate) const PREFIX: &str = "OPENAPI_MCP_AUTH_";
+
+/// Settings of the server whose variables have the same prefix, without it. The credential of a
+/// scheme with such a name can only be set in the configuration file.
+pub(crate) const RESERVED_SUFFIXES: [&str; 2] = ["TOKEN_ENV", "TOKEN_FILE"];
+
+/// Place in which the operator sets the credentials of an API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CredentialPlace {
+    /// Variables with this prefix, or `auth` in the configuration file.
+    Variables(String),
+    /// The entry of each tenant in the configuration file.
+    Tenants,
+}
+
+/// The settings for all schemes.
+#[derive(Debug, Clone, Default)]
+pub struct Credentials {
+    /// The name of the API in the names of its variables, if there are several APIs: `PETS` of
+    /// `OPENAPI_MCP_AUTH_PETS_KEY`.
+    pub api: Option<String>,
+    /// Values by the name of the variable, without `OPENAPI_MCP_AUTH_` and the name of the API.
+    pub variables: BTreeMap<String, SecretString>,
+    /// Values from the configuration file, by the name of the scheme. A variable overrides them.
+    pub schemes: BTreeMap<String, CredentialValues>,
+    /// Origins that headers and credentials may go to besides the API's own.
+    pub origins: Vec<Origin>,
+    /// True if a client certificate is presented to the API.
+    pub client_certificate: bool,
+    /// True if a call is made without the credential that it requires if none is set.
+    pub optional: bool,
+    /// Storage of replaced tokens.
+    pub token_store: Option<TokenStore>,
+    /// Storage of the tokens of logins; `None` if nobody can sign in.
+    pub login_store: Option<TokenStore>,
+    /// State in which replicas share replaced tokens.
+    pub shared: Option<SharedApiState>,
+    /// The tenant that they belong to, if there are several.
+    pub tenant: Option<String>,
+    /// Further settings of OAuth clients from the configuration file, by the name of the scheme.
+    pub clients: BTreeMap<String, OauthClientOptions>,
+    /// Signatures of requests from the configuration file, by the name of the scheme.
+    pub signatures: Signatures,
+}
+
+/// Authentication and requests of the OAuth client of a scheme, besides its values.
+#[derive(Debug, Clone, Default)]
+pub struct OauthClientOptions {
+    /// Its key, in place of a secret.
+    pub signer: Option<Arc<ClientSigner>>,
+    /// The exchange of the token of the user who calls.
+    pub exchange: Option<ExchangeOptions>,
+    /// The authorization endpoint, for logins.
+    pub authorization_url: Option<Url>,
+    /// The device authorization endpoint, for logins.
+    pub device_authorization_url: Option<Url>,
+}
+
+impl OauthClientOptions {
+    /// Returns true if the operator names an endpoint for logins.
+    pub(crate) fn logs_in(&self) -> bool {
+        self.authorization_url.is_some() || self.device_authorization_url.is_some()
+    }
+}
+
+/// Returns true if an HTTP scheme takes `user:password`.
+pub(crate) fn takes_pair(kind: &str) -> bool {
+    kind.eq_ignore_ascii_case("basic")
+}
+
+/// Returns true for HTTP digest authentication (RFC 7616), which no call can use.
+pub(crate) fn is_digest(kind: &str) -> bool {
+    kind.eq_ignore_ascii_case("digest")
+}
+
+/// Returns true if a scheme takes an access token (RFC 6750).
+pub(crate) fn takes_access_token(scheme: &SecurityScheme) -> bool {
+    match scheme {
+        SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => true,
+        SecurityScheme::Http(kind) => kind.eq_ignore_ascii_case("bearer"),
+        SecurityScheme::ApiKey { .. }
+        | SecurityScheme::AwsSignature
+        | SecurityScheme::MutualTls => false,
+    }
+}
+
+/// Returns true if a credential of that kind may have that part, besides its value.
+fn uses(scheme: &SecurityScheme, part: CredentialPart) -> bool {
+    let by_user = matches!(part, CredentialPart::Username | CredentialPart::Password);
+    match scheme {
+        SecurityScheme::OAuth2 {
+            flow: OAuthFlow::Password,
+            ..
+        } => part != CredentialPart::Value,
+        SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => {
+            part != CredentialPart::Value && !by_user
+        }
+        SecurityScheme::Http(kind) => by_user && takes_pair(kind),
+        SecurityScheme::ApiKey { .. }
+        | SecurityScheme::AwsSignature
+        | SecurityScheme::MutualTls => false,
+    }
+}
+
+impl Credentials {
+    /// The environment variable for a scheme, without `OPENAPI_MCP_AUTH_`: its name in upper snake
+    /// case.
+    #[must_use]
+    pub fn suffix(scheme: &str) -> String {
+        let plain = |character: char| {
+            if character.is_ascii_alphanumeric() {
+                character
+            } else {
+                '_'
+            }
+        };
+        // `OAuth2` is one word: OAUTH2, not O_AUTH2.
+        let words = scheme.replace("OAuth", "Oauth").to_shouty_snake_case();
+        words.chars().map(plain).collect()
+    }
+
+    /// Returns the prefix of its variables.
+    pub(crate) fn variable_prefix(&self) -> String {
+        self.api
+            .as_ref()
+            .map_or_else(|| PREFIX.to_owned(), |api| format!("{PREFIX}{api}_"))
+    }
+
+    /// Returns the place in which the operator sets them.
+    pub(crate) fn place(&self) -> CredentialPlace {
+        match self.tenant {
+            Some(_) => CredentialPlace::Tenants,
+            None => CredentialPlace::Variables(self.variable_prefix()),
+        }
+    }
+
+    /// The exchange of users' tokens for a scheme.
+    pub(crate) fn exchange(&self, scheme: &str) -> Option<&ExchangeOptions> {
+        self.clients.get(scheme)?.exchange.as_ref()
+    }
+
+    /// A sentence for each grant that cannot take effect with a document: another credential must
+    /// not take its place.
+    pub(crate) fn wrong_grants(&self, schemes: &BTreeMap<String, SecurityScheme>) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for (name, options) in &self.clients {
+            let Some(exchange) = &options.exchange else {
+                continue;
+            };
+            let shown = text::one_line(name);
+            let mut say = |problem: &str| wrong.push(format!("`auth.{shown}.grant`: {problem}"));
+            match schemes.get(name) {
+                None => say("the document has no security scheme of this name"),
+                Some(scheme) if !takes_access_token(scheme) => {
+                    say(
+                        "it needs a security scheme of the type oauth2, openIdConnect or http bearer, and the document's is of another type",
+                    );
+                }
+                Some(_) => {}
+            }
+            let values = self.of(name);
+            let has = |part: CredentialPart| values.contains_key(&part);
+            if !has(CredentialPart::ClientId) {
+                say("it needs `client_id`");
+            }
+            let is_safe = |url: &SecretString| {
+                Url::parse(url.expose_secret()).is_ok_and(|url| is_encrypted_or_local(&url))
+            };
+            match values
+                .get(&CredentialPart::TokenUrl)
+                .or_else(|| values.get(&CredentialPart::Issuer))
+            {
+                None => say("it needs `token_url` or `issuer`"),
+                Some(url) if !is_safe(url) => {
+                    say("its endpoint must be an https URL, because it gets the tokens of users");
+                }
+                Some(_) => {}
+            }
+            let others = [
+                CredentialPart::Value,
+                CredentialPart::Username,
+                CredentialPart::Password,
+                CredentialPart::RefreshToken,
+            ];
+            if others.into_iter().any(has) {
+                say(
+                    "another credential is set for this scheme; with a grant, the API gets the user's token alone",
+                );
+            }
+            if has(CredentialPart::Scopes) && exchange.operation_scopes {
+                say("`scopes` and `operation_scopes` are both set; one is enough");
+            }
+            if exchange.grant == GrantKind::OnBehalfOf
+                && !has(CredentialPart::Scopes)
+                && !exchange.operation_scopes
+            {
+                say("on-behalf-of needs `scopes`, as in `api://CLIENT_ID/.default`");
+            }
+        }
+        wrong
+    }
+
+    /// A sentence for each variable that could hold two parts of the credentials of these schemes.
+    pub(crate) fn ambiguous_variables(
+        &self,
+        schemes: &BTreeMap<String, SecurityScheme>,
+    ) -> Vec<String> {
+        let readings = |variable: &str| -> Vec<String> {
+            let mut found = Vec::new();
+            for (name, scheme) in schemes {
+                let names = [Self::suffix(name), Self::plain_suffix(name)];
+                let parts = CredentialPart::ALL.into_iter();
+                let is_named = |part: &CredentialPart| {
+                    let may_be = *part == CredentialPart::Value || uses(scheme, *part);
+                    may_be
+                        && variable
+                            .strip_suffix(part.suffix())
+                            .is_some_and(|stem| names.iter().any(|name| name == stem))
+                };
+                let shown = parts.filter(is_named).map(|part| match part {
+                    CredentialPart::Value => format!("the value of `{}`", text::one_line(name)),
+                    part => format!("{} of `{}`", part.key(), text::one_line(name)),
+                });
+                found.extend(shown);
+            }
+            found
+        };
+        let ambiguous = self.variables.keys().filter_map(|variable| {
+            let readings = readings(variable);
+            (readings.len() > 1).then(|| {
+                format!(
+                    "the variable {}{variable} could be {}, and is given to neither; unset it, and name the credential with `auth`",
+                    self.variable_prefix(),
+                    readings.join(" or ")
+                )
+            })
+        });
+        ambiguous.collect()
+    }
+
+    /// All values that must not appear in a reply.
+    fn secrets(&self) -> impl Iterator<Item = &SecretString> {
+        let given = self
+            .schemes
+            .values()
+            .flatten()
+            .map(|(part, value)| (*part, value));
+        let variables = self
+            .variables
+            .iter()
+            .map(|(name, value)| (CredentialPart::of_variable(name), value));
+        variables
+            .chain(given)
+            .filter(|(part, _)| part.is_secret())
+            .map(|(_, value)| value)
+    }
+
+    /// The settings of these schemes whose values occur in replies by chance, because they are
+    /// short or plain words.
+    pub(crate) fn common_secrets<'s>(
+        &'s self,
+        schemes: &'s BTreeMap<String, SecurityScheme>,
+    ) -> impl Iterator<Item = String> + 's {
+        let is_common = |name: &&String| {
+            let given = self.of(name);
+            let mut secrets = given
+                .iter()
+                .filter(|(part, _)| part.is_secret())
+                .map(|(_, value)| value.expose_secret());
+            secrets.any(|secret| {
+                is_common(
+                    secret
+                        .split_once(':')
+                        .map_or(secret, |(_, password)| password),
+                )
+            })
+        };
+        let setting = |name: &String| match self.place() {
+            CredentialPlace::Variables(prefix) if !self.schemes.contains_key(name) => {
+                format!("{prefix}{}", Self::suffix(name))
+            }
+            _ => format!("`auth.{}`", text::one_line(name)),
+        };
+        schemes.keys().filter(is_common).map(setting)
+    }
+
+    /// Returns true if one of the endpoints for tokens is encrypted.
+    #[must_use]
+    pub fn wants_tls(&self) -> bool {
+        let given = self
+            .schemes
+            .values()
+            .flatten()
+            .filter(|(part, _)| part.is_url());
+        let variables = self
+            .variables
+            .iter()
+            .filter(|(name, _)| CredentialPart::of_variable(name).is_url());
+        let mut urls = given
+            .map(|(_, url)| url)
+            .chain(variables.map(|(_, url)| url));
+        let mut of_logins = self
+            .clients
+            .values()
+            .filter_map(|client| client.device_authorization_url.as_ref());
+        let mut signatures = self.signatures.values();
+        urls.any(|url| url.expose_secret().starts_with("https:"))
+            || of_logins.any(|url| url.scheme() == "https")
+            || signatures.any(|signature| signature.wants_tls())
+    }
+
+    /// The secrets in each form in which they are sent: as they are, as `Basic` writes them, and
+    /// the passwords of `user:password`.
+    pub(crate) fn exposed(&self) -> Vec<Vec<u8>> {
+        let mut forms = Vec::new();
+        for value in self.secrets().map(SecretString::expose_secret) {
+            forms.push(value.to_owned());
+            forms.extend(basic_forms(value).into_iter().flatten());
+        }
+        let suffixes = self
+            .variables
+            .keys()
+            .filter_map(|name| name.strip_suffix(CredentialPart::Password.suffix()));
+        let of_suffix = |suffix: &str| self.of_variables(suffix, CredentialValues::new());
+        let given = suffixes
+            .map(of_suffix)
+            .chain(self.schemes.keys().map(|name| self.of(name)));
+        let pairs = given.filter_map(|given| user_and_password(&given));
+        forms.extend(pairs.map(|pair| STANDARD.encode(pair)));
+        let of_signatures = self
+            .signatures
+            .values()
+            .flat_map(|signature| signature.secrets());
+        forms.extend(of_signatures.map(str::to_owned));
+        forms.into_iter().map(String::into_bytes).collect()
+    }
+
+    /// Returns the values of a scheme. `petKey` may be written `PET_KEY` and `PETKEY`; the former
+    /// takes precedence.
+    #[must_use]
+    pub fn of(&self, scheme: &str) -> CredentialValues {
+        let file = self.schemes.get(scheme).cloned().unwrap_or_default();
+        let plain = self.of_variables(&Self::plain_suffix(scheme), file);
+        self.of_variables(&Self::suffix(scheme), plain)
+    }
+
+    /// Returns the values of a scheme of a document. A variable that holds a part of another
+    /// scheme's credential is not this one's value, independent of the names of schemes; the other
+    /// one's name is then returned too.
+    #[must_use]
+    pub fn of_document<'s>(
+        &self,
+        name: &str,
+        schemes: &'s BTreeMap<String, SecurityScheme>,
+    ) -> (CredentialValues, Option<&'s str>) {
+        let mut given = self.of(name);
+        let of_another = |variable: &str| {
+            let is_part = |(other, scheme): &(&'s String, &SecurityScheme)| {
+                let stem_of = |part: CredentialPart| {
+                    uses(scheme, part)
+                        .then(|| variable.strip_suffix(part.suffix()))
+                        .flatten()
+                };
+                let names = [Self::suffix(other), Self::plain_suffix(other)];
+                *other != name
+                    && CredentialPart::ALL
+                        .into_iter()
+                        .filter_map(stem_of)
+                        .any(|stem| names.iter().any(|name| name == stem))
+            };
+            schemes
+                .iter()
+                .find(is_part)
+                .map(|(other, _)| other.as_str())
+        };
+        let mut value = self
+            .schemes
+            .get(name)
+            .and_then(|given| given.get(&CredentialPart::Value))
+            .cloned();
+        let mut owner = None;
+        for variable in [Self::plain_suffix(name), Self::suffix(name)] {
+            if let Some(found) = self.variables.get(&variable) {
+                match of_another(&variable) {
+                    Some(other) => owner = Some(other),
+                    None => value = Some(found.clone()),
+                }
+            }
+        }
+        match value {
+            Some(value) => given.insert(CredentialPart::Value, value),
+            None => given.remove(&CredentialPart::Value),
+        };
+        (given, owner)
+    }
+
+    fn plain_suffix(scheme: &str) -> String {
+        let plain = |character: char| {
+            if character.is_ascii_alphanumeric() {
+                character.to_ascii_uppercase()
+            } else {
+                '_'
+            }
+        };
+        scheme.chars().map(plain).collect()
+    }
+
+    fn of_variables(&self, suffix: &str, mut given: CredentialValues) -> CredentialValues {
+        for part in CredentialPart::ALL {
+            if let Some(value) = self.variables.get(&format!("{suffix}{}", part.suffix())) {
+                given.insert(part, value.clone());
+            }
+        }
+        given
+    }
+
+    /// Settings that belong to no scheme of the document; probably a name is misspelled.
+    #[must_use]
+    pub fn unmatched_settings(&self, schemes: &BTreeMap<String, SecurityScheme>) -> Vec<String> {
+        if self.variables.is_empty() && self.schemes.is_empty() {
+            return Vec::new();
+        }
+        let names: HashSet<String> = schemes
+            .keys()
+            .flat_map(|name| [Self::suffix(name), Self::plain_suffix(name)])
+            .collect();
+        let is_known = |variable: &str| {
+            let names_of = |part: CredentialPart| {
+                variable
+                    .strip_suffix(part.suffix())
+                    .is_some_and(|name| names.contains(name))
+            };
+            CredentialPart::ALL.into_iter().any(names_of)
+        };
+        let variables = self.variables.keys().filter(|name| !is_known(name));
+        let keys = self
+            .schemes
+            .keys()
+            .filter(|name| !schemes.contains_key(*name));
+        variables
+            .map(|name| format!("the variable {}{name}", self.variable_prefix()))
+            .chain(keys.map(|name| format!("the key `auth.{}`", text::one_line(name))))
+            .collect()
+    }
+}

@@ -1,0 +1,377 @@
+//! The folder of `--file-store`: files of replies that clients get over HTTP, for a while, by URLs
+//! that are sealed.
+//!
+//! A URL is a capability: it says which file, of which size and until when, encrypted, and nothing
+//! else is asked of its bearer.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::Mutex;
+use url::Url;
+
+use super::folder::{Folder, FolderFile};
+use crate::caller::memory_budget::{BLOCK_BYTES, HeldMemory, MemoryBudget};
+use crate::shared_state::keys::StateKeys;
+
+/// Path below which files are served.
+pub(crate) const FILES_PATH: &str = "/files/";
+/// Time for which a URL is good.
+pub(crate) const URL_LIFETIME: Duration = Duration::from_mins(10);
+/// Age at which a file that no process knows is removed.
+const MAX_LEFTOVER_AGE: Duration = Duration::from_mins(20);
+/// Interval of removals.
+const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
+/// Purpose for which tokens are sealed.
+const PURPOSE: &str = "file-url";
+/// Length of the random identifier of a file.
+const ID_BYTES: usize = 16;
+/// Maximum length of a token; none of ours is longer.
+const MAX_TOKEN_BYTES: usize = 512;
+
+/// Stores files and opens them again by their URLs.
+pub struct FileStore {
+    folder: Arc<Folder>,
+    keys: StateKeys,
+    /// Counts the bytes of files, as for memory.
+    budget: MemoryBudget,
+    /// The URL of `/mcp`, beside which files are.
+    base: OnceLock<Url>,
+    /// The files of this process by their names; `None` while one is written.
+    files: Mutex<HashMap<String, Option<StoredFile>>>,
+    /// Bytes of the files of other processes, which count for no client.
+    others: Mutex<HeldMemory>,
+}
+
+/// A whole file.
+struct StoredFile {
+    ends: SystemTime,
+    /// Its bytes, which count until it is removed.
+    _bytes: HeldMemory,
+}
+
+/// A file that a URL leads to.
+pub(crate) struct FileDownload {
+    pub(crate) file: File,
+    pub(crate) length: u64,
+    /// The name for whoever saves it, of harmless characters.
+    pub(crate) name: String,
+}
+
+impl fmt::Debug for FileStore {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_tuple("FileStore")
+            .field(&self.folder)
+            .finish()
+    }
+}
+
+impl FileStore {
+    /// Makes a store of at most so many bytes, those of files that are there included. A caller may
+    /// hold at most half of those that others leave free.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub(crate) fn new(folder: Folder, keys: StateKeys, bytes: usize) -> io::Result<Self> {
+        let budget = MemoryBudget::new(bytes);
+        let store = Self {
+            folder: Arc::new(folder),
+            keys,
+            base: OnceLock::new(),
+            files: Mutex::default(),
+            others: Mutex::new(budget.begin()),
+            budget,
+        };
+        store.count_others(&store.others()?);
+        Ok(store)
+    }
+
+    /// Returns the number of bytes that a caller may hold if others hold none.
+    pub(crate) fn share(&self) -> usize {
+        self.budget.share()
+    }
+
+    /// Serves files beside `endpoint`, the URL of `/mcp`.
+    pub(crate) fn serve_beside(&self, endpoint: Url) {
+        let _ = self.base.set(endpoint);
+    }
+
+    pub(super) fn folder(&self) -> &Arc<Folder> {
+        &self.folder
+    }
+
+    /// Bytes that nothing is held of yet.
+    pub(super) fn begin(&self) -> HeldMemory {
+        self.budget.begin()
+    }
+
+    /// Makes a file with a random name.
+    pub(super) fn create(&self) -> io::Result<(File, String)> {
+        let mut id = [0; ID_BYTES];
+        getrandom::fill(&mut id).map_err(io::Error::other)?;
+        let name = name_of(&id);
+        self.files.lock().insert(name.clone(), None);
+        let file = self
+            .folder
+            .create(&name)
+            .inspect_err(|_| self.forget(&name))?;
+        Ok((file, name))
+    }
+
+    /// Forgets a file that was not kept.
+    pub(super) fn forget(&self, name: &str) {
+        self.files.lock().remove(name);
+    }
+
+    /// Keeps a whole file for a while, and returns its URL.
+    pub(super) fn keep(
+        &self,
+        name: &str,
+        shown_name: &str,
+        length: u64,
+        bytes: HeldMemory,
+    ) -> io::Result<Url> {
+        let ends = SystemTime::now() + URL_LIFETIME;
+        let url = self
+            .url(name, shown_name, length, ends)
+            .ok_or_else(|| io::Error::other("no URL can be made"))?;
+        self.files.lock().insert(
+            name.to_owned(),
+            Some(StoredFile {
+                ends,
+                _bytes: bytes,
+            }),
+        );
+        Ok(url)
+    }
+
+    fn url(&self, name: &str, shown_name: &str, length: u64, ends: SystemTime) -> Option<Url> {
+        let mut text = u128::from_str_radix(name, 16).ok()?.to_be_bytes().to_vec();
+        text.extend(seconds(ends).to_be_bytes());
+        text.extend(length.to_be_bytes());
+        text.extend_from_slice(shown_name.as_bytes());
+        let token = URL_SAFE_NO_PAD.encode(self.keys.seal(PURPOSE, &text)?);
+        let mut url = self.base.get()?.clone();
+        let path = url.path().trim_end_matches('/');
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let path = format!("{folder}{FILES_PATH}{token}");
+        url.set_path(&path);
+        Some(url)
+    }
+
+    /// Opens the file of a token; `None` if the token is forged or expired, or the file is not
+    /// there.
+    pub(crate) fn open(&self, token: &str) -> Option<FileDownload> {
+        let sealed =
+            (token.len() <= MAX_TOKEN_BYTES).then(|| URL_SAFE_NO_PAD.decode(token).ok())??;
+        let text = self.keys.open(PURPOSE, &sealed).ok()?;
+        let (id, rest) = text.split_first_chunk::<ID_BYTES>()?;
+        let (ends, rest) = rest
+            .split_first_chunk()
+            .map(|(ends, rest)| (u64::from_be_bytes(*ends), rest))?;
+        let (length, name) = rest
+            .split_first_chunk()
+            .map(|(length, rest)| (u64::from_be_bytes(*length), rest))?;
+        if seconds(SystemTime::now()) >= ends {
+            return None;
+        }
+        let file = self.folder.open_file(&name_of(id)).ok()?;
+        let metadata = file.metadata().ok()?;
+        (metadata.is_file() && metadata.len() == length).then_some(())?;
+        Some(FileDownload {
+            file,
+            length,
+            name: String::from_utf8(name.to_vec()).ok()?,
+        })
+    }
+
+    /// Removes what has ended, now and once a minute.
+    pub(crate) async fn sweep_regularly(self: Arc<Self>) {
+        let mut interval = tokio::time::interval(SWEEP_INTERVAL);
+        loop {
+            interval.tick().await;
+            let store = Arc::clone(&self);
+            let swept = tokio::task::spawn_blocking(move || store.sweep(SystemTime::now())).await;
+            if let Ok(Err(error)) = swept {
+                tracing::warn!("old files of --file-store cannot be removed: {error}");
+            }
+        }
+    }
+
+    /// Removes files whose URLs have ended, and what other processes left long ago. Files with
+    /// other names are not touched.
+    fn sweep(&self, now: SystemTime) -> io::Result<()> {
+        let has_ended =
+            |file: &Option<StoredFile>| file.as_ref().is_some_and(|file| file.ends <= now);
+        let ended: Vec<String> = self
+            .files
+            .lock()
+            .extract_if(|_, file| has_ended(file))
+            .map(|(name, _)| name)
+            .collect();
+        ended.iter().try_for_each(|name| self.remove(name))?;
+        let is_left = |file: &FolderFile| {
+            now.duration_since(file.changed)
+                .is_ok_and(|age| age > MAX_LEFTOVER_AGE)
+        };
+        let (left, others): (Vec<_>, Vec<_>) = self.others()?.into_iter().partition(is_left);
+        self.count_others(&others);
+        left.iter().try_for_each(|file| self.remove(&file.name))
+    }
+
+    /// Returns the files that other processes have made: earlier ones, and other replicas.
+    fn others(&self) -> io::Result<Vec<FolderFile>> {
+        let mut files = self.folder.files()?;
+        files.retain(|file| is_name(&file.name) && !self.files.lock().contains_key(&file.name));
+        Ok(files)
+    }
+
+    fn count_others(&self, files: &[FolderFile]) {
+        let bytes = files
+            .iter()
+            .map(|file| bytes_of_blocks(file.length))
+            .fold(0, usize::saturating_add);
+        let mut others = self.others.lock();
+        *others = self.budget.taken(bytes);
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        match self.folder.remove(name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the bytes that a file counts for: whole blocks, and at least one, so that the number of
+/// files is limited as well.
+pub(super) fn bytes_of_blocks(length: u64) -> usize {
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    length
+        .max(1)
+        .checked_next_multiple_of(BLOCK_BYTES)
+        .unwrap_or(length)
+}
+
+fn name_of(id: &[u8; ID_BYTES]) -> String {
+    format!("{:032x}", u128::from_be_bytes(*id))
+}
+
+/// Returns true if a name is one that [`name_of`] makes.
+fn is_name(name: &str) -> bool {
+    name.len() == 2 * ID_BYTES
+        && name
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store(folder: &std::path::Path, keys: &StateKeys) -> FileStore {
+        let store = FileStore::new(Folder::open(folder).unwrap(), keys.clone(), 1 << 20).unwrap();
+        store.serve_beside(Url::parse("https://mcp.example/prefix/mcp").unwrap());
+        store
+    }
+
+    fn token(url: &Url) -> &str {
+        url.path().strip_prefix("/prefix/files/").unwrap()
+    }
+
+    #[test]
+    fn p28_only_a_token_of_the_keys_opens_its_file_until_it_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("files");
+        let (keys, others) = (StateKeys::random().unwrap(), StateKeys::random().unwrap());
+        let (first, replica, foreign) = (
+            store(&folder, &keys),
+            store(&folder, &keys),
+            store(&folder, &others),
+        );
+        let (mut file, name) = first.create().unwrap();
+        io::Write::write_all(&mut file, b"hello").unwrap();
+        let url = first.keep(&name, "a.txt", 5, first.begin()).unwrap();
+        for store in [&first, &replica] {
+            let opened = store.open(token(&url)).unwrap();
+            assert_eq!((opened.length, opened.name.as_str()), (5, "a.txt"));
+        }
+        assert!(foreign.open(token(&url)).is_none());
+        let sealed_elsewhere =
+            URL_SAFE_NO_PAD.encode(keys.seal("another purpose", &[0; 40]).unwrap());
+        let empty = URL_SAFE_NO_PAD.encode(keys.seal(PURPOSE, b"").unwrap());
+        for wrong in [
+            "",
+            "x",
+            &name,
+            token(&url).get(1..).unwrap(),
+            &sealed_elsewhere,
+            &empty,
+            &"A".repeat(9_999),
+        ] {
+            assert!(first.open(wrong).is_none(), "{wrong}");
+        }
+        let ended = first
+            .url(
+                &name,
+                "a.txt",
+                5,
+                SystemTime::now() - Duration::from_secs(1),
+            )
+            .unwrap();
+        let other_size = first
+            .url(&name, "a.txt", 6, SystemTime::now() + URL_LIFETIME)
+            .unwrap();
+        assert!(first.open(token(&ended)).is_none() && first.open(token(&other_size)).is_none());
+    }
+
+    #[test]
+    fn what_has_ended_is_removed_and_nothing_of_another_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("files");
+        let store = store(&folder, &StateKeys::random().unwrap());
+        let (_, kept) = store.create().unwrap();
+        let (_, written) = store.create().unwrap();
+        let (left, other) = (
+            "0123456789abcdef0123456789abcdef",
+            "0123456789ABCDEF0123456789abcdef",
+        );
+        for name in [left, other, "notes.txt"] {
+            std::fs::write(folder.join(name), "x").unwrap();
+        }
+        store.keep(&kept, "a", 0, store.begin()).unwrap();
+        let mut expected = vec![kept.as_str(), &written, left, other, "notes.txt"];
+        let check = |after: Duration, expected: &mut Vec<&str>| {
+            store.sweep(SystemTime::now() + after).unwrap();
+            let entries = std::fs::read_dir(&folder).unwrap();
+            let mut names: Vec<String> = entries
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            names.sort();
+            expected.sort_unstable();
+            assert_eq!(names, *expected);
+        };
+        check(Duration::from_secs(595), &mut expected);
+        expected.retain(|name| *name != kept);
+        check(URL_LIFETIME, &mut expected);
+        expected.retain(|name| *name != left);
+        check(MAX_LEFTOVER_AGE + Duration::from_secs(5), &mut expected);
+        assert!(
+            store.files.lock().contains_key(&written),
+            "what is being written stays"
+        );
+    }
+}

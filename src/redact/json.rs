@@ -1,0 +1,419 @@
+//! Redacts JSON: strings and keys are compared decoded, numbers as a whole, and everything else
+//! stays as it is written, so that the result is valid JSON of the same structure.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use serde::Deserializer as _;
+use serde::de::{Error, IgnoredAny, Visitor};
+use serde_json::{Map, Value};
+
+use super::secrets::{MARK, Secrets, has_escapes};
+use crate::json::string_length;
+
+/// Replacement of a number that is a secret.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum NumberMark {
+    /// The string [`MARK`].
+    #[default]
+    Text,
+    /// Zero, if a client checks the type of the number.
+    Zero,
+}
+
+impl NumberMark {
+    fn value(self) -> Value {
+        match self {
+            Self::Text => Value::from(MARK),
+            Self::Zero => Value::from(0),
+        }
+    }
+}
+
+/// Returns true if a text is JSON, of any depth.
+pub(crate) fn is_json(text: &[u8]) -> bool {
+    serde_json::from_slice::<IgnoredAny>(text).is_ok()
+}
+
+/// Redacts valid JSON; `None` if it contains no secret. This works on the text, because the tree of
+/// a large reply takes many times its memory.
+pub(crate) fn redact_json(secrets: &Secrets, json: &[u8], numbers: NumberMark) -> Option<Vec<u8>> {
+    let mut redaction = JsonRedaction {
+        secrets,
+        json,
+        // If no secret is in the whole text, only a string with escapes can contain one.
+        everywhere: secrets.may_be_plain_in(json),
+        out: Vec::new(),
+        copied: 0,
+        names: KeyNames::default(),
+        taken: None,
+    };
+    redaction.run(numbers);
+    let (mut out, copied) = (redaction.out, redaction.copied);
+    (copied > 0).then(|| {
+        out.extend_from_slice(json.get(copied..).unwrap_or_default());
+        out
+    })
+}
+
+/// Redacts a tree; returns whether it contained a secret.
+pub(crate) fn redact_value(secrets: &Secrets, value: &mut Value, numbers: NumberMark) -> bool {
+    match value {
+        Value::String(text) => match secrets.clean_string(text) {
+            Some(clean) => *text = clean,
+            None => return false,
+        },
+        Value::Number(number) if secrets.is_number(number.to_string().as_bytes()) => {
+            *value = numbers.value();
+        }
+        Value::Array(items) => {
+            return items.iter_mut().fold(false, |found, item| {
+                redact_value(secrets, item, numbers) | found
+            });
+        }
+        Value::Object(object) => {
+            let found = object.values_mut().fold(false, |found, value| {
+                redact_value(secrets, value, numbers) | found
+            });
+            return redact_keys(secrets, object) | found;
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => return false,
+    }
+    true
+}
+
+fn redact_keys(secrets: &Secrets, object: &mut Map<String, Value>) -> bool {
+    let clean: Vec<Option<String>> = object.keys().map(|key| secrets.clean_string(key)).collect();
+    if clean.iter().all(Option::is_none) {
+        return false;
+    }
+    let taken: HashSet<String> = object.keys().cloned().collect();
+    let mut names = KeyNames::default();
+    let members = std::mem::take(object).into_iter().zip(clean);
+    *object = members
+        .map(|((key, value), clean)| {
+            (
+                clean.map_or(key, |clean| names.name(0, clean, &taken)),
+                value,
+            )
+        })
+        .collect();
+    true
+}
+
+/// Names for redacted keys, so that two keys of one object stay different.
+#[derive(Debug, Default)]
+struct KeyNames {
+    /// The names given so far in each object that is open, by its depth.
+    given: HashMap<usize, HashSet<String>>,
+    /// The last number behind each name, in the whole text.
+    numbers: HashMap<String, usize>,
+}
+
+impl KeyNames {
+    /// Returns the redacted key, with a number if the object or the text already contains that key.
+    fn name(&mut self, depth: usize, clean: String, taken: &HashSet<String>) -> String {
+        let given = self.given.entry(depth).or_default();
+        if !taken.contains(&clean) && given.insert(clean.clone()) {
+            return clean;
+        }
+        let number = self.numbers.entry(clean.clone()).or_insert(1);
+        loop {
+            *number += 1;
+            let name = format!("{clean} {number}");
+            if !taken.contains(&name) && given.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+
+    fn close(&mut self, depth: usize) {
+        if !self.given.is_empty() {
+            self.given.remove(&depth);
+        }
+    }
+}
+
+struct JsonRedaction<'r> {
+    secrets: &'r Secrets,
+    json: &'r [u8],
+    everywhere: bool,
+    out: Vec<u8>,
+    /// Number of bytes of the text that are in `out`.
+    copied: usize,
+    names: KeyNames,
+    /// The keys of the text that already contain the mark; read on first use.
+    taken: Option<HashSet<String>>,
+}
+
+impl JsonRedaction<'_> {
+    fn run(&mut self, numbers: NumberMark) {
+        let (mut at, mut depth) = (0, 0_usize);
+        while let Some(byte) = self.json.get(at) {
+            let rest = self.json.get(at..).unwrap_or_default();
+            match byte {
+                b'"' => {
+                    let end = at + string_length(rest).unwrap_or(rest.len());
+                    self.string(at, end, depth);
+                    at = end;
+                    continue;
+                }
+                b'{' => depth += 1,
+                b'}' => {
+                    self.names.close(depth);
+                    depth = depth.saturating_sub(1);
+                }
+                b'-' | b'0'..=b'9' => {
+                    let is_part =
+                        |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+                    let length = rest
+                        .iter()
+                        .position(|byte| !is_part(byte))
+                        .unwrap_or(rest.len());
+                    if self.everywhere
+                        && self
+                            .secrets
+                            .is_number(rest.get(..length).unwrap_or_default())
+                    {
+                        self.replace(at, at + length, &numbers.value());
+                    }
+                    at += length;
+                    continue;
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+    }
+
+    fn string(&mut self, start: usize, end: usize, depth: usize) {
+        let quoted = self.json.get(start..end).unwrap_or_default();
+        if !self.everywhere && !has_escapes(quoted) {
+            return;
+        }
+        let Some(clean) = self.secrets.clean_string(&decode_string(quoted)) else {
+            return;
+        };
+        let is_key = self
+            .json
+            .get(end..)
+            .is_some_and(|after| after.trim_ascii_start().first() == Some(&b':'));
+        let text = if is_key {
+            let taken = self.taken.get_or_insert_with(|| marked_keys(self.json));
+            self.names.name(depth, clean, taken)
+        } else {
+            clean
+        };
+        self.replace(start, end, &Value::from(text));
+    }
+
+    fn replace(&mut self, start: usize, end: usize, value: &Value) {
+        self.out
+            .extend_from_slice(self.json.get(self.copied..start).unwrap_or_default());
+        self.out.extend_from_slice(value.to_string().as_bytes());
+        self.copied = end;
+    }
+}
+
+/// All keys of a JSON text that hold the mark.
+fn marked_keys(json: &[u8]) -> HashSet<String> {
+    let mut keys = HashSet::new();
+    let mut rest = json;
+    while let Some(start) = memchr::memchr(b'"', rest) {
+        let string = rest.get(start..).unwrap_or_default();
+        let length = string_length(string).unwrap_or(string.len());
+        let (quoted, after) = string.split_at_checked(length).unwrap_or((string, &[]));
+        rest = after;
+        if after.trim_ascii_start().first() == Some(&b':') {
+            let key = decode_string(quoted);
+            if key.contains(MARK) {
+                keys.insert(key.into_owned());
+            }
+        }
+    }
+    keys
+}
+
+/// Decodes a JSON string; lone surrogates become replacement characters.
+fn decode_string(quoted: &[u8]) -> Cow<'_, str> {
+    struct Bytes;
+    impl Visitor<'_> for Bytes {
+        type Value = String;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+
+        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<String, E> {
+            Ok(String::from_utf8_lossy(bytes).into_owned())
+        }
+    }
+    let inner = quoted
+        .strip_prefix(b"\"")
+        .and_then(|quoted| quoted.strip_suffix(b"\""))
+        .unwrap_or_default();
+    if memchr::memchr(b'\\', inner).is_none() {
+        return String::from_utf8_lossy(inner);
+    }
+    let decoded = serde_json::Deserializer::from_slice(quoted).deserialize_bytes(Bytes);
+    decoded.map_or_else(|_| String::from_utf8_lossy(inner), Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redact::secrets::SecretForms;
+    use proptest::prelude::*;
+
+    /// Secrets made of what JSON, URLs and HTML are written with, and of digits.
+    fn any_secret() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "[\\[\\]{}:,\"\\\\/ntu0-9a-f%&;# ]{6,14}",
+            "[0-9]{12,14}",
+            "[a-c\\\\\"]{6,8}",
+            "[\\PC\\t]{6,12}",
+            Just("d]abcd".to_owned()),
+        ]
+    }
+
+    fn any_json(secrets: &[String]) -> impl Strategy<Value = Value> + use<> {
+        let secrets = secrets.to_vec();
+        let text = (
+            ".{0,6}",
+            proptest::sample::select(secrets.clone()),
+            ".{0,6}",
+            0..8_u8,
+        )
+            .prop_map(|(before, secret, after, kind)| match kind {
+                0 => before,
+                1 => secret,
+                2 => format!(
+                    "{before}{}{after}",
+                    secret
+                        .bytes()
+                        .map(|byte| format!("%{byte:02x}"))
+                        .collect::<String>()
+                ),
+                3 => format!(
+                    "{before}{}{after}",
+                    secret
+                        .chars()
+                        .map(|c| format!("&#{};", u32::from(c)))
+                        .collect::<String>()
+                ),
+                4 => format!("{before}{secret}{secret}{after}"),
+                _ => format!("{before}{secret}{after}"),
+            });
+        let number = |text: String| {
+            serde_json::from_str::<Value>(&text).unwrap_or_else(|_| Value::from(text))
+        };
+        let spelled =
+            (proptest::sample::select(secrets), 0..5_u8).prop_map(move |(secret, kind)| {
+                let (first, rest) =
+                    secret.split_at(secret.chars().next().map_or(0, char::len_utf8));
+                number(match kind {
+                    0 => format!("{secret}.0"),
+                    1 => format!("-{secret}e0"),
+                    2 => format!("{first}.{rest}E+{}", rest.len()),
+                    3 => format!("{secret}00e-2"),
+                    _ => secret,
+                })
+            });
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            text.clone().prop_map(Value::from),
+            text.clone().prop_map(number),
+            spelled,
+        ];
+        leaf.prop_recursive(4, 40, 5, move |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                proptest::collection::hash_map(text.clone(), inner, 0..5)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    fn any_case() -> impl Strategy<Value = (Vec<String>, Value)> {
+        proptest::collection::vec(any_secret(), 1..4)
+            .prop_flat_map(|secrets| (Just(secrets.clone()), any_json(&secrets)))
+    }
+
+    fn has_secret(secrets: &[String], text: &str) -> bool {
+        secrets
+            .iter()
+            .any(|secret| text.contains(secret.as_str()) && !MARK.contains(secret.as_str()))
+    }
+
+    /// Returns true if a number has the digits of a secret.
+    fn is_spelled(secrets: &[String], number: &serde_json::Number) -> bool {
+        let text = number.to_string();
+        secrets
+            .iter()
+            .any(|secret| *secret == text || *secret == text.trim_start_matches('-'))
+    }
+
+    fn check(secrets: &[String], before: &Value, after: &Value) -> Result<(), TestCaseError> {
+        match (before, after) {
+            (Value::Array(before), Value::Array(after)) => {
+                prop_assert_eq!(before.len(), after.len());
+                before
+                    .iter()
+                    .zip(after)
+                    .try_for_each(|(before, after)| check(secrets, before, after))?;
+            }
+            (Value::Object(before), Value::Object(after)) => {
+                prop_assert_eq!(before.len(), after.len());
+                for ((name, before), (new_name, after)) in before.iter().zip(after) {
+                    prop_assert!(!has_secret(secrets, new_name), "{}", new_name);
+                    prop_assert!(
+                        name == new_name || new_name.contains(MARK),
+                        "{} {}",
+                        name,
+                        new_name
+                    );
+                    check(secrets, before, after)?;
+                }
+            }
+            (_, Value::String(after)) => {
+                prop_assert!(!has_secret(secrets, after), "{}", after);
+                let changed = before.as_str().is_none_or(|before| before != after);
+                prop_assert!(!changed || after.contains(MARK), "{} {}", before, after);
+            }
+            (Value::Number(before), after) if is_spelled(secrets, before) => {
+                prop_assert_eq!(after, &Value::from(MARK));
+            }
+            (before, after) => prop_assert_eq!(before, after),
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+        #[test]
+        fn json_stays_json_of_the_same_shape_without_its_secrets((given, json) in any_case(), escaped in any::<bool>()) {
+            let mut forms = SecretForms::default();
+            given.iter().for_each(|secret| forms.add(secret.as_bytes()));
+            let secrets = Secrets::from(forms);
+            let mut text = json.to_string();
+            if escaped {
+                // Every other way to write a character.
+                text = text.replace('/', "\\/").replace('a', "\\u0061").replace("\\u0061lse", "alse").replace("f\\u0061lse", "false");
+                text = text.replace("\\\\u0061", "\\\\a");
+            }
+            if let Ok(read) = serde_json::from_str::<Value>(&text)
+                && read == json
+            {
+                let clean = redact_json(&secrets, text.as_bytes(), NumberMark::Text).unwrap_or(text.into_bytes());
+                let clean: Value = serde_json::from_slice(&clean).unwrap();
+                check(&given, &json, &clean)?;
+                let mut tree = json.clone();
+                redact_value(&secrets, &mut tree, NumberMark::Text);
+                check(&given, &json, &tree)?;
+            }
+        }
+    }
+}
