@@ -6,17 +6,13 @@
 //! search mode input schemas, of which the most recently used are kept.
 
 pub(crate) mod bound_tool;
-mod called;
 pub(crate) mod calling;
-pub(crate) mod clashes;
 mod closed_paths;
 pub(crate) mod name;
 mod on_use;
 mod options;
-mod recent_texts;
 #[cfg(test)]
 mod repair_proptests;
-mod rules;
 mod scheme_fields;
 pub(crate) mod search;
 
@@ -24,25 +20,27 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use foldhash::HashMap;
+use secrecy::SecretString;
 use thiserror::Error;
 
 use self::bound_tool::bind_tools;
-use self::recent_texts::RecentTexts;
-use self::rules::{explain_unmatched, rule_secrets};
+use self::on_use::RecentTexts;
 use crate::annotate::hint_review::{Restriction, describe_loosened, summarize_restrictions};
 use crate::annotate::names::nearest_name;
-use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, annotate};
+use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, Rule, annotate};
 use crate::caller::Caller;
 use crate::credentials::login::Login;
 use crate::credentials::values::CredentialPlace;
+use crate::observe::metrics::labels::ApiLabel;
+use crate::observe::record::CalledOperation;
 use crate::outbound::Clients;
 use crate::proxy::request::closed_paths::ClosedPaths;
 use crate::proxy::{ApiProxy, Binder, Tenant, link_etags};
 use crate::search::SearchIndex;
-use crate::spec::operation::rules::AccessDemand;
+use crate::spec::operation::rules::{AccessDemand, ValueSource};
 use crate::spec::operation::security;
 use crate::spec::operation::server::ServerError;
-use crate::spec::{Diagnostic, Document, Operation, operations};
+use crate::spec::{Diagnostic, Document, Operation, Severity, operations};
 
 pub use self::bound_tool::BoundTool;
 pub use self::name::ApiName;
@@ -315,6 +313,42 @@ impl Api {
         let tenants = self.proxy.tenants.as_ref()?;
         tenants.of(caller).ok().map(Tenant::value)
     }
+
+    /// The name that the operator gave it, else the title of its document.
+    pub(crate) fn label(&self) -> &str {
+        self.name
+            .as_ref()
+            .map_or_else(|| self.document().title(), ApiName::as_str)
+    }
+
+    /// Its label in metrics.
+    pub(crate) fn metrics_label(&self) -> ApiLabel {
+        ApiName::metrics_label(self.name.as_ref())
+    }
+
+    /// The name of a tool as metrics and logs have it: without the prefix of one of several APIs.
+    pub(crate) fn tool_label(&self, index: ToolIndex) -> &str {
+        let name = self.tool(index).name.as_ref();
+        let prefix = self.name.as_ref().map_or("", |_| self.prefix());
+        name.strip_prefix(prefix).unwrap_or(name)
+    }
+
+    /// The operation of a tool, with all its names. They are made when it is first called.
+    pub(crate) fn called_operation(&self, index: ToolIndex) -> Arc<CalledOperation> {
+        let tool = self.tool(index);
+        let name = || {
+            let operation = &tool.operation;
+            Arc::new(CalledOperation {
+                api: self.label().to_owned(),
+                label: self.metrics_label(),
+                tool: self.tool_label(index).to_owned(),
+                method: operation.method.to_string(),
+                path_template: operation.path.clone(),
+                effect: tool.hints.effect().word(),
+            })
+        };
+        Arc::clone(tool.called.get_or_init(name))
+    }
 }
 
 /// The operations as tools, without the parameters that no argument may set.
@@ -328,4 +362,29 @@ fn annotate_operations(
         binder.drop_set_parameters(operation);
     }
     annotate(document, operations, options)
+}
+
+/// Returns the values of a rule that only the API may read.
+fn rule_secrets(rule: &Rule) -> impl Iterator<Item = SecretString> {
+    rule.says
+        .arguments
+        .iter()
+        .filter_map(|argument| match &argument.value {
+            Some(ValueSource::Secret { value, .. }) => Some(value.clone()),
+            _ => None,
+        })
+}
+
+/// Rules cannot match operations that cannot be read.
+fn explain_unmatched(mut unmatched: Vec<String>, diagnostics: &[Diagnostic]) -> Vec<String> {
+    let lost = diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .count();
+    if lost > 0 {
+        unmatched.push(format!(
+            "{lost} operations of the document are left out, and no rule matches them; `openapi-mcp check` without these rules lists them"
+        ));
+    }
+    unmatched
 }
