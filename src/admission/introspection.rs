@@ -14,8 +14,8 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::claims::{Claims, TokenError, since_epoch};
+use super::introspection_turns::QuestionTurns;
 use super::limits::Stranger;
-use super::question_turns::QuestionTurns;
 use crate::caller::client_key::ClientKey;
 use crate::credentials::tokens::oauth_client::{Endpoint, OauthClient, PartsDigest};
 use crate::credentials::tokens::token_endpoint::TokenEndpoint;

@@ -8,12 +8,12 @@
 mod access_options;
 mod claims;
 pub(crate) mod introspection;
+mod introspection_turns;
 pub(crate) mod jwks;
 pub(crate) mod jwt;
 pub(crate) mod limits;
 pub(crate) mod named_token;
-mod question_turns;
-mod resources;
+mod protected_resources;
 pub(crate) mod static_token;
 
 use std::collections::HashMap;
@@ -42,7 +42,7 @@ use self::claims::TokenError;
 use self::jwt::{Oauth, OauthOptions, ProtectedResource, ResourceScopes};
 use self::limits::{RateLimit, Stranger};
 use self::named_token::{KnownToken, NamedToken};
-use self::resources::Resources;
+use self::protected_resources::Resources;
 use crate::call_error::SignInChallenge;
 use crate::caller::client_grant::NO_TOKEN;
 use crate::caller::client_key::{ClientKey, Peer};

@@ -12,6 +12,7 @@ pub(crate) mod calls;
 pub(crate) mod catalog;
 pub(crate) mod connections;
 pub(crate) mod dispatch;
+pub(crate) mod endpoint_state;
 pub(crate) mod endpoints;
 mod handler;
 mod list_tools;
@@ -21,7 +22,6 @@ pub(crate) mod page_tools;
 pub(crate) mod protocol;
 pub(crate) mod readiness;
 pub(crate) mod rights;
-pub(crate) mod state;
 mod tool_list_stream;
 pub(crate) mod visible;
 
@@ -32,11 +32,11 @@ use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
 use self::calls::gate::Gate;
+use self::endpoint_state::EndpointState;
 use self::endpoints::api_slot::ApiSlot;
 use self::endpoints::paths::McpEndpoint;
 use self::endpoints::served_apis::ServedApis;
 use self::readiness::ReadinessFlags;
-use self::state::EndpointState;
 use crate::api::Api;
 use crate::api::name::ApiName;
 use crate::caller::client_key::ClientKey;

@@ -20,7 +20,7 @@ mod attempts;
 pub(crate) mod begin;
 mod clean;
 mod finish;
-mod page;
+mod next_page;
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -20,18 +20,18 @@
 //!    hits come the operations that yield the identifiers that they need.
 
 mod answer;
+mod argument_signature;
 mod fields;
 mod index;
 mod needs;
 mod question;
 mod ranking;
-mod signature;
 mod synonyms;
 mod verbs;
 mod vocabulary;
 mod words;
 
 pub(crate) use self::answer::{Hit, QueryAnswer, SearchAnswer, as_path, as_words};
+pub(crate) use self::argument_signature::write_signature;
 pub(crate) use self::index::SearchIndex;
 pub(crate) use self::ranking::{Ranking, names_exactly, says_name};
-pub(crate) use self::signature::write_signature;

@@ -8,13 +8,13 @@
 //!
 //! - A file in `shared_state/` with its `RedisScript` (`shared_state/client.rs`), made of a
 //!   `SharedState` (`shared_state/state.rs`).
-//! - A variant of `StatePurpose` in `shared_state/link.rs`, with its name in `SHARED_STATE_USES` in
+//! - A variant of `StatePurpose` in `shared_state/connection.rs`, with its name in `SHARED_STATE_USES` in
 //!   `observe/metrics/labels.rs`.
 //! - Each user of it decides what happens without the server, and documents it.
 
 mod client;
+pub(crate) mod connection;
 pub(crate) mod keys;
-pub(crate) mod link;
 pub(crate) mod rate;
 pub(crate) mod record;
 mod server;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::client::RedisScript;
-use super::link::{StatePurpose, StateUnavailable};
+use super::connection::{StatePurpose, StateUnavailable};
 use super::state::SharedState;
 
 /// Takes a place if the wait for it is short enough. `KEYS[1]` holds the time at which all places

@@ -10,8 +10,8 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::client::{RedisCommand, RedisScript};
+use super::connection::{StatePurpose, StateUnavailable};
 use super::keys::OpenError;
-use super::link::{StatePurpose, StateUnavailable};
 use super::state::{SHARED_TIMEOUT, SharedState, digest_key};
 use crate::text::hex;
 

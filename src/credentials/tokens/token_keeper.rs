@@ -15,8 +15,8 @@ use super::oauth_client::OauthClient;
 use super::stored_token::{StoredToken, TokenOwner, TokenRecord, digest_secret};
 use super::token_store::{LockedTokenStore, TokenStore};
 use crate::credentials::values::Credentials;
+use crate::shared_state::connection::StateUnavailable;
 use crate::shared_state::keys::OpenError;
-use crate::shared_state::link::StateUnavailable;
 use crate::shared_state::record::{FoundRecord, RecordError, RecordLock, SharedRecord};
 
 /// Time for which a process waits for its turn: a little more than the lifetime of a lock whose

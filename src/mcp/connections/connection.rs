@@ -16,11 +16,11 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use crate::mcp::endpoint_state::Changes;
 use crate::mcp::protocol::message::{
     ClientAnswer, McpNotification, McpRequest, Method, request_id,
 };
 use crate::mcp::protocol::version::ProtocolVersion;
-use crate::mcp::state::Changes;
 
 /// The connection of a client.
 pub(crate) struct Connection {

@@ -14,11 +14,11 @@ use super::outbox::{OutMessage, Outbox};
 use super::request_origin::RequestOrigin;
 use crate::caller::client_grant::ClientGrant;
 use crate::mcp::McpServer;
+use crate::mcp::endpoint_state::EndpointState;
 use crate::mcp::endpoints::introduction::introduce_nothing;
 use crate::mcp::protocol::answer::{McpAnswer, McpRefusal, write_message};
 use crate::mcp::protocol::message::RequestParameters;
 use crate::mcp::protocol::version::ProtocolVersion;
-use crate::mcp::state::EndpointState;
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
 const SUBSCRIPTION_ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::api::name::ApiName;
-use crate::mcp::state::EndpointState;
+use crate::mcp::endpoint_state::EndpointState;
 use crate::mcp::visible::View;
 
 /// The path of the endpoint with all APIs; those of single APIs are below it.

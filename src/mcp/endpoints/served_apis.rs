@@ -17,9 +17,9 @@ use crate::api::Api;
 use crate::api::name::ApiName;
 use crate::api::name::clashes_with;
 use crate::mcp::catalog::{Catalog, visible};
+use crate::mcp::endpoint_state::EndpointState;
 use crate::mcp::meta_tools::{ListOptions, MetaTools, decide};
 use crate::mcp::rights::ALL_RIGHTS;
-use crate::mcp::state::EndpointState;
 use crate::mcp::visible::CatalogApi;
 
 /// The APIs of a server, and its endpoints.
