@@ -14,8 +14,8 @@ use super::paths::{Endpoints, McpEndpoint};
 
 use crate::annotate::Pattern;
 use crate::api::Api;
+use crate::api::clashes::clashes_with;
 use crate::api::name::ApiName;
-use crate::api::name::clashes_with;
 use crate::mcp::catalog::{Catalog, visible};
 use crate::mcp::endpoint_state::EndpointState;
 use crate::mcp::meta_tools::{ListOptions, MetaTools, decide};
