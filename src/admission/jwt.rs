@@ -95,6 +95,16 @@ pub(crate) struct ProtectedResource {
     scopes: ResourceScopes,
     reads_only: bool,
     serves_one_api: bool,
+    /// Its name for people, and the page about it, if the operator set them. What a document has
+    /// is not shown to clients without a token.
+    pub(super) about: ResourceAbout,
+}
+
+/// The words of the operator about an endpoint, in its metadata.
+#[derive(Default)]
+pub(super) struct ResourceAbout {
+    pub(super) name: Option<String>,
+    pub(super) documentation: Option<String>,
 }
 
 /// Scopes that calls at an endpoint may need besides those of the whole server.
@@ -135,6 +145,7 @@ impl ProtectedResource {
             scopes,
             reads_only,
             serves_one_api,
+            about: ResourceAbout::default(),
         }
     }
 
@@ -391,6 +402,15 @@ impl Oauth {
             && let Some(object) = metadata.as_object_mut()
         {
             object.insert("scopes_supported".into(), scopes.into());
+        }
+        let about = [
+            ("resource_name", &resource.about.name),
+            ("resource_documentation", &resource.about.documentation),
+        ];
+        for (member, text) in about {
+            if let (Some(text), Some(object)) = (text, metadata.as_object_mut()) {
+                object.insert(member.into(), text.as_str().into());
+            }
         }
         metadata
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use url::Url;
 
-use super::jwt::{OauthOptions, ProtectedResource, ResourceScopes, WELL_KNOWN};
+use super::jwt::{OauthOptions, ProtectedResource, ResourceAbout, ResourceScopes, WELL_KNOWN};
 use crate::mcp::endpoints::paths::{MCP_PATH, McpEndpoint};
 use crate::mcp::endpoints::served_apis::ServedApis;
 
@@ -31,12 +31,17 @@ impl Resources {
                 url.set_path(&format!("{}{rest}", whole.path().trim_end_matches('/')));
             }
             let scopes = scopes_of_endpoint(endpoint, apis);
-            let resource = ProtectedResource::new(
+            let mut resource = ProtectedResource::new(
                 url,
                 options,
                 scopes,
                 [endpoint.view.reads_only, endpoint.api.is_some()],
             );
+            let about = apis.about(endpoint);
+            resource.about = ResourceAbout {
+                name: about.title.clone(),
+                documentation: about.website.clone(),
+            };
             (endpoint.view.path.to_string(), resource)
         };
         let endpoints = apis.endpoints().iter();

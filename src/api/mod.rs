@@ -5,9 +5,9 @@
 //! breakers, access tokens, and what is made on first use: validators, the search index, and in
 //! search mode input schemas, of which the most recently used are kept.
 
+pub(crate) mod about;
 pub(crate) mod bound_tool;
 pub(crate) mod calling;
-pub(crate) mod clashes;
 mod closed_paths;
 pub(crate) mod name;
 mod on_use;
@@ -24,7 +24,9 @@ use foldhash::HashMap;
 use secrecy::SecretString;
 use thiserror::Error;
 
-use self::bound_tool::{RecentTexts, bind_tools};
+use self::about::About;
+use self::bound_tool::bind_tools;
+use self::on_use::RecentTexts;
 use crate::annotate::hint_review::{Restriction, describe_loosened, summarize_restrictions};
 use crate::annotate::names::nearest_name;
 use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, Rule, annotate};
@@ -84,6 +86,8 @@ pub struct Api {
     left_out: Vec<(String, LeftOut)>,
     warnings: Vec<String>,
     name: Option<ApiName>,
+    /// Its introduction, in the words of the operator and of the document.
+    about: About,
     /// The settings that its tools were made with.
     pub(crate) options: AnnotateOptions,
     credential_place: CredentialPlace,
@@ -162,6 +166,7 @@ impl Api {
             too_long: annotated.too_long,
             left_out: annotated.left_out,
             name: options.name,
+            about: options.about.complete(&document),
             options: options.annotate,
             credential_place: options
                 .tenants
@@ -187,6 +192,16 @@ impl Api {
     #[must_use]
     pub fn document(&self) -> &Document {
         &self.proxy.document
+    }
+
+    /// Its introduction: what the operator set, and else what its document has.
+    pub(crate) fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// Its title, as clients and people see it.
+    pub(crate) fn title(&self) -> &str {
+        self.about.title.as_deref().unwrap_or_default()
     }
 
     /// Returns its name, if a server has several APIs.

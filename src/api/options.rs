@@ -3,6 +3,7 @@
 use http::header::HeaderMap;
 use secrecy::SecretString;
 
+use super::about::About;
 use super::name::ApiName;
 use crate::annotate::AnnotateOptions;
 use crate::credentials::forward::Forwarding;
@@ -35,6 +36,8 @@ pub struct ApiOptions {
     pub upstream: UpstreamOptions,
     /// Sandbox that runs filters of replies, if they are offered.
     pub sandbox: Option<Sandbox>,
+    /// What a server says of itself in place of what the document says of the API.
+    pub about: About,
     /// The name of the API, if a server has several.
     pub name: Option<ApiName>,
     /// Secrets of all APIs of a server, which must not come back in a reply of this one either.

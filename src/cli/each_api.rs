@@ -6,7 +6,8 @@ use tracing::Instrument as _;
 
 use super::load::{self, LoadPurpose, Loaded};
 use super::start;
-use crate::api::clashes::clashes_with;
+use crate::api::about::About;
+use crate::api::name::clashes_with;
 use crate::api::{Api, ApiName};
 use crate::config::{ApiConfig, ConfigError};
 use crate::error::Failure;
@@ -110,6 +111,7 @@ pub(crate) fn catalog_of(
         apis.iter()
             .map(|(config, _)| start::slot_of(config))
             .collect(),
+        About::default(),
         None,
     );
     for (index, (_, loaded)) in apis.iter().enumerate() {
@@ -128,9 +130,7 @@ pub(crate) fn catalog_of(
 pub(crate) fn title_of<'a>(mut apis: impl Iterator<Item = &'a Api> + Clone) -> String {
     let mut names = apis.clone().filter_map(Api::name).map(ApiName::as_str);
     match apis.next() {
-        Some(api) if api.name().is_none() || apis.next().is_none() => {
-            text::one_line(api.document().title())
-        }
+        Some(api) if api.name().is_none() || apis.next().is_none() => api.title().to_owned(),
         _ => {
             let all: Vec<&str> = names.by_ref().collect();
             format!("{} ({})", text::counted(all.len(), "API"), all.join(", "))

@@ -21,6 +21,7 @@ use crate::observe;
 use crate::outbound::{self, OutboundOptions};
 use crate::proxy::waiting::handle::seal_handles_with;
 use crate::spec::Source;
+use crate::transport::http::page::PageOptions;
 use crate::transport::http::{self, HttpOptions};
 use crate::transport::stdio;
 
@@ -199,9 +200,22 @@ async fn serve_http(
         .map_err(Failure::Outbound)?;
     let mut options = options.clone();
     options.page.snippets = page_entries(options.access.has_static_tokens());
+    introduce_on_page(server, &mut options.page);
     http::serve(listener, server.clone(), &options, keys, stop.clone())
         .await
         .map_err(serving_failed)
+}
+
+/// Puts what the operator says of the server on its page. The page loads no picture from elsewhere.
+fn introduce_on_page(server: &McpServer, page: &mut PageOptions) {
+    let Some(whole) = server.apis().endpoints().iter().next() else {
+        return;
+    };
+    let about = server.apis().about(whole);
+    let icon = about.icon.as_ref().map(|icon| icon.src.clone());
+    page.title.clone_from(&about.title);
+    page.entry.clone_from(&about.name);
+    page.icon = icon.filter(|src| src.starts_with("data:"));
 }
 
 /// Warns that every call of which the user must be asked will be refused, if the client cannot ask.
@@ -229,7 +243,7 @@ fn awaiting_server(process: &ProcessConfig, configs: &[Arc<ApiConfig>]) -> McpSe
         .map(|config| start::slot_of(config))
         .collect();
     let reload = configs.first().and_then(|config| config.reload);
-    let server = McpServer::awaiting(slots, reload)
+    let server = McpServer::awaiting(slots, process.about.clone(), reload)
         .with_confirm(process.confirm.is_on())
         .sharing(process.shared_state.as_ref());
     seal_handles_with(process.state_keys.as_ref());

@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use tokio::sync::Semaphore;
 use url::Url;
 
+use super::apis::about::resolve_about;
 use super::apis::documents::{DocumentOptions, resolve_document};
 use super::apis::named::NamedSettings;
 use super::apis::tenants::resolve::resolve_tenants;
@@ -157,6 +158,7 @@ pub(crate) fn resolve_api(
         sandbox: sandbox(api, call.max_response_bytes, Arc::clone(&process.filters)),
         call,
         upstream,
+        about: resolve_about(&api.about, problems),
         name: name.cloned(),
         secrets_of_all: Vec::new(),
         tenants,

@@ -11,7 +11,7 @@ use super::apis::file::read_apis;
 use super::apis::named::NamedSettings;
 use super::forward::ForwardSettings;
 use super::keys::wrong_value::FileProblems;
-use super::layer::{FILE_ONLY_OF_PROCESS, keys};
+use super::layer::keys;
 use super::settings::{ApiSettings, CommandSettings, CommonSettings, ServerSettings};
 
 /// The settings of a file.
@@ -40,7 +40,7 @@ pub(crate) fn parse(text: &str, problems: &mut FileProblems<'_>) -> FileSettings
     let mut apis = None;
     let (mut settings, rules) = read_keys::<FileSettings>(
         map,
-        &["apis", FILE_ONLY_OF_PROCESS],
+        &["apis", "auth_tokens", "openai_apps_challenge"],
         problems,
         |key, value, problems| {
             let is_known = key == "apis";
@@ -62,7 +62,9 @@ fn refuse_keys_beside_apis(map: &Map<String, Value>, problems: &mut FileProblems
         keys::<CommonSettings>(),
     );
     let is_of_one = |key: &String| {
-        api.contains(key) || forward.contains(key) || FILE_ONLY.contains(&key.as_str())
+        api.contains(key)
+            || forward.contains(key)
+            || (FILE_ONLY.contains(&key.as_str()) && key != "about")
     };
     for key in map
         .keys()
@@ -128,7 +130,7 @@ fn has_all_keys(json: &Value, yaml: &serde_yaml::Value) -> bool {
 mod tests {
     use super::*;
     use crate::config::clients::access_rules::AccessSchema;
-    use crate::config::layer::layer;
+    use crate::config::layer::{FILE_ONLY_OF_PROCESS, layer};
     use crate::config::overrides::OverridesSchema;
 
     fn parsed(text: &str, problems: &mut Vec<String>) -> ApiSettings {
@@ -246,7 +248,7 @@ mod tests {
         let keys: Vec<String> = keys::<FileSettings>()
             .into_iter()
             .chain(FILE_ONLY.map(str::to_owned))
-            .chain([FILE_ONLY_OF_PROCESS.to_owned()])
+            .chain(FILE_ONLY_OF_PROCESS.map(str::to_owned))
             .collect();
         // The same file with every key switched on must be read as well.
         let is_key = |line: &&str| {

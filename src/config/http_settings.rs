@@ -50,6 +50,12 @@ pub(crate) struct HttpSettings {
     #[arg(long, value_name = "WHICH", value_enum, help_heading = "HTTP")]
     pub page: Option<PageName>,
 
+    /// The text that OpenAI gives to verify the domain of an app; it is answered at
+    /// `/.well-known/openai-apps-challenge` without a token. Only in the configuration file.
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub openai_apps_challenge: Option<String>,
+
     /// Headers that are forwarded from a client's request to the API.
     #[command(flatten)]
     #[serde(flatten)]

@@ -5,8 +5,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Key of the process that is not a flag, because no line could hold its value.
-pub(crate) const FILE_ONLY_OF_PROCESS: &str = "auth_tokens";
+/// Keys of the process that are not flags.
+pub(crate) const FILE_ONLY_OF_PROCESS: [&str; 2] = ["auth_tokens", "openai_apps_challenge"];
 
 /// Returns `over` for each setting that it has, else `under`.
 pub(crate) fn layer<T: Serialize + DeserializeOwned + Default + Clone>(over: &T, under: &T) -> T {
@@ -32,7 +32,7 @@ pub(crate) fn given_flags<T: Serialize>(settings: &T) -> Vec<String> {
         .into_iter()
         .filter(|(_, value)| *value != Value::Bool(false));
     let name = |key: String| match key.as_str() {
-        FILE_ONLY_OF_PROCESS => format!("`{key}`"),
+        name if FILE_ONLY_OF_PROCESS.contains(&name) => format!("`{key}`"),
         _ => format!("--{}", key.replace('_', "-")),
     };
     given.map(|(key, _)| name(key)).collect()

@@ -41,6 +41,7 @@ use std::path::Path;
 use thiserror::Error;
 
 pub(crate) use self::api::ApiConfig;
+use self::apis::about::{AboutSettings, resolve_about};
 pub(crate) use self::apis::choice::ApiChoice;
 use self::apis::choice::keep_chosen;
 use self::apis::keys::refuse_settings_of_one_api;
@@ -110,6 +111,8 @@ pub(crate) struct LayeredSettings {
     pub(crate) server: ServerSettings,
     /// The only API, or several in the order of their names; none if `apis` cannot be read.
     pub(crate) apis: Vec<NamedSettings>,
+    /// The introduction of several APIs as a whole.
+    about: AboutSettings,
     /// The chosen ones of several.
     chosen: Vec<ApiName>,
     /// The problems of the configuration file, and of `--api`.
@@ -152,6 +155,7 @@ impl LayeredSettings {
             layered.apis = vec![only];
             return layered;
         }
+        layered.about = file.command.api.about.clone();
         if file.apis.is_none() {
             refuse_settings_of_one_api(
                 &file.command.api,
@@ -271,6 +275,7 @@ impl LayeredSettings {
         };
         let mut process =
             process::resolve_process(&self.process, &self.server, authorities, &mut problems);
+        process.about = resolve_about(&self.about, &mut problems);
         self.check_own_files(&mut problems);
         let mut variables = BTreeMap::new();
         if self.is_several() {

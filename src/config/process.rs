@@ -14,6 +14,7 @@ use super::settings::{ProcessSettings, ServerSettings, TransportKind};
 use super::transport::{Transport, resolve_transport};
 use crate::annotate::TokenShare;
 use crate::annotate::options::Confirm;
+use crate::api::about::About;
 use crate::caller::memory_budget::MemoryBudget;
 use crate::files::FileDelivery;
 use crate::results::sandbox::MAX_PARALLEL_FILTERS;
@@ -27,6 +28,8 @@ pub(crate) struct ProcessConfig {
     pub transport: Transport,
     /// Observability.
     pub observability: ObservabilityConfig,
+    /// Introduction of several APIs as a whole.
+    pub about: About,
     /// The calls that a person must confirm.
     pub confirm: Confirm,
     /// True if all of several APIs must be served.
@@ -68,6 +71,7 @@ pub(crate) fn resolve_process(
     ProcessConfig {
         delivery,
         observability: resolve_observability(&settings.observability, is_stdio, problems),
+        about: About::default(),
         shares: resolve_shares(&settings.http.access.auth_tokens, problems),
         transport,
         confirm: annotate::confirm(&settings.confirm, problems),

@@ -5,6 +5,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, Command};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::apis::about::AboutSettings;
 use super::apis::documents::DocumentSettings;
 use super::apis::tenants::settings::TenantSettings;
 use super::auth::settings::CredentialSettings;
@@ -131,6 +132,10 @@ pub(crate) struct ApiSettings {
     #[arg(skip)]
     #[serde(skip)]
     pub rules: FileRules,
+
+    /// The introduction, which only the configuration file can have.
+    #[arg(skip)]
+    pub about: AboutSettings,
 
     /// The tenants to whose base URLs calls go, which only the configuration file can have.
     #[arg(skip)]

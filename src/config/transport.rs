@@ -81,6 +81,8 @@ fn resolve_http(settings: &HttpSettings, problems: &mut Vec<String>) -> Transpor
     if settings.forward.forward_authorization == Some(true) && !settings.access.is_open() {
         problems.push(TOKEN_PASSTHROUGH.into());
     }
+    let app_challenge = settings.openai_apps_challenge.as_deref();
+    let app_challenge = app_challenge.and_then(|text| resolve_challenge(text, problems));
     let drain_delay = resolve_drain_delay(settings.drain_delay, problems);
     let usual = if is_local && settings.access.is_open() {
         PageKind::Full
@@ -104,11 +106,28 @@ fn resolve_http(settings: &HttpSettings, problems: &mut Vec<String>) -> Transpor
         tls,
         page,
         drain_delay,
+        app_challenge,
         shared_state: None,
         memory: MemoryBudget::default(),
         files: None,
     });
     Transport::Http { bind, options }
+}
+
+/// The text that verifies the domain of an app.
+fn resolve_challenge(text: &str, problems: &mut Vec<String>) -> Option<String> {
+    const MAX_BYTES: usize = 1024;
+    let text = text.trim();
+    if text.is_empty()
+        || text.len() > MAX_BYTES
+        || !text.bytes().all(|byte| byte.is_ascii_graphic())
+    {
+        problems.push(format!(
+            "`openai_apps_challenge` must be the text that OpenAI shows, without spaces, of at most {MAX_BYTES} characters"
+        ));
+        return None;
+    }
+    Some(text.to_owned())
 }
 
 fn resolve_drain_delay(seconds: Option<f64>, problems: &mut Vec<String>) -> Duration {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rmcp::model::ServerConfig;
 
 use super::meta_tools::MetaTools;
+use super::protocol::server_meta::server_meta;
 use super::rights::{ALL_RIGHTS, CallerRights, Rights};
 use super::visible::{CatalogApi, Suggestion, View, VisibleApi, VisibleApis};
 use crate::annotate::meta_tool_names::MetaToolKind;
@@ -21,6 +22,8 @@ pub(crate) struct Catalog {
     /// The prefixes of tool names of the APIs that are still loading.
     awaited: Vec<String>,
     config: ServerConfig,
+    /// The server in the `_meta` of results.
+    server_meta: Arc<str>,
     /// The meta-tools: those of search mode, and the one that waits.
     meta_tools: Option<Arc<MetaTools>>,
 }
@@ -37,6 +40,7 @@ impl Catalog {
             apis,
             view,
             awaited,
+            server_meta: server_meta(&config.server_info).into(),
             config,
             meta_tools: None,
         }
@@ -91,6 +95,11 @@ impl Catalog {
     /// Returns the introduction of the server.
     pub(crate) fn config(&self) -> &ServerConfig {
         &self.config
+    }
+
+    /// Returns the member of `_meta` that names the server in results.
+    pub(super) fn server_meta(&self) -> &Arc<str> {
+        &self.server_meta
     }
 
     /// Returns true if every API is loaded or has failed.

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rmcp::model::{ErrorData, JsonObject};
+use rmcp::model::{ErrorData, JsonObject, ServerConfig};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::catalog::Catalog;
+use super::endpoints::introduction::introduce_nothing;
+use super::protocol::server_meta::server_meta;
 use super::tool_list_stream::ListPieces;
 use crate::annotate::meta_tool_names;
+use crate::api::about::About;
 use crate::caller::client_grant::ClientGrant;
 
 /// Time for which a list waits for the last of several APIs. Clients give up after half a minute or
@@ -27,6 +30,10 @@ pub(crate) struct EndpointState {
     pub(crate) reload: Option<Duration>,
     /// True if clients are notified of changes.
     pub(crate) tells_changes: bool,
+    /// The introduction as long as there is no catalog.
+    introduction: ServerConfig,
+    /// The server in the `_meta` of results until then.
+    server_meta: Arc<str>,
     /// True if a client has a list that lacks APIs that are not loaded yet.
     was_listed_early: AtomicBool,
     /// Cancelled when the server stops: waits for changes end.
@@ -79,16 +86,21 @@ enum ApiState {
 impl EndpointState {
     /// The state of a server with a single endpoint.
     pub(crate) fn pending(reload: Option<Duration>) -> Self {
-        Self::new(reload, reload.is_some(), CancellationToken::new())
+        let introduction = introduce_nothing(reload.is_some(), &About::default());
+        Self::new(reload, introduction, CancellationToken::new())
     }
 
     /// The state of one endpoint; `ending` is that of the whole server.
     pub(crate) fn new(
         reload: Option<Duration>,
-        tells_changes: bool,
+        introduction: ServerConfig,
         ending: CancellationToken,
     ) -> Self {
+        let tools = introduction.capabilities.tools.as_ref();
+        let tells_changes = tools.is_some_and(|tools| tools.list_changed == Some(true));
         Self {
+            server_meta: server_meta(&introduction.server_info).into(),
+            introduction,
             state: watch::Sender::new(ApiState::Pending),
             changes: watch::Sender::new(0),
             reload,
@@ -117,6 +129,23 @@ impl EndpointState {
 
     pub(crate) fn fail(&self, why: &str) {
         self.state.send_replace(ApiState::Failed(why.to_owned()));
+    }
+
+    /// The introduction of the server as it is now.
+    pub(crate) fn introduction(&self) -> ServerConfig {
+        let served = self.served();
+        let config = served
+            .as_ref()
+            .map_or(&self.introduction, |served| served.config());
+        config.clone()
+    }
+
+    /// The member of `_meta` that names the server in results.
+    pub(crate) fn server_meta(&self) -> Arc<str> {
+        match &*self.state.borrow() {
+            ApiState::Ready(served) => Arc::clone(served.server_meta()),
+            ApiState::Pending | ApiState::Failed(_) => Arc::clone(&self.server_meta),
+        }
     }
 
     /// The current catalog, if there is one.

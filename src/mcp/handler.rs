@@ -22,10 +22,10 @@ use super::McpServer;
 use super::connections::outbox::{OutMessage, OutMessages, Outbox};
 use super::connections::request_origin::RequestOrigin;
 use super::dispatch::DispatchedConnection;
-use super::endpoints::introduction::introduce_nothing;
 use super::page_tools::PageRequest;
-use super::protocol::answer::{McpAnswer, SERVER_INFO_KEY, invalid_parameters, server_info};
+use super::protocol::answer::{McpAnswer, invalid_parameters};
 use super::protocol::message::{Arguments, McpRequest, Method, RequestParameters};
+use super::protocol::server_meta::{SERVER_INFO_KEY, short_info};
 use super::protocol::version::{ProtocolVersion, named_versions};
 use crate::caller::Caller;
 use crate::caller::client_grant::NO_TOKEN;
@@ -44,10 +44,7 @@ const PEER_CHECK: Duration = Duration::from_mins(1);
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        match self.state.served() {
-            Some(served) => served.config().clone(),
-            None => introduce_nothing(self.state.tells_changes),
-        }
+        self.state.introduction()
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [NamedVersion]> {
@@ -110,7 +107,7 @@ impl ServerHandler for McpServer {
         if let Some(cursor) = request.and_then(|request| request.cursor) {
             parameters.rest.insert("cursor".into(), cursor.into());
         }
-        let meta = result_meta(&context);
+        let meta = result_meta(&self.get_info(), &context);
         match self
             .answer_peer(Method::ListTools, parameters, context)
             .await?
@@ -144,7 +141,7 @@ impl ServerHandler for McpServer {
                 .rest
                 .insert("inputResponses".into(), json!(responses));
         }
-        let meta = result_meta(&context);
+        let meta = result_meta(&self.get_info(), &context);
         match self
             .answer_peer(Method::CallTool, parameters, context)
             .await?
@@ -329,11 +326,11 @@ async fn notify(peer: &Peer<RoleServer>, message: OutMessage) -> bool {
 }
 
 /// 2026-07-28: results SHOULD name the server in `_meta`. Older clients do not know the key.
-fn result_meta(context: &RequestContext<RoleServer>) -> Option<MetaObject> {
+fn result_meta(server: &ServerConfig, context: &RequestContext<RoleServer>) -> Option<MetaObject> {
     let version = ProtocolVersion::parse(context.protocol_version()?.as_str())?;
     version.has_result_type().then(|| {
         let mut meta = MetaObject::new();
-        meta.insert(SERVER_INFO_KEY.into(), server_info());
+        meta.insert(SERVER_INFO_KEY.into(), short_info(&server.server_info));
         meta
     })
 }

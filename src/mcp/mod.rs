@@ -38,6 +38,7 @@ use self::endpoints::paths::McpEndpoint;
 use self::endpoints::served_apis::ServedApis;
 use self::readiness::ReadinessFlags;
 use crate::api::Api;
+use crate::api::about::About;
 use crate::api::name::ApiName;
 use crate::caller::client_key::ClientKey;
 use crate::caller::scopes::ScopeDemand;
@@ -70,12 +71,12 @@ impl McpServer {
     /// `None` means never.
     #[must_use]
     pub fn pending(reload: Option<Duration>) -> Self {
-        Self::awaiting(vec![ApiSlot::default()], reload)
+        Self::awaiting(vec![ApiSlot::default()], About::default(), reload)
     }
 
-    /// A server that waits for these APIs.
-    pub(crate) fn awaiting(slots: Vec<ApiSlot>, reload: Option<Duration>) -> Self {
-        let apis = Arc::new(ServedApis::new(slots, reload));
+    /// A server that waits for these APIs; `about` introduces several of them.
+    pub(crate) fn awaiting(slots: Vec<ApiSlot>, about: About, reload: Option<Duration>) -> Self {
+        let apis = Arc::new(ServedApis::new(slots, about, reload));
         let whole = apis.endpoints().iter().next();
         Self {
             state: whole.map_or_else(
@@ -141,10 +142,12 @@ impl McpServer {
         }
         let slot = |api: &Arc<Api>| ApiSlot {
             name: api.name().cloned(),
+            about: api.about().clone(),
             prefix: api.prefix().to_owned(),
             ..ApiSlot::default()
         };
-        let server = Self::awaiting(apis.iter().map(slot).collect(), None);
+        let slots = apis.iter().map(slot).collect();
+        let server = Self::awaiting(slots, About::default(), None);
         for (index, api) in apis.into_iter().enumerate() {
             server.serve_api(index, api)?;
         }

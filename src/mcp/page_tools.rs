@@ -11,10 +11,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::catalog::Catalog;
+use super::endpoints::introduction::UNNAMED;
 use super::meta_tools::{MAX_QUERY_LENGTH, has_effect_and_tag, rank_operations, tag_counts};
 use super::visible::VisibleApis;
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::annotate::{Effect, Hint};
+use crate::api::about::MAX_NAME_BYTES;
 use crate::api::{BoundTool, ToolIndex};
 use crate::caller::client_grant::ClientGrant;
 use crate::spec::operation::examples::argument_examples;
@@ -28,8 +30,6 @@ const DETAIL: &str = "openapi-mcp/tool";
 const MAX_LISTED: usize = 200;
 /// The most tags that the page offers to choose from.
 const MAX_TAGS: usize = 300;
-/// The longest name of an entry in a client's file, in bytes.
-const MAX_ENTRY_NAME_LEN: usize = 32;
 
 /// A request of the page.
 pub(super) enum PageRequest {
@@ -207,7 +207,12 @@ impl DetailRequest {
 
 /// The head of the page: what is served, and how much of it.
 fn introduce(catalog: &Catalog, seen: &VisibleApis<'_>) -> Value {
-    let title = catalog.config().server_info.title.clone();
+    let info = &catalog.config().server_info;
+    let title = info.title.as_ref();
+    let entry = title.map(|title| match &*info.name {
+        UNNAMED => name_from_title(title, MAX_NAME_BYTES),
+        name => name.to_owned(),
+    });
     let version = match seen.apis.as_slice() {
         [only] => only.api.document().api_version().map(one_line),
         _ => None,
@@ -227,8 +232,10 @@ fn introduce(catalog: &Catalog, seen: &VisibleApis<'_>) -> Value {
         .map(|(tag, count)| json!([tag, count]))
         .collect();
     json!({
-        "entry": title.as_deref().map(|title| name_from_title(title, MAX_ENTRY_NAME_LEN)),
-        "title": title,
+        "entry": entry,
+        "title": info.title,
+        "description": info.description,
+        "website": info.website_url,
         "version": version,
         "effects": effects,
         "tags": tags,

@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import urllib.request
 from contextlib import contextmanager
@@ -278,7 +279,7 @@ def one_run(report, binary, client, transport, era, cases, schemas="auto"):
                 saw = ask(client, {**job, "url": url})
         if "protocol" in saw:  # the Inspector does not tell it
             report.equal(saw["protocol"], VERSION[era], "negotiated protocol version")
-            report.equal((saw["server"] or {}).get("name", ABSENT), "openapi-mcp", "name of the server")
+            report.equal((saw["server"] or {}).get("name", ABSENT), "verbs", "name of the server")
         if "lint" in saw:
             report.equal(saw["lint"]["exit"], 0, f"strict lint of the list: {saw['lint']['report']}")
         check_list(report, saw["list"])
@@ -333,6 +334,40 @@ def gates_run(report, binary, client, transport, era):
         found = saw["results"][4].get("result", {}).get("_meta", {}).get("openapi-mcp/search", {}).get("results", [{}])[0]
         first = (found.get("hits") or [{}])[0]
         report.equal((first.get("name"), first.get("effect")), ("deleteThing", "destructive"), "the first hit")
+
+
+# What the operator says of the server, and how clients get it. The icon is the smallest PNG image.
+ABOUT = {
+    "name": "verbs-eu",
+    "title": "Verbs in Europe",
+    "description": "Every verb once.",
+    "website": "https://verbs.example/",
+    "icon": "icon.png",
+}
+ICON = {"src": "data:image/png;base64," + base64.b64encode(PIXEL).decode(), "mimeType": "image/png", "sizes": ["1x1"]}
+INFO = {
+    "name": "verbs-eu",
+    "title": "Verbs in Europe",
+    "description": "Every verb once.",
+    "websiteUrl": "https://verbs.example/",
+    "icons": [ICON],
+}
+
+
+def identity_run(report, binary, client, transport, era):
+    """The client gets the name, title, description, address and icon that the operator set."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "mcp.json"
+        config.write_text(json.dumps({"spec": str(HERE / "verbs.yaml"), "mock": True, "about": ABOUT}))
+        (Path(folder) / "icon.png").write_bytes(PIXEL)
+        options = ["--config", str(config)]
+        if transport == "stdio":
+            saw = ask(client, {"era": era, "calls": [], "command": [binary, "serve", *options]})
+        else:
+            with serving(binary, *options) as url:
+                saw = ask(client, {"era": era, "calls": [], "url": url})
+        info = {key: value for key, value in (saw["server"] or {}).items() if key != "version"}
+        report.equal(info, INFO, "introduction of the server")
 
 
 def mock_run(report, binary, client):
@@ -410,6 +445,8 @@ def main():
                 report = Report(f"{name} {transport} {era}")
                 runs.append((report, one_run, (binary, client, transport, era, cases)))
                 runs.append((Report(f"{name} {transport} {era}, search mode"), gates_run, (binary, client, transport, era)))
+                if name != "inspector":  # it does not tell it
+                    runs.append((Report(f"{name} {transport} {era}, identity"), identity_run, (binary, client, transport, era)))
         # The clients that check results against output schemas, with the document's own.
         if name != "inspector":
             for era in eras:

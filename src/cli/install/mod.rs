@@ -223,6 +223,7 @@ fn url_entry(
     }
     let name = entry_name(
         command.name.as_deref(),
+        None,
         parsed.host_str().unwrap_or_default(),
         MAX_NAME_LEN,
     )?;
@@ -255,6 +256,7 @@ async fn command_entry(
     .await?;
     let name = entry_name(
         command.name.as_deref(),
+        needs.name.as_deref(),
         &needs.title,
         needs.max_server_name(client),
     )?;
@@ -291,19 +293,31 @@ async fn command_entry(
 /// The maximum length of a server's name, in bytes.
 const MAX_NAME_LEN: usize = 32;
 
-/// The name of the server: the one that was given, else one of at most `max_bytes` bytes that is
-/// made of a title.
-fn entry_name(given: Option<&str>, title: &str, max_bytes: usize) -> Result<String, Failure> {
-    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+/// The name of the server: the one that was given, else that of `about` in the settings, else one
+/// of at most `max_bytes` bytes that is made of a title.
+fn entry_name(
+    given: Option<&str>,
+    about: Option<&str>,
+    title: &str,
+    max_bytes: usize,
+) -> Result<String, Failure> {
+    let max_bytes = max_bytes.clamp(1, MAX_NAME_LEN);
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let is_name = |name: &str, max_bytes: usize| {
+        (1..=max_bytes).contains(&name.len()) && name.bytes().all(is_allowed)
+    };
     if let Some(name) = given {
-        if name.is_empty() || name.len() > MAX_NAME_LEN || !name.bytes().all(legal) {
+        if !is_name(name, MAX_NAME_LEN) {
             return Err(Failure::setting(format!(
                 "--name takes letters, digits, `_` and `-`, at most {MAX_NAME_LEN} of them"
             )));
         }
         return Ok(name.to_owned());
     }
-    Ok(name_from_title(title, max_bytes.clamp(1, MAX_NAME_LEN)))
+    match about {
+        Some(name) if is_name(name, max_bytes) => Ok(name.to_owned()),
+        other => Ok(name_from_title(other.unwrap_or(title), max_bytes)),
+    }
 }
 
 fn print_entry(

@@ -31,6 +31,8 @@ const DOCK_REMARK: &str = "note: a client that is started from a dock or a menu 
 /// Facts about the server that an entry starts.
 #[derive(Default)]
 pub(super) struct EntryNeeds {
+    /// The name of the server, if the settings or the only document name it.
+    pub(super) name: Option<String>,
     /// The title of the only document, or the names of several APIs.
     pub(super) title: String,
     /// The variables that secrets come from.
@@ -177,6 +179,10 @@ impl EntryNeeds {
             each_api::load_each(apis, LoadPurpose::Inspect).await?;
         let mut needs = Self {
             has_several_apis: apis.iter().any(|(config, _)| config.options.name.is_some()),
+            name: match apis.as_slice() {
+                [(config, _)] if config.options.name.is_none() => config.options.about.name.clone(),
+                _ => process.about.name.clone(),
+            },
             title: title_of(&apis),
             confirms: process.confirm.is_on(),
             logins: named
@@ -427,9 +433,7 @@ fn title_of(apis: &[(Arc<ApiConfig>, Loaded)]) -> String {
         .map(ApiName::as_str)
         .collect();
     match apis {
-        [(config, loaded)] if config.options.name.is_none() => {
-            one_line(loaded.api.document().title())
-        }
+        [(config, loaded)] if config.options.name.is_none() => loaded.api.title().to_owned(),
         _ => names.join("-"),
     }
 }

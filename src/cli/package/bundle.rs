@@ -20,6 +20,7 @@ use crate::check::used_schemes;
 use crate::cli::check::require_server;
 use crate::cli::load::{self, LoadPurpose};
 use crate::cli::{ConfigFile, output};
+use crate::config::apis::about::{icon_file, is_server_name, web_address};
 use crate::config::settings::{ApiSettings, ClientName, CommandSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, ConfigError, LayeredSettings, variables};
 use crate::error::Failure;
@@ -52,6 +53,9 @@ pub(crate) struct BundleCommand {
     /// The bundle's version [default: the document's, if it is a semantic version, else 1.0.0]
     #[arg(long, value_name = "VERSION", help_heading = "Bundle")]
     bundle_version: Option<String>,
+    /// The URL of a privacy policy for what the API does with the user's data (repeatable)
+    #[arg(long, value_name = "URL", value_parser = policy_address, help_heading = "Bundle")]
+    privacy_policy: Vec<Url>,
     /// The openapi-mcp binary to put in, for another system than this one [default: this program]
     #[arg(
         long,
@@ -71,6 +75,10 @@ pub(crate) struct BundleCommand {
     platform: Option<BundlePlatform>,
 }
 
+fn policy_address(text: &str) -> Result<Url, String> {
+    web_address(text, &["https"]).map_err(|why| format!("the URL {why}"))
+}
+
 pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
     let settings = BundleSettings::read(command)?;
     let loaded = load::load_api(&settings.config, LoadPurpose::Inspect).await?;
@@ -85,12 +93,32 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
     let servers = server::declared_servers(document);
     let asked_server = settings.asked_server(&servers);
     warn_about_servers(&settings.config, api, asked_server.is_some())?;
-    let name = bundle_name(command.name.as_deref(), document.title())?;
+    let about = api.about();
+    let name = bundle_name(
+        command.name.as_deref(),
+        settings.config.options.about.name.as_deref(),
+        api.title(),
+    )?;
+    let icon = settings.given.api.about.icon.as_ref().and_then(icon_file);
+    let icon = icon.as_ref().map(|(icon, bytes)| {
+        let is_png = icon.media_type == Some("image/png");
+        BundledIcon {
+            name: if is_png { "icon.png" } else { "icon.svg" },
+            is_png,
+            bytes,
+        }
+    });
     let program = BundledProgram::read(command.binary.as_deref().zip(command.platform))?;
     let version = bundle_version(command.bundle_version.as_deref(), document.api_version())?;
     let (schemes, used) = used_schemes(api);
     let manifest = manifest(&ManifestParts {
         api,
+        about,
+        icon: icon
+            .as_ref()
+            .filter(|icon| icon.is_png)
+            .map(|icon| icon.name),
+        privacy_policies: &command.privacy_policy,
         name: &name,
         version: &version,
         platform: program.platform,
@@ -104,8 +132,13 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
     let names = document_files::file_names(document, &settings.config.document.source)
         .map_err(Failure::setting)?;
     let root = names.first().map_or("api.json", String::as_str);
-    let inner = inner_settings(&settings.given, root, settings.base_url(document, &servers));
-    let bytes = write_bundle(&manifest, &inner, document, &names, &program)?;
+    let inner = inner_settings(
+        &settings.given,
+        root,
+        settings.base_url(document, &servers),
+        icon.as_ref(),
+    );
+    let bytes = write_bundle(&manifest, &inner, document, &names, icon.as_ref(), &program)?;
     let default_path = || PathBuf::from(format!("{name}-{}.mcpb", program.suffix));
     let path = command.output.clone().unwrap_or_else(default_path);
     write_file(&path, &bytes, command.force)?;
@@ -118,6 +151,14 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
         sha256(&bytes)
     ));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The file of an icon, which a bundle carries.
+struct BundledIcon<'b> {
+    /// Its name in the bundle.
+    name: &'static str,
+    is_png: bool,
+    bytes: &'b [u8],
 }
 
 /// The settings of the API in a bundle.
@@ -244,6 +285,7 @@ fn inner_settings(
     settings: &CommandSettings,
     root: &str,
     base_url: Option<Url>,
+    icon: Option<&BundledIcon<'_>>,
 ) -> Map<String, Value> {
     const DONE: [&str; 6] = [
         "spec",
@@ -261,18 +303,17 @@ fn inner_settings(
     if let Some(url) = base_url {
         map.insert("base_url".into(), String::from(url).into());
     }
+    if let (Some(icon), Some(Value::Object(about))) = (icon, map.get_mut("about")) {
+        about.insert("icon".into(), format!("../{}", icon.name).into());
+    }
     map
 }
 
-/// The name that was given, which is part of a file's name, else one made of the title.
-fn bundle_name(given: Option<&str>, title: &str) -> Result<String, Failure> {
-    let is_legal = |name: &str| {
-        let is_allowed =
-            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        (1..=60).contains(&name.len()) && name.bytes().all(is_allowed) && !name.starts_with('.')
-    };
-    match given {
-        Some(name) if !is_legal(name) => Err(Failure::setting(
+/// The name that was given, which is part of a file's name, else that of `about`, else one made of
+/// the title.
+fn bundle_name(given: Option<&str>, about: Option<&str>, title: &str) -> Result<String, Failure> {
+    match given.or(about) {
+        Some(name) if !is_server_name(name) => Err(Failure::setting(
             "--name takes letters, digits, `-`, `_` and `.`, at most 60 of them, and no `.` at the start".into(),
         )),
         Some(name) => Ok(name.to_owned()),
@@ -340,6 +381,7 @@ fn write_bundle(
     settings: &Map<String, Value>,
     document: &Document,
     names: &[String],
+    icon: Option<&BundledIcon<'_>>,
     program: &BundledProgram,
 ) -> Result<Vec<u8>, Failure> {
     let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default() + "\n";
@@ -355,6 +397,9 @@ fn write_bundle(
     ];
     for (name, file) in names.iter().zip(document.files()) {
         files.push((format!("document/{name}"), file.text().as_bytes(), false));
+    }
+    if let Some(icon) = icon {
+        files.push((icon.name.to_owned(), icon.bytes, false));
     }
     if program.platform != BundlePlatform::Win32 {
         files.push(("server/start.sh".to_owned(), START.as_bytes(), true));

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
+use url::Url;
 
 use super::platform::BundlePlatform;
+use crate::api::about::About;
 use crate::api::{Api, scheme_fields};
 use crate::check::SchemeUse;
 use crate::spec::SecurityScheme;
@@ -20,6 +22,10 @@ const MAX_LONG_DESCRIPTION: usize = 4000;
 /// The parts of a manifest.
 pub(super) struct ManifestParts<'p> {
     pub(super) api: &'p Api,
+    pub(super) about: &'p About,
+    /// The file of its icon in the bundle, if hosts can show it.
+    pub(super) icon: Option<&'p str>,
+    pub(super) privacy_policies: &'p [Url],
     pub(super) name: &'p str,
     pub(super) version: &'p str,
     pub(super) platform: BundlePlatform,
@@ -53,15 +59,19 @@ fn config_key(text: &str) -> String {
 
 /// The manifest.
 pub(super) fn manifest(parts: &ManifestParts<'_>) -> Value {
-    let document = parts.api.document();
-    let title = one_line(document.title());
+    let about = parts.about;
+    let title = parts.api.title();
+    let description = about
+        .description
+        .clone()
+        .unwrap_or_else(|| format!("{title}: its operations as tools, served by openapi-mcp"));
     let UserFields { asked, environment } = fields(parts);
     let mut manifest = json!({
         "manifest_version": "0.3",
         "name": parts.name,
         "display_name": title,
         "version": parts.version,
-        "description": truncate(&format!("{title}: its operations as tools, served by openapi-mcp"), MAX_DESCRIPTION),
+        "description": truncate(&description, MAX_DESCRIPTION),
         "author": { "name": "openapi-mcp" },
         "server": {
             "type": "binary",
@@ -71,6 +81,19 @@ pub(super) fn manifest(parts: &ManifestParts<'_>) -> Value {
         "compatibility": { "platforms": [parts.platform.manifest_name()] },
     });
     if let Some(members) = manifest.as_object_mut() {
+        // Hosts show a PNG image or an address (MCPB 0.3, `icon`).
+        let address = about.icon.as_ref().map(|icon| icon.src.as_str());
+        let address = address.filter(|src| src.starts_with("https:"));
+        if let Some(icon) = parts.icon.or(address) {
+            members.insert("icon".into(), icon.into());
+        }
+        if let Some(website) = &about.website {
+            members.insert("homepage".into(), website.as_str().into());
+        }
+        if !parts.privacy_policies.is_empty() {
+            let policies = parts.privacy_policies.iter().map(Url::as_str);
+            members.insert("privacy_policies".into(), policies.collect());
+        }
         if let Some(text) = long_description(parts) {
             members.insert("long_description".into(), text.into());
         }

@@ -32,6 +32,7 @@ fn may_come(config: &ApiConfig, failure: &Failure) -> bool {
 pub(crate) fn slot_of(config: &ApiConfig) -> ApiSlot {
     ApiSlot {
         name: config.options.name.clone(),
+        about: config.options.about.clone(),
         prefix: config.options.annotate.names.prefix.clone(),
         list: config.list.clone(),
         scopes: Arc::new(config.scopes.clone()),

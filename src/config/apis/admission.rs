@@ -4,17 +4,18 @@ use clap::Args;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::config::apis::about::check_about;
 use crate::config::apis::tenants::settings::check_tenants;
 use crate::config::auth::settings::check_schemes;
 use crate::config::clients::access_rules::read_access;
 use crate::config::clients::named_tokens::check_tokens;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, expected_by};
-use crate::config::layer::{FILE_ONLY_OF_PROCESS, from_map, keys};
+use crate::config::layer::{from_map, keys};
 use crate::config::overrides::read_rules;
 use crate::config::settings::FileRules;
 
 /// Keys of the settings of an API that are not flags, because no line could hold their values.
-pub(crate) const FILE_ONLY: [&str; 4] = ["access", "auth", "overrides", "tenants"];
+pub(crate) const FILE_ONLY: [&str; 5] = ["about", "access", "auth", "overrides", "tenants"];
 
 /// The settings of a mapping, and its rules. A key that `T` does not have is handed to
 /// `take_other`, and is unknown if that does not take it; `others` are the keys that it takes.
@@ -35,12 +36,16 @@ pub(crate) fn read_keys<T: Args + DeserializeOwned + Default>(
             "access" => rules.access = read_access(&value, problems),
             "auth" if !check_schemes(&key, &value, problems) => {}
             "tenants" if !check_tenants(&value, problems) => {}
-            FILE_ONLY_OF_PROCESS if others.contains(&FILE_ONLY_OF_PROCESS) => {
+            "about" if !check_about(&value, problems) => {}
+            "auth_tokens" if others.contains(&"auth_tokens") => {
                 if check_tokens(&value, problems) {
                     settings.insert(key, value);
                 }
             }
-            "auth" | "tenants" => {
+            "openai_apps_challenge" if others.contains(&"openai_apps_challenge") => {
+                admit_key::<T>(key, value, &mut settings, problems);
+            }
+            "about" | "auth" | "tenants" => {
                 settings.insert(key, value);
             }
             _ if flags.contains(&key) => admit_key::<T>(key, value, &mut settings, problems),

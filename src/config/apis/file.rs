@@ -49,8 +49,8 @@ pub(crate) fn read_apis(value: &Value, problems: &mut FileProblems<'_>) -> Vec<N
             problems: problems.problems,
         };
         let is_of_process = |key: &str, _: &Value, problems: &mut FileProblems<'_>| {
-            let is_known =
-                keys_of_process.iter().any(|known| known == key) || key == FILE_ONLY_OF_PROCESS;
+            let is_known = keys_of_process.iter().any(|known| known == key)
+                || FILE_ONLY_OF_PROCESS.contains(&key);
             if is_known {
                 problems.push(format!(
                     "`{key}` concerns the whole process, and not one API; put it at the top of the file"

@@ -1,5 +1,6 @@
 //! Settings of one API in a place where they would apply to all of several.
 
+use crate::config::apis::about::AboutSettings;
 use crate::config::forward::ForwardSettings;
 use crate::config::layer::given_flags;
 use crate::config::settings::{ApiSettings, CommonSettings};
@@ -13,6 +14,8 @@ pub(crate) fn refuse_settings_of_one_api(
 ) {
     let own = ApiSettings {
         common: CommonSettings::default(),
+        // The introduction of the whole server.
+        about: AboutSettings::default(),
         ..api.clone()
     };
     for flag in given_flags(&own).into_iter().chain(given_flags(forward)) {

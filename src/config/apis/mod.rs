@@ -2,6 +2,7 @@
 //! of the whole process. There is no inheritance: a setting of one API in any other place is an
 //! error.
 
+pub(crate) mod about;
 pub(crate) mod admission;
 pub(crate) mod choice;
 pub(crate) mod documents;

@@ -50,7 +50,9 @@ pub(crate) fn beside_apis(schema: &Value) -> Value {
         .unwrap()
         .keys();
     let (common, scopes) = (keys::<CommonSettings>(), keys::<ScopeSettings>());
-    let refused = of_one.filter(|key| !common.contains(key) && !scopes.contains(key));
+    // Beside `apis`, `about` is that of the whole server.
+    let refused =
+        of_one.filter(|key| !common.contains(key) && !scopes.contains(key) && *key != "about");
     let refused: Map<String, Value> = refused.map(|key| (key.clone(), false.into())).collect();
     json!({ "apis": { "properties": refused } })
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use rmcp::model::{
-    ConstString as _, ErrorData, RequestId, ServerResult, SubscriptionFilter,
+    ConstString as _, ErrorData, Implementation, RequestId, ServerResult, SubscriptionFilter,
     SubscriptionsListenRequestMethod, SubscriptionsListenResult,
 };
 use serde_json::{Value, json};
@@ -15,7 +15,6 @@ use super::request_origin::RequestOrigin;
 use crate::caller::client_grant::ClientGrant;
 use crate::mcp::McpServer;
 use crate::mcp::endpoint_state::EndpointState;
-use crate::mcp::endpoints::introduction::introduce_nothing;
 use crate::mcp::protocol::answer::{McpAnswer, McpRefusal, write_message};
 use crate::mcp::protocol::message::RequestParameters;
 use crate::mcp::protocol::version::ProtocolVersion;
@@ -47,7 +46,7 @@ impl McpServer {
             );
             ErrorData::invalid_params(why, None)
         })?;
-        let info = introduce_nothing(true);
+        let info = self.state.introduction();
         let accepted = requested.supported_by(&info.capabilities);
         let mut changes = self.state.changes(origin.caller.granted());
         let meta = json!({ SUBSCRIPTION_ID_KEY: id });
@@ -68,7 +67,10 @@ impl McpServer {
             }
         }
         let mut result = SubscriptionsListenResult::complete(id.clone());
-        result.meta.set_server_info(info.server_info);
+        let Implementation { name, version, .. } = info.server_info;
+        result
+            .meta
+            .set_server_info(Implementation::new(name, version));
         Ok(McpAnswer::Result(Box::new(
             ServerResult::SubscriptionsListenResult(result),
         )))

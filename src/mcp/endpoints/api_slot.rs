@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::annotate::TokenShare;
+use crate::api::about::About;
 use crate::api::name::ApiName;
 use crate::caller::scopes::ToolScopes;
 use crate::mcp::meta_tools::ListOptions;
@@ -12,6 +13,8 @@ use crate::mcp::meta_tools::ListOptions;
 pub(crate) struct ApiSlot {
     /// Its name, if there are several.
     pub(crate) name: Option<ApiName>,
+    /// What the operator says of it.
+    pub(crate) about: About,
     /// Prefix of its tool names.
     pub(crate) prefix: String,
     /// Options of its list of tools.

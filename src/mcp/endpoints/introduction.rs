@@ -1,11 +1,15 @@
 //! The introduction of an endpoint's server: its title and its instructions.
 
-use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
+use rmcp::model::{Icon, Implementation, ServerCapabilities, ServerConfig};
 
 use super::api_slot::ApiSlot;
+use crate::api::about::{About, AboutIcon};
 use crate::api::{Api, ApiName};
 use crate::mcp::visible::{CatalogApi, View};
 use crate::text::{self, counted};
+
+/// The name of a server of several APIs, and of one whose document is not read yet.
+pub(crate) const UNNAMED: &str = "openapi-mcp";
 
 /// The longest title of one of several APIs, in bytes. Of several, only titles are shown: the
 /// description of one document must not speak about another API.
@@ -17,6 +21,8 @@ const MAX_MISSING_BYTES: usize = 400;
 /// Introduction of an endpoint.
 pub(crate) struct Introduction<'i> {
     pub(crate) tells_changes: bool,
+    /// What the operator says of the endpoint.
+    pub(crate) about: &'i About,
     pub(crate) view: &'i View,
     pub(crate) apis: &'i [CatalogApi],
     /// APIs that may still come.
@@ -28,7 +34,7 @@ pub(crate) struct Introduction<'i> {
 impl Introduction<'_> {
     /// The introduction as MCP has it.
     pub(crate) fn write(&self) -> ServerConfig {
-        let config = introduce_nothing(self.tells_changes);
+        let config = introduce_nothing(self.tells_changes, self.about);
         match self.apis {
             [only] if !self.view.names_apis => {
                 introduce_one(config, &only.api, self.view.reads_only)
@@ -68,25 +74,29 @@ impl Introduction<'_> {
             .chain(self.apis.iter().map(|api| self.line_of(api)));
         let lines: Vec<String> = lines.collect();
         let whole = format!("{intro}\n{}", lines.join("\n"));
-        let instructions = if whole.len() <= text::MAX_DESCRIPTION_BYTES {
+        let room = room_beside(self.about);
+        let instructions = if whole.len() <= room {
             whole
         } else {
             let missing = missing_apis(&[self.awaited, self.failed].concat());
             let missing = missing
                 .map(|missing| format!(" {missing}"))
                 .unwrap_or_default();
-            let left = text::MAX_DESCRIPTION_BYTES.saturating_sub(intro.len() + missing.len() + 64);
+            let left = room.saturating_sub(intro.len() + missing.len() + 64);
             format!("{intro}{missing}\nThey are {}.", list_within(&names, left))
         };
-        config.server_info.title = Some(list_within(&names, 160)).filter(|title| !title.is_empty());
-        config.with_instructions(instructions)
+        if self.about.title.is_none() {
+            let listed = list_within(&names, 160);
+            config.server_info.title = Some(listed).filter(|title| !title.is_empty());
+        }
+        config.with_instructions(with_own_words(&instructions, self.about))
     }
 
     /// Describes one API in a line. The number of its tools is given only if it is the same for
     /// every caller.
     fn line_of(&self, api: &CatalogApi) -> String {
         let name = api.api.name().map(ApiName::as_str).unwrap_or_default();
-        let title = text::truncate(&text::one_line(api.api.document().title()), MAX_TITLE_BYTES);
+        let title = text::truncate(api.api.title(), MAX_TITLE_BYTES);
         let prefix = match api.api.prefix() {
             "" => String::new(),
             prefix => format!(" (names begin with {prefix})"),
@@ -135,8 +145,8 @@ fn list_within(names: &[&str], max_bytes: usize) -> String {
     list
 }
 
-/// A server of which nothing is known yet.
-pub(crate) fn introduce_nothing(tells_changes: bool) -> ServerConfig {
+/// A server of which only what the operator says is known yet.
+pub(crate) fn introduce_nothing(tells_changes: bool, about: &About) -> ServerConfig {
     // Prompts, resources and completions are declared, and empty: clients that ask anyway get a
     // clean answer.
     let mut capabilities = ServerCapabilities::builder()
@@ -148,23 +158,56 @@ pub(crate) fn introduce_nothing(tells_changes: bool) -> ServerConfig {
     if let Some(tools) = capabilities.tools.as_mut().filter(|_| tells_changes) {
         tools.list_changed = Some(true);
     }
-    ServerConfig::new(capabilities).with_server_info(Implementation::new(
-        "openapi-mcp",
-        env!("CARGO_PKG_VERSION"),
-    ))
+    ServerConfig::new(capabilities).with_server_info(identify(about))
 }
 
-/// A server of one API, with the words of its document.
+/// A server as MCP identifies it.
+pub(crate) fn identify(about: &About) -> Implementation {
+    let name = about.name.as_deref().unwrap_or(UNNAMED);
+    let mut info = Implementation::new(name, env!("CARGO_PKG_VERSION"));
+    info.title.clone_from(&about.title);
+    info.description.clone_from(&about.description);
+    info.website_url.clone_from(&about.website);
+    let icon = |icon: &AboutIcon| {
+        let mut made = Icon::new(&*icon.src);
+        made.mime_type = icon.media_type.map(str::to_owned);
+        made.sizes = icon.size.clone().map(|size| vec![size]);
+        vec![made]
+    };
+    info.icons = about.icon.as_ref().map(icon);
+    info
+}
+
+/// Number of bytes that the server's own instructions may take beside those of the operator.
+fn room_beside(about: &About) -> usize {
+    let own = about.instructions.as_ref();
+    text::MAX_DESCRIPTION_BYTES
+        - own.map_or(0, |own| (own.len() + 2).min(text::MAX_DESCRIPTION_BYTES))
+}
+
+/// The server's instructions, and behind them those of the operator, which are never cut.
+pub(crate) fn with_own_words(instructions: &str, about: &About) -> String {
+    let cut = text::truncate(instructions, room_beside(about));
+    match &about.instructions {
+        Some(own) => format!("{cut}\n\n{own}"),
+        None => cut,
+    }
+}
+
+/// A server of one API, in the words of the operator and of the document.
 fn introduce_one(mut config: ServerConfig, api: &Api, reads_only: bool) -> ServerConfig {
     let document = api.document();
-    let title = text::truncate(&text::one_line(document.title()), 200);
+    let title = api.title();
     let version = document
         .api_version()
         .map(|version| format!(" {}", text::one_line(version)))
         .unwrap_or_default();
-    let about = document
+    let about = api.about();
+    let described = document
         .description()
-        .map(|about| format!("\n\n{}", text::clean(about)))
+        .filter(|_| about.instructions.is_none());
+    let described = described
+        .map(|described| format!("\n\n{}", text::clean(described)))
         .unwrap_or_default();
     let what = if reads_only {
         "Read-only tools"
@@ -172,7 +215,7 @@ fn introduce_one(mut config: ServerConfig, api: &Api, reads_only: bool) -> Serve
         "Tools"
     };
     let instructions =
-        format!("{what} for {title}{version}; each makes one HTTP request to that API.{about}");
-    config.server_info.title = Some(title);
-    config.with_instructions(text::truncate(&instructions, text::MAX_DESCRIPTION_BYTES))
+        format!("{what} for {title}{version}; each makes one HTTP request to that API.{described}");
+    config.server_info = identify(about);
+    config.with_instructions(with_own_words(&instructions, about))
 }

@@ -27,8 +27,11 @@ pub(crate) struct Endpoints {
 }
 
 impl Endpoints {
-    /// Those for APIs of these names; `state` makes the state of each.
-    pub(crate) fn new(names: &[Option<ApiName>], state: impl Fn() -> EndpointState) -> Self {
+    /// Those for APIs of these names; `state` makes the state of each, by the index of its API.
+    pub(crate) fn new(
+        names: &[Option<ApiName>],
+        state: impl Fn(Option<usize>) -> EndpointState,
+    ) -> Self {
         let is_single = matches!(names, [None]);
         let mut all = Vec::new();
         let mut add = |path: String, api: Option<usize>, names_apis: bool| {
@@ -38,7 +41,7 @@ impl Endpoints {
                     names_apis,
                     reads_only,
                 };
-                let state = Arc::new(state());
+                let state = Arc::new(state(api));
                 let searches = OnceLock::new();
                 all.push(Arc::new(McpEndpoint {
                     view,
@@ -82,7 +85,7 @@ mod tests {
     #[test]
     fn paths_match_byte_for_byte() {
         let names = ["pets", "bills"].map(|name| ApiName::parse(name).ok());
-        let endpoints = Endpoints::new(&names, || EndpointState::pending(None));
+        let endpoints = Endpoints::new(&names, |_| EndpointState::pending(None));
         for path in [
             "/mcp",
             "/mcp/readonly",
@@ -114,7 +117,7 @@ mod tests {
             assert!(endpoints.at(path).is_none(), "{path}");
         }
         assert_eq!(
-            Endpoints::new(&[None], || EndpointState::pending(None))
+            Endpoints::new(&[None], |_| EndpointState::pending(None))
                 .iter()
                 .count(),
             2

@@ -9,13 +9,14 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::api_slot::ApiSlot;
-use super::introduction::{Introduction, missing_apis};
+use super::introduction::{Introduction, introduce_nothing, missing_apis, with_own_words};
 use super::paths::{Endpoints, McpEndpoint};
 
 use crate::annotate::Pattern;
 use crate::api::Api;
-use crate::api::clashes::clashes_with;
+use crate::api::about::About;
 use crate::api::name::ApiName;
+use crate::api::name::clashes_with;
 use crate::mcp::catalog::{Catalog, visible};
 use crate::mcp::endpoint_state::EndpointState;
 use crate::mcp::meta_tools::{ListOptions, MetaTools, decide};
@@ -28,6 +29,8 @@ pub(crate) struct ServedApis {
     /// change in one order.
     outcomes: Mutex<Vec<ApiOutcome>>,
     slots: Vec<ApiSlot>,
+    /// What the operator says of several APIs as a whole.
+    about: About,
     /// True if the last change of each API's document could not be served.
     failed_reloads: Vec<AtomicBool>,
     endpoints: Endpoints,
@@ -64,20 +67,25 @@ pub(crate) struct ServedState {
 }
 
 impl ServedApis {
-    /// No API is loaded yet. `reload` is the interval at which the document of each is checked for
-    /// changes.
-    pub(crate) fn new(slots: Vec<ApiSlot>, reload: Option<Duration>) -> Self {
+    /// No API is loaded yet. `about` introduces several APIs; `reload` is the interval at which the
+    /// document of each is checked for changes.
+    pub(crate) fn new(slots: Vec<ApiSlot>, about: About, reload: Option<Duration>) -> Self {
         let is_single = matches!(slots.as_slice(), [ApiSlot { name: None, .. }]);
         // Of several, one may come late.
         let tells_changes = reload.is_some() || !is_single;
         let ending = CancellationToken::new();
         let names: Vec<Option<ApiName>> = slots.iter().map(|slot| slot.name.clone()).collect();
-        let state = || EndpointState::new(reload, tells_changes, ending.clone());
+        let state = |api: Option<usize>| {
+            let about = about_of(&slots, &about, api);
+            let introduction = introduce_nothing(tells_changes, about);
+            EndpointState::new(reload, introduction, ending.clone())
+        };
         let served = Self {
             outcomes: Mutex::new(vec![ApiOutcome::Awaited; slots.len()]),
             endpoints: Endpoints::new(&names, state),
             failed_reloads: slots.iter().map(|_| AtomicBool::new(false)).collect(),
             slots,
+            about,
             tells_changes,
         };
         if !is_single {
@@ -99,6 +107,11 @@ impl ServedApis {
     /// Returns the slots of the APIs.
     pub(crate) fn slots(&self) -> &[ApiSlot] {
         &self.slots
+    }
+
+    /// Returns what the operator says of an endpoint.
+    pub(crate) fn about(&self, endpoint: &McpEndpoint) -> &About {
+        about_of(&self.slots, &self.about, endpoint.api)
     }
 
     /// Counts the APIs by outcome.
@@ -337,7 +350,9 @@ impl ServedApis {
         match failure {
             Some(why) if apis.is_empty() && awaited.is_empty() => endpoint.state.fail(why),
             _ => {
+                let about = self.about(endpoint);
                 let introduction = Introduction {
+                    about,
                     tells_changes: self.tells_changes,
                     view: &endpoint.view,
                     apis: &apis,
@@ -354,15 +369,19 @@ impl ServedApis {
                     .as_ref()
                     .filter(|meta_tools| meta_tools.searches())
                 {
-                    config = config.with_instructions(meta_tools.instructions(&visible(
-                        &apis,
-                        &endpoint.view,
-                        &ALL_RIGHTS,
-                    )));
+                    let seen = visible(&apis, &endpoint.view, &ALL_RIGHTS);
+                    let steps = meta_tools.instructions(&seen);
+                    config = config.with_instructions(with_own_words(&steps, about));
                 }
                 let catalog = Catalog::new(apis, endpoint.view.clone(), awaited, config);
                 endpoint.state.ready(catalog.with_meta_tools(meta_tools));
             }
         }
     }
+}
+
+/// Returns what the operator says of an API, or of all.
+fn about_of<'a>(slots: &'a [ApiSlot], all: &'a About, api: Option<usize>) -> &'a About {
+    api.and_then(|api| slots.get(api))
+        .map_or(all, |slot| &slot.about)
 }

@@ -174,7 +174,7 @@ fn three_steps(prefix: &str, effects: &[Effect]) -> String {
 
 /// The title of the only API, or the names of several with theirs.
 fn title_of(seen: &VisibleApis<'_>) -> String {
-    let title = |api: &crate::api::Api, most| truncate(&as_words(api.document().title()), most);
+    let title = |api: &crate::api::Api, most| truncate(&as_words(api.title()), most);
     match seen.apis.as_slice() {
         [only] if !seen.names_apis => title(only.api, 100),
         apis => {

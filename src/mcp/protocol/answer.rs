@@ -1,12 +1,10 @@
 //! The answers to requests, as JSON-RPC 2.0 messages.
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use bytes::Bytes;
 use rmcp::model::{CacheScope, ErrorData, RequestId, ServerResult};
 use serde::Serialize;
-use serde_json::json;
 
 use super::version::ProtocolVersion;
 use crate::mcp::tool_list_stream::ListPieces;
@@ -75,25 +73,19 @@ pub(crate) struct Frame {
     tail: Vec<u8>,
 }
 
-pub(crate) const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
-
-/// Returns the name and version of the server for results.
-pub(crate) fn server_info() -> serde_json::Value {
-    json!({ "name": "openapi-mcp", "version": env!("CARGO_PKG_VERSION") })
-}
-
-/// The member of `_meta` that names the server (2026-07-28: results SHOULD have it). Older clients
-/// do not know the key.
-static SERVER_META: LazyLock<String> =
-    LazyLock::new(|| format!("\"{SERVER_INFO_KEY}\":{}", server_info()));
-
 /// The envelope of an answer, and the names of its members.
 const FRAMING_BYTES: usize = 256;
 
 impl Frame {
-    /// The answer to the request with that identifier.
-    pub(crate) fn of_answer(id: &RequestId, version: ProtocolVersion, answer: McpAnswer) -> Self {
+    /// The answer to the request with that identifier. `server_meta` is that of the endpoint.
+    pub(crate) fn of_answer(
+        id: &RequestId,
+        version: ProtocolVersion,
+        server_meta: &str,
+        answer: McpAnswer,
+    ) -> Self {
         let is_modern = version.has_result_type();
+        let server_meta = is_modern.then_some(server_meta);
         let mut frame = Self::begin(Some(id), "result");
         let written = match answer {
             McpAnswer::Tool(mut result) => {
@@ -101,15 +93,11 @@ impl Frame {
                     result.remove_links();
                 }
                 frame.head.reserve(result.estimated_bytes());
-                result.write_json(
-                    is_modern,
-                    is_modern.then(|| SERVER_META.as_str()),
-                    &mut frame.head,
-                );
+                result.write_json(is_modern, server_meta, &mut frame.head);
                 Ok(())
             }
             McpAnswer::Tools(list) => {
-                frame.write_list(list, is_modern);
+                frame.write_list(list, server_meta);
                 Ok(())
             }
             McpAnswer::Result(result) => serde_json::to_writer(&mut frame.head, &result),
@@ -154,17 +142,17 @@ impl Frame {
         self
     }
 
-    fn write_list(&mut self, list: ToolList, is_modern: bool) {
+    fn write_list(&mut self, list: ToolList, server_meta: Option<&str>) {
         let ToolList {
             tools,
             ttl,
             cache_scope,
         } = list;
         self.head.push(b'{');
-        if is_modern {
+        if let Some(server_meta) = server_meta {
             self.head
                 .extend_from_slice(b"\"resultType\":\"complete\",\"_meta\":{");
-            self.head.extend_from_slice(SERVER_META.as_bytes());
+            self.head.extend_from_slice(server_meta.as_bytes());
             self.head.extend_from_slice(b"},");
         }
         let scope = if cache_scope == CacheScope::Public {

@@ -73,6 +73,9 @@ pub struct Document {
     seen: Vec<Revision>,
 }
 
+/// The longest address of a document that people or clients may open, in bytes.
+const MAX_URL_BYTES: usize = 2048;
+
 /// What the root object says of the document.
 #[derive(Debug)]
 pub(crate) struct Index {
@@ -80,6 +83,10 @@ pub(crate) struct Index {
     title: String,
     api_version: Option<String>,
     description: Option<String>,
+    summary: Option<String>,
+    /// Addresses that the document gives people, if they are `https`.
+    website: Option<Url>,
+    logo: Option<Url>,
     /// 3.2 `$self`: the document's own name in references.
     pub(crate) own_name: Option<String>,
 }
@@ -98,6 +105,12 @@ impl Index {
             return Err(LoadError::NotOpenApi("it has no `paths`".into()));
         }
         let info = root.object("info").unwrap_or_default();
+        let https_url = |object: Option<Object<'_>>| {
+            let text = object?.text("url")?;
+            let url = Url::parse(text.trim()).ok()?;
+            let is_plain = url.username().is_empty() && url.password().is_none();
+            (url.scheme() == "https" && is_plain && text.len() <= MAX_URL_BYTES).then_some(url)
+        };
         Ok(Self {
             version,
             title: info
@@ -106,6 +119,9 @@ impl Index {
                 .unwrap_or_else(|| "API".into()),
             api_version: info.text("version"),
             description: info.text("description"),
+            summary: info.text("summary"),
+            website: https_url(root.object("externalDocs")),
+            logo: https_url(info.object("x-logo")),
             own_name: root.text("$self"),
         })
     }
@@ -205,6 +221,24 @@ impl Document {
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.index.description.as_deref()
+    }
+
+    /// `info.summary` (3.1).
+    #[must_use]
+    pub fn summary(&self) -> Option<&str> {
+        self.index.summary.as_deref()
+    }
+
+    /// `externalDocs.url`, if it is an `https` URL.
+    #[must_use]
+    pub fn website(&self) -> Option<&Url> {
+        self.index.website.as_ref()
+    }
+
+    /// `info.x-logo.url`, which documentation tools read, if it is an `https` URL.
+    #[must_use]
+    pub fn logo(&self) -> Option<&Url> {
+        self.index.logo.as_ref()
     }
 
     /// The value at `span`.

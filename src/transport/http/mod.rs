@@ -83,6 +83,8 @@ pub struct HttpOptions {
     pub tls: Option<Tls>,
     /// The page for people.
     pub page: PageOptions,
+    /// The text that verifies the domain of an app at OpenAI.
+    pub app_challenge: Option<String>,
     /// Time for which requests are still answered after SIGTERM, while `/readyz` reports that no
     /// more should be sent.
     pub drain_delay: Duration,

@@ -28,6 +28,9 @@ use super::stored_files;
 use crate::admission::{ClientAdmission, authenticate, jwt, metadata};
 use crate::mcp::McpServer;
 
+/// The path at which OpenAI looks for the text that it gave the operator.
+const APP_CHALLENGE: &str = "/.well-known/openai-apps-challenge";
+
 /// Makes the routes of a server; `streams` ends the streams that wait for changes.
 pub(super) fn front(
     server: &McpServer,
@@ -53,8 +56,18 @@ pub(super) fn front(
     let files = files.map(|store| {
         stored_files::routes(Arc::clone(store), Arc::clone(&allowed), admission.clone())
     });
-    let router = router(server, allowed, admission, page);
+    let mut router = router(server, Arc::clone(&allowed), admission, page);
+    if let Some(text) = options.app_challenge.clone() {
+        router = router.merge(app_challenge(text, allowed));
+    }
     Front::new(router.merge(files.unwrap_or_default()), mcp)
+}
+
+/// The page that verifies the domain of an app at OpenAI, for all clients that may ask this host.
+fn app_challenge(text: String, allowed: Arc<Allowed>) -> Router {
+    Router::new()
+        .route(APP_CHALLENGE, get(move || std::future::ready(text)))
+        .layer(middleware::from_fn_with_state(allowed, guard_routes))
 }
 
 /// All routes but the endpoints of MCP.

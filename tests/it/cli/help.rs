@@ -59,7 +59,16 @@ fn long_help_has_the_sections_of_the_configuration_file() {
     for (heading, mut keys) in keys_by_heading() {
         // These have no flags.
         keys.retain(|key| {
-            !["access", "auth", "auth-tokens", "overrides", "tenants"].contains(&key.as_str())
+            ![
+                "about",
+                "access",
+                "auth",
+                "auth-tokens",
+                "openai-apps-challenge",
+                "overrides",
+                "tenants",
+            ]
+            .contains(&key.as_str())
         });
         // The file names all at once.
         if keys.remove("apis") {

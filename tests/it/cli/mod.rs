@@ -14,7 +14,7 @@ mod links;
 mod login;
 mod mistakes;
 mod mock;
-mod packages;
+pub mod packages;
 mod readme;
 mod scores;
 #[cfg(unix)]

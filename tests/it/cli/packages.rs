@@ -171,7 +171,7 @@ fn a_bundle_asks_for_credentials_and_holds_none() {
 }
 
 /// A file of a bundle; nothing if there is no Python to unpack it.
-fn read_from_bundle(bundle: &str, file: &str) -> Option<String> {
+pub fn read_from_bundle(bundle: &str, file: &str) -> Option<String> {
     let program =
         "import sys,zipfile; print(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]).decode())";
     let shown = Command::new("python3")

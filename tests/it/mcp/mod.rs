@@ -1,6 +1,7 @@
 //! MCP on both transports: the protocol eras, confirmations, and how a server ends.
 
 mod confirmation;
+mod identity;
 mod library;
 mod life_cycle;
 mod meta_tool_adversary;

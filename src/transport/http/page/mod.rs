@@ -80,6 +80,13 @@ pub enum PageKind {
 pub struct PageOptions {
     /// Content of the page.
     pub kind: PageKind,
+    /// The title of the server, if the operator set it. Nothing on the page comes from the document
+    /// before a client has a token.
+    pub title: Option<String>,
+    /// The name of its entry in a client, if the operator set it.
+    pub entry: Option<String>,
+    /// Its icon as a `data:` URL, if the operator set it.
+    pub icon: Option<String>,
     /// Entries for clients, with [`ENDPOINT`] in place of the endpoint.
     pub snippets: Vec<PageSnippet>,
 }
@@ -135,6 +142,9 @@ impl ServedPage {
             "auth": sign_in != SignIn::None,
             "oauth": sign_in == SignIn::Oauth,
             "endpoint": endpoint.map(url::Url::as_str),
+            "title": options.title,
+            "entry": options.entry,
+            "icon": options.icon,
             "snippets": options.snippets,
         });
         let policy = format!("{}; frame-ancestors 'none'", policy());

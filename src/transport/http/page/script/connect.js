@@ -1,4 +1,4 @@
-let entryName = "api";
+let entryName = settings.entry || "api", serverTitle = settings.title || "";
 
 /** Shows how to connect a client: in the page if there is nothing else on it, else behind a button. */
 function showConnect(isAlone) {
@@ -32,8 +32,18 @@ function showEntry({ client, command, text, file, note, hosted, other }) {
     return;
   }
   if (hosted) {
-    const needs = settings.oauth && endpoint.startsWith("https:") ? [] : [step("It needs a public https address, and signs users in with OAuth.")];
-    fill($("entry"), step("In the settings for connectors, add a custom connector with this address:"), paste(endpoint, "the endpoint"), ...needs);
+    const isPublic = endpoint.startsWith("https:"), needs = [];
+    if (!isPublic) needs.push(step("It needs a public https address."));
+    if (settings.auth && !settings.oauth) needs.push(step("It cannot send a token that the operator gives out. It signs users in with OAuth."));
+    if (client === "ChatGPT") {
+      fill($("entry"), step("In the settings for apps and connectors, turn on developer mode, and create a connector with this address:"), paste(endpoint, "the endpoint"), ...needs);
+      return;
+    }
+    const form = make("a", "Open the form in claude.ai, filled in");
+    form.href = `https://claude.ai/customize/connectors?modal=add-custom-connector&connectorName=${encodeURIComponent(serverTitle || entryName)}&connectorUrl=${encodeURIComponent(endpoint)}`;
+    form.target = "_blank";
+    form.rel = "noreferrer";
+    fill($("entry"), ...(isPublic ? [wrap("p", "step", form)] : []), step("In the settings for connectors, add a custom connector with this address:"), paste(endpoint, "the endpoint"), ...needs);
     return;
   }
   const parts = [];

@@ -1,6 +1,6 @@
 /** The head of the page: what is served, and how much of it. */
 function introduce({ title, version, effects, tags, entry, isSearchMode }) {
-  if (title) { $("title").textContent = title; document.title = title + " – MCP server"; }
+  if (title) { name(title); serverTitle = title; }
   $("version").textContent = version ? "v" + version.replace(/^v(?=\d)/, "") : "";
   $("version").hidden = !version;
   if (entry) entryName = entry;
@@ -13,6 +13,12 @@ function introduce({ title, version, effects, tags, entry, isSearchMode }) {
   for (const [effect, count] of kinds) option($("effect"), effect, `${EFFECTS[effect].choice} (${count.toLocaleString("en")})`);
   for (const [tag, count] of tags) option($("tag"), tag, `${tag} (${count.toLocaleString("en")})`);
   $("tag-choice").hidden = !tags.length;
+}
+
+/** Puts the server's title on the page. */
+function name(title) {
+  $("title").textContent = title;
+  document.title = title + " – MCP server";
 }
 
 function option(select, value, text) {
@@ -50,6 +56,7 @@ async function load() {
 if (settings.tools) { $("address").hidden = true; load(); }
 else if (settings.page === "full" && !settings.auth) { load(); }
 else {
+  if (settings.title) name(settings.title);
   showConnect(true);
   $("token-form").hidden = !settings.auth || settings.page !== "full";
 }
