@@ -4,11 +4,12 @@ use std::ops::{Deref, Range};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-
-use crate::json::JsonObject;
+use lru::LruCache;
+use parking_lot::Mutex;
 
 use crate::annotate::{AnnotateOptions, Hint, InputSchema, OutputSchemas, Tool, ToolParts};
 use crate::call_error::CallError;
+use crate::json::JsonObject;
 use crate::observe::record::CalledOperation;
 use crate::proxy::{
     ArgumentChecks, ArgumentRules, Binder, BoundOperation, CheckedArguments, EmptyArgument,
@@ -18,6 +19,11 @@ use crate::results::render::OutputContract;
 use crate::spec::Operation;
 use crate::spec::operation::server::ServerError;
 use crate::spec::schema::NewNames;
+
+/// Number of tools whose texts are kept if they are made on use, and of bytes that their JSON may
+/// take. Compiled validators take a multiple.
+const MAX_TOOLS: usize = 256;
+const MAX_BYTES: usize = 4 << 20;
 
 /// A tool that can be called.
 pub struct BoundTool {
@@ -261,4 +267,57 @@ fn refuse_shaped_files(operation: &Operation) -> Option<String> {
             operation.label()
         )
     })
+}
+
+/// The texts of the tools that were used last, by their places in the API.
+pub(super) struct RecentTexts(Mutex<LruCache<usize, Arc<ToolText>>>);
+
+impl Default for RecentTexts {
+    fn default() -> Self {
+        Self(Mutex::new(LruCache::unbounded()))
+    }
+}
+
+impl RecentTexts {
+    pub(super) fn find(&self, place: usize) -> Option<Arc<ToolText>> {
+        self.0.lock().get(&place).cloned()
+    }
+
+    pub(super) fn keep(&self, place: usize, text: &Arc<ToolText>) {
+        let mut recent = self.0.lock();
+        recent.put(place, Arc::clone(text));
+        let mut bytes: usize = recent.iter().map(|(_, text)| text.json.len()).sum();
+        while recent.len() > MAX_TOOLS || (recent.len() > 1 && bytes > MAX_BYTES) {
+            let oldest = recent.pop_lru();
+            bytes -= oldest.map_or(0, |(_, text)| text.json.len());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(bytes: usize) -> Arc<ToolText> {
+        Arc::new(ToolText {
+            json: vec![b' '; bytes].into(),
+            ..ToolText::default()
+        })
+    }
+
+    #[test]
+    fn the_tools_used_last_stay() {
+        let texts = RecentTexts::default();
+        for place in 0..MAX_TOOLS {
+            texts.keep(place, &text(1));
+        }
+        assert!(texts.find(0).is_some());
+        texts.keep(MAX_TOOLS, &text(1));
+        assert!(
+            texts.find(0).is_some() && texts.find(1).is_none() && texts.find(MAX_TOOLS).is_some()
+        );
+        // One that is larger than all may be stays alone.
+        texts.keep(7, &text(MAX_BYTES + 1));
+        assert!(texts.find(7).is_some() && texts.find(0).is_none());
+    }
 }

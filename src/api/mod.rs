@@ -8,6 +8,7 @@
 pub(crate) mod about;
 pub(crate) mod bound_tool;
 pub(crate) mod calling;
+pub(crate) mod clashes;
 mod closed_paths;
 pub(crate) mod name;
 mod on_use;
@@ -25,8 +26,7 @@ use secrecy::SecretString;
 use thiserror::Error;
 
 use self::about::About;
-use self::bound_tool::bind_tools;
-use self::on_use::RecentTexts;
+use self::bound_tool::{RecentTexts, bind_tools};
 use crate::annotate::hint_review::{Restriction, describe_loosened, summarize_restrictions};
 use crate::annotate::names::nearest_name;
 use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, Rule, annotate};

@@ -7,7 +7,7 @@ use tracing::Instrument as _;
 use super::load::{self, LoadPurpose, Loaded};
 use super::start;
 use crate::api::about::About;
-use crate::api::name::clashes_with;
+use crate::api::clashes::clashes_with;
 use crate::api::{Api, ApiName};
 use crate::config::{ApiConfig, ConfigError};
 use crate::error::Failure;

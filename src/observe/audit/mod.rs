@@ -7,7 +7,7 @@
 //! - A field of `CallRecord`, `Arrival` or `CalledOperation` in `observe/record.rs`, written by
 //!   `line` in `observe/call.rs`.
 //! - Its value is set with `note` where it becomes known; what is known at the start, by `arrival`
-//!   in `mcp/observed.rs` or `called_operation` in `api/called.rs`.
+//!   in `mcp/observed.rs` or `called_operation` in `api/mod.rs`.
 //! - A test in `tests/it/http/audit.rs`.
 
 pub(crate) mod line;
