@@ -1,6 +1,6 @@
 //! Findings: in the document, for a client, and in the hints.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
@@ -152,6 +152,25 @@ pub(super) fn of_hints(offered: &BoundTool) -> Vec<UnplacedFinding> {
 }
 
 /// Returns the operations that are left out or asked about because of their words.
+/// The masks of rules, each set of them with how many tools it concerns.
+pub(super) fn of_masks(api: &Api) -> Vec<UnplacedFinding> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for rule in api
+        .tools()
+        .iter()
+        .filter_map(|tool| tool.operation.rules.response.as_ref())
+    {
+        *counts.entry(rule.mask_names()).or_default() += 1;
+    }
+    counts.remove("");
+    let all = counts.into_iter().map(|(names, count)| {
+        let tools = counted(count, "tool");
+        let text = format!("the replies of {tools} are masked: {names}");
+        UnplacedFinding::new("document", Diagnostic::note("#", text))
+    });
+    all.collect()
+}
+
 pub(super) fn of_restrictions(api: &Api) -> Vec<UnplacedFinding> {
     let all = api.restrictions().iter();
     all.map(|restriction| {

@@ -113,6 +113,7 @@ pub(crate) fn check(
         findings.extend(findings::of_hints(offered));
     }
     findings.extend(findings::of_restrictions(api));
+    findings.extend(findings::of_masks(api));
     findings.extend(findings::of_missing_tools(api));
     if !searches {
         findings.extend(findings::of_list(api.tools().len(), tokens, profile));

@@ -273,11 +273,10 @@ fn explain_rules(rules: &OperationRules, out: &mut String) {
             ("max_tokens", rule.max_tokens.is_some()),
             ("file", rule.file == Some(true)),
         ];
-        let keys: Vec<&str> = keys
-            .into_iter()
-            .filter(|(_, is_set)| *is_set)
-            .map(|(key, _)| key)
-            .collect();
+        let keys = keys.into_iter().filter(|(_, is_set)| *is_set);
+        let masks = rule.mask_names();
+        let masks = (!masks.is_empty()).then(|| format!("mask ({masks})"));
+        let keys: Vec<String> = keys.map(|(key, _)| key.to_owned()).chain(masks).collect();
         let _ = writeln!(out, "  response · {}", keys.join(", "));
     }
     if let Some(rule) = &rules.wait {

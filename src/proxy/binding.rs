@@ -92,6 +92,8 @@ pub(crate) struct BoundOperation {
     pub(crate) etag_use: Option<EtagUse>,
     /// Rules for its arguments.
     pub(crate) rules: Option<Box<ArgumentRules>>,
+    /// Redactor of the values that rules mask in its replies.
+    pub(crate) masks: Option<Box<Redactor>>,
 }
 
 /// Binds the operations of one API, one after the other.
@@ -288,7 +290,10 @@ impl<'a> Binder<'a> {
         } else {
             0
         };
+        let rule = operation.rules.response.as_ref();
+        let masks = rule.filter(|rule| !rule.masks.is_empty());
         Ok(BoundOperation {
+            masks: masks.map(|rule| Redactor::for_masks(&rule.masks).into()),
             requirements,
             upstream,
             operation,

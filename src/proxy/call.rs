@@ -100,9 +100,14 @@ impl Call<'_> {
         })
     }
 
-    /// Returns the redactors for what is made of a reply: those of the operator's, its tenant's and
-    /// the client's secrets.
+    /// Returns the redactors for texts that are made of a reply: those of secrets, and that of what
+    /// rules mask.
     pub(super) fn redactors(&self) -> impl Iterator<Item = &Redactor> + Clone {
+        self.secret_redactors().chain(self.target.masks.as_deref())
+    }
+
+    /// Returns the redactors of the operator's, its tenant's and the client's secrets.
+    pub(super) fn secret_redactors(&self) -> impl Iterator<Item = &Redactor> + Clone {
         let of_tenant = self.tenant.map(|tenant| &tenant.redactor);
         let forwarded = self.forwarded.as_ref().map(|(_, redactor)| redactor);
         std::iter::once(&self.proxy.redactor)

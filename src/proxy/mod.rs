@@ -6,6 +6,8 @@ pub(crate) mod binding;
 pub(crate) mod call;
 pub(crate) mod client_values;
 pub(crate) mod exchange;
+#[cfg(test)]
+mod mask_proptests;
 pub(crate) mod pages;
 pub(crate) mod request;
 pub(crate) mod tenants;

@@ -9,13 +9,13 @@ use serde::Deserializer as _;
 use serde::de::{Error, IgnoredAny, Visitor};
 use serde_json::{Map, Value};
 
-use super::secrets::{MARK, Secrets, has_escapes};
+use super::secrets::{Secrets, has_escapes};
 use crate::json::string_length;
 
 /// Replacement of a number that is a secret.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum NumberMark {
-    /// The string [`MARK`].
+    /// The text in place of it.
     #[default]
     Text,
     /// Zero, if a client checks the type of the number.
@@ -23,9 +23,9 @@ pub(crate) enum NumberMark {
 }
 
 impl NumberMark {
-    fn value(self) -> Value {
+    fn value(self, text: String) -> Value {
         match self {
-            Self::Text => Value::from(MARK),
+            Self::Text => Value::from(text),
             Self::Zero => Value::from(0),
         }
     }
@@ -64,9 +64,10 @@ pub(crate) fn redact_value(secrets: &Secrets, value: &mut Value, numbers: Number
             Some(clean) => *text = clean,
             None => return false,
         },
-        Value::Number(number) if secrets.is_number(number.to_string().as_bytes()) => {
-            *value = numbers.value();
-        }
+        Value::Number(number) => match secrets.clean_number(number.to_string().as_bytes()) {
+            Some(text) => *value = numbers.value(text),
+            None => return false,
+        },
         Value::Array(items) => {
             return items.iter_mut().fold(false, |found, item| {
                 redact_value(secrets, item, numbers) | found
@@ -78,7 +79,7 @@ pub(crate) fn redact_value(secrets: &Secrets, value: &mut Value, numbers: Number
             });
             return redact_keys(secrets, object) | found;
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) => return false,
+        Value::Null | Value::Bool(_) => return false,
     }
     true
 }
@@ -121,7 +122,7 @@ impl KeyNames {
         let number = self.numbers.entry(clean.clone()).or_insert(1);
         loop {
             *number += 1;
-            let name = format!("{clean} {number}");
+            let name = format!("{clean}-{number}");
             if !taken.contains(&name) && given.insert(name.clone()) {
                 return name;
             }
@@ -171,12 +172,11 @@ impl JsonRedaction<'_> {
                         .iter()
                         .position(|byte| !is_part(byte))
                         .unwrap_or(rest.len());
+                    let number = rest.get(..length).unwrap_or_default();
                     if self.everywhere
-                        && self
-                            .secrets
-                            .is_number(rest.get(..length).unwrap_or_default())
+                        && let Some(text) = self.secrets.clean_number(number)
                     {
-                        self.replace(at, at + length, &numbers.value());
+                        self.replace(at, at + length, &numbers.value(text));
                     }
                     at += length;
                     continue;
@@ -216,7 +216,7 @@ impl JsonRedaction<'_> {
     }
 }
 
-/// All keys of a JSON text that hold the mark.
+/// All keys of a JSON text that may hold a mark.
 fn marked_keys(json: &[u8]) -> HashSet<String> {
     let mut keys = HashSet::new();
     let mut rest = json;
@@ -227,7 +227,7 @@ fn marked_keys(json: &[u8]) -> HashSet<String> {
         rest = after;
         if after.trim_ascii_start().first() == Some(&b':') {
             let key = decode_string(quoted);
-            if key.contains(MARK) {
+            if key.contains('[') {
                 keys.insert(key.into_owned());
             }
         }
@@ -263,7 +263,7 @@ fn decode_string(quoted: &[u8]) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::secrets::SecretForms;
+    use crate::redact::secrets::{MARK, SecretForms};
     use proptest::prelude::*;
 
     /// Secrets made of what JSON, URLs and HTML are written with, and of digits.

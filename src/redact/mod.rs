@@ -23,9 +23,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
 
-use self::json::{NumberMark, is_json, redact_json};
+use self::json::{NumberMark, is_json, redact_json, redact_value};
 use self::secrets::{SecretForms, Secrets, TextPlace};
+use crate::json::JsonObject;
+use crate::spec::mask::Mask;
 
 /// The minimum length of a word of a header's value that counts as a secret.
 const MIN_WORD_LEN: usize = 8;
@@ -65,6 +68,14 @@ impl Redactor {
         }
     }
 
+    /// Makes a redactor for the values of masks.
+    pub(crate) fn for_masks(masks: &[Mask]) -> Self {
+        Self {
+            secrets: masks.into(),
+            tokens: Vec::new(),
+        }
+    }
+
     /// Makes a redactor for tokens that were fetched.
     pub(crate) fn for_tokens<'t>(tokens: impl Iterator<Item = &'t str>) -> Self {
         let tokens: Vec<SecretString> = tokens.map(SecretString::from).collect();
@@ -95,6 +106,15 @@ impl Redactor {
             return redact_json(&self.secrets, text, numbers);
         }
         self.secrets.clean(text, TextPlace::Text)
+    }
+
+    /// Returns true if arguments hold a secret.
+    pub(crate) fn is_in(&self, arguments: &JsonObject) -> bool {
+        redact_value(
+            &self.secrets,
+            &mut Value::Object(arguments.clone()),
+            NumberMark::Text,
+        )
     }
 
     /// Redacts a log line.

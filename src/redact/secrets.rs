@@ -2,13 +2,16 @@
 //! text.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
-use memchr::memchr3;
 use memchr::memmem::{self, Finder};
+use memchr::{memchr2_iter, memchr3};
 
 use super::escapes::{Layer, unescape};
+use crate::observe;
 use crate::outbound::percent::{Keep, percent_encode};
+use crate::spec::mask::{Mask, has_masked, masked};
 
 /// Text that replaces a secret.
 pub(crate) const MARK: &str = "[redacted]";
@@ -36,6 +39,8 @@ pub(crate) struct Secrets {
     /// Automaton that finds any of them in one pass, if there are so many that one pass for each
     /// would take longer.
     any: Option<AhoCorasick>,
+    /// Masks of a rule, which are applied in place of secrets.
+    masks: Vec<Mask>,
 }
 
 #[derive(Debug)]
@@ -143,13 +148,25 @@ impl From<SecretForms> for Secrets {
         Self {
             all: forms.into_iter().map(secret).collect(),
             any,
+            masks: Vec::new(),
+        }
+    }
+}
+
+impl From<&[Mask]> for Secrets {
+    fn from(masks: &[Mask]) -> Self {
+        // Prometheus sees an increase between two values alone.
+        masks.iter().for_each(|mask| count_masked(&mask.name, 0));
+        Self {
+            masks: masks.to_vec(),
+            ..Self::default()
         }
     }
 }
 
 impl Secrets {
     pub(crate) fn is_empty(&self) -> bool {
-        self.all.is_empty()
+        self.all.is_empty() && self.masks.is_empty()
     }
 
     /// Returns true if a text may contain a secret. `false` is certain: it contains neither a
@@ -160,6 +177,9 @@ impl Secrets {
 
     /// Returns true if a text may contain an unescaped secret.
     pub(crate) fn may_be_plain_in(&self, text: &[u8]) -> bool {
+        if !self.masks.is_empty() {
+            return has_exponent(text) || has_masked(&self.masks, &String::from_utf8_lossy(text));
+        }
         match &self.any {
             Some(any) => any.is_match(text),
             None => self
@@ -169,16 +189,36 @@ impl Secrets {
         }
     }
 
-    /// Returns true if a JSON number, with any sign, has the digits of a secret.
-    pub(crate) fn is_number(&self, number: &[u8]) -> bool {
+    /// Returns the text in place of a JSON number that, with any sign, has the digits of a secret.
+    pub(crate) fn clean_number(&self, number: &[u8]) -> Option<String> {
+        if !self.masks.is_empty() {
+            let number = std::str::from_utf8(number).ok()?;
+            return self
+                .masked(number)
+                .or_else(|| self.masked(&whole_digits(number)?));
+        }
         let digits = number.strip_prefix(b"-").unwrap_or(number);
         self.all
             .iter()
             .any(|secret| [number, digits].contains(&secret.finder.needle()))
+            .then(|| MARK.to_owned())
+    }
+
+    /// The text after the masks, which are counted; `None` if it holds nothing that is masked.
+    fn masked(&self, text: &str) -> Option<String> {
+        let (clean, counts) = masked(&self.masks, text)?;
+        for (name, count) in counts {
+            count_masked(&name, count);
+        }
+        Some(clean)
     }
 
     /// Redacts the text, including escaped secrets; `None` if it contains none.
     pub(crate) fn clean(&self, text: &[u8], place: TextPlace) -> Option<Vec<u8>> {
+        if !self.masks.is_empty() {
+            let clean = self.masked(&String::from_utf8_lossy(text))?;
+            return Some(clean.into_bytes());
+        }
         let mut clean = self.replaced(text, place)?;
         for _ in 0..MAX_PASSES {
             match self.replaced(&clean, place) {
@@ -296,6 +336,31 @@ impl Secrets {
         }
         ranges
     }
+}
+
+fn count_masked(name: &Arc<str>, count: u64) {
+    if let Some(metrics) = observe::metrics() {
+        metrics.masked(name, count);
+    }
+}
+
+/// Returns true if a text may hold a number with an exponent, whose digits look different.
+fn has_exponent(text: &[u8]) -> bool {
+    let is_digit = |at: usize| text.get(at).is_some_and(u8::is_ascii_digit);
+    memchr2_iter(b'e', b'E', text).any(|at| at > 0 && is_digit(at - 1))
+}
+
+/// Returns the digits of a JSON number that is whole, although it has a fraction or an exponent.
+fn whole_digits(number: &str) -> Option<String> {
+    /// No number with check digits is longer.
+    const MAX_DIGITS: usize = 40;
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let exponent = usize::try_from(exponent.parse::<i64>().ok()?).ok()?;
+    let fraction = fraction.trim_end_matches('0');
+    let zeros = exponent.checked_sub(fraction.len())?;
+    (whole.len() + exponent <= MAX_DIGITS)
+        .then(|| format!("{whole}{fraction}{}", "0".repeat(zeros)))
 }
 
 /// Returns true if a text holds a character that escapes begin with.

@@ -237,8 +237,8 @@ mod tests {
             ),
             (
                 "s3cret-key",
-                r#"{ "s3cret-key" : 1.50, "s3cret-key":2, "[redacted] 2": 3}"#,
-                r#"{ "[redacted]" : 1.50, "[redacted] 3":2, "[redacted] 2": 3}"#,
+                r#"{ "s3cret-key" : 1.50, "s3cret-key":2, "[redacted]-2": 3}"#,
+                r#"{ "[redacted]" : 1.50, "[redacted]-3":2, "[redacted]-2": 3}"#,
             ),
             // The mark and the text behind it spell a secret again.
             ("d]abcde", "d]abcdeabcde", "[redacte[redacted]"),

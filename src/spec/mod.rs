@@ -6,6 +6,7 @@ pub(crate) mod diagnostic;
 pub(crate) mod document;
 pub(crate) mod jumps;
 pub(crate) mod long_running;
+pub(crate) mod mask;
 pub(crate) mod media_type;
 pub(crate) mod node;
 pub(crate) mod operation;

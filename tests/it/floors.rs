@@ -20,7 +20,7 @@ const FLOORS: [(&str, &[&str]); 26] = [
     ("spec", &["json", "outbound", "text"]),
     ("annotate", &["json", "spec", "text"]),
     ("search", &["annotate", "spec", "text"]),
-    ("redact", &["json", "outbound"]),
+    ("redact", &["json", "observe", "outbound", "spec"]),
     ("caller", &["json", "spec"]),
     ("call_error", &["caller", "observe", "outbound"]),
     (

@@ -4,9 +4,20 @@ use serde_json::Value;
 
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::results::filter::check_program;
+use crate::spec::mask::Mask;
 use crate::spec::operation::response_rule::{FieldPattern, ResponseRule};
 
-const KEYS: [&str; 6] = ["fields", "drop", "jq", "max_items", "max_tokens", "file"];
+const KEYS: [&str; 7] = [
+    "fields",
+    "drop",
+    "jq",
+    "max_items",
+    "max_tokens",
+    "file",
+    "mask",
+];
+/// The most masks of one rule.
+const MAX_MASKS: usize = 20;
 /// Results with less room say nothing.
 const MIN_TOKENS: usize = 50;
 
@@ -29,6 +40,39 @@ pub(super) struct ResponseSchema {
     max_tokens: Option<usize>,
     /// Give every success as a file, as `save_files` or `file_store` says
     file: Option<bool>,
+    /// Kinds of values that are replaced by their names wherever a reply holds them, at most 20
+    mask: Option<Vec<MaskSchema>>,
+}
+
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its shape counts")]
+enum MaskSchema {
+    Known(KnownMask),
+    Own(OwnMask),
+}
+
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "only its shape counts")]
+enum KnownMask {
+    Email,
+    Card,
+    Iban,
+    Jwt,
+}
+
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "only its shape counts")]
+struct OwnMask {
+    /// The name that replaces a match, in brackets
+    name: String,
+    /// A regular expression, without look-around and back-references
+    pattern: String,
 }
 
 /// Reads the key `response` of the rule at `path`; what is wrong with it is pushed to `problems`.
@@ -68,6 +112,7 @@ pub(super) fn read_response(
                     problems.push_wrong_value(&place, value, "true or false", Disclosure::Shown);
                 }
             },
+            "mask" => rule.masks = read_masks(&place, value, problems),
             _ => problems.push_unknown_key(&path, key, KEYS),
         }
     }
@@ -107,6 +152,40 @@ fn read_patterns(
         }
     }
     patterns
+}
+
+fn read_masks(place: &str, value: &Value, problems: &mut FileProblems<'_>) -> Vec<Mask> {
+    let fits = |list: &&Vec<Value>| !list.is_empty() && list.len() <= MAX_MASKS;
+    let Some(list) = value.as_array().filter(fits) else {
+        let expected = format!("a list of 1 to {MAX_MASKS} masks, as in [email, card]");
+        problems.push_wrong_value(place, value, &expected, Disclosure::Shown);
+        return Vec::new();
+    };
+    let mut masks = Vec::with_capacity(list.len());
+    for (index, item) in list.iter().enumerate() {
+        let place = format!("{place}[{index}]");
+        let text = |key: &str| item.get(key).and_then(Value::as_str);
+        let is_own = item.as_object().is_some_and(|own| own.len() == 2);
+        match (item.as_str(), text("name"), text("pattern")) {
+            (None, Some(name), Some(pattern)) if is_own => match Mask::of_pattern(name, pattern) {
+                Ok(mask) => masks.push(mask),
+                Err(why) => problems.push(format!("`{place}`: {why}")),
+            },
+            (known, ..) => match known.and_then(Mask::known) {
+                Some(mask) => masks.push(mask),
+                None => problems.push_wrong_value(
+                    &place,
+                    item,
+                    &format!(
+                        "{}, or a mapping such as {{ name: order, pattern: \"ORD-[0-9]{{8}}\" }}",
+                        Mask::KNOWN.join(", ")
+                    ),
+                    Disclosure::Shown,
+                ),
+            },
+        }
+    }
+    masks
 }
 
 fn read_count(

@@ -81,6 +81,7 @@ pub(crate) struct Metrics {
     requests: Family<RequestLabels, Histogram>,
     retries: Family<ApiLabel, Counter>,
     results_cut: Counter,
+    masked: Family<[(&'static str, Arc<str>); 1], Counter>,
     rejected: Family<Label, Counter>,
     reloads: Family<(ApiLabel, Label), Counter>,
     refreshes: Family<Label, Counter>,
@@ -130,6 +131,12 @@ impl Metrics {
                 "openapi_mcp_results_cut",
                 "Results that were shortened",
                 Counter::default(),
+            ),
+            masked: register(
+                names,
+                "openapi_mcp_masked",
+                "Values of replies that were masked",
+                Family::default(),
             ),
             rejected: register(
                 names,
@@ -319,6 +326,12 @@ impl Metrics {
     /// A result was shortened.
     pub(crate) fn result_cut(&self) {
         self.results_cut.inc();
+    }
+
+    /// Values of replies were masked.
+    pub(crate) fn masked(&self, kind: &Arc<str>, count: u64) {
+        let label = [("kind", Arc::clone(kind))];
+        self.masked.get_or_create(&label).inc_by(count);
     }
 
     /// Counts a request that was refused before its message was read.

@@ -110,12 +110,20 @@ impl Call<'_> {
         }
     }
 
-    /// The conditions under which the reply becomes a file. A rule that removes parts of replies
-    /// does not reach into one, and a status that becomes one could not be read.
+    /// The conditions under which the reply becomes a file while it is received. A rule that removes
+    /// parts of replies does not reach into one, what is masked becomes one later, and a status that
+    /// becomes one could not be read.
     pub(super) fn file_plan(&self, ask: Ask<'_>) -> Option<FilePlan<'_>> {
         let rule = self.target.operation.rules.response.as_ref();
+        let is_whole = rule.is_none_or(|rule| !rule.withholds() && rule.masks.is_empty());
+        is_whole.then(|| self.plan_of_file(ask))
+    }
+
+    /// The conditions under which a reply becomes a file.
+    pub(super) fn plan_of_file(&self, ask: Ask<'_>) -> FilePlan<'_> {
+        let rule = self.target.operation.rules.response.as_ref();
         let delivery = &self.proxy.options.delivery;
-        rule.is_none_or(|rule| !rule.withholds()).then(|| FilePlan {
+        FilePlan {
             delivery,
             tool: &self.target.tool,
             is_ruled: rule.is_some_and(|rule| rule.file == Some(true))
@@ -127,11 +135,11 @@ impl Call<'_> {
             },
             max_result_bytes: self.max_result_bytes(rule),
             redactors: if delivery.destination.is_some() {
-                self.redactors().collect()
+                self.secret_redactors().collect()
             } else {
                 Vec::new()
             },
-        })
+        }
     }
 
     /// Number of bytes that a result may have; 0 is no limit. A rule can only lower it.

@@ -8,7 +8,7 @@ use crate::redact::json::NumberMark;
 use crate::results::Reply;
 use crate::results::pagination::{self, NextPage, PageCall};
 use crate::results::render::OutputContract;
-use crate::results::shape::shape_reply;
+use crate::results::shape::{mask_reply, shape_reply};
 use crate::results::tool_result::ToolResult;
 
 /// Work on a longer reply is done in steps, and on a few of them at a time.
@@ -38,7 +38,7 @@ impl Call<'_> {
     pub(super) async fn make_readable(&self, reply: &mut Reply) {
         let length = reply.body.len();
         reply.decode_charset();
-        for redactor in self.redactors() {
+        for redactor in self.secret_redactors() {
             redactor.redact(reply, self.number_mark());
             let_others_run(length).await;
         }
@@ -64,8 +64,11 @@ impl Call<'_> {
         if let Some(rule) = &operation.rules.response {
             let sandbox = self.proxy.sandbox.as_ref();
             let shaped = shape_reply(rule, operation, sandbox, &mut reply, self.time_left());
-            cut = Box::pin(shaped)
-                .await
+            let mut shaped = Box::pin(shaped).await;
+            if let (Ok(_), Some(masks)) = (&shaped, &self.target.masks) {
+                shaped = mask_reply(masks, &mut reply).and(shaped);
+            }
+            cut = shaped
                 .map_err(|withheld| withheld.result(operation, &reply, self.target.contract))?;
         }
         Ok(Cleaned {
@@ -84,10 +87,16 @@ impl Call<'_> {
             arguments: &self.arguments,
             url: &|| Some(self.request(Ask::Operation).ok()?.url),
         };
-        reply
+        let next = reply
             .status
             .is_success()
-            .then(|| pagination::next(page_call, reply))?
+            .then(|| pagination::next(page_call, reply))?;
+        match (next?, &self.target.masks) {
+            (NextPage::Arguments(arguments), Some(masks)) if masks.is_in(&arguments) => {
+                Some(NextPage::Unreachable)
+            }
+            (next, _) => Some(next),
+        }
     }
 
     /// What is left of the call's time.

@@ -26,7 +26,7 @@ impl Call<'_> {
             Ending::Pages(reply, report) => (Some(reply), Some(report), None),
             Ending::Waited(reply, remark) => (reply, None, Some(remark)),
         };
-        let Some(mut reply) = reply else {
+        let Some(reply) = reply else {
             let result = ToolResult::of_text(
                 "The operation was accepted; there is no reply about it to show.",
                 self.target.contract.text_form(),
@@ -35,15 +35,8 @@ impl Call<'_> {
                 .into_iter()
                 .fold(result, |result, remark| remark.apply(result));
         };
-        // What could have been a status is in memory.
-        let mut unsaved = None;
-        if pages.is_none()
-            && self.target.operation.may_wait()
-            && matches!(remark, None | Some(WaitRemark::Done(_, None)))
-        {
-            unsaved = Box::pin(self.save_result(&mut reply)).await.err();
-        }
-        let mut result = self.result_of(reply, pages).await;
+        let is_result = pages.is_none() && matches!(remark, None | Some(WaitRemark::Done(_, None)));
+        let (mut result, unsaved) = self.result_of(reply, pages, is_result).await;
         if let Some(remark) = remark {
             result = remark.apply(result);
         }
@@ -53,21 +46,43 @@ impl Call<'_> {
         result
     }
 
-    async fn result_of(&self, mut reply: Reply, pages: Option<PageReport>) -> ToolResult {
+    /// The result of a reply, and the reason for which it is not in a file, if it should be.
+    async fn result_of(
+        &self,
+        mut reply: Reply,
+        pages: Option<PageReport>,
+        is_result: bool,
+    ) -> (ToolResult, Option<String>) {
         let length = reply.body.len();
+        let masks = self.target.masks.as_deref();
+        let mut unsaved = None;
+        // What could have been a status is in memory.
+        if is_result && self.target.operation.may_wait() && masks.is_none() {
+            unsaved = Box::pin(self.save_result(&mut reply)).await.err();
+        }
         let _turn = self.long_reply_turn(&reply).await;
         let redactors = std::mem::take(&mut reply.redactors);
+        let mut is_file = false;
         let mut result = match self.clean(reply, pages.is_some()).await {
-            Ok(cleaned) => self.render(cleaned, pages).await,
+            Ok(mut cleaned) => {
+                // What is masked was in memory as well.
+                if is_result && masks.is_some() {
+                    unsaved = Box::pin(self.save_result(&mut cleaned.reply)).await.err();
+                }
+                is_file = cleaned.reply.file.is_some();
+                self.render(cleaned, pages).await
+            }
             Err(withheld) => withheld,
         };
         let_others_run(length).await;
-        // Only now are charsets decoded and escapes resolved.
+        // Only now are charsets decoded and escapes resolved. The path and the digest of a file must
+        // not change.
         let of_reply = redactors.iter().map(Arc::as_ref);
-        for redactor in self.redactors().chain(of_reply) {
+        let masks = masks.filter(|_| !is_file);
+        for redactor in self.secret_redactors().chain(of_reply).chain(masks) {
             redactor.redact_result(&mut result, self.number_mark());
         }
-        result
+        (result, unsaved)
     }
 
     /// The result of a reply, with notes about what it does not show.
@@ -148,9 +163,7 @@ impl Call<'_> {
     /// # Errors
     /// The reason for which it stays in memory, as the end of a sentence.
     async fn save_result(&self, reply: &mut Reply) -> Result<(), String> {
-        let Some(plan) = self.file_plan(Ask::Operation).filter(|plan| plan.is_ruled) else {
-            return Ok(());
-        };
+        let plan = self.plan_of_file(Ask::Operation);
         let redactors = reply.redactors.clone();
         let plan = plan.with(&redactors);
         let path = self

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::Call;
 use crate::call_error::CallError;
 use crate::json::JsonObject;
+use crate::redact::json::NumberMark;
 use crate::redact::secrets::MARK;
 use crate::results::failure::{KnownOfCall, describe_failure};
 use crate::results::pagination::NextPage;
@@ -75,11 +76,15 @@ impl Call<'_> {
         {
             return status;
         }
+        let mut response = response.clone();
+        if let Some(masks) = &self.target.masks {
+            masks.redact(&mut response, NumberMark::Text);
+        }
         let known = KnownOfCall {
             advice: self.credential.advice.as_ref(),
             document: None,
             arguments: None,
         };
-        describe_failure(operation, response, known, MAX_BYTES).0
+        describe_failure(operation, &response, known, MAX_BYTES).0
     }
 }

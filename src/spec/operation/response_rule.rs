@@ -1,6 +1,7 @@
 //! The operator's settings for the replies of an operation: the parts that a model gets, and their
 //! form.
 
+use crate::spec::mask::Mask;
 use crate::spec::pointer::unescaped_token;
 
 /// Settings for replies. Parts without a setting stay as the API sends them.
@@ -19,6 +20,8 @@ pub struct ResponseRule {
     pub max_tokens: Option<usize>,
     /// True if every success becomes a file.
     pub file: Option<bool>,
+    /// Kinds of values that no result shows.
+    pub masks: Vec<Mask>,
 }
 
 /// Fields of a reply: a JSON Pointer (RFC 6901) in which `*` matches any part of a name and `**`
@@ -55,10 +58,20 @@ impl ResponseRule {
         over(&mut self.fields, later.fields);
         // What one rule keeps back, no other rule gives.
         self.drop.extend(later.drop);
+        self.masks.extend(later.masks);
         self.jq = later.jq.or(self.jq.take());
         self.max_items = later.max_items.or(self.max_items);
         self.max_tokens = later.max_tokens.or(self.max_tokens);
         self.file = later.file.or(self.file);
+    }
+
+    /// The names of what it masks, each once; empty if there are none.
+    #[must_use]
+    pub fn mask_names(&self) -> String {
+        let mut names: Vec<&str> = self.masks.iter().map(|mask| &*mask.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.join(", ")
     }
 
     /// Returns true if the rule removes members of replies, so errors must not show them.

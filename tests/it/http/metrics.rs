@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 /// Every metric, and the labels that it has.
-const METRICS: [(&str, &[&str]); 17] = [
+const METRICS: [(&str, &[&str]); 18] = [
     (
         "mcp_server_operation_duration_seconds",
         &[
@@ -40,6 +40,7 @@ const METRICS: [(&str, &[&str]); 17] = [
     ("openapi_mcp_breaker_open", &["server_address"]),
     ("openapi_mcp_retries_total", &[]),
     ("openapi_mcp_results_cut_total", &[]),
+    ("openapi_mcp_masked_total", &["kind"]),
     ("openapi_mcp_rejected_total", &["reason"]),
     ("openapi_mcp_spec_reload_total", &["outcome"]),
     ("openapi_mcp_oauth_refresh_total", &["outcome"]),
@@ -109,7 +110,15 @@ fn every_metric_and_label_is_exported_and_documented() {
             b"{\"ok\":true}",
         )
     }));
-    let (server, address) = started(&["--spec", spec.path(), "--base-url", &upstream.url]);
+    let rules = SpecFile::new("overrides: [{response: {mask: [email]}}]");
+    let (server, address) = started(&[
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "--config",
+        rules.path(),
+    ]);
     ["a", "a", "broken", "no_such_tool"]
         .into_iter()
         .for_each(|tool| call(&server, tool));

@@ -14,6 +14,7 @@ mod hostile_values;
 mod http2;
 mod large_replies;
 mod limits;
+mod masks;
 mod redaction;
 mod response_filter;
 mod ruled_arguments;
