@@ -4,8 +4,10 @@ use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+
+use crate::json::JsonObject;
 
 /// The tolerated clock difference, in seconds.
 const LEEWAY: f64 = 30.0;
@@ -33,7 +35,7 @@ pub(super) fn since_epoch() -> f64 {
 }
 
 /// Checks `exp` and `nbf`. Returns the former.
-pub(super) fn check_times(claims: &Map<String, Value>) -> Result<Option<SystemTime>, TokenError> {
+pub(super) fn check_times(claims: &JsonObject) -> Result<Option<SystemTime>, TokenError> {
     let now = since_epoch();
     let seconds = |name: &str| {
         claims
@@ -60,7 +62,7 @@ pub(super) fn check_times(claims: &Map<String, Value>) -> Result<Option<SystemTi
 
 /// The claims of a token, each of which is there once (RFC 7519 section 4), like each member of
 /// them: of two, this server and another one could take different ones.
-pub(super) struct Claims(pub(super) Map<String, Value>);
+pub(super) struct Claims(pub(super) JsonObject);
 
 impl<'de> Deserialize<'de> for Claims {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -74,7 +76,7 @@ impl<'de> Deserialize<'de> for Claims {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Claims, A::Error> {
-                let mut claims = Map::new();
+                let mut claims = JsonObject::new();
                 while let Some((name, text)) = members.next_entry::<String, Box<RawValue>>()? {
                     // It limits the depth, and so what follows.
                     let value: Value =

@@ -9,7 +9,7 @@ use futures_util::future::{BoxFuture, FutureExt as _, Shared};
 use lru::LruCache;
 use parking_lot::Mutex;
 use secrecy::SecretString;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::time::timeout;
 use url::Url;
 
@@ -19,6 +19,7 @@ use super::limits::Stranger;
 use crate::caller::client_key::ClientKey;
 use crate::credentials::tokens::oauth_client::{Endpoint, OauthClient, PartsDigest};
 use crate::credentials::tokens::token_endpoint::TokenEndpoint;
+use crate::json::JsonObject;
 use crate::outbound::HttpClient;
 
 /// Number of tokens whose answers are kept; the least recently used goes.
@@ -53,7 +54,7 @@ struct Introspected {
 #[derive(Clone)]
 enum TokenState {
     /// The token is valid, with these claims.
-    Active(Arc<Map<String, Value>>),
+    Active(Arc<JsonObject>),
     /// The token is not valid.
     Inactive,
     /// The endpoint did not answer as it should.
@@ -103,7 +104,7 @@ impl Introspection {
         self: &Arc<Self>,
         token: &str,
         client: &mut Stranger<'_>,
-    ) -> Result<Arc<Map<String, Value>>, TokenError> {
+    ) -> Result<Arc<JsonObject>, TokenError> {
         let key = PartsDigest::default().with(Some(token)).finish();
         let kept = useful(&mut self.kept.lock(), &key);
         let answer = if let Some(answer) = kept {

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use url::Url;
 
 use super::claims::{Claims, INCOMPLETE, TokenError, check_times};
@@ -22,6 +22,7 @@ use crate::caller::client_key::ClientKey;
 use crate::caller::scopes::{ScopeDemand, Scopes, ToolScopes};
 use crate::caller::subject::SubjectToken;
 use crate::json as spec_json;
+use crate::json::JsonObject;
 use crate::observe;
 use crate::outbound::HttpClient;
 
@@ -59,7 +60,7 @@ pub(crate) struct VerifiedToken {
     /// Scopes of the client.
     pub(crate) scopes: Scopes,
     /// All of its claims.
-    pub(crate) claims: Arc<Map<String, Value>>,
+    pub(crate) claims: Arc<JsonObject>,
     /// The token itself, if it is a user's and is exchanged.
     pub(crate) subject: Option<Arc<SubjectToken>>,
 }
@@ -239,7 +240,7 @@ impl Oauth {
     fn allowed(
         &self,
         token: &[u8],
-        claims: Map<String, Value>,
+        claims: JsonObject,
         resource: &ProtectedResource,
     ) -> Result<VerifiedToken, TokenError> {
         // RFC 7519 section 4.1.1: one string. The library also takes a list that holds the issuer.
@@ -303,7 +304,7 @@ impl Oauth {
     fn admitted(
         &self,
         token: &[u8],
-        claims: Arc<Map<String, Value>>,
+        claims: Arc<JsonObject>,
         expires: SystemTime,
         resource: &ProtectedResource,
     ) -> Result<VerifiedToken, TokenError> {
@@ -436,7 +437,7 @@ fn looks_like_jwt(token: &[u8]) -> bool {
 
 /// Returns true if an answer is about another token than an access token. `token_type` is that of
 /// RFC 7662 section 2.2; servers also name the kind in `token_use` and `typ`.
-fn names_other_kind(claims: &Map<String, Value>) -> bool {
+fn names_other_kind(claims: &JsonObject) -> bool {
     let kinds = ["token_type", "token_use", "typ"]
         .into_iter()
         .filter_map(|name| claims.get(name)?.as_str());

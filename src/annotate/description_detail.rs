@@ -1,11 +1,12 @@
 //! The detail of descriptions: one sentence, the document's own words, or also the fields of
 //! replies and the replacement of a deprecated operation.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::descriptions;
 use super::output::ReplyDescriber;
 use super::overrides::ruled_output::ruled_output;
+use crate::json::JsonObject;
 use crate::spec::{Document, Operation};
 use crate::text::{MAX_DESCRIPTION_BYTES, one_line, truncate};
 
@@ -110,7 +111,7 @@ pub(crate) fn returns<'d>(
         None => replies.lenient(operation)?,
     };
     let properties = schema.get("properties")?.as_object()?;
-    let names = |properties: &Map<String, Value>| {
+    let names = |properties: &JsonObject| {
         let shown: Vec<&str> = properties
             .keys()
             .take(MAX_FIELDS)

@@ -1,7 +1,8 @@
 //! Forms in which a model gives a file. A document only marks a value as binary.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use crate::json::JsonObject;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::schema::{NewNames, reference};
 use crate::spec::{MediaKind, MediaType, RequestBody};
@@ -22,7 +23,7 @@ impl Files {
     }
 
     /// The schema of a file.
-    pub(crate) fn schema(self) -> Map<String, Value> {
+    pub(crate) fn schema(self) -> JsonObject {
         let schema = match self {
             Self::Inline => json!({
                 "type": ["string", "object"],
@@ -47,12 +48,12 @@ impl Files {
         };
         match schema {
             Value::Object(schema) => schema,
-            _ => Map::new(),
+            _ => JsonObject::new(),
         }
     }
 
     /// The schema of a file, or of several under one name.
-    pub(crate) fn schema_of_many(self) -> Map<String, Value> {
+    pub(crate) fn schema_of_many(self) -> JsonObject {
         let mut many = self.schema();
         let mut items = self.schema();
         items.remove("description");
@@ -62,7 +63,7 @@ impl Files {
     }
 
     /// The schema of a text that may be a file.
-    fn schema_of_text_or_file(self) -> Map<String, Value> {
+    fn schema_of_text_or_file(self) -> JsonObject {
         let mut schema = self.schema();
         let description = match self {
             Self::Inline => {
@@ -79,7 +80,7 @@ impl Files {
     /// Describes how to give the files of a form.
     pub(crate) fn describe(
         self,
-        root: &mut Map<String, Value>,
+        root: &mut JsonObject,
         names: Option<&NewNames>,
         body: &RequestBody,
     ) {
@@ -93,7 +94,7 @@ impl Files {
 }
 
 /// The schema of the body, or of one of its media types.
-fn body_of(root: &Map<String, Value>, branch: Option<usize>) -> Option<&Map<String, Value>> {
+fn body_of(root: &JsonObject, branch: Option<usize>) -> Option<&JsonObject> {
     let body = root.get("properties")?.get(BODY)?;
     match branch {
         None => body.as_object(),
@@ -102,10 +103,7 @@ fn body_of(root: &Map<String, Value>, branch: Option<usize>) -> Option<&Map<Stri
 }
 
 /// Returns the body like [`body_of`], mutable.
-pub(super) fn body_mut(
-    root: &mut Map<String, Value>,
-    branch: Option<usize>,
-) -> Option<&mut Map<String, Value>> {
+pub(super) fn body_mut(root: &mut JsonObject, branch: Option<usize>) -> Option<&mut JsonObject> {
     let body = root.get_mut("properties")?.get_mut(BODY)?;
     match branch {
         None => body.as_object_mut(),
@@ -115,7 +113,7 @@ pub(super) fn body_mut(
 
 fn describe_of(
     files: Files,
-    root: &mut Map<String, Value>,
+    root: &mut JsonObject,
     names: Option<&NewNames>,
     media_type: &MediaType,
     branch: Option<usize>,

@@ -2,10 +2,11 @@
 //! property `body`.
 
 use foldhash::HashSet;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::descriptions;
 use super::files::{Files, body_mut};
+use crate::json::JsonObject;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::request_body::{BodySchema, FormField};
 use crate::spec::schema::{Completed, SchemaOptions, Schemas, reference};
@@ -22,7 +23,7 @@ pub(crate) fn input_schema(
     files: Files,
     warnings: &mut Vec<String>,
 ) -> Completed {
-    let mut properties = Map::new();
+    let mut properties = JsonObject::new();
     let mut required = Vec::new();
     let fixed = operation.rules.fixed.iter().map(|fixed| &fixed.parameter);
     for parameter in operation.parameters.iter().chain(fixed) {
@@ -46,7 +47,7 @@ pub(crate) fn input_schema(
             required.push(BODY.into());
         }
     }
-    let mut root = Map::new();
+    let mut root = JsonObject::new();
     root.insert("type".into(), "object".into());
     root.insert("properties".into(), Value::Object(properties));
     if !required.is_empty() {
@@ -91,13 +92,13 @@ fn parameter_schema(
     parameter: &Parameter,
     schemas: &mut Schemas<'_>,
     warnings: &mut Vec<String>,
-) -> Map<String, Value> {
+) -> JsonObject {
     let translated = parameter
         .schema
         .map(|span| schemas.translate_shared(span, warnings));
     let mut schema = match translated {
         Some(Value::Object(schema)) => schema,
-        _ => Map::from_iter([("type".to_owned(), Value::from("string"))]),
+        _ => JsonObject::from_iter([("type".to_owned(), Value::from("string"))]),
     };
     let kind = schema
         .get("type")
@@ -129,7 +130,7 @@ fn parameter_schema(
 }
 
 /// Accepts the empty text in addition (OAS `allowEmptyValue`).
-fn accept_empty(schema: &mut Map<String, Value>) {
+fn accept_empty(schema: &mut JsonObject) {
     let anything = ["type", "enum", "const", "$ref", "allOf", "anyOf", "not"]
         .iter()
         .all(|key| !schema.contains_key(*key));
@@ -150,7 +151,7 @@ fn accept_empty(schema: &mut Map<String, Value>) {
     if anything || any_text {
         return;
     }
-    let mut outer = Map::new();
+    let mut outer = JsonObject::new();
     for annotation in ["description", "deprecated"] {
         if let Some(said) = schema.remove(annotation) {
             outer.insert(annotation.into(), said);
@@ -169,7 +170,7 @@ fn body_schema(
     files: Files,
     schemas: &mut Schemas<'_>,
     warnings: &mut Vec<String>,
-) -> Map<String, Value> {
+) -> JsonObject {
     let own = body
         .description
         .as_deref()
@@ -198,7 +199,7 @@ fn body_schema(
         .collect();
     let text = own.unwrap_or_else(|| "The request body".into());
     let text = format!("{}, by its `{}`", text.trim_end_matches('.'), body.choice);
-    Map::from_iter([
+    JsonObject::from_iter([
         ("anyOf".to_owned(), Value::Array(branches)),
         (
             "description".to_owned(),
@@ -231,7 +232,7 @@ fn media_type_schema(
     files: Files,
     schemas: &mut Schemas<'_>,
     warnings: &mut Vec<String>,
-) -> Map<String, Value> {
+) -> JsonObject {
     let translated = match &media_type.schema {
         BodySchema::Absent => None,
         BodySchema::At(span) => Some(schemas.translate(*span, warnings)),
@@ -254,7 +255,7 @@ fn media_type_schema(
         (MediaKind::Binary, _) => files.sent(media_type.base64).schema(),
         (MediaKind::Xml, Some(Value::Object(schema))) => xml_schema(schema),
         (MediaKind::Text | MediaKind::Xml, translated) => {
-            let text = Map::from_iter([("type".to_owned(), Value::from("string"))]);
+            let text = JsonObject::from_iter([("type".to_owned(), Value::from("string"))]);
             match translated {
                 Some(Value::Object(schema))
                     if schema.get("type") == Some(&Value::from("string")) =>
@@ -265,11 +266,11 @@ fn media_type_schema(
             }
         }
         (_, Some(Value::Object(schema))) => schema,
-        (MediaKind::Lines | MediaKind::Sequence, _) => Map::from_iter([
+        (MediaKind::Lines | MediaKind::Sequence, _) => JsonObject::from_iter([
             ("type".to_owned(), "array".into()),
             ("items".to_owned(), json!({})),
         ]),
-        _ => Map::new(),
+        _ => JsonObject::new(),
     };
     let said = schema
         .get("description")
@@ -287,7 +288,7 @@ fn media_type_schema(
 }
 
 /// Returns the schema of an XML body: the value that is written as XML, or the text itself.
-fn xml_schema(mut schema: Map<String, Value>) -> Map<String, Value> {
+fn xml_schema(mut schema: JsonObject) -> JsonObject {
     if schema.is_empty() || schema.get("type") == Some(&Value::from("string")) {
         return schema;
     }
@@ -329,7 +330,7 @@ fn list_schema(
     let item = schemas.translate(item, warnings);
     let mut schema = match whole.map(|whole| schemas.translate(whole, warnings)) {
         Some(Value::Object(schema)) => schema,
-        _ => Map::new(),
+        _ => JsonObject::new(),
     };
     let described = schema
         .get("items")
@@ -364,7 +365,7 @@ fn form_schema(
 /// Lets every member of a body that is sent as a merge patch (RFC 7396) be null, at every level:
 /// null for a member removes it. Lists are replaced as a whole, so that nothing changes in their
 /// items.
-fn accept_nulls(root: &mut Map<String, Value>, body: &RequestBody) {
+fn accept_nulls(root: &mut JsonObject, body: &RequestBody) {
     let mut referred = Vec::new();
     for (index, media_type) in body.media_types().enumerate() {
         if media_type.name.contains("merge-patch") {
@@ -387,7 +388,7 @@ fn accept_nulls(root: &mut Map<String, Value>, body: &RequestBody) {
 
 /// Accepts null for the members that this schema describes. Definitions that describe the same
 /// value are added to `referred`.
-fn accept_in(schema: &mut Map<String, Value>, referred: &mut Vec<String>) {
+fn accept_in(schema: &mut JsonObject, referred: &mut Vec<String>) {
     referred.extend(reference(schema).map(str::to_owned));
     for (key, value) in schema.iter_mut() {
         match (key.as_str(), value) {
@@ -417,7 +418,7 @@ fn accept_null(member: &mut Value, referred: &mut Vec<String>) {
         return;
     }
     let said = schema.get("description").cloned();
-    let mut either = Map::from_iter([(
+    let mut either = JsonObject::from_iter([(
         "anyOf".to_owned(),
         json!([std::mem::take(schema), { "type": "null" }]),
     )]);
@@ -426,7 +427,7 @@ fn accept_null(member: &mut Value, referred: &mut Vec<String>) {
 }
 
 /// Returns true if the schema itself already takes null.
-fn takes_null(schema: &Map<String, Value>) -> bool {
+fn takes_null(schema: &JsonObject) -> bool {
     let is_null = |kind: &Value| kind == "null";
     let is_limited = ["$ref", "enum", "const", "allOf", "oneOf", "not"]
         .iter()

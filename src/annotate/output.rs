@@ -8,9 +8,9 @@
 use std::rc::Rc;
 
 use foldhash::HashMap;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::json::{NOTES_KEY, RESULT_KEY};
+use crate::json::{JsonObject, NOTES_KEY, RESULT_KEY};
 use crate::spec::node::Node;
 use crate::spec::operation::response::successes;
 use crate::spec::schema::{SchemaOptions, Schemas};
@@ -73,7 +73,7 @@ impl<'d> ReplyDescriber<'d> {
     }
 
     /// A schema that describes the JSON of an operation's successes and accepts any object.
-    pub(crate) fn lenient(&mut self, operation: &Operation) -> Option<Map<String, Value>> {
+    pub(crate) fn lenient(&mut self, operation: &Operation) -> Option<JsonObject> {
         let responses = successes(self.document, operation);
         let schema = responses
             .iter()
@@ -82,7 +82,7 @@ impl<'d> ReplyDescriber<'d> {
             .schema?;
         self.room = MAX_SCHEMA_BYTES;
         let described = self.describe(schema, MAX_DEPTH);
-        let mut root = Map::from_iter([("type".to_owned(), Value::from("object"))]);
+        let mut root = JsonObject::from_iter([("type".to_owned(), Value::from("object"))]);
         match (
             type_name(self.document, schema, 0).as_str(),
             described.get("properties"),
@@ -101,8 +101,8 @@ impl<'d> ReplyDescriber<'d> {
     }
 
     /// Describes a value without a single assertion, and what is in it down to `depth` levels.
-    fn describe(&mut self, schema: Node<'d>, depth: usize) -> Map<String, Value> {
-        let mut out = Map::new();
+    fn describe(&mut self, schema: Node<'d>, depth: usize) -> JsonObject {
+        let mut out = JsonObject::new();
         let Some(scanned) = self.scan(schema) else {
             return out;
         };
@@ -113,7 +113,7 @@ impl<'d> ReplyDescriber<'d> {
         let Some(depth) = depth.checked_sub(1).filter(|_| self.room > 0) else {
             return out;
         };
-        let mut properties = Map::new();
+        let mut properties = JsonObject::new();
         self.add_properties(&scanned, depth, &mut properties, 0);
         if !properties.is_empty() {
             out.insert("properties".into(), Value::Object(properties));
@@ -130,7 +130,7 @@ impl<'d> ReplyDescriber<'d> {
         &mut self,
         schema: &ScannedSchema<'d>,
         depth: usize,
-        properties: &mut Map<String, Value>,
+        properties: &mut JsonObject,
         nesting: usize,
     ) {
         for property in &schema.properties {
@@ -212,7 +212,7 @@ pub(crate) fn strict(
     schemas: &mut Schemas<'_>,
     options: &SchemaOptions,
     warnings: &mut Vec<String>,
-) -> Option<Map<String, Value>> {
+) -> Option<JsonObject> {
     let responses = successes(document, operation);
     let only_json = |media: &crate::spec::operation::response::Media<'_>| {
         MediaKind::of(&media.name) == MediaKind::Json && media.schema.is_some()

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
 
 use super::annotations::{Hints, ToolAnnotations};
 use super::candidate::Candidate;
@@ -13,6 +12,7 @@ use super::layers::Decision;
 use super::options::AnnotateOptions;
 use super::selection::Pattern;
 use super::wording::Wording;
+use crate::json::JsonObject;
 use crate::spec::Operation;
 use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::operation::rules::RuledProperty;
@@ -50,7 +50,7 @@ pub struct InputSchema {
     /// The names of properties that had to be changed.
     pub names: Option<Arc<NewNames>>,
     /// The document's schema with all arguments, if rules set something for arguments.
-    pub(crate) unruled: Option<Arc<Map<String, Value>>>,
+    pub(crate) unruled: Option<Arc<JsonObject>>,
     /// The properties of the body that rules are about.
     pub(crate) ruled_properties: Vec<RuledProperty>,
 }
@@ -252,7 +252,7 @@ mod tests {
     use crate::annotate::annotations::{Hint, Reason};
     use crate::spec::{Document, operations};
 
-    fn schema(title: &str, default: i64) -> Map<String, Value> {
+    fn schema(title: &str, default: i64) -> JsonObject {
         let schema =
             json!({"type": "object", "title": title, "properties": {title: {"default": default}}});
         schema.as_object().cloned().unwrap()
@@ -307,7 +307,7 @@ mod tests {
             expected.description = Some(description.into());
             expected.input_schema = Arc::new(schema(&input, number));
             expected.output_schema = output.as_deref().map(|title| Arc::new(schema(title, number)));
-            let mut own = Map::new();
+            let mut own = JsonObject::new();
             if let Some(category) = &category {
                 own.insert("category".into(), category.as_str().into());
             }

@@ -3,12 +3,12 @@
 
 use std::sync::LazyLock;
 
-use crate::json::JsonObject;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Api, ApiOptions};
 use crate::caller::Caller;
+use crate::json::JsonObject;
 use crate::outbound::{OutboundOptions, http_client};
 use crate::proxy::Destination;
 use crate::proxy::OnMissingCredential;

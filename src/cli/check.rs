@@ -16,6 +16,7 @@ use crate::config::ApiConfig;
 use crate::config::apis::tenants::resolve::describe_tenants;
 use crate::config::settings::{CommandSettings, LogLevel};
 use crate::error::Failure;
+use crate::json::JsonObject;
 use crate::mcp::meta_tools::ListMode;
 use crate::spec::operation::server::{self, ServerError};
 use crate::spec::{Diagnostic, Severity, Source};
@@ -203,7 +204,7 @@ fn written(reports: &[ApiReport], format: CheckFormat) -> String {
                     serde_json::from_str(&text).unwrap_or_default(),
                 )
             };
-            let all: serde_json::Map<String, Value> = texts.map(read).collect();
+            let all: JsonObject = texts.map(read).collect();
             format!("{:#}\n", json!({ "apis": all }))
         }
         CheckFormat::Sarif => {

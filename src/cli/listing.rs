@@ -7,6 +7,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::annotate::{Hint, Hints};
 use crate::api::BoundTool;
+use crate::json::JsonObject;
 use crate::mcp::page_tools::describe_tool;
 use crate::spec::operation::rules::{OperationRules, WaitRule};
 use crate::text::{counted, one_line};
@@ -311,7 +312,7 @@ pub(crate) fn tools_as_json(shown: &Shown<'_>) -> serde_json::Result<String> {
         .tools
         .iter()
         .map(|offered| {
-            let hints: serde_json::Map<String, Value> = Hint::ALL
+            let hints: JsonObject = Hint::ALL
                 .into_iter()
                 .map(|hint| {
                     let said = json!({

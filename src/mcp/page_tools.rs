@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rmcp::model::{CustomResult, ErrorData};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::catalog::Catalog;
 use super::endpoints::introduction::UNNAMED;
@@ -19,6 +19,7 @@ use crate::annotate::{Effect, Hint};
 use crate::api::about::MAX_NAME_BYTES;
 use crate::api::{BoundTool, ToolIndex};
 use crate::caller::client_grant::ClientGrant;
+use crate::json::JsonObject;
 use crate::spec::operation::examples::argument_examples;
 use crate::text::{name_from_title, one_line};
 
@@ -109,7 +110,7 @@ impl PageRequest {
 fn read_parameters<T: DeserializeOwned>(parameters: Option<&Value>) -> Result<T, ErrorData> {
     let parameters = parameters
         .cloned()
-        .unwrap_or_else(|| Value::Object(Map::new()));
+        .unwrap_or_else(|| Value::Object(JsonObject::new()));
     serde_json::from_value(parameters)
         .map_err(|error| ErrorData::invalid_params(error.to_string(), None))
 }
@@ -217,7 +218,7 @@ fn introduce(catalog: &Catalog, seen: &VisibleApis<'_>) -> Value {
         [only] => only.api.document().api_version().map(one_line),
         _ => None,
     };
-    let effects: Map<String, Value> = Effect::ALL
+    let effects: JsonObject = Effect::ALL
         .into_iter()
         .map(|effect| {
             let has_effect = seen

@@ -1,7 +1,8 @@
 //! A value that fits a schema, as plain as it can be.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use crate::json::JsonObject;
 use crate::spec::Document;
 use crate::spec::node::{Node, Object};
 
@@ -71,12 +72,12 @@ impl Generator<'_> {
         }
     }
 
-    fn members(&mut self, object: &Object<'_>, depth: usize) -> Map<String, Value> {
+    fn members(&mut self, object: &Object<'_>, depth: usize) -> JsonObject {
         let required = object
             .get("required")
             .map(Node::strings)
             .unwrap_or_default();
-        let mut members = Map::new();
+        let mut members = JsonObject::new();
         for (name, schema) in object.object("properties").unwrap_or_default().iter() {
             let is_required = required.iter().any(|other| other == name);
             let write_only = self

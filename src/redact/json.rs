@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::Deserializer as _;
 use serde::de::{Error, IgnoredAny, Visitor};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::secrets::{Secrets, has_escapes};
 use crate::json::string_length;
@@ -84,7 +84,7 @@ pub(crate) fn redact_value(secrets: &Secrets, value: &mut Value, numbers: Number
     true
 }
 
-fn redact_keys(secrets: &Secrets, object: &mut Map<String, Value>) -> bool {
+fn redact_keys(secrets: &Secrets, object: &mut JsonObject) -> bool {
     let clean: Vec<Option<String>> = object.keys().map(|key| secrets.clean_string(key)).collect();
     if clean.iter().all(Option::is_none) {
         return false;

@@ -14,13 +14,14 @@ use http::header::{
     HeaderMap, HeaderName, LAST_MODIFIED, LINK, LOCATION, RETRY_AFTER, SET_COOKIE, TE, TRAILER,
     TRANSFER_ENCODING, UPGRADE, WARNING, WWW_AUTHENTICATE,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 use url::{Position, Url};
 
 use super::Reply;
 use super::result_notes::NoteKind;
 use super::tool_result::ToolResult;
 use crate::caller::shown_tools::{NamedTool, ShownTools};
+use crate::json::JsonObject;
 use crate::outbound::connection_header::is_of_connection;
 use crate::spec::operation::response::header_names;
 use crate::spec::paging::normalized_name;
@@ -198,7 +199,7 @@ impl<'a> ShownHeaders<'a> {
 /// Report of a result about the headers of a reply.
 #[derive(Debug, Default)]
 pub(crate) struct HeaderReport {
-    values: Map<String, Value>,
+    values: JsonObject,
     notes: Vec<(NoteKind, String)>,
 }
 

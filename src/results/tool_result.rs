@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::pagination::NextPage;
 use super::result_notes::{NoteKind, ResultNotes};
@@ -243,9 +243,7 @@ impl ToolResult {
     }
 
     /// All other texts of the result, and the entries of `_meta`.
-    pub(crate) fn texts_mut(
-        &mut self,
-    ) -> (impl Iterator<Item = &mut String>, &mut Map<String, Value>) {
+    pub(crate) fn texts_mut(&mut self) -> (impl Iterator<Item = &mut String>, &mut JsonObject) {
         let text = match &mut self.body {
             ResultBody::Json { .. } => None,
             ResultBody::Text { text, .. } => Some(text),

@@ -1,8 +1,9 @@
 //! Output schemas of tools whose replies a rule shapes: without the fields that no reply has.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::annotate::output::ReplyDescriber;
+use crate::json::JsonObject;
 use crate::spec::operation::response_rule::{FieldPosition, ResponseRule};
 use crate::spec::{Document, Operation};
 
@@ -11,7 +12,7 @@ pub(crate) fn ruled_output(
     rule: &ResponseRule,
     document: &Document,
     operation: &Operation,
-) -> Option<Map<String, Value>> {
+) -> Option<JsonObject> {
     if rule.jq.is_some() || rule.file == Some(true) {
         return None;
     }
@@ -43,7 +44,7 @@ pub(crate) fn ruled_output(
     Some(schema)
 }
 
-fn drop_described(schema: &mut Map<String, Value>, position: &FieldPosition<'_>) {
+fn drop_described(schema: &mut JsonObject, position: &FieldPosition<'_>) {
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         properties.retain(|name, property| {
             let (inner, is_named) = position.step(name);
@@ -59,7 +60,7 @@ fn drop_described(schema: &mut Map<String, Value>, position: &FieldPosition<'_>)
 }
 
 /// Keeps what a pattern names; says whether anything is left.
-fn keep_described(schema: &mut Map<String, Value>, position: &FieldPosition<'_>) -> bool {
+fn keep_described(schema: &mut JsonObject, position: &FieldPosition<'_>) -> bool {
     let mut is_left = false;
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         properties.retain(|name, property| {

@@ -7,6 +7,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::json::JsonObject;
 use crate::spec::Operation;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, PropertyStep, RuledProperty};
@@ -15,7 +16,7 @@ use crate::spec::schema::{Completed, NewNames, reference};
 /// Schemas on the way to a property lie no deeper.
 const MAX_DEPTH: usize = 64;
 
-type SchemaObject = Map<String, Value>;
+type SchemaObject = JsonObject;
 
 /// Result of the rules for one operation.
 pub(crate) struct RuledSchema {

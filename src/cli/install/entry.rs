@@ -2,11 +2,12 @@
 
 use base64::Engine as _;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::flags::WSL;
 use super::place::{ClientPlace, FileFormat};
 use crate::config::settings::ClientName;
+use crate::json::JsonObject;
 
 /// A server, as it is entered into a client's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,11 +109,11 @@ impl ClientEntry {
         arguments: &[String],
         variables: &[String],
     ) -> Value {
-        let mut resolved: Map<String, Value> = variables
+        let mut resolved: JsonObject = variables
             .iter()
             .filter_map(|name| Some((name.clone(), placeholder(client, &self.name, name)?.into())))
             .collect();
-        let mut plain = Map::new();
+        let mut plain = JsonObject::new();
         if program == WSL && !variables.is_empty() {
             let names_alone = matches!(client, ClientName::Codex | ClientName::Goose);
             let target = if names_alone {
@@ -247,7 +248,7 @@ impl ClientEntry {
         let link = match client {
             ClientName::Vscode => {
                 let mut whole =
-                    Map::from_iter([("name".to_owned(), Value::from(self.name.clone()))]);
+                    JsonObject::from_iter([("name".to_owned(), Value::from(self.name.clone()))]);
                 whole.extend(value.as_object().cloned().unwrap_or_default());
                 format!(
                     "vscode:mcp/install?{}",

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use url::Url;
 
 use super::archive::{ArchivedFile, write_archive};
@@ -24,6 +24,7 @@ use crate::config::apis::about::{icon_file, is_server_name, web_address};
 use crate::config::settings::{ApiSettings, ClientName, CommandSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, ConfigError, LayeredSettings, variables};
 use crate::error::Failure;
+use crate::json::JsonObject;
 use crate::spec::Document;
 use crate::spec::operation::server::{self, ServerError};
 use crate::spec::operation::server_template::ServerTemplate;
@@ -286,7 +287,7 @@ fn inner_settings(
     root: &str,
     base_url: Option<Url>,
     icon: Option<&BundledIcon<'_>>,
-) -> Map<String, Value> {
+) -> JsonObject {
     const DONE: [&str; 6] = [
         "spec",
         "spec_header",
@@ -378,7 +379,7 @@ fn write_file(path: &Path, bytes: &[u8], replaces: bool) -> Result<(), Failure> 
 
 fn write_bundle(
     manifest: &Value,
-    settings: &Map<String, Value>,
+    settings: &JsonObject,
     document: &Document,
     names: &[String],
     icon: Option<&BundledIcon<'_>>,

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use url::Url;
 
 use super::platform::BundlePlatform;
 use crate::api::about::About;
 use crate::api::{Api, scheme_fields};
 use crate::check::SchemeUse;
+use crate::json::JsonObject;
 use crate::spec::SecurityScheme;
 use crate::spec::document::source::redacted;
 use crate::spec::operation::server_template::ServerTemplate;
@@ -128,7 +129,7 @@ fn long_description(parts: &ManifestParts<'_>) -> Option<String> {
 
 /// Returns the command that the host starts. Hosts have unpacked binaries without their executable
 /// bit (modelcontextprotocol/mcpb#294); a script that the shell reads does not need it.
-fn start(platform: BundlePlatform, environment: &Map<String, Value>) -> Value {
+fn start(platform: BundlePlatform, environment: &JsonObject) -> Value {
     match platform {
         BundlePlatform::Win32 => json!({
             "command": format!("${{__dirname}}/server/{}", platform.binary()),
@@ -146,8 +147,8 @@ fn start(platform: BundlePlatform, environment: &Map<String, Value>) -> Value {
 /// Values that the user is asked for, and the variables that carry them.
 #[derive(Default)]
 struct UserFields {
-    asked: Map<String, Value>,
-    environment: Map<String, Value>,
+    asked: JsonObject,
+    environment: JsonObject,
 }
 
 impl UserFields {

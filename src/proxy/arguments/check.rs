@@ -2,7 +2,7 @@
 //! with all that is wrong.
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::integers::write_integers_plainly;
 use super::lenient::LenientPlaces;
@@ -202,7 +202,7 @@ impl ArgumentChecks {
             .flatten();
         let mut arguments = match arguments {
             Value::Object(arguments) => arguments,
-            _ => Map::new(),
+            _ => JsonObject::new(),
         };
         write_integers_plainly(&mut arguments, &self.schema);
         CheckedArguments {
@@ -222,16 +222,16 @@ impl ArgumentChecks {
         else {
             return false;
         };
-        let mut schema = Map::from_iter([(
+        let mut schema = JsonObject::from_iter([(
             "properties".to_owned(),
-            Value::Object(Map::from_iter([(name.to_owned(), property.clone())])),
+            Value::Object(JsonObject::from_iter([(name.to_owned(), property.clone())])),
         )]);
         schema.extend(
             self.schema
                 .get("$defs")
                 .map(|definitions| ("$defs".to_owned(), definitions.clone())),
         );
-        let arguments = Value::Object(Map::from_iter([(name.to_owned(), value.clone())]));
+        let arguments = Value::Object(JsonObject::from_iter([(name.to_owned(), value.clone())]));
         Validator::compile(&Value::Object(schema))
             .is_ok_and(|validator| validator.accepts(&arguments))
     }

@@ -1,8 +1,9 @@
 //! Integers that were written with a zero fraction or an exponent: `2.0` and `1e2` are integers in
 //! JSON Schema (2020-12 core section 4.2.3), but many servers parse only digits.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
+use crate::json::JsonObject;
 use crate::spec::schema::{gather_schemas, of_item, of_member};
 
 /// Deeper than this no schema reaches.
@@ -12,10 +13,7 @@ const MAX_DIGITS: usize = 40;
 
 /// Writes the numbers of `arguments` that the input schema `root` declares as `type: integer` as
 /// digits alone. All other numbers, and integers of more than 40 digits, stay as they were written.
-pub(crate) fn write_integers_plainly(
-    arguments: &mut Map<String, Value>,
-    root: &Map<String, Value>,
-) {
+pub(crate) fn write_integers_plainly(arguments: &mut JsonObject, root: &JsonObject) {
     if arguments.values().any(holds_rewritable_number) {
         for (name, value) in arguments.iter_mut() {
             rewrite_value(value, &of_member(root, name), root, 0);
@@ -33,12 +31,7 @@ fn holds_rewritable_number(value: &Value) -> bool {
     }
 }
 
-fn rewrite_value(
-    value: &mut Value,
-    schemas: &[&Map<String, Value>],
-    root: &Map<String, Value>,
-    depth: usize,
-) {
+fn rewrite_value(value: &mut Value, schemas: &[&JsonObject], root: &JsonObject, depth: usize) {
     if depth > MAX_DEPTH || !holds_rewritable_number(value) {
         return;
     }
@@ -75,7 +68,7 @@ fn rewrite_value(
 }
 
 /// Returns true if a schema requires an integer, and none accepts any number.
-fn is_integer_only(schemas: &[&Map<String, Value>]) -> bool {
+fn is_integer_only(schemas: &[&JsonObject]) -> bool {
     let names = |kind: &str| {
         schemas.iter().any(|schema| match schema.get("type") {
             Some(Value::String(name)) => name == kind,

@@ -4,12 +4,13 @@
 //! An argument moves only if exactly one place fits. If one name is unknown or can be read in two
 //! ways, all arguments stay as they are.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::repair::EmptyArgument;
 use super::repair_notes::{RepairNotes, quote_name};
 use super::spelling::{declared_properties, letters, respell};
 use crate::json;
+use crate::json::JsonObject;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::schema::gather_schemas;
 use crate::spec::{Location, Operation, Parameter};
@@ -48,22 +49,22 @@ struct Placer<'s> {
 /// moves, or if more than one place fits. `empty` decides if a missing body may be an empty object.
 /// `is_valid` checks one argument by itself: an argument that is valid as given keeps its place.
 pub(crate) fn place_arguments(
-    given: &Map<String, Value>,
+    given: &JsonObject,
     operation: &Operation,
-    root: &Map<String, Value>,
+    root: &JsonObject,
     empty: EmptyArgument,
     is_valid: &dyn Fn(&str, &Value) -> bool,
     notes: &mut RepairNotes,
-) -> Option<Map<String, Value>> {
+) -> Option<JsonObject> {
     let placer = Placer::new(operation, root)?;
-    let mut placed = Map::new();
+    let mut placed = JsonObject::new();
     for (name, value) in given {
         placer.place(name, value, &mut placed, notes, 0)?;
     }
     placer.unwrap_body(&mut placed, is_valid, notes);
     let asks_for_body = operation.body.as_ref().is_some_and(|body| body.required)
         && placer.arguments.contains(&BODY);
-    let nothing = Value::Object(Map::new());
+    let nothing = Value::Object(JsonObject::new());
     // A body that may also be a list or null is not known to be meant as an object.
     let takes_objects_only = || {
         is_valid(BODY, &nothing)
@@ -91,7 +92,7 @@ pub(crate) fn place_arguments(
 }
 
 impl<'s> Placer<'s> {
-    fn new(operation: &'s Operation, root: &'s Map<String, Value>) -> Option<Self> {
+    fn new(operation: &'s Operation, root: &'s JsonObject) -> Option<Self> {
         let properties = root.get("properties")?.as_object()?;
         let mut schemas = Vec::new();
         if let Some(body) = properties
@@ -113,7 +114,7 @@ impl<'s> Placer<'s> {
         &self,
         name: &str,
         value: &Value,
-        placed: &mut Map<String, Value>,
+        placed: &mut JsonObject,
         notes: &mut RepairNotes,
         depth: usize,
     ) -> Option<()> {
@@ -213,7 +214,7 @@ impl<'s> Placer<'s> {
     /// Takes a body out of a word that holds nothing but it: `{"body": {"body": {…}}}`.
     fn unwrap_body(
         &self,
-        placed: &mut Map<String, Value>,
+        placed: &mut JsonObject,
         is_valid: &dyn Fn(&str, &Value) -> bool,
         notes: &mut RepairNotes,
     ) {
@@ -250,7 +251,7 @@ fn put_into(
     place: &ArgumentPlace<'_>,
     name: &str,
     value: &Value,
-    placed: &mut Map<String, Value>,
+    placed: &mut JsonObject,
     notes: &mut RepairNotes,
 ) -> Option<()> {
     match place {
@@ -262,14 +263,14 @@ fn put_into(
             notes.push(name, &format!("was put into `{BODY}`"));
             let body = placed
                 .entry(BODY)
-                .or_insert_with(|| Value::Object(Map::new()));
+                .or_insert_with(|| Value::Object(JsonObject::new()));
             put(body.as_object_mut()?, property, value.clone())
         }
     }
 }
 
 /// Inserts an argument; `None` if it is given already.
-fn put(into: &mut Map<String, Value>, name: &str, value: Value) -> Option<()> {
+fn put(into: &mut JsonObject, name: &str, value: Value) -> Option<()> {
     if into.contains_key(name) {
         return None;
     }
@@ -278,7 +279,7 @@ fn put(into: &mut Map<String, Value>, name: &str, value: Value) -> Option<()> {
 }
 
 /// Returns an object, also if it was given as JSON text.
-fn object_of(value: &Value) -> Option<Map<String, Value>> {
+fn object_of(value: &Value) -> Option<JsonObject> {
     match value {
         Value::Object(members) => Some(members.clone()),
         Value::String(text) => match json::parse_text(text.trim()).ok()? {

@@ -4,9 +4,10 @@ use std::io;
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::spelling::declared_properties;
+use crate::json::JsonObject;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::schema::gather_schemas;
 use crate::text;
@@ -29,7 +30,7 @@ pub(super) fn describe_problem(
     pointer: &str,
     error: &ValidationError<'_>,
     tool: &str,
-    schema: &Map<String, Value>,
+    schema: &JsonObject,
     max: usize,
 ) -> Vec<String> {
     let instance = error.instance();
@@ -166,7 +167,7 @@ fn describe_unknown_property(
     name: &str,
     at_root: bool,
     tool: &str,
-    schema: &Map<String, Value>,
+    schema: &JsonObject,
 ) -> String {
     let shown = text::truncate(&text::one_line(name), MAX_SHOWN_NAME);
     if !at_root {
@@ -214,7 +215,7 @@ fn describe_unknown_property(
 }
 
 /// The properties that the argument for the body declares.
-fn properties_of_body(schema: &Map<String, Value>) -> Vec<&str> {
+fn properties_of_body(schema: &JsonObject) -> Vec<&str> {
     let mut schemas = Vec::new();
     if let Some(body) = schema
         .get("properties")
@@ -232,7 +233,7 @@ fn json_error(text: &str) -> Option<serde_json::Error> {
 }
 
 /// Describes a missing argument by its schema, and a missing body by the members that it needs.
-fn meaning(schema: &Map<String, Value>, name: &str) -> String {
+fn meaning(schema: &JsonObject, name: &str) -> String {
     let description = schema
         .get("properties")
         .and_then(|properties| properties.get(name))
@@ -246,7 +247,7 @@ fn meaning(schema: &Map<String, Value>, name: &str) -> String {
 }
 
 /// Returns `; it needs …` for an argument that is an object with required members.
-fn required_members(schema: &Map<String, Value>, name: &str) -> String {
+fn required_members(schema: &JsonObject, name: &str) -> String {
     let property = schema
         .get("properties")
         .and_then(|properties| properties.get(name)?.as_object());

@@ -14,6 +14,7 @@ use super::lenient::LenientPlaces;
 use super::problem::{BranchChoice, Problem, ProblemKind, meant_branch};
 use super::problem_text::{describe_no_form, describe_place, describe_problem, quote_value};
 use super::validate::compile_schema;
+use crate::json::JsonObject;
 use crate::spec::pointer;
 use crate::spec::schema::reference;
 
@@ -67,10 +68,7 @@ struct Assertions {
 
 /// Describes the arguments that do not match their `format`, in a sentence for the model; `schema`
 /// is the input schema.
-pub(crate) fn describe_format_mismatch(
-    schema: &Map<String, Value>,
-    arguments: &Value,
-) -> Option<String> {
+pub(crate) fn describe_format_mismatch(schema: &JsonObject, arguments: &Value) -> Option<String> {
     const MAX_SHOWN: usize = 3;
     let (problems, _) = ProblemSearch::new("", schema, true, MAX_SHOWN).run(arguments);
     let clauses: Vec<String> = problems
@@ -83,17 +81,14 @@ pub(crate) fn describe_format_mismatch(
 
 /// Describes the parts of a body that do not fit the input schema and are sent nevertheless, in a
 /// sentence for the model.
-pub(crate) fn describe_body_problems(
-    schema: &Map<String, Value>,
-    arguments: &Value,
-) -> Option<String> {
+pub(crate) fn describe_body_problems(schema: &JsonObject, arguments: &Value) -> Option<String> {
     let (problems, _) = ProblemSearch::new("", schema, false, MAX_SENT_PROBLEMS).run(arguments);
     (!problems.is_empty()).then(|| describe_sent(problems))
 }
 
 /// The same, if nothing but the properties at the places does not fit.
 pub(crate) fn describe_lenient_problems(
-    schema: &Map<String, Value>,
+    schema: &JsonObject,
     arguments: &Value,
     places: &LenientPlaces,
 ) -> Option<String> {
@@ -123,11 +118,7 @@ fn describe_sent(problems: Vec<Problem>) -> String {
 }
 
 /// Describes the problems of the arguments of `tool`, one line each; `schema` is the input schema.
-pub(crate) fn describe_problems(
-    tool: &str,
-    schema: &Map<String, Value>,
-    arguments: &Value,
-) -> String {
+pub(crate) fn describe_problems(tool: &str, schema: &JsonObject, arguments: &Value) -> String {
     let (problems, is_complete) =
         ProblemSearch::new(tool, schema, false, MAX_PROBLEMS + 1).run(arguments);
     let mut text = format!("The arguments of {tool} are not valid; nothing was sent.");
@@ -152,12 +143,12 @@ pub(crate) fn describe_problems(
 /// A search for the problems of the arguments of one tool.
 struct ProblemSearch<'s> {
     tool: &'s str,
-    root: &'s Map<String, Value>,
+    root: &'s JsonObject,
     asserts_formats: bool,
     max_problems: usize,
     steps_left: usize,
     /// Compiled assertions by the address of a schema in `root`.
-    compiled: HashMap<*const Map<String, Value>, Rc<Assertions>>,
+    compiled: HashMap<*const JsonObject, Rc<Assertions>>,
 }
 
 impl<'s> ProblemSearch<'s> {
@@ -165,7 +156,7 @@ impl<'s> ProblemSearch<'s> {
     /// `asserts_formats` says whether a text that does not match its `format` is one.
     fn new(
         tool: &'s str,
-        root: &'s Map<String, Value>,
+        root: &'s JsonObject,
         asserts_formats: bool,
         max_problems: usize,
     ) -> Self {
@@ -220,7 +211,7 @@ impl<'s> ProblemSearch<'s> {
 
     fn compare(
         &mut self,
-        schema: &'s Map<String, Value>,
+        schema: &'s JsonObject,
         value: &Value,
         place: &mut ValuePlace,
         depth: usize,
@@ -264,8 +255,8 @@ impl<'s> ProblemSearch<'s> {
 
     fn compare_members(
         &mut self,
-        schema: &'s Map<String, Value>,
-        members: &Map<String, Value>,
+        schema: &'s JsonObject,
+        members: &JsonObject,
         place: &mut ValuePlace,
         depth: usize,
         found: &mut Vec<Problem>,
@@ -295,7 +286,7 @@ impl<'s> ProblemSearch<'s> {
 
     fn compare_items(
         &mut self,
-        schema: &'s Map<String, Value>,
+        schema: &'s JsonObject,
         items: &[Value],
         place: &mut ValuePlace,
         depth: usize,
@@ -356,7 +347,7 @@ impl<'s> ProblemSearch<'s> {
         }
     }
 
-    fn assertions(&mut self, schema: &'s Map<String, Value>) -> Rc<Assertions> {
+    fn assertions(&mut self, schema: &'s JsonObject) -> Rc<Assertions> {
         let (root, asserts_formats) = (self.root, self.asserts_formats);
         let entry = self.compiled.entry(std::ptr::from_ref(schema));
         Rc::clone(
@@ -402,13 +393,9 @@ impl ValuePlace {
 }
 
 impl Assertions {
-    fn compile(
-        schema: &Map<String, Value>,
-        root: &Map<String, Value>,
-        asserts_formats: bool,
-    ) -> Self {
+    fn compile(schema: &JsonObject, root: &JsonObject, asserts_formats: bool) -> Self {
         let is_dependent = DEPENDENT.iter().any(|key| schema.contains_key(*key));
-        let mut own = Map::new();
+        let mut own = JsonObject::new();
         for (key, value) in schema {
             match key.as_str() {
                 // Closed objects accept what these name.
@@ -430,9 +417,8 @@ impl Assertions {
                 }
             }
         }
-        let compile = |schema: Map<String, Value>| {
-            compile_schema(&Value::Object(schema), asserts_formats).ok()
-        };
+        let compile =
+            |schema: JsonObject| compile_schema(&Value::Object(schema), asserts_formats).ok();
         let whole = is_dependent.then(|| {
             let mut whole = schema.clone();
             if let Some(definitions) = root.get("$defs") {
@@ -447,7 +433,7 @@ impl Assertions {
     }
 }
 
-fn listed<'s>(schema: &'s Map<String, Value>, key: &str) -> &'s [Value] {
+fn listed<'s>(schema: &'s JsonObject, key: &str) -> &'s [Value] {
     schema
         .get(key)
         .and_then(Value::as_array)

@@ -64,8 +64,8 @@ mod tests {
             let mut schema = json!({ "type": "string" });
             let mut value = json!("x");
             for _ in 0..=depth {
-                let properties: Map<String, Value> = names.iter().map(|name| (name.clone(), schema.clone())).collect();
-                let members: Map<String, Value> = names.iter().map(|name| (name.clone(), value.clone())).collect();
+                let properties: JsonObject = names.iter().map(|name| (name.clone(), schema.clone())).collect();
+                let members: JsonObject = names.iter().map(|name| (name.clone(), value.clone())).collect();
                 schema = json!({ "type": "object", "properties": properties });
                 value = Value::Object(members);
                 if depth > 1 && names.len() > 3 {
@@ -76,7 +76,7 @@ mod tests {
             let document = Document::parse(text.into_bytes(), None).unwrap();
             let mut schemas = Schemas::new(&document);
             let span = document.member("x").unwrap().span();
-            let root = Map::from_iter([("properties".to_owned(), json!({ "body": schemas.translate(span, &mut Vec::new()) }))]);
+            let root = JsonObject::from_iter([("properties".to_owned(), json!({ "body": schemas.translate(span, &mut Vec::new()) }))]);
             let completed = schemas.complete(root, &SchemaOptions { budget: 1 << 30, inline_all: false }, &mut Vec::new());
             // The value as a model would give it: under the advertised names.
             let names = completed.names.unwrap_or_default();
@@ -143,7 +143,7 @@ mod tests {
                 1 => Just(("$ref", json!("#/components/schemas/B"))),
             ];
             proptest::collection::vec(keyword, 1..4).prop_map(|keywords| {
-                let mut schema: Map<String, Value> = keywords.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+                let mut schema: JsonObject = keywords.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
                 schema.shift_remove("type");
                 Value::Object(schema)
             })
@@ -209,7 +209,7 @@ mod tests {
             let document = Document::parse(text.clone().into_bytes(), None).unwrap();
             let span = document.member("x").unwrap().span();
             let completed = |mut schemas: Schemas<'_>| {
-                let root = Map::from_iter([("properties".to_owned(), json!({ "body": schemas.translate(span, &mut Vec::new()) }))]);
+                let root = JsonObject::from_iter([("properties".to_owned(), json!({ "body": schemas.translate(span, &mut Vec::new()) }))]);
                 schemas.complete(root, &SchemaOptions { budget: 1 << 30, inline_all: false }, &mut Vec::new())
             };
             let (plain, advertised) = (completed(Schemas::for_output(&document)), completed(Schemas::new(&document)));

@@ -7,10 +7,11 @@
 //! is an empty text for an optional number; a lone value for a list becomes a list of one, and a
 //! text of values of an enum with commas between them becomes the list of them.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::repair_notes::RepairNotes;
 use crate::json;
+use crate::json::JsonObject;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::schema::reference;
 
@@ -19,7 +20,7 @@ const MAX_DEPTH: usize = 16;
 
 /// Repairs values one by one.
 struct ValueRepair<'s, 'n> {
-    root: &'s Map<String, Value>,
+    root: &'s JsonObject,
     notes: &'n mut RepairNotes,
 }
 
@@ -35,8 +36,8 @@ pub(crate) enum EmptyArgument {
 
 /// Repairs `arguments` in place, by the input schema `root`, and notes what was repaired.
 pub(crate) fn repair_values(
-    arguments: &mut Map<String, Value>,
-    root: &Map<String, Value>,
+    arguments: &mut JsonObject,
+    root: &JsonObject,
     empty: EmptyArgument,
     notes: &mut RepairNotes,
 ) {
@@ -160,13 +161,7 @@ impl ValueRepair<'_, '_> {
         }
     }
 
-    fn repair_type(
-        &mut self,
-        value: &mut Value,
-        schema: &Map<String, Value>,
-        kinds: &[&str],
-        place: &str,
-    ) {
+    fn repair_type(&mut self, value: &mut Value, schema: &JsonObject, kinds: &[&str], place: &str) {
         if let Value::String(text) = value
             && !kinds.contains(&"string")
         {
@@ -190,7 +185,7 @@ impl ValueRepair<'_, '_> {
     /// Writes a value as the text that the schema takes: a number in a parameter, if the two cannot
     /// be distinguished, or if the format of the text is that of a number; an object or a list if
     /// the text is described as JSON.
-    fn write_as_text(&mut self, value: &mut Value, schema: &Map<String, Value>, place: &str) {
+    fn write_as_text(&mut self, value: &mut Value, schema: &JsonObject, place: &str) {
         let said = |key: &str| schema.get(key).and_then(Value::as_str).unwrap_or_default();
         let is_numeric = || matches!(said("format"), "int32" | "int64" | "float" | "double");
         let is_json = || {
@@ -210,7 +205,7 @@ impl ValueRepair<'_, '_> {
 
     /// Returns true if the items of a list may be lists: the level of a single value is then
     /// unknown.
-    fn has_lists(&self, schema: &Map<String, Value>) -> bool {
+    fn has_lists(&self, schema: &JsonObject) -> bool {
         let items = schema
             .get("items")
             .and_then(|items| resolve_reference(items, self.root));
@@ -221,7 +216,7 @@ impl ValueRepair<'_, '_> {
 
     /// Returns the values of an enum that a text lists with commas between them. `None` if it is
     /// one value itself, or if a part is not exactly one.
-    fn split_list(&self, text: &str, schema: &Map<String, Value>) -> Option<Vec<Value>> {
+    fn split_list(&self, text: &str, schema: &JsonObject) -> Option<Vec<Value>> {
         let options = resolve_reference(schema.get("items")?, self.root)?
             .get("enum")?
             .as_array()?;
@@ -257,7 +252,7 @@ fn name_type(value: &Value) -> &'static str {
     }
 }
 
-fn is_required(schema: &Map<String, Value>, name: &str) -> bool {
+fn is_required(schema: &JsonObject, name: &str) -> bool {
     let names = schema.get("required").and_then(Value::as_array);
     names.is_some_and(|names| names.iter().any(|other| other == name))
 }
@@ -279,10 +274,7 @@ fn reread(text: &str, fitting: &[&str]) -> Option<Value> {
     fits.then_some(parsed)
 }
 
-fn resolve_reference<'s>(
-    schema: &'s Value,
-    root: &'s Map<String, Value>,
-) -> Option<&'s Map<String, Value>> {
+fn resolve_reference<'s>(schema: &'s Value, root: &'s JsonObject) -> Option<&'s JsonObject> {
     let object = schema.as_object()?;
     match reference(object) {
         Some(name) => root.get("$defs")?.get(name)?.as_object(),
@@ -292,11 +284,7 @@ fn resolve_reference<'s>(
 
 /// Returns the types that a schema takes, if it declares them: its `type`, or those of all branches
 /// of a choice, or of an enum.
-fn kinds<'s>(
-    schema: &'s Map<String, Value>,
-    root: &'s Map<String, Value>,
-    depth: usize,
-) -> Option<Vec<&'s str>> {
+fn kinds<'s>(schema: &'s JsonObject, root: &'s JsonObject, depth: usize) -> Option<Vec<&'s str>> {
     if depth > MAX_DEPTH {
         return None;
     }

@@ -4,9 +4,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::json::JsonObject;
 use secrecy::ExposeSecret as _;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::lenient::LenientPlaces;
 use super::problems::describe_lenient_problems;
@@ -16,6 +15,7 @@ use super::repair_notes::RepairNotes;
 use super::validate::{Validator, open_body};
 use crate::call_error::CallError;
 use crate::caller::Caller;
+use crate::json::JsonObject;
 use crate::proxy::client_values::MASK;
 use crate::proxy::request::fixed::is_read_as;
 use crate::spec::Operation;
@@ -203,7 +203,7 @@ impl ArgumentRules {
             if body.is_none() && is_item {
                 continue;
             }
-            let body = body.get_or_insert_with(|| Value::Object(Map::new()));
+            let body = body.get_or_insert_with(|| Value::Object(JsonObject::new()));
             set(body, &property.path, &value, replaces, &format!("/{BODY}"))?;
         }
         arguments.extend(body.map(|body| (BODY.to_owned(), body)));
@@ -410,7 +410,7 @@ fn set(
                 (rest, Some(member)) => set(member, rest, value, replaces, &inner),
                 (_, None) if !replaces => Ok(()),
                 (rest, None) => {
-                    let mut made = Value::Object(Map::new());
+                    let mut made = Value::Object(JsonObject::new());
                     set(&mut made, rest, value, replaces, &inner)?;
                     members.insert(name.clone(), made);
                     Ok(())
@@ -434,14 +434,14 @@ fn set(
 fn convert(text: &str, schema: &Value, root: &JsonObject) -> Option<Value> {
     let validator = Validator::compile(&Value::Object(around(schema, root))).ok()?;
     let is_valid = |value: &Value| {
-        let arguments = Value::Object(Map::from_iter([(ALONE.to_owned(), value.clone())]));
+        let arguments = Value::Object(JsonObject::from_iter([(ALONE.to_owned(), value.clone())]));
         validator.accepts(&arguments)
     };
     let value = Value::String(text.to_owned());
     if is_valid(&value) {
         return Some(value);
     }
-    let mut repaired = Map::from_iter([(ALONE.to_owned(), value)]);
+    let mut repaired = JsonObject::from_iter([(ALONE.to_owned(), value)]);
     repair_values(
         &mut repaired,
         &around(schema, root),
@@ -456,8 +456,8 @@ const ALONE: &str = "value";
 
 /// A schema of an object whose only property has that schema.
 fn around(schema: &Value, root: &JsonObject) -> JsonObject {
-    let properties = Map::from_iter([(ALONE.to_owned(), schema.clone())]);
-    let mut around = Map::from_iter([
+    let properties = JsonObject::from_iter([(ALONE.to_owned(), schema.clone())]);
+    let mut around = JsonObject::from_iter([
         ("properties".to_owned(), Value::Object(properties)),
         ("required".to_owned(), vec![ALONE].into()),
     ]);
@@ -493,7 +493,7 @@ impl ValueReader<'_> {
     }
 
     fn check(&mut self, target: &ArgumentTarget, value: &Value, schema: &Value) {
-        let arguments = Value::Object(Map::from_iter([(ALONE.to_owned(), value.clone())]));
+        let arguments = Value::Object(JsonObject::from_iter([(ALONE.to_owned(), value.clone())]));
         let validator = Validator::compile(&Value::Object(around(schema, self.root)));
         if validator.is_ok_and(|validator| !validator.accepts(&arguments)) {
             self.refuse(

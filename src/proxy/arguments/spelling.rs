@@ -5,6 +5,7 @@ use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use serde_json::{Map, Value};
 
 use super::repair_notes::{RepairNotes, quote_name};
+use crate::json::JsonObject;
 use crate::spec::schema::{gather_schemas, of_item, of_member};
 
 /// Deeper than this no name is put right.
@@ -20,7 +21,7 @@ pub(crate) fn letters(name: &str) -> String {
 }
 
 /// The properties that the schemas of one value declare.
-pub(crate) fn declared_properties<'s>(schemas: &[&'s Map<String, Value>]) -> Vec<&'s str> {
+pub(crate) fn declared_properties<'s>(schemas: &[&'s JsonObject]) -> Vec<&'s str> {
     let properties = schemas
         .iter()
         .filter_map(|schema| schema.get("properties")?.as_object());
@@ -38,8 +39,8 @@ pub(crate) fn declared_properties<'s>(schemas: &[&'s Map<String, Value>]) -> Vec
 /// `root` has their definitions, and `place` is the value's JSON Pointer.
 pub(crate) fn respell(
     value: &mut Value,
-    schemas: &[&Map<String, Value>],
-    root: &Map<String, Value>,
+    schemas: &[&JsonObject],
+    root: &JsonObject,
     place: &str,
     notes: &mut RepairNotes,
 ) {
@@ -48,8 +49,8 @@ pub(crate) fn respell(
 
 fn respell_at(
     value: &mut Value,
-    schemas: &[&Map<String, Value>],
-    root: &Map<String, Value>,
+    schemas: &[&JsonObject],
+    root: &JsonObject,
     place: &str,
     notes: &mut RepairNotes,
     depth: usize,
@@ -100,8 +101,8 @@ fn respell_at(
 }
 
 fn rename_members(
-    members: &mut Map<String, Value>,
-    schemas: &[&Map<String, Value>],
+    members: &mut JsonObject,
+    schemas: &[&JsonObject],
     place: &str,
     notes: &mut RepairNotes,
 ) {

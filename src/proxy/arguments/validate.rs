@@ -1,8 +1,9 @@
 //! Arguments against the advertised schema: all problems at once, in words a model can act on.
 
 use jsonschema::{Draft, PatternOptions, ValidationError};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use crate::json::JsonObject;
 use crate::spec::operation::request_body::BODY;
 
 /// Lookaround cannot be matched in linear time; this bounds what one match may cost.
@@ -59,7 +60,7 @@ impl Validator {
 }
 
 /// Lets the body be any value in an input schema.
-pub(super) fn open_body(schema: &mut Map<String, Value>) {
+pub(super) fn open_body(schema: &mut JsonObject) {
     if let Some(body) = schema
         .get_mut("properties")
         .and_then(|properties| properties.get_mut(BODY))

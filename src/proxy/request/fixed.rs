@@ -6,11 +6,12 @@
 //! what was written.
 
 use http::header::{COOKIE, HeaderName};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::body::write_body;
 use super::{Request, RequestTemplate, header, query_pairs};
 use crate::call_error::CallError;
+use crate::json::JsonObject;
 use crate::outbound::payload::{Payload, Piece};
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::{ArgumentTarget, FixedParameter};
@@ -23,7 +24,7 @@ use crate::text;
 /// [`CallError::Setting`] if it has not.
 pub(crate) fn check_fixed_arguments(
     template: &RequestTemplate<'_>,
-    arguments: &Map<String, Value>,
+    arguments: &JsonObject,
     request: &Request,
 ) -> Result<(), CallError> {
     let operation = template.operation;
@@ -174,11 +175,7 @@ fn cookie_holds(parameter: &Parameter, value: Option<&Value>, request: &Request)
 /// Returns true if the body has the values of the arguments. In a form, or among the parts of a
 /// multipart body, a closed property is written as if it were sent alone: no other one repeats its
 /// key, or one that an object spreads into.
-fn body_holds(
-    template: &RequestTemplate<'_>,
-    arguments: &Map<String, Value>,
-    request: &Request,
-) -> bool {
+fn body_holds(template: &RequestTemplate<'_>, arguments: &JsonObject, request: &Request) -> bool {
     let Some(value) = arguments.get(BODY) else {
         return request.body.is_none();
     };
@@ -224,7 +221,7 @@ fn body_holds(
         }
         let alone = value
             .get(name)
-            .map(|value| Value::Object(Map::from_iter([(name.clone(), value.clone())])));
+            .map(|value| Value::Object(JsonObject::from_iter([(name.clone(), value.clone())])));
         let alone =
             alone.map(|alone| write_body(template.document, media_type, &alone, template.files));
         let own = match alone {

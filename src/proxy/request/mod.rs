@@ -23,7 +23,7 @@ pub(crate) mod style;
 pub(crate) mod target;
 
 use http::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use url::Url;
 
 use self::body::file_root::FileRoot;
@@ -33,6 +33,7 @@ use self::parameters::{cookie, invalid_argument, path_value, query_pairs, whole_
 use self::target::{BaseUrl, PathValue, TargetError};
 use crate::call_error::CallError;
 use crate::credentials::injected::{Injected, same_key};
+use crate::json::JsonObject;
 use crate::outbound::payload::Payload;
 use crate::outbound::request::Request;
 use crate::spec::media_type::essence;
@@ -66,7 +67,7 @@ pub(crate) struct RequestTemplate<'a> {
 /// [`CallError`] if an argument cannot be sent; then no request may be sent.
 pub(crate) fn build(
     template: &RequestTemplate<'_>,
-    arguments: &Map<String, Value>,
+    arguments: &JsonObject,
 ) -> Result<Request, CallError> {
     let &RequestTemplate {
         operation,
@@ -210,7 +211,7 @@ fn slashes_in_values(template: &RequestTemplate<'_>, path: &[PathValue]) -> Vec<
 /// The content of the body, whose media type is added to the headers.
 fn write_content(
     template: &RequestTemplate<'_>,
-    arguments: &Map<String, Value>,
+    arguments: &JsonObject,
     headers: &mut HeaderMap,
 ) -> Result<Option<Payload>, CallError> {
     let (Some(declared), Some(value)) = (&template.operation.body, arguments.get(BODY)) else {

@@ -4,13 +4,14 @@
 use http::header::COOKIE;
 use percent_encoding::percent_decode_str;
 use proptest::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use url::Url;
 
 use super::target::BaseUrl;
 use super::{ExpectedReply, RequestTemplate, build};
 use crate::call_error::CallError;
 use crate::credentials::injected::Injected;
+use crate::json::JsonObject;
 use crate::outbound::request::Request;
 use crate::spec::{Document, operations};
 
@@ -219,7 +220,7 @@ proptest! {
     ) {
         for cell in CELLS {
             let items: Vec<String> = items.iter().map(|item| cell.fit(item)).collect();
-            let members: Map<String, Value> = members.iter().map(|(key, value)| (cell.fit(key), Value::String(cell.fit(value)))).collect();
+            let members: JsonObject = members.iter().map(|(key, value)| (cell.fit(key), Value::String(cell.fit(value)))).collect();
             // A path may refuse what would be a dot segment or none at all; nothing else is
             // refused.
             let made = |value: &Value| match cell.request(value) {

@@ -1,11 +1,12 @@
 //! Examples of the arguments of an operation that the document gives beside their schemas.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Operation;
 use super::parameter::{Location, Parameter};
 use super::request_body::BODY;
 use super::rules::ArgumentTarget;
+use crate::json::JsonObject;
 use crate::spec::document::Document;
 use crate::spec::node::{Node, Object};
 use crate::text::has_hidden_characters;
@@ -16,13 +17,13 @@ const MAX_EXAMPLE_BYTES: usize = 8192;
 /// Returns the example of each argument that has one: `example`, else the first of `examples`
 /// (OpenAPI 3.1 section 4.8.12 and 4.8.14). Examples in schemas are not among them, because input
 /// schemas have them.
-pub(crate) fn argument_examples(document: &Document, operation: &Operation) -> Map<String, Value> {
+pub(crate) fn argument_examples(document: &Document, operation: &Operation) -> JsonObject {
     let own = operation.span.and_then(|span| document.node(span).object());
     let shared = document
         .member("paths")
         .and_then(Node::object)
         .and_then(|paths| document.object(paths.get(&operation.path)?));
-    let mut found = Map::new();
+    let mut found = JsonObject::new();
     for object in shared.iter().chain(&own) {
         for node in object.array("parameters").unwrap_or_default() {
             let Some(declared) = document.object(node) else {

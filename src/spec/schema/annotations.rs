@@ -1,15 +1,16 @@
 //! Annotations of a schema: descriptions, examples, formats.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::keywords::{has_keyword, keyword};
+use crate::json::JsonObject;
 use crate::text;
 
 /// Examples longer than this are not shown to the model.
 const MAX_EXAMPLE_BYTES: usize = 200;
 
 /// Keywords that only say something about a value (2020-12 validation sections 7 to 9).
-pub(crate) fn annotation(key: &str, value: Value, out: &mut Map<String, Value>) {
+pub(crate) fn annotation(key: &str, value: Value, out: &mut JsonObject) {
     match (key, value) {
         ("title", Value::String(text)) => {
             out.insert(
@@ -106,7 +107,7 @@ const FORMATS: [&str; 26] = [
 
 /// Describes a discriminator (OAS "Discriminator Object"). It asserts nothing; it maps values of a
 /// property to forms.
-pub(crate) fn describe_choice(discriminator: &Map<String, Value>, out: &mut Map<String, Value>) {
+pub(crate) fn describe_choice(discriminator: &JsonObject, out: &mut JsonObject) {
     let Some(property) = discriminator.get("propertyName").and_then(Value::as_str) else {
         return;
     };

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::keywords::{has_keyword, keyword, keyword_mut, remove_keyword};
 use super::walk::{copy_member, each_mut, holds_schemas, reference, references};
+use crate::json::JsonObject;
 use crate::text;
 
 /// Description of a schema that was left out.
@@ -38,7 +39,7 @@ pub(crate) fn pruned_copy(value: &Value, depth: usize) -> Value {
 }
 
 /// The schema that accepts anything, in place of one that had to go; its description stays.
-pub(crate) fn left_out(schema: &Map<String, Value>) -> Value {
+pub(crate) fn left_out(schema: &JsonObject) -> Value {
     let said = keyword(schema, "description")
         .and_then(Value::as_str)
         .map(|text| format!("{} ", text::truncate(text, 200)))

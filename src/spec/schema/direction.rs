@@ -5,10 +5,11 @@ use std::cell::RefCell;
 
 use foldhash::{HashMap, HashSet};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::keywords::{keyword, keyword_mut};
 use super::notes::Note;
+use crate::json::JsonObject;
 use crate::spec::document::Document;
 use crate::spec::node::Node;
 use crate::spec::span::Span;
@@ -81,7 +82,7 @@ impl<'d> Marks<'d> {
 /// branch may require them. Each component is looked into once, and only so many.
 pub(crate) fn read_only_names(
     marks: &Marks<'_>,
-    object: &Map<String, Value>,
+    object: &JsonObject,
     from: Span,
     seen: &mut HashSet<Span>,
 ) -> HashSet<String> {
@@ -115,7 +116,7 @@ pub(crate) fn read_only_names(
 }
 
 /// Removes from `required` the properties that only a reply has.
-pub(crate) fn required_names(out: &mut Map<String, Value>, read_only: &HashSet<String>) {
+pub(crate) fn required_names(out: &mut JsonObject, read_only: &HashSet<String>) {
     let hidden = Note::HiddenNames.take(out);
     let hidden: Vec<&str> = hidden
         .as_ref()

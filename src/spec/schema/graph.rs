@@ -5,12 +5,13 @@ use serde_json::{Map, Value, json};
 use super::cut::left_out;
 use super::size::json_size;
 use super::walk::{each_mut, reference};
+use crate::json::JsonObject;
 
 /// Replaces every reference by its definition, for clients that do not support `$ref`. A definition
 /// inside of itself is cut the second time, and all are once `room` is used up.
 pub(crate) fn expand(
     value: &mut Value,
-    defs: &Map<String, Value>,
+    defs: &JsonObject,
     open: &mut Vec<String>,
     room: &mut usize,
 ) {
@@ -39,7 +40,7 @@ pub(crate) fn expand(
 
 /// Merges a component with the siblings of a reference to it: annotations replace the component's,
 /// assertions apply in addition.
-pub(crate) fn merge_siblings(component: Value, siblings: Map<String, Value>) -> Value {
+pub(crate) fn merge_siblings(component: Value, siblings: JsonObject) -> Value {
     let Value::Object(mut object) = component else {
         return component;
     };

@@ -5,15 +5,16 @@ use serde_json::{Map, Value};
 
 use super::keywords::keyword;
 use super::walk::reference;
+use crate::json::JsonObject;
 
 /// Deeper than this no schema reaches.
 const MAX_DEPTH: usize = 128;
 
 /// The schemas that describe the same value as this one does: what it refers to, and branches.
 pub(crate) fn schemas_of_same_value<'s>(
-    schema: &'s Map<String, Value>,
-    root: &'s Map<String, Value>,
-) -> impl Iterator<Item = &'s Map<String, Value>> {
+    schema: &'s JsonObject,
+    root: &'s JsonObject,
+) -> impl Iterator<Item = &'s JsonObject> {
     let target = reference(schema).and_then(|name| keyword(root, "$defs")?.get(name));
     let listed = ["allOf", "anyOf", "oneOf"]
         .into_iter()
@@ -29,10 +30,7 @@ pub(crate) fn schemas_of_same_value<'s>(
 }
 
 /// The schemas that describe the member of that name: its own, else those for members without one.
-pub(crate) fn of_member<'s>(
-    schema: &'s Map<String, Value>,
-    name: &str,
-) -> Vec<&'s Map<String, Value>> {
+pub(crate) fn of_member<'s>(schema: &'s JsonObject, name: &str) -> Vec<&'s JsonObject> {
     let own = keyword(schema, "properties").and_then(|properties| properties.get(name));
     match own.and_then(Value::as_object) {
         Some(own) => vec![own],
@@ -41,9 +39,7 @@ pub(crate) fn of_member<'s>(
 }
 
 /// The schemas that describe members without one of their own.
-pub(crate) fn of_other_members(
-    schema: &Map<String, Value>,
-) -> impl Iterator<Item = &Map<String, Value>> {
+pub(crate) fn of_other_members(schema: &JsonObject) -> impl Iterator<Item = &JsonObject> {
     let patterns = keyword(schema, "patternProperties")
         .and_then(Value::as_object)
         .into_iter();
@@ -54,10 +50,7 @@ pub(crate) fn of_other_members(
 }
 
 /// The schemas that describe the item at that index.
-pub(crate) fn of_item(
-    schema: &Map<String, Value>,
-    index: usize,
-) -> impl Iterator<Item = &Map<String, Value>> {
+pub(crate) fn of_item(schema: &JsonObject, index: usize) -> impl Iterator<Item = &JsonObject> {
     let listed = keyword(schema, "prefixItems")
         .and_then(Value::as_array)
         .and_then(|items| items.get(index));
@@ -72,9 +65,9 @@ pub(crate) fn of_item(
 /// The schema itself and all that describe the same value: whichever of them declares a property,
 /// its name is the same.
 pub(crate) fn gather_schemas<'s>(
-    schema: &'s Map<String, Value>,
-    root: &'s Map<String, Value>,
-    all: &mut Vec<&'s Map<String, Value>>,
+    schema: &'s JsonObject,
+    root: &'s JsonObject,
+    all: &mut Vec<&'s JsonObject>,
     depth: usize,
 ) {
     const MAX_SCHEMAS: usize = 256;
@@ -94,23 +87,23 @@ pub(crate) fn gather_schemas<'s>(
 /// `root`, describe the value.
 pub(crate) fn rename_members<F>(
     value: &mut Value,
-    schemas: &[&Map<String, Value>],
-    root: &Map<String, Value>,
+    schemas: &[&JsonObject],
+    root: &JsonObject,
     rename: &mut F,
 ) where
-    F: FnMut(&str, &[&Map<String, Value>], &Map<String, Value>) -> Option<String>,
+    F: FnMut(&str, &[&JsonObject], &JsonObject) -> Option<String>,
 {
     rename_at(value, schemas, root, rename, 0);
 }
 
 fn rename_at<F>(
     value: &mut Value,
-    schemas: &[&Map<String, Value>],
-    root: &Map<String, Value>,
+    schemas: &[&JsonObject],
+    root: &JsonObject,
     rename: &mut F,
     depth: usize,
 ) where
-    F: FnMut(&str, &[&Map<String, Value>], &Map<String, Value>) -> Option<String>,
+    F: FnMut(&str, &[&JsonObject], &JsonObject) -> Option<String>,
 {
     if depth > MAX_DEPTH {
         return;

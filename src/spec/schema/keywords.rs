@@ -2,10 +2,12 @@
 //! than hashing the one that is looked for. Maps of properties, which may be large, are asked as
 //! maps.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use crate::json::JsonObject;
 
 /// The value of a keyword.
-pub(crate) fn keyword<'s>(schema: &'s Map<String, Value>, name: &str) -> Option<&'s Value> {
+pub(crate) fn keyword<'s>(schema: &'s JsonObject, name: &str) -> Option<&'s Value> {
     schema
         .iter()
         .find(|(key, _)| *key == name)
@@ -13,10 +15,7 @@ pub(crate) fn keyword<'s>(schema: &'s Map<String, Value>, name: &str) -> Option<
 }
 
 /// Returns the value of a keyword like [`keyword`], mutable.
-pub(crate) fn keyword_mut<'s>(
-    schema: &'s mut Map<String, Value>,
-    name: &str,
-) -> Option<&'s mut Value> {
+pub(crate) fn keyword_mut<'s>(schema: &'s mut JsonObject, name: &str) -> Option<&'s mut Value> {
     schema
         .iter_mut()
         .find(|(key, _)| *key == name)
@@ -24,12 +23,12 @@ pub(crate) fn keyword_mut<'s>(
 }
 
 /// Returns true if the schema has a keyword.
-pub(crate) fn has_keyword(schema: &Map<String, Value>, name: &str) -> bool {
+pub(crate) fn has_keyword(schema: &JsonObject, name: &str) -> bool {
     keyword(schema, name).is_some()
 }
 
 /// Removes a keyword, and gives its value; the last keyword takes its place.
-pub(crate) fn remove_keyword(schema: &mut Map<String, Value>, name: &str) -> Option<Value> {
+pub(crate) fn remove_keyword(schema: &mut JsonObject, name: &str) -> Option<Value> {
     has_keyword(schema, name)
         .then(|| schema.remove(name))
         .flatten()

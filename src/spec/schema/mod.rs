@@ -21,7 +21,7 @@ mod walk;
 
 use foldhash::HashMap;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use self::cut::{drop_dangling, drop_unused, pruned_copy, thin};
 use self::direction::Direction;
@@ -35,6 +35,7 @@ pub(crate) use self::size::object_size;
 use self::translate::Translator;
 pub(crate) use self::walk::reference;
 use self::walk::{each, each_mut, levels, references};
+use crate::json::JsonObject;
 
 use super::argument_names;
 use super::document::Document;
@@ -61,7 +62,7 @@ pub struct SchemaOptions {
 /// A self-contained schema.
 pub(crate) struct Completed {
     /// The schema as it is advertised.
-    pub schema: Map<String, Value>,
+    pub schema: JsonObject,
     /// The names of properties that had to be changed.
     pub names: Option<NewNames>,
     /// Fit into its budget.
@@ -142,7 +143,7 @@ impl<'d> Schemas<'d> {
 
     /// An object schema of the given properties: the form of 2.0.
     pub(crate) fn form(&mut self, fields: Vec<(String, bool, Value)>) -> Value {
-        let (mut properties, mut required) = (Map::new(), Vec::new());
+        let (mut properties, mut required) = (JsonObject::new(), Vec::new());
         for (name, is_required, schema) in fields {
             self.translator.has_odd_names |= !argument_names::is_legal(&name);
             if is_required {
@@ -150,7 +151,7 @@ impl<'d> Schemas<'d> {
             }
             properties.insert(name, schema);
         }
-        let mut form = Map::from_iter([
+        let mut form = JsonObject::from_iter([
             ("type".to_owned(), Value::from("object")),
             ("properties".to_owned(), Value::Object(properties)),
         ]);
@@ -165,7 +166,7 @@ impl<'d> Schemas<'d> {
     /// anything until it fits.
     pub(crate) fn complete(
         &mut self,
-        schema: Map<String, Value>,
+        schema: JsonObject,
         options: &SchemaOptions,
         warnings: &mut Vec<String>,
     ) -> Completed {
@@ -184,7 +185,7 @@ impl<'d> Schemas<'d> {
         Completed {
             schema: match root {
                 Value::Object(object) => object,
-                _ => Map::new(),
+                _ => JsonObject::new(),
             },
             names,
             fit: Fit { is_cut, too_large },
@@ -304,9 +305,8 @@ fn unsaid(schema: &Value) -> usize {
         .and_then(Value::as_object)
         .into_iter()
         .flatten();
-    let says_nothing = |schema: &Map<String, Value>| {
-        !has_keyword(schema, "description") && !has_keyword(schema, "$ref")
-    };
+    let says_nothing =
+        |schema: &JsonObject| !has_keyword(schema, "description") && !has_keyword(schema, "$ref");
     let bare = properties.filter(|(_, property)| property.as_object().is_none_or(says_nothing));
     let mut bytes = bare.map(|(name, _)| name.len() + 20).sum();
     each(object, |inner| bytes += unsaid(inner));
@@ -345,7 +345,7 @@ mod tests {
         let span = document.member("x").unwrap().span();
         let mut schemas = Schemas::new(&document);
         let mut warnings = Vec::new();
-        let mut root = Map::new();
+        let mut root = JsonObject::new();
         root.insert("items".into(), schemas.translate(span, &mut warnings));
         let root = schemas
             .complete(

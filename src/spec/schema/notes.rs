@@ -3,9 +3,10 @@
 //! A note is kept among the keywords of its schema, so it moves with the schema when that is copied
 //! or inlined. Its key begins with NUL, which no keyword does, and only this file knows it.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::keywords::remove_keyword;
+use crate::json::JsonObject;
 
 /// Kind of note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,12 +26,12 @@ impl Note {
     }
 
     /// Notes something, in place of what was noted before.
-    pub(crate) fn write(self, schema: &mut Map<String, Value>, value: impl Into<Value>) {
+    pub(crate) fn write(self, schema: &mut JsonObject, value: impl Into<Value>) {
         schema.insert(self.key().into(), value.into());
     }
 
     /// Takes the note out of the schema.
-    pub(crate) fn take(self, schema: &mut Map<String, Value>) -> Option<Value> {
+    pub(crate) fn take(self, schema: &mut JsonObject) -> Option<Value> {
         remove_keyword(schema, self.key())
     }
 }

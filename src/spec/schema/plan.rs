@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use foldhash::{HashMap, HashSet};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::cut::pruned_copy;
 use super::graph::merge_siblings;
 use super::size::json_size;
 use super::walk::{each_mut, reference, references};
+use crate::json::JsonObject;
 
 /// A schema whose references, all inlined, take no more than this many bytes is inlined: the form
 /// every client reads.
@@ -96,7 +97,7 @@ pub(crate) struct Definition {
 
 /// The definitions of one tool's schema.
 pub(crate) struct Definitions {
-    pub(crate) defs: Map<String, Value>,
+    pub(crate) defs: JsonObject,
     /// True if a definition did not fit.
     pub(crate) has_left_out: bool,
 }
@@ -198,7 +199,7 @@ impl<'c> InlinePlan<'c> {
     /// Returns the components that `root` refers to and that were not inlined, each once, in the
     /// order of first use, the nearest first: as many as fit with `root` into `room` bytes.
     pub(crate) fn definitions(&self, root: &Value, room: usize) -> Definitions {
-        let mut defs = Map::new();
+        let mut defs = JsonObject::new();
         let mut known: HashSet<String> = HashSet::default();
         let mut has_left_out = false;
         let mut found = Vec::new();

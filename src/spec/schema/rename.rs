@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::instance::rename_members;
 use super::keywords::{keyword, keyword_mut, remove_keyword};
 use super::walk::{each, each_mut, levels};
+use crate::json::JsonObject;
 use crate::spec::argument_names;
 
 /// A schema that nests deeper keeps its names: calls read it from JSON, up to a depth of 128.
@@ -18,7 +19,7 @@ const MAX_LEVELS: usize = 56;
 /// The keywords whose values are values of the schema, or lists of them.
 const VALUES: [&str; 4] = ["const", "default", "enum", "examples"];
 
-type Schema = Map<String, Value>;
+type Schema = JsonObject;
 
 /// The keys of a tool's properties whose names are not legal keys, by their names on the wire.
 #[derive(Debug, Default)]
@@ -66,7 +67,7 @@ impl NewNames {
     /// Gives the members of arguments their names on the wire. Only what `root`, the input schema
     /// with the keys, describes at that place is renamed, so that free keys of the caller stay as
     /// they are.
-    pub fn restore(&self, arguments: &mut Value, root: &Map<String, Value>) {
+    pub fn restore(&self, arguments: &mut Value, root: &JsonObject) {
         rename_members(arguments, &[root], root, &mut |key, schemas, _| {
             let (name, _) = self.0.iter().find(|(_, known)| *known == key)?;
             mention(schemas, key).then(|| name.clone())

@@ -3,13 +3,14 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::json::JsonObject;
 use crate::spec::document::Version;
 
 use super::keywords::{has_keyword, keyword, keyword_mut, remove_keyword};
 
 /// Documents give constants, defaults and examples that their own type refuses. A constant counts
 /// more than the type; a default or an example that is refused only misleads.
-pub(crate) fn drop_contradictions(out: &mut Map<String, Value>) {
+pub(crate) fn drop_contradictions(out: &mut JsonObject) {
     let Some(kinds) = keyword(out, "type").cloned() else {
         return;
     };
@@ -61,7 +62,7 @@ fn is_kind(value: &Value, kind: &str) -> bool {
 }
 
 /// Draft-04 and OpenAPI 3.0 write `exclusiveMinimum: true` beside `minimum`.
-pub(crate) fn exclusive_limits(out: &mut Map<String, Value>) {
+pub(crate) fn exclusive_limits(out: &mut JsonObject) {
     for (exclusive, limit) in [
         ("exclusiveMinimum", "minimum"),
         ("exclusiveMaximum", "maximum"),
@@ -77,7 +78,7 @@ pub(crate) fn exclusive_limits(out: &mut Map<String, Value>) {
 }
 
 /// Some clients refuse an array without `items` and an object without `properties`.
-pub(crate) fn complete_containers(out: &mut Map<String, Value>, infers: bool, version: Version) {
+pub(crate) fn complete_containers(out: &mut JsonObject, infers: bool, version: Version) {
     let is = |kind: &str| match keyword(out, "type") {
         Some(Value::String(text)) => text == kind,
         Some(Value::Array(kinds)) => kinds.iter().any(|text| text == kind),
@@ -110,7 +111,7 @@ pub(crate) fn complete_containers(out: &mut Map<String, Value>, infers: bool, ve
 }
 
 /// OpenAPI 3.0 `nullable: true`.
-pub(crate) fn make_nullable(mut out: Map<String, Value>) -> Value {
+pub(crate) fn make_nullable(mut out: JsonObject) -> Value {
     let composed = ["$ref", "allOf", "anyOf", "oneOf", "not", "const"]
         .iter()
         .any(|key| has_keyword(&out, key));
@@ -126,7 +127,7 @@ pub(crate) fn make_nullable(mut out: Map<String, Value>) -> Value {
         }
         None if !composed => {}
         _ => {
-            let mut outer = Map::new();
+            let mut outer = JsonObject::new();
             for annotation in ["title", "description", "default", "deprecated", "examples"] {
                 if let Some(value) = remove_keyword(&mut out, annotation) {
                     outer.insert(annotation.into(), value);

@@ -1,9 +1,11 @@
 //! Sizes of JSON.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use crate::json::JsonObject;
 
 /// Returns the size of an object as compact JSON in bytes, without escapes in strings.
-pub(crate) fn object_size(object: &Map<String, Value>) -> usize {
+pub(crate) fn object_size(object: &JsonObject) -> usize {
     (object
         .iter()
         .map(|(key, value)| key.len() + 4 + json_size(value))

@@ -11,6 +11,7 @@ use super::keywords::{has_keyword, keyword_mut, remove_keyword};
 use super::notes::Note;
 use super::shape::{complete_containers, drop_contradictions, exclusive_limits, make_nullable};
 use super::walk::holds_one_schema;
+use crate::json::JsonObject;
 use crate::spec::argument_names::{self, is_legal};
 use crate::spec::document::Document;
 use crate::spec::span::Span;
@@ -126,7 +127,7 @@ impl Translation<'_, '_> {
         }
     }
 
-    fn object(&mut self, mut object: Map<String, Value>) -> Value {
+    fn object(&mut self, mut object: JsonObject) -> Value {
         // Where no other schema describes members, both mean the same: maps of TypeSpec.
         let is_alone = has_keyword(&object, "unevaluatedProperties")
             && !DESCRIBES_MEMBERS
@@ -151,7 +152,7 @@ impl Translation<'_, '_> {
         } else {
             HashSet::default()
         };
-        let mut out = Map::new();
+        let mut out = JsonObject::new();
         let dynamic = remove_keyword(&mut object, "$dynamicRef");
         let own = remove_keyword(&mut object, "$ref");
         let is_dynamic = own.is_none();
@@ -190,7 +191,7 @@ impl Translation<'_, '_> {
     /// `$id`, `$schema` and `$anchor` would change how references are read; `xml`, `externalDocs`,
     /// `readOnly`, `writeOnly` and `x-*` say nothing that a validator or a model could use. None of
     /// them is kept.
-    fn keyword(&mut self, key: &str, value: Value, out: &mut Map<String, Value>) {
+    fn keyword(&mut self, key: &str, value: Value, out: &mut JsonObject) {
         match key {
             "title" | "description" | "format" | "contentEncoding" | "contentMediaType"
             | "default" | "deprecated" | "example" | "examples" => {
@@ -233,7 +234,7 @@ impl Translation<'_, '_> {
     }
 
     /// Keywords that hold schemas (2020-12 core section 10).
-    fn applicator(&mut self, key: &str, value: Value, out: &mut Map<String, Value>) {
+    fn applicator(&mut self, key: &str, value: Value, out: &mut JsonObject) {
         match (key, value) {
             ("properties", Value::Object(properties)) => self.properties(properties, out),
             ("patternProperties" | "dependentSchemas", Value::Object(map)) => {
@@ -266,8 +267,10 @@ impl Translation<'_, '_> {
                 let loosened = key == "oneOf" && self.translator.direction == Direction::Input;
                 let key = if loosened { "anyOf" } else { key };
                 if has_keyword(out, key) {
-                    let both =
-                        Value::Object(Map::from_iter([(key.to_owned(), Value::Array(translated))]));
+                    let both = Value::Object(JsonObject::from_iter([(
+                        key.to_owned(),
+                        Value::Array(translated),
+                    )]));
                     match out
                         .entry("allOf")
                         .or_insert_with(|| Value::Array(Vec::new()))
@@ -309,8 +312,8 @@ impl Translation<'_, '_> {
     }
 
     /// The properties a caller may give: `readOnly` ones belong to replies.
-    fn properties(&mut self, properties: Map<String, Value>, out: &mut Map<String, Value>) {
-        let mut translated = Map::new();
+    fn properties(&mut self, properties: JsonObject, out: &mut JsonObject) {
+        let mut translated = JsonObject::new();
         let mut hidden = Vec::new();
         let is_reply = self.translator.direction == Direction::Output;
         for (name, schema) in properties {
@@ -318,7 +321,7 @@ impl Translation<'_, '_> {
                 if is_reply {
                     // An object that allows no other properties still allows this one: some APIs
                     // send it all the same.
-                    translated.insert(name.clone(), Value::Object(Map::new()));
+                    translated.insert(name.clone(), Value::Object(JsonObject::new()));
                 }
                 hidden.push(Value::String(name));
                 continue;

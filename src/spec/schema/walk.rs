@@ -1,9 +1,10 @@
 //! The schemas directly inside of a schema. A property may be called `enum` or `$ref`, so the
 //! meaning of a key depends on its position, which only this module knows.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::keywords::keyword;
+use crate::json::JsonObject;
 
 /// Form in which an applicator holds its schemas.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub(crate) fn holds_one_schema(keyword: &str) -> bool {
 }
 
 /// Calls `visit` with each schema directly inside of `schema`.
-pub(crate) fn each<'v>(schema: &'v Map<String, Value>, mut visit: impl FnMut(&'v Value)) {
+pub(crate) fn each<'v>(schema: &'v JsonObject, mut visit: impl FnMut(&'v Value)) {
     for (key, value) in schema {
         match value {
             Value::Object(named) => match held_by(key) {
@@ -48,7 +49,7 @@ pub(crate) fn each<'v>(schema: &'v Map<String, Value>, mut visit: impl FnMut(&'v
 }
 
 /// Visits the schemas like [`each`], mutable.
-pub(crate) fn each_mut(schema: &mut Map<String, Value>, mut visit: impl FnMut(&mut Value)) {
+pub(crate) fn each_mut(schema: &mut JsonObject, mut visit: impl FnMut(&mut Value)) {
     for (key, value) in schema {
         match value {
             Value::Object(named) => match held_by(key) {
@@ -94,7 +95,7 @@ pub(crate) fn copy_member(
 }
 
 /// The `$defs` name that a schema refers to.
-pub(crate) fn reference(schema: &Map<String, Value>) -> Option<&str> {
+pub(crate) fn reference(schema: &JsonObject) -> Option<&str> {
     keyword(schema, "$ref")?.as_str()?.strip_prefix("#/$defs/")
 }
 

@@ -16,10 +16,11 @@ pub(crate) mod media_type;
 pub(crate) mod multipart;
 pub(crate) mod xml;
 
+use crate::json::JsonObject;
 use crate::proxy::request::style::form_style;
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use self::file_root::FileRoot;
 use self::multipart::Parts;
@@ -110,7 +111,7 @@ pub(crate) fn write_body(
     })
 }
 
-fn expect_object<'v>(value: &'v Value, what: &str) -> Result<&'v Map<String, Value>, CallError> {
+fn expect_object<'v>(value: &'v Value, what: &str) -> Result<&'v JsonObject, CallError> {
     value.as_object().ok_or_else(|| CallError::InvalidRequest {
         argument: BODY.into(),
         problem: format!("must be an object, because it is sent as {what}"),
@@ -119,7 +120,7 @@ fn expect_object<'v>(value: &'v Value, what: &str) -> Result<&'v Map<String, Val
 
 /// `application/x-www-form-urlencoded`: each property as the query parameter of its Encoding Object
 /// (OAS "Encoding Object"); without one, lists are repeated and objects are JSON.
-fn form(object: &Map<String, Value>, encodings: &BTreeMap<String, Encoding>) -> String {
+fn form(object: &JsonObject, encodings: &BTreeMap<String, Encoding>) -> String {
     let mut pairs = Vec::new();
     for (name, value) in object {
         let encoding = encodings.get(name);

@@ -2,12 +2,13 @@
 //! of the same name.
 
 use bytes::{Bytes, BytesMut};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::file_argument;
 use super::file_root::FileRoot;
 use crate::call_error::CallError;
+use crate::json::JsonObject;
 use crate::outbound::payload::{Payload, Piece};
 use crate::outbound::percent::Keep;
 use crate::proxy::request::style;
@@ -38,7 +39,7 @@ impl Parts {
     /// # Errors
     /// An error if a file argument is not a file.
     pub(crate) fn of(
-        object: &Map<String, Value>,
+        object: &JsonObject,
         media_type: &MediaType,
         folder: Option<&FileRoot>,
     ) -> Result<Self, CallError> {

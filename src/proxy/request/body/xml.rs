@@ -10,9 +10,10 @@ use quick_xml::Writer;
 use quick_xml::events::attributes::Attribute;
 use quick_xml::events::{BytesCData, BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 use quick_xml::name::QName;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::call_error::CallError;
+use crate::json::JsonObject;
 use crate::proxy::request::style;
 use crate::spec::node::{Node, Object};
 use crate::spec::operation::request_body::BODY;
@@ -384,7 +385,7 @@ type XmlContent<'k, 'a, 'v> = Vec<(String, XmlShape<'k, 'a>, NodeType, &'v Value
 /// Writes the members of an object as attributes and content of its element.
 fn split_attributes<'k, 'a, 'v>(
     shape: &XmlShape<'k, 'a>,
-    members: &'v Map<String, Value>,
+    members: &'v JsonObject,
     attributes: &mut Vec<(String, String)>,
     content: &mut XmlContent<'k, 'a, 'v>,
 ) -> Result<(), CallError> {
