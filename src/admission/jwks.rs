@@ -125,7 +125,6 @@ pub(crate) struct Keys {
 }
 
 /// The issuer cannot be asked now, so that it is unknown whether the key exists.
-#[derive(Debug)]
 pub(crate) struct Unavailable;
 
 impl Keys {

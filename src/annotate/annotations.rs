@@ -42,7 +42,7 @@ pub enum Hint {
 }
 
 /// Effect of a call: the class of a tool, by its hints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Effect {
     /// It changes nothing.

@@ -8,7 +8,7 @@
 //! - `write` in `annotate/tool.rs` writes a tool.
 
 /// A client to shape the tools for. `Generic` suits all that follow the specification.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum KnownClient {
     /// Any client.
     #[default]

@@ -10,7 +10,6 @@ use crate::spec::{Operation, Severity};
 use crate::text::counted;
 
 /// Advice on the hints of one operation.
-#[derive(Debug)]
 pub(crate) struct HintAdvice {
     /// A warning is most likely right, a note is a guess.
     pub severity: Severity,
@@ -218,7 +217,7 @@ pub(crate) fn summarize_words<'h>(
 }
 
 /// A tool that settings leave out or ask about because of its words.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Restriction {
     /// The tool's name.
     pub(crate) tool: String,

@@ -74,7 +74,7 @@ pub struct Layers {
 }
 
 /// The decision of all sources about a tool.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Decision {
     /// The hints.
     pub(crate) hints: Hints,

@@ -59,7 +59,7 @@ pub struct Selection {
 }
 
 /// Reason for which an operation does not become a tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum LeftOut {
     /// A rule, or an extension of the document, says so.
     Disabled,

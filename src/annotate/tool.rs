@@ -246,7 +246,7 @@ fn clean_tags(tags: &mut Vec<String>) {
 mod tests {
     use proptest::prelude::*;
     use rmcp::model::{MetaObject, Tool as RmcpTool};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::annotate::annotations::{Hint, Reason};

@@ -64,7 +64,7 @@ pub enum BuildError {
 }
 
 /// Index of a tool in its API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ToolIndex(usize);
 
 impl ToolIndex {

@@ -7,7 +7,7 @@ use crate::credentials::values::{CredentialPlace, RESERVED_SUFFIXES, is_digest, 
 use crate::spec::{OAuthFlow, SecurityScheme};
 
 /// One value that a person fills in.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct SchemeField {
     /// The variable that the server reads.
     pub(crate) variable: String,

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use aws_lc_rs::hmac;
 
 /// The address at the other end of a connection.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// Identifies the client that a request counts for: a hash, so that neither tokens nor subjects are

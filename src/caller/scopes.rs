@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Scopes of a client.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) enum Scopes {
     /// All scopes: static tokens have none of their own.
     All,
@@ -23,7 +23,7 @@ pub struct ToolScopes {
 }
 
 /// Scopes that calls at an endpoint need of a token of the issuer.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct ScopeDemand {
     /// Scopes of the whole server, by what its tools do.
     pub(crate) of_tools: ToolScopes,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::client_grant::Permission;
 
 /// The tools of an API that a caller may list at an endpoint; all of them by default.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct ShownTools {
     /// The permission for each tool, by its place; `None` if all are granted.
     pub(crate) permissions: Option<Arc<[Permission]>>,
@@ -17,7 +17,7 @@ pub(crate) struct ShownTools {
 }
 
 /// A tool, as far as it decides who may list it and how it is called.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct NamedTool {
     /// The name of the tool.
     pub(crate) name: Arc<str>,

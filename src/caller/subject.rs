@@ -1,6 +1,5 @@
 //! The access token with which a user called this server.
 
-use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use secrecy::{ExposeSecret as _, SecretString};
@@ -46,11 +45,5 @@ impl SubjectToken {
     /// Returns the time for which it is still valid; `None` if it has ended.
     pub(crate) fn lifetime(&self) -> Option<Duration> {
         self.expires.duration_since(SystemTime::now()).ok()
-    }
-}
-
-impl fmt::Debug for SubjectToken {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("[token]")
     }
 }

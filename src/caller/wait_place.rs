@@ -1,6 +1,5 @@
 //! The place of a call, with which a later call goes on waiting for its operation.
 
-use std::fmt;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -26,13 +25,4 @@ pub(crate) struct WaitPlace {
     pub(crate) ending: CancellationToken,
     /// Takes the newest state of an operation, in words.
     pub(crate) report: Option<ReportWait>,
-}
-
-impl fmt::Debug for WaitPlace {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("WaitPlace")
-            .field("endpoint", &self.endpoint)
-            .finish_non_exhaustive()
-    }
 }

@@ -18,7 +18,7 @@ const MAX_LIST_TOKENS: usize = 20_000;
 const MAX_NAMED_TOOLS: usize = 10;
 
 /// Cost of one tool.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(crate) struct ToolCost {
     /// The tool's name.
     pub tool: String,
@@ -27,7 +27,7 @@ pub(crate) struct ToolCost {
 }
 
 /// Cost of the tools of one tag.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(crate) struct TagCost {
     /// The tag; none for tools without one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ pub(crate) fn list_warnings(tools: usize, tokens: usize, profile: &ClientProfile
 }
 
 /// Effect of the list on a client, and the setting that helps.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(crate) struct ClientCost {
     /// Its name.
     pub client: &'static str,

@@ -31,7 +31,7 @@ pub(crate) struct ToolChange {
 }
 
 /// Facts about a tool that are compared.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct ToolFacts {
     name: String,
     /// Method and path, by which a tool is known under another name.

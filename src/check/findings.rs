@@ -17,7 +17,7 @@ use crate::spec::{Diagnostic, Document, Severity, Span};
 use crate::text::counted;
 
 /// One finding.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(crate) struct Finding {
     /// Severity.
     pub level: Severity,

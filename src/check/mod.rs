@@ -35,7 +35,7 @@ use crate::spec::{Diagnostic, SecurityScheme, Severity};
 use crate::text::{counted, one_line};
 
 /// Results of a check.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(crate) struct Report {
     /// Source of the document.
     pub source: String,
@@ -77,7 +77,7 @@ pub(crate) struct Report {
 }
 
 /// A security scheme that tools use.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(crate) struct CredentialNeed {
     /// Its name in the document.
     pub scheme: String,
@@ -149,7 +149,7 @@ pub(crate) fn check(
 }
 
 /// Use of a security scheme by tools.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct SchemeUse {
     /// Number of tools that use it.
     pub tools: usize,

@@ -25,7 +25,7 @@ const NAMES: [(&str, &str); 9] = [
 ];
 
 /// An object whose keys are known, as an index into [`NAMES`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct ObjectKind(usize);
 
 /// The objects below a key: their kind, and how many levels of names are between.

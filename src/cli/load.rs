@@ -195,7 +195,7 @@ pub(crate) fn span_of(config: &ApiConfig) -> tracing::Span {
 }
 
 /// Purpose for which an API is loaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoadPurpose {
     Serve,
     Inspect,

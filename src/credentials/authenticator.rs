@@ -21,7 +21,7 @@ use crate::redact::Redactor;
 static TOKEN_HEADERS: [HeaderName; 1] = [AUTHORIZATION];
 
 /// Makes the headers of an operation that change between requests, `Authorization` among them.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) enum Authenticator {
     /// An access token (RFC 6750).
     Token(Arc<TokenSource>),

@@ -14,7 +14,7 @@ const RENEWAL_PAUSE: Duration = Duration::from_mins(5);
 const MAX_TOKENS: usize = 64;
 
 /// The last new tokens that an operation refused.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct RefusedTokens(Mutex<Vec<(Weak<AccessToken>, Instant)>>);
 
 impl RefusedTokens {

@@ -21,7 +21,7 @@ use crate::spec::{Location, Parameter, SecurityRequirement, SecurityScheme};
 use crate::text;
 
 /// The credentials of a call, or why it cannot be made.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) enum OperationAccess {
     /// The call can be made with these.
     Granted(Arc<Credential>),
@@ -30,7 +30,7 @@ pub(crate) enum OperationAccess {
 }
 
 /// The operator's credentials of a call.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Credential {
     /// Ready to be sent.
     pub fixed: Injected,
@@ -70,7 +70,6 @@ pub struct Advice {
 const CROSS_ORIGIN: &str = "it goes to another server than the rest of the API, and credentials are not sent there; whoever runs this server allows that with --credential-origin, or sends every call to one server with --base-url";
 
 /// Decision for one list of requirements.
-#[derive(Debug)]
 struct Decided {
     access: OperationAccess,
     /// Missing credentials, for the operator.
@@ -80,7 +79,7 @@ struct Decided {
 
 /// A list of requirements, compared by its allocation, which it keeps alive: a list that many
 /// operations share is decided once.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct SameRequirements(pub(crate) Rc<[SecurityRequirement]>);
 
 impl PartialEq for SameRequirements {
@@ -98,7 +97,6 @@ impl std::hash::Hash for SameRequirements {
 }
 
 /// Decides what each operation carries.
-#[derive(Debug)]
 pub(crate) struct AccessResolver<'a> {
     given: SchemeResolver<'a>,
     applied: HashMap<String, Result<Applied, MissingCredential>>,

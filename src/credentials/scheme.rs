@@ -29,7 +29,7 @@ use crate::spec::{Location, OAuthFlow, SecurityScheme};
 use crate::text;
 
 /// The part that one scheme adds to a call.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) enum Applied {
     /// A credential that is present anyway: a header of the operator's, a client certificate.
     AlreadyProvided,
@@ -46,7 +46,7 @@ pub(crate) enum Applied {
 }
 
 /// Reason for which a scheme adds nothing.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct MissingCredential {
     /// The setting that is missing, for all readers.
     pub(crate) setting: String,
@@ -71,7 +71,6 @@ pub(crate) struct ApiLocation {
 }
 
 /// Values by which schemes are resolved.
-#[derive(Debug)]
 pub(crate) struct SchemeResolver<'a> {
     /// The document's schemes.
     pub schemes: &'a BTreeMap<String, SecurityScheme>,

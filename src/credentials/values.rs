@@ -29,7 +29,7 @@ pub(crate) const PREFIX: &str = "OPENAPI_MCP_AUTH_";
 pub(crate) const RESERVED_SUFFIXES: [&str; 2] = ["TOKEN_ENV", "TOKEN_FILE"];
 
 /// Place in which the operator sets the credentials of an API.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum CredentialPlace {
     /// Variables with this prefix, or `auth` in the configuration file.
     Variables(String),

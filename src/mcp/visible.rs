@@ -10,7 +10,7 @@ use crate::caller::client_grant::Permission;
 use crate::caller::scopes::ToolScopes;
 
 /// Part of the APIs that an endpoint shows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct View {
     /// The path of the endpoint.
     pub(crate) path: Arc<str>,
@@ -50,7 +50,7 @@ pub(crate) struct VisibleApis<'c> {
 }
 
 /// Suggestion for a name that no operation has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Suggestion<'c> {
     /// The nearest name.
     Nearest(&'c str),

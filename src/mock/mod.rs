@@ -35,7 +35,6 @@ struct Mock {
 }
 
 /// A mock that answers for as long as this value lives.
-#[derive(Debug)]
 pub(crate) struct Running {
     url: Url,
     task: AbortHandle,

@@ -10,7 +10,7 @@ use super::observers;
 use super::traces::ArrivedContexts;
 
 /// Arrival of a request.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Arrival {
     /// `network.transport`: `pipe` or `tcp`.
     pub(crate) transport: &'static str,
@@ -29,7 +29,6 @@ pub(crate) struct Arrival {
 }
 
 /// The operation that a call is of.
-#[derive(Debug)]
 pub(crate) struct CalledOperation {
     /// The name of the API, or the title of its document.
     pub(crate) api: String,
@@ -44,7 +43,7 @@ pub(crate) struct CalledOperation {
 }
 
 /// The exchange of a user's token for one of the API.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(crate) struct ExchangeRecord {
     /// The security scheme.
     pub(crate) scheme: String,
@@ -55,7 +54,7 @@ pub(crate) struct ExchangeRecord {
 }
 
 /// Facts about a call that are known so far.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct CallRecord {
     pub(crate) arrival: Arrival,
     pub(crate) operation: Option<Arc<CalledOperation>>,

@@ -1,7 +1,6 @@
 //! Bodies of replies that are read up to a number of bytes.
 
 /// Reason for which a body was not read to its end.
-#[derive(Debug)]
 pub(crate) enum BodyError {
     /// The body is longer than the limit.
     TooLarge,

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 /// The breaker of one upstream.
-#[derive(Debug)]
 pub(crate) struct Breaker {
     /// Number of failures in a row after which it opens; 0 is never.
     max_failures: u32,
@@ -30,7 +29,7 @@ enum BreakerState {
 }
 
 /// Outcome of a call for the upstream's health.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The upstream answered.
     Success,
@@ -51,7 +50,6 @@ pub(crate) struct CircuitOpen {
 }
 
 /// Leave to make a call.
-#[derive(Debug)]
 pub(crate) struct Permit<'b> {
     breaker: &'b Breaker,
     is_probe: bool,

@@ -8,7 +8,6 @@ use reqwest::Error as HttpError;
 use crate::text;
 
 /// A failed exchange. The source is the whole chain of causes, without the URL.
-#[derive(Debug)]
 pub(crate) struct OutboundFailure {
     /// Stage that the exchange reached.
     pub(crate) stage: Stage,
@@ -18,7 +17,7 @@ pub(crate) struct OutboundFailure {
 }
 
 /// Stage that an exchange reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// No connection was made.
     Connect,

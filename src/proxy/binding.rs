@@ -39,7 +39,7 @@ use crate::spec::{
 use crate::text;
 
 /// The operator's settings for the destination and the credentials of calls.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct BindingOptions {
     /// Destination of requests.
     pub(crate) destination: Destination,

@@ -42,7 +42,6 @@ const NAMES: [(&[u8], char); 30] = [
 const MAX_DIGITS: usize = 8;
 
 /// A decoded text, with a mapping to the positions of its source.
-#[derive(Debug)]
 pub(crate) struct Layer {
     /// The text.
     pub text: Vec<u8>,

@@ -13,7 +13,7 @@ use super::secrets::{Secrets, has_escapes};
 use crate::json::string_length;
 
 /// Replacement of a number that is a secret.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum NumberMark {
     /// The text in place of it.
     #[default]
@@ -104,7 +104,7 @@ fn redact_keys(secrets: &Secrets, object: &mut JsonObject) -> bool {
 }
 
 /// Names for redacted keys, so that two keys of one object stay different.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct KeyNames {
     /// The names given so far in each object that is open, by its depth.
     given: HashMap<usize, HashSet<String>>,

@@ -29,7 +29,7 @@ const MAX_PASSES: usize = 8;
 const MAX_SINGLE_PASSES: usize = 8;
 
 /// Collects secrets in all their forms.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct SecretForms(BTreeSet<Vec<u8>>);
 
 /// Finds secrets.
@@ -51,7 +51,7 @@ struct Secret {
 }
 
 /// Place in which a text was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextPlace {
     /// Text without known structure: a secret of digits counts only if it is the whole number.
     Text,

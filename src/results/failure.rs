@@ -27,7 +27,7 @@ pub(crate) const MAX_ERROR_BYTES: usize = 16 << 10;
 const MAX_TREE_BYTES: usize = 64 << 10;
 
 /// Facts about a call besides its reply.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct KnownOfCall<'a> {
     /// Advice if the API refuses the call.
     pub(crate) advice: Option<&'a Advice>,

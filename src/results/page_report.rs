@@ -7,7 +7,6 @@ use super::truncate::Loss;
 use crate::json::JsonObject;
 
 /// The pages of a result.
-#[derive(Debug)]
 pub(crate) struct PageReport {
     pub(crate) pages: Vec<CollectedPage>,
     /// The JSON Pointer of the list of all items.
@@ -19,7 +18,6 @@ pub(crate) struct PageReport {
 }
 
 /// One of them.
-#[derive(Debug)]
 pub(crate) struct CollectedPage {
     /// Number of its items.
     pub(crate) items: usize,

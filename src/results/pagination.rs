@@ -50,7 +50,7 @@ const AROUND: [&str; 9] = [
     "page",
 ];
 /// The next page of a reply.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) enum NextPage {
     /// The arguments that get it and differ from those of the call.
     Arguments(JsonObject),

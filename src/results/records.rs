@@ -35,7 +35,7 @@ pub struct Counter {
 
 /// The first line of a reply of JSON as its bytes arrive. Gateways of gRPC, container engines and
 /// watches of Kubernetes send one value a line under the type of a single one.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct FirstLine {
     end: Option<usize>,
     /// Its first and last byte that is not white space.

@@ -90,7 +90,7 @@ const PAGE_WORDS: [&str; 7] = [
 ];
 
 /// The tools of the same path to which an `ETag` may be given as `If-Match`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct EtagUse {
     /// The name of the argument.
     pub(crate) argument: Box<str>,
@@ -197,7 +197,7 @@ impl<'a> ShownHeaders<'a> {
 }
 
 /// Report of a result about the headers of a reply.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct HeaderReport {
     values: JsonObject,
     notes: Vec<(NoteKind, String)>,

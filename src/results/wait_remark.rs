@@ -7,7 +7,6 @@ use super::tool_result::ToolResult;
 use crate::text::counted;
 
 /// Words of a result about the wait for it.
-#[derive(Debug)]
 pub(crate) enum WaitRemark {
     /// The operation is done after this time; with a sentence that says why its result is missing,
     /// if it is.
@@ -32,7 +31,6 @@ pub(crate) struct Progress {
 }
 
 /// An operation that was not done in time.
-#[derive(Debug)]
 pub(crate) struct Unfinished {
     /// The last status.
     pub(crate) progress: Progress,

@@ -18,7 +18,7 @@ use crate::spec::{Document, Operation, Span};
 const MAX_LISTS: usize = 4;
 
 /// A place of an operation that has words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Field {
     Title,
     Keywords,

@@ -27,7 +27,7 @@ pub(crate) struct SearchIndex {
 pub(crate) type Listed<'a> = Option<&'a dyn Fn(usize) -> bool>;
 
 /// An operation that has a term.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Posting {
     pub(crate) operation: u32,
     /// Strength of the term there, from 0 to 1.

@@ -17,7 +17,7 @@ const IDENTIFIERS: [&str; 11] = [
 ];
 
 /// A value that an operation needs, and an operation that yields it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Need {
     /// The index of the parameter among those of the operation.
     pub(crate) parameter: u16,

@@ -33,7 +33,7 @@ pub(crate) struct QuestionWord {
 }
 
 /// A term that a word of a question may mean.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct WordMeaning {
     pub(crate) term: Term,
     pub(crate) is_synonym: bool,

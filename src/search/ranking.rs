@@ -33,7 +33,7 @@ const NEEDS_AFTER: usize = 7;
 const NEEDY: usize = 3;
 
 /// Operations that answer a question, best first.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Ranking {
     pub(crate) hits: Vec<usize>,
     /// True if any word of the question occurs in any operation.

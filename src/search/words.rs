@@ -43,7 +43,7 @@ fn is_surrounded(at: usize, length: usize) -> bool {
 }
 
 /// Form in which a text writes its words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Writing {
     /// A name: `listPets`.
     Identifier,

@@ -24,7 +24,7 @@ pub(super) const WITHOUT_REDIS: &str = "this program was built without the featu
 pub(super) type ConnectionDriver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Login of a connection.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "nobody logs in"))]
 pub(crate) struct RedisLogin {
     pub(crate) database: i64,

@@ -26,7 +26,7 @@ const LEFT_ALONE: Duration = Duration::from_secs(1);
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Purpose of the server's use, as metrics name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StatePurpose {
     Limit,
     Refresh,

@@ -41,18 +41,12 @@ pub(crate) struct SharedRate {
 }
 
 /// Result of a request for a place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TakenPlace {
     /// A place, after this wait.
     After(Duration),
     /// The next one comes only after this wait.
     None(Duration),
-}
-
-impl std::fmt::Debug for SharedRate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SharedRate({:?})", self.interval)
-    }
 }
 
 impl SharedRate {

@@ -68,11 +68,10 @@ pub(crate) struct SharedRecord {
 }
 
 /// The right to renew the value.
-#[derive(Debug)]
 pub(crate) struct RecordLock(());
 
 /// Value that was found.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub(crate) struct FoundRecord {
     /// The newest version, and the value.
     pub(crate) newest: Option<(u64, Vec<u8>)>,
@@ -88,12 +87,6 @@ pub(crate) enum RecordError {
     /// The value exists but cannot be read; it is not overwritten.
     #[error(transparent)]
     Unreadable(#[from] OpenError),
-}
-
-impl std::fmt::Debug for SharedRecord {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SharedRecord({})", self.key)
-    }
 }
 
 impl SharedRecord {

@@ -24,7 +24,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(3);
 const NAME_BYTES: usize = 16;
 
 /// The operator's settings for the shared state.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct SharedStateOptions {
     pub(crate) host: String,
     pub(crate) port: u16,

@@ -14,7 +14,7 @@ use crate::spec::{Location, MediaKind, Operation, argument_names};
 
 /// Faults of rules for arguments. A rule for an argument that no operation has would otherwise be
 /// ignored without a message.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct RuleFindings {
     /// True for each rule and argument if an operation has the argument.
     found: BTreeMap<(String, String), bool>,

@@ -58,7 +58,7 @@ pub struct Override {
 }
 
 /// Problem with one member.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct OverrideProblem {
     /// The keys that lead to the member.
     pub(crate) path: Vec<String>,
@@ -66,7 +66,7 @@ pub(crate) struct OverrideProblem {
     pub(crate) kind: OverrideProblemKind,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) enum OverrideProblemKind {
     /// An unknown key; with advice, if there is any.
     UnknownKey(Option<String>),
@@ -80,7 +80,7 @@ pub(crate) enum OverrideProblemKind {
 }
 
 /// The type of a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpectedType {
     Boolean,
     Text,

@@ -200,7 +200,7 @@ impl RuledSchema {
 }
 
 /// The forms of a value that have a property.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Nowhere,
     Partly,

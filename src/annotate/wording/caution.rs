@@ -11,7 +11,7 @@ use crate::annotate::annotations::Reason;
 use crate::spec::Operation;
 
 /// Strictness towards words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strictness {
     /// Counts only words that say that something is removed, ended, moved or taken back.
     Careful,

@@ -9,7 +9,7 @@ use foldhash::HashMap;
 use super::split::{snake_case, words};
 
 /// Effect of an operation with that word in its name, or the kind of word. A word may have several.
-#[derive(Debug, EnumSetType)]
+#[derive(EnumSetType)]
 pub(crate) enum Meaning {
     /// It removes, ends, hides, moves or takes back something that exists.
     Destroys,

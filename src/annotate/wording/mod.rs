@@ -19,7 +19,7 @@ use super::annotations::{Hint, Hints, Reason};
 use crate::spec::Operation;
 
 /// Hints of the words of an operation.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Wording {
     /// Reason for which it is more dangerous than its method says, for the policy `careful`.
     careful: Option<Reason>,

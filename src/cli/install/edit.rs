@@ -13,7 +13,7 @@ use crate::config::settings::ClientName;
 use crate::error::Failure;
 
 /// The use that is made of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum InstallMode {
     Print,
     Ask,
@@ -31,7 +31,7 @@ pub(super) fn mode(print: bool, write: bool) -> InstallMode {
 }
 
 /// A change of one entry of a client's file.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) enum EntryChange<'e> {
     Install(&'e ClientEntry),
     /// Removal of an entry by its name.

@@ -10,14 +10,14 @@ use crate::config::settings::ClientName;
 use crate::json::JsonObject;
 
 /// A server, as it is entered into a client's file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct ClientEntry {
     pub(crate) name: String,
     pub(crate) target: EntryTarget,
 }
 
 /// Way by which a client reaches the server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum EntryTarget {
     /// The client starts a command.
     Command {

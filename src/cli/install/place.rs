@@ -16,7 +16,7 @@ pub(crate) enum InstallScope {
 }
 
 /// The operating systems that differ in the location of clients' files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OperatingSystem {
     Linux,
     Mac,
@@ -37,7 +37,7 @@ impl OperatingSystem {
 }
 
 /// Format of a client's file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileFormat {
     /// RFC 8259.
     Json,
@@ -51,7 +51,7 @@ pub(crate) enum FileFormat {
 }
 
 /// A client's file, and the path of the servers in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct ClientPlace {
     pub(crate) file: PathBuf,
     /// The client's own folder; without it the client is not there.

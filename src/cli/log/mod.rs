@@ -21,7 +21,7 @@ use crate::config::settings::{LogFormat, LogLevel};
 use crate::config::variables::allows_decoration;
 
 /// Delivery of log lines to standard error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogDelivery {
     /// The code that logs a line writes it, and waits until it is written: for a command that runs
     /// once.

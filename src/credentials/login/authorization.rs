@@ -15,7 +15,6 @@ use crate::text;
 pub(super) const OFFLINE_ACCESS: &str = "offline_access";
 
 /// A request that the browser carries to the authorization endpoint.
-#[derive(Debug)]
 pub(crate) struct AuthorizationRequest {
     url: Url,
     redirect: String,
@@ -37,7 +36,6 @@ pub(super) struct AuthorizationParameters<'p> {
 }
 
 /// The answer of the authorization server.
-#[derive(Debug)]
 pub(crate) enum AuthorizationAnswer {
     /// The code.
     Code(SecretString),

@@ -35,7 +35,6 @@ use crate::text::one_line;
 const OPENID: &str = "openid";
 
 /// Login by which the tokens of one security scheme are had.
-#[derive(Debug)]
 pub(crate) struct Login {
     endpoint: TokenEndpoint,
     endpoints: LoginEndpoints,
@@ -49,7 +48,6 @@ pub(crate) struct Login {
 
 /// The endpoints of a login besides the token endpoint. The issuer's metadata name those that are
 /// missing.
-#[derive(Debug)]
 struct LoginEndpoints {
     issuer: Option<Url>,
     authorization: Option<Url>,
@@ -57,7 +55,7 @@ struct LoginEndpoints {
 }
 
 /// Outcome of the end of a login.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub(crate) enum LogoutOutcome {
     /// Nobody was signed in.
     NobodySignedIn,

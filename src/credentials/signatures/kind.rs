@@ -5,7 +5,6 @@ use http::header::{AUTHORIZATION, HeaderName};
 use crate::spec::{Location, SecurityScheme};
 
 /// A kind of signatures.
-#[derive(Debug)]
 pub(crate) struct SignatureKind {
     /// Its key below that of a scheme in the configuration file.
     pub(crate) key: &'static str,

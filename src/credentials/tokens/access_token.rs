@@ -9,7 +9,6 @@ use crate::credentials::sensitive_header;
 use crate::redact::Redactor;
 
 /// An access token.
-#[derive(Debug)]
 pub(crate) struct AccessToken {
     /// `Authorization` with it.
     pub header: HeaderValue,

@@ -24,7 +24,7 @@ const REFUSAL_PAUSE: Duration = Duration::from_secs(15);
 pub(super) type Flight = Shared<BoxFuture<'static, Result<Arc<AccessToken>, ExchangeFailure>>>;
 
 /// Reason for which no token was given.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) enum ExchangeFailure {
     /// The endpoint refused the user, who can mend it.
     OfUser {

@@ -7,7 +7,7 @@ use crate::credentials::values::{CredentialPart, CredentialValues};
 use crate::spec::{OAuthFlow, SecurityScheme};
 
 /// Grant by which a client requests a token.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) enum Grant {
     /// The client's own credentials (RFC 6749 section 4.4).
     ClientCredentials,
@@ -45,7 +45,6 @@ pub(crate) enum Grant {
 }
 
 /// Request for the tokens of a client.
-#[derive(Debug)]
 pub(crate) struct TokenRequest {
     /// The grant; `None` if tokens come only of a login, whose refresh token is stored.
     pub grant: Option<Grant>,

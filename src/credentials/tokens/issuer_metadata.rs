@@ -26,7 +26,7 @@ pub(crate) fn metadata_urls(issuer: &Url) -> Vec<Url> {
 
 /// Members of the metadata that requests for tokens and logins need. An endpoint that is neither
 /// encrypted nor on this machine counts as missing.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct IssuerMetadata {
     /// The issuer, to the letter.
     pub(crate) issuer: String,

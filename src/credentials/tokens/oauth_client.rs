@@ -1,7 +1,6 @@
 //! OAuth clients, their token endpoints, and the operator's settings for the exchange of users'
 //! tokens.
 
-use std::fmt;
 use std::sync::Arc;
 
 use aws_lc_rs::digest;
@@ -12,7 +11,6 @@ use url::Url;
 use super::client_signer::ClientSigner;
 
 /// An OAuth client of a token endpoint.
-#[derive(Debug)]
 pub(crate) struct OauthClient {
     /// The security scheme, for messages.
     pub scheme: String,
@@ -56,7 +54,7 @@ pub struct ExchangeOptions {
 }
 
 /// Endpoint at which tokens are requested.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) enum Endpoint {
     /// The token endpoint.
     Token(Url),
@@ -80,12 +78,6 @@ pub(crate) struct PartsDigest(digest::Context);
 impl Default for PartsDigest {
     fn default() -> Self {
         Self(digest::Context::new(&digest::SHA256))
-    }
-}
-
-impl fmt::Debug for PartsDigest {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("[digest]")
     }
 }
 

@@ -31,7 +31,6 @@ const MAX_REPLY_BYTES: usize = 256 << 10;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A token endpoint, and the client that asks it.
-#[derive(Debug)]
 pub(crate) struct TokenEndpoint {
     client: OauthClient,
     http: HttpClient,
@@ -39,7 +38,7 @@ pub(crate) struct TokenEndpoint {
 }
 
 /// Results of earlier requests.
-#[derive(Debug, Default, Clone)]
+#[derive(Default, Clone)]
 struct Learned {
     url: Option<Url>,
     /// The client's secret goes into the body, because the endpoint did not take it from a header.

@@ -45,7 +45,6 @@ const NOTHING_SENT: &str = "nothing was sent, because ";
 const EXPIRY_MARGIN: Duration = Duration::from_secs(15);
 
 /// Exchanges the tokens of users for those of one security scheme.
-#[derive(Debug)]
 pub(crate) struct TokenExchange {
     source: Arc<ExchangeSource>,
     /// `scope` of the request.
@@ -54,7 +53,6 @@ pub(crate) struct TokenExchange {
     key: PartsDigest,
 }
 
-#[derive(Debug)]
 struct ExchangeSource {
     endpoint: TokenEndpoint,
     options: ExchangeOptions,

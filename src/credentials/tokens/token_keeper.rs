@@ -57,17 +57,6 @@ pub(crate) struct TokenTurn<'k> {
     newest: Option<StoredToken>,
 }
 
-impl std::fmt::Debug for TokenKeeper {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "TokenKeeper({:?}, {:?})",
-            self.file,
-            self.shared.as_ref().map(|shared| &shared.record)
-        )
-    }
-}
-
 impl TokenKeeper {
     /// Makes the storage; `None` without a refresh token, or without a place to keep it.
     pub(crate) fn new(

@@ -29,7 +29,6 @@ const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// Source of a scheme's tokens.
-#[derive(Debug)]
 pub(crate) struct TokenSource {
     endpoint: TokenEndpoint,
     request: TokenRequest,
@@ -43,7 +42,7 @@ pub(crate) struct TokenSource {
 }
 
 /// State kept from one fetch of a token to the next.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct RenewalState {
     refresh_token: Option<SecretString>,
     /// The endpoint has refused the refresh token for good (RFC 6749 section 5.2).

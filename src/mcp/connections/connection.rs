@@ -36,7 +36,7 @@ pub(crate) struct Connection {
 }
 
 /// Description that a client gave of itself.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct HandshakeClient {
     pub(crate) beginning: Beginning,
     /// The version of the handshake.
@@ -46,7 +46,7 @@ pub(crate) struct HandshakeClient {
 }
 
 /// Beginning of a connection, which decides which requests it takes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Beginning {
     #[default]
     None,

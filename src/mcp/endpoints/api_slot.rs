@@ -9,7 +9,7 @@ use crate::caller::scopes::ToolScopes;
 use crate::mcp::meta_tools::ListOptions;
 
 /// Facts about an API that are known before its document is read.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct ApiSlot {
     /// Its name, if there are several.
     pub(crate) name: Option<ApiName>,

@@ -48,7 +48,7 @@ enum ApiOutcome {
 }
 
 /// Number of APIs by outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ApiCounts {
     pub(crate) all: usize,
     pub(crate) served: usize,

@@ -29,7 +29,7 @@ pub(crate) struct InnerCall<'c> {
 }
 
 /// State of a call that goes on.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct OpenedWait {
     pub(crate) state: WaitState,
     /// True if the status is asked for once.

@@ -29,7 +29,6 @@ pub(crate) struct ToolList {
 }
 
 /// Reason for which a request gets no result.
-#[derive(Debug)]
 pub(crate) enum McpRefusal {
     Error(ErrorData),
     /// The message of a call is not what MCP demands.

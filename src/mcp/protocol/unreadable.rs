@@ -15,7 +15,6 @@ use crate::observe::metrics::TOOLS_CALL;
 pub(super) const REPEATED: &str = "a member is there twice";
 
 /// A text that is not a message.
-#[derive(Debug)]
 pub(crate) struct Unreadable {
     /// The answer; `None` if none may be given, as to a notification.
     pub(crate) answer: Option<String>,

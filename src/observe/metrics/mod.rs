@@ -55,7 +55,7 @@ const MAX_LABELLED_TOOLS: usize = 500;
 pub(crate) const TOOLS_CALL: &str = "tools/call";
 
 /// The labels of one origin of an API.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct OriginLabels {
     pub(crate) api: ApiLabel,
     pub(crate) host: Arc<str>,

@@ -7,7 +7,7 @@ const MAX_STATE_MEMBERS: usize = 32;
 const MAX_KEY_CHARS: usize = 256;
 
 /// A valid `traceparent`, with its `tracestate` if that is valid too.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct TraceContext {
     pub(super) trace_id: u128,
     pub(super) span_id: u64,

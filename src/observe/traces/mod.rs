@@ -31,7 +31,7 @@ use self::span::{FinishedSpan, OpenSpan, SpanKind, SpanPlace};
 use crate::outbound::OutboundOptions;
 
 /// The contexts that a request of a client names.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct ArrivedContexts {
     /// Context in `_meta` of the message.
     pub(crate) message: Option<TraceContext>,

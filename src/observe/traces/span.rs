@@ -9,14 +9,14 @@ use std::time::{Duration, Instant, SystemTime};
 use super::context::TraceContext;
 
 /// The kinds of spans of a server that is a client of its upstream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SpanKind {
     Server,
     Client,
 }
 
 /// The value of an attribute.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum AttributeValue {
     Text(Cow<'static, str>),
     Number(i64),
@@ -26,7 +26,7 @@ pub(crate) enum AttributeValue {
 pub(crate) type Attributes = Vec<(&'static str, AttributeValue)>;
 
 /// The place of a span in its trace.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct SpanPlace {
     pub(super) trace_id: u128,
     pub(super) span_id: u64,
@@ -40,7 +40,6 @@ pub(crate) struct SpanPlace {
 }
 
 /// A span that has ended.
-#[derive(Debug)]
 pub(crate) struct FinishedSpan {
     pub(super) place: SpanPlace,
     pub(super) kind: SpanKind,
@@ -52,7 +51,6 @@ pub(crate) struct FinishedSpan {
 }
 
 /// A span that has begun.
-#[derive(Debug)]
 pub(crate) struct OpenSpan {
     place: SpanPlace,
     kind: SpanKind,

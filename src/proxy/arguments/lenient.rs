@@ -5,7 +5,7 @@ use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::PropertyStep;
 
 /// The places of such properties.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct LenientPlaces(Vec<Vec<PropertyStep>>);
 
 impl LenientPlaces {

@@ -56,7 +56,7 @@ mod tests {
     use crate::spec::Document;
     use crate::spec::schema::{SchemaOptions, Schemas};
     use proptest::prelude::*;
-    use serde_json::{Map, json};
+    use serde_json::json;
 
     proptest! {
         #[test]

@@ -25,7 +25,7 @@ struct ValueRepair<'s, 'n> {
 }
 
 /// Treatment of an optional number that is given as an empty text, and of a missing body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EmptyArgument {
     /// The number counts as not given, and the body as an empty object.
     Dropped,

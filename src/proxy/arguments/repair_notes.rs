@@ -9,7 +9,7 @@ const MAX_SHOWN: usize = 5;
 const MAX_NAME_BYTES: usize = 64;
 
 /// The repairs of one call.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct RepairNotes {
     clauses: Vec<String>,
     /// Number of further repairs.

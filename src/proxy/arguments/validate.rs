@@ -19,7 +19,7 @@ pub(crate) struct Validator {
 }
 
 /// Verdict of a [`Validator`] about arguments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArgumentVerdict {
     /// Valid, and every `format` matches.
     Valid,

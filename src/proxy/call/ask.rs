@@ -30,7 +30,7 @@ const LAST_REQUEST: Duration = Duration::from_secs(1);
 const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.8");
 
 /// Request of a call.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) enum Ask<'u> {
     /// The request of its operation.
     Operation,

@@ -14,7 +14,7 @@ use crate::text;
 const MAX_NAME_BYTES: usize = 60;
 
 /// The place of the list in every page.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub(super) struct ListPlace {
     /// The member of the page; `None` if the page is the list.
     member: Option<String>,
@@ -22,7 +22,7 @@ pub(super) struct ListPlace {
 }
 
 /// The items of a list, the most useful kind first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ListKind {
     Objects,
     Others,
@@ -30,7 +30,7 @@ enum ListKind {
 }
 
 /// The items of the list of a page.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct PageItems<'p> {
     /// The text of the page.
     page: &'p str,

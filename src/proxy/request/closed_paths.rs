@@ -27,7 +27,7 @@ pub(crate) struct DeclaredOperation<'d> {
 }
 
 /// The tool of an operation.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct DeclaredTool {
     /// Its place among the tools of the API.
     pub(crate) place: usize,
@@ -63,7 +63,6 @@ pub(crate) struct PathGuard<'a> {
 }
 
 /// The paths of all operations of a document, as a tree of their segments.
-#[derive(Debug)]
 pub(crate) struct ClosedPaths {
     nodes: Vec<PathNode>,
     operations: Vec<KnownOperation>,
@@ -77,7 +76,7 @@ pub(crate) struct ClosedPaths {
 const ROOT: usize = 0;
 const ROOT_OF_ANY_BASE: usize = 1;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct PathNode {
     literals: HashMap<Box<str>, usize>,
     patterns: HashMap<SegmentPattern, usize>,
@@ -87,14 +86,13 @@ struct PathNode {
     operations: Vec<usize>,
 }
 
-#[derive(Debug)]
 struct KnownOperation {
     method: Method,
     tool: Option<DeclaredTool>,
 }
 
 /// A segment with variables, each of which stands for at least one character.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct SegmentPattern {
     /// The literal texts, with `None` for each variable.
     pieces: Vec<Option<String>>,

@@ -276,7 +276,6 @@ fn spread_names(
 }
 
 /// Replies of an operation by the document, as far as requests need them.
-#[derive(Debug)]
 pub(crate) struct ExpectedReply {
     /// The `Accept` header.
     pub(crate) accept: HeaderValue,

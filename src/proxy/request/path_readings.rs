@@ -21,7 +21,7 @@ const MAX_FORMAT: usize = 16;
 pub(super) const ANY_VALUE: &str = "\u{ffff}";
 
 /// A segment of a path, in lower case.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Segment {
     pub(super) text: String,
     /// True if the slash before it is part of a value.

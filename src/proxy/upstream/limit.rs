@@ -14,7 +14,6 @@ use crate::shared_state::rate::{SharedRate, TakenPlace};
 const WAITING_PER_PLACE: usize = 4;
 
 /// The places of an upstream.
-#[derive(Debug)]
 pub(crate) struct ConcurrencyLimit {
     places: Semaphore,
     capacity: usize,
@@ -86,7 +85,6 @@ impl ConcurrencyLimit {
 }
 
 /// Rate of requests: they leave evenly, so that no second has more than its share.
-#[derive(Debug)]
 pub(crate) struct RequestRate {
     interval: Duration,
     next: Mutex<Instant>,

@@ -56,7 +56,6 @@ impl Default for UpstreamOptions {
 }
 
 /// One origin, with its limits and its circuit breaker.
-#[derive(Debug)]
 pub(crate) struct Upstream {
     pub(super) client: HttpClient,
     pub(super) concurrency: ConcurrencyLimit,
@@ -71,7 +70,6 @@ pub(crate) struct Upstream {
 }
 
 /// The upstreams of an API, one for each origin; almost all have one.
-#[derive(Debug)]
 pub(crate) struct Upstreams<'o> {
     clients: Clients,
     options: &'o UpstreamOptions,

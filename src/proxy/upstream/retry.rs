@@ -73,13 +73,11 @@ fn random() -> f64 {
 
 /// Keeps repetitions a small part of all requests, so that an API in trouble does not get more of
 /// them than usual.
-#[derive(Debug)]
 pub(crate) struct Budget {
     calls: AtomicU64,
     saved: Mutex<Saved>,
 }
 
-#[derive(Debug)]
 struct Saved {
     repetitions: f64,
     at: Instant,

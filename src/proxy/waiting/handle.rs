@@ -25,7 +25,7 @@ const LIFETIME: u64 = 24 * 3600;
 static KEYS: OnceLock<Option<StateKeys>> = OnceLock::new();
 
 /// State of a wait. It has no host, no token and no header.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct WaitState {
     /// The name of the tool whose call waits.
     pub(crate) tool: String,

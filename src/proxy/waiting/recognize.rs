@@ -20,7 +20,7 @@ const STATUS_HEADERS: [HeaderName; 2] = [
 
 /// Kind of the place that the URL of a status comes from. Replies to requests for the status may
 /// name a newer URL there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum StatusKind {
     /// `Azure-AsyncOperation` or `Operation-Location`: the status is not the result.
     Monitor,
@@ -37,7 +37,6 @@ pub(crate) enum StatusKind {
 }
 
 /// Place of the status of an operation.
-#[derive(Debug)]
 pub(crate) enum FoundStatus<'o> {
     /// A URL of the reply.
     Url(StatusKind, String),

@@ -15,7 +15,7 @@ const MAX_DOUBLED_PAUSE: u64 = 30;
 const MAX_PAUSE: u64 = 24 * 3600;
 
 /// The pauses between requests for a status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Schedule {
     /// Seconds before the next request if the API names none.
     pause: u64,

@@ -30,7 +30,7 @@ pub(super) const RESOURCE_LOCATION: &str = "/resourceLocation";
 
 /// The members of a status that decide about a wait, by their JSON Pointers. A body that is not a
 /// JSON object has none.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct StatusBody(Vec<(String, Value)>);
 
 impl StatusBody {

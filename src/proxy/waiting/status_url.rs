@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 4096;
 const MAX_PATH_BYTES: usize = 2048;
 
 /// URL of the API that a reply names, which was checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct StatusUrl(Url);
 
 /// Returns path and query of a URL.

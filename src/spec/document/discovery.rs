@@ -31,7 +31,7 @@ const WELL_KNOWN: [&str; 9] = [
 const CATALOG: &str = "/.well-known/api-catalog";
 
 /// Result of a search.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Discovery {
     /// The document.
     pub(crate) found: Option<FetchedSource>,

@@ -53,7 +53,7 @@ impl fmt::Display for Place {
 }
 
 /// A file of the document, and how it is reached.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct OpenedFile {
     /// The path with symbolic links resolved.
     place: Place,

@@ -9,7 +9,7 @@ use saphyr_parser::{Event, Parser};
 use crate::spec::node::Node;
 
 /// Places in a JSON text, as a tree of the steps that lead to them.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Wanted {
     /// The numbers of the places at this node.
     here: Vec<usize>,

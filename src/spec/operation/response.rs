@@ -19,7 +19,7 @@ pub(crate) struct ResponseObject<'a> {
 }
 
 /// The key of a response.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum DeclaredStatus {
     /// `200` or `2XX`.
     Status(StatusCode),

@@ -42,7 +42,7 @@ enum FieldStep {
 }
 
 /// Position of a value of a reply in the patterns: for each pattern, the number of completed steps.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct FieldPosition<'p> {
     behind: Vec<(&'p FieldPattern, usize)>,
 }

@@ -173,7 +173,7 @@ impl WaitSettings {
 }
 
 /// A step on the way to a property of the body.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum PropertyStep {
     /// The member of an object with that name.
     Member(String),
@@ -182,7 +182,7 @@ pub(crate) enum PropertyStep {
 }
 
 /// A property of the body that a rule is about, as the input schema has it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct RuledProperty {
     /// The rule.
     pub(crate) rule: ArgumentRule,

@@ -15,7 +15,7 @@ use crate::spec::node::Node;
 use crate::spec::span::Span;
 
 /// Direction for which a schema is read; properties of the other direction only are left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// Requests: without `readOnly` properties, under names that model APIs accept.
     Input,

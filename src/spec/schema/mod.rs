@@ -70,7 +70,7 @@ pub(crate) struct Completed {
 }
 
 /// Fit of a schema into its budget.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Fit {
     /// True if a part was left out.
     is_cut: bool,

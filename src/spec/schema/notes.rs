@@ -9,7 +9,7 @@ use super::keywords::remove_keyword;
 use crate::json::JsonObject;
 
 /// Kind of note.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Note {
     /// The schema lost one of its patterns; `true`.
     PatternLost,

@@ -59,7 +59,7 @@ impl Component {
 }
 
 /// A component with all references replaced.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Expansion {
     /// Approximate size in bytes.
     size: usize,

@@ -17,7 +17,7 @@ pub(crate) struct Health {
 }
 
 /// Readiness for requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readiness {
     /// Requests are answered.
     Ready,

@@ -11,7 +11,7 @@ const MAX_LINE_BYTES: usize = 16 << 20;
 const PIECE: usize = 64 << 10;
 
 /// A line, without its end.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub(crate) enum Line {
     /// All of it.
     Whole(BytesMut),

@@ -1,6 +1,5 @@
 //! Access keys that an endpoint issues for some time, beside those that never change.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,7 +22,6 @@ const ATTEMPT_PAUSE: Duration = Duration::from_secs(5);
 const FAILURE_PAUSE: Duration = Duration::from_secs(2);
 
 /// The present keys of a scheme.
-#[derive(Debug)]
 pub(super) enum PresentKeys {
     /// Keys that never change.
     Fixed(Arc<AccessKeys>),
@@ -61,12 +59,6 @@ struct KeptKeys {
 
 /// A request for keys that all calls without keys wait for.
 type Renewal = Shared<BoxFuture<'static, Result<Arc<AccessKeys>, Arc<str>>>>;
-
-impl fmt::Debug for IssuedKeys {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.endpoint.fmt(formatter)
-    }
-}
 
 impl IssuedKeys {
     /// Makes a source without keys.

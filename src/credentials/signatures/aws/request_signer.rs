@@ -35,7 +35,6 @@ const SERVICES_OF_S3: [&str; 4] = ["s3", "s3express", "s3-object-lambda", "s3-ou
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_mins(4);
 
 /// Signs the requests of a security scheme for AWS.
-#[derive(Debug)]
 pub(crate) struct AwsSigner {
     /// The security scheme, for messages.
     scheme: String,

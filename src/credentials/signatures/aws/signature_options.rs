@@ -27,7 +27,7 @@ pub(crate) enum AccessKeyOptions {
 }
 
 /// Region and service that a signature is valid for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct SigningScope {
     /// Region.
     pub(crate) region: String,

@@ -14,7 +14,6 @@ use crate::call_error::CallError;
 use crate::outbound::payload::Piece;
 
 /// A file to send.
-#[derive(Debug)]
 pub(crate) struct FileArgument {
     /// The bytes, in memory or on disk.
     pub piece: Piece,

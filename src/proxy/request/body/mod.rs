@@ -34,7 +34,6 @@ use crate::spec::operation::request_body::Encoding;
 use crate::spec::{Document, MediaKind, MediaType};
 
 /// Content after the headers, and its `Content-Type`.
-#[derive(Debug)]
 pub(crate) struct Body {
     /// The declared media type, with a boundary for multipart.
     pub content_type: String,

@@ -82,7 +82,7 @@ fn invalid_xml_body(problem: &str) -> CallError {
 }
 
 /// Node that a value becomes (3.2 `nodeType`; `attribute` and `wrapped` before that).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum NodeType {
     Element,
     Attribute,
@@ -93,7 +93,7 @@ enum NodeType {
 }
 
 /// An XML Object.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Xml {
     name: Option<String>,
     prefix: Option<String>,

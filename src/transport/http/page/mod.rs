@@ -110,14 +110,13 @@ pub struct PageSnippet {
 }
 
 /// A page, ready to be sent.
-#[derive(Debug)]
 pub(super) struct ServedPage {
     text: String,
     policy: HeaderValue,
 }
 
 /// Authentication of clients, for the page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignIn {
     None,
     Token,
