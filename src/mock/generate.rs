@@ -1,8 +1,7 @@
 //! A value that fits a schema, as plain as it can be.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::json::JsonObject;
 use crate::spec::Document;
 use crate::spec::node::{Node, Object};
 
@@ -72,12 +71,12 @@ impl Generator<'_> {
         }
     }
 
-    fn members(&mut self, object: &Object<'_>, depth: usize) -> JsonObject {
+    fn members(&mut self, object: &Object<'_>, depth: usize) -> Map<String, Value> {
         let required = object
             .get("required")
             .map(Node::strings)
             .unwrap_or_default();
-        let mut members = JsonObject::new();
+        let mut members = Map::new();
         for (name, schema) in object.object("properties").unwrap_or_default().iter() {
             let is_required = required.iter().any(|other| other == name);
             let write_only = self
