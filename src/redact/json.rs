@@ -10,7 +10,7 @@ use serde::de::{Error, IgnoredAny, Visitor};
 use serde_json::Value;
 
 use super::secrets::{Secrets, has_escapes};
-use crate::json::string_length;
+use crate::json::{JsonObject, string_length};
 
 /// Replacement of a number that is a secret.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
