@@ -10,6 +10,7 @@ pub(crate) mod connection_header;
 pub(crate) mod failure;
 pub(crate) mod fetch;
 mod gzip;
+mod http_text;
 pub(crate) mod payload;
 pub(crate) mod percent;
 pub(crate) mod request;
