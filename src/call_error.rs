@@ -80,6 +80,11 @@ pub enum CallError {
         "the call was not made, because it could not be written to the audit log of this server; nothing was sent; whoever runs the server has to look after the log"
     )]
     NotRecorded,
+    /// The agreement of a person cannot be used.
+    #[error(
+        "a person has agreed to this call, but the agreement was used by another call or has ended, or it cannot be known whether it was; nothing was sent; call again to ask"
+    )]
+    NotAgreed,
     /// No memory is left for the reply.
     #[error(
         "this server holds as many replies for you as its memory allows, and dropped the rest of this one; the request was sent; try again in a moment, with fewer calls at a time, or ask for less"
@@ -145,6 +150,7 @@ impl CallError {
                 | Self::Target(_)
                 | Self::InvalidRequest { .. }
                 | Self::SignIn { .. }
+                | Self::NotAgreed
         )
     }
 
@@ -178,6 +184,7 @@ impl CallError {
             Self::TooLarge { .. } | Self::FileTooLarge { .. } => CallOutcome::TooLarge,
             Self::NotSaved { .. } => CallOutcome::NotSaved,
             Self::NotRecorded => CallOutcome::NotRecorded,
+            Self::NotAgreed => CallOutcome::Unanswered,
         }
     }
 

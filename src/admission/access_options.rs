@@ -26,6 +26,8 @@ pub struct AccessOptions {
     pub named: Vec<NamedToken>,
     /// Tokens of an OAuth issuer.
     pub oauth: Option<OauthOptions>,
+    /// The scope of those of its tokens whose users agree to calls.
+    pub approver_scope: Option<String>,
     /// The URL that clients use for `/mcp`; by default that of the address we listen on.
     pub public_url: Option<Url>,
 }
@@ -39,7 +41,13 @@ impl AccessOptions {
 
     /// Returns true if some clients have static tokens.
     pub(crate) fn has_static_tokens(&self) -> bool {
-        !(self.tokens.is_empty() && self.token_files.is_empty() && self.named.is_empty())
+        !(self.tokens.is_empty() && self.token_files.is_empty())
+            || self.named.iter().any(|named| !named.approves)
+    }
+
+    /// Returns true if somebody may agree to calls.
+    pub(crate) fn has_approvers(&self) -> bool {
+        self.approver_scope.is_some() || self.named.iter().any(|named| named.approves)
     }
 
     /// Returns the tokens without names.

@@ -76,6 +76,7 @@ impl From<VerifiedToken> for AuthenticatedClient {
                 token: None,
             },
             subject: token.subject,
+            digest: None,
         }
     }
 }
@@ -176,6 +177,10 @@ impl Oauth {
             )),
             options,
         }
+    }
+
+    pub(super) fn issuer(&self) -> &str {
+        &self.options.issuer
     }
 
     /// The issuer's keys.

@@ -6,6 +6,7 @@
 //! (MCP forbids token passthrough).
 
 mod access_options;
+mod approvers;
 mod claims;
 pub(crate) mod introspection;
 mod introspection_turns;
@@ -56,6 +57,9 @@ use crate::outbound::HttpClient;
 /// The users of whom it is known when they were asked to sign in again.
 const MAX_ASKED: NonZeroUsize = NonZeroUsize::new(8192).unwrap();
 
+/// Failed sign-ins of one address on the page of a link, without another limit: ten a minute.
+const FAILED_SIGN_INS_PER_SECOND: f64 = 10.0 / 60.0;
+
 /// Admission of clients: authenticates each of them and counts its requests.
 pub(crate) struct ClientAdmission {
     tokens: watch::Receiver<Arc<[KnownToken]>>,
@@ -63,7 +67,10 @@ pub(crate) struct ClientAdmission {
     oauth: Option<Oauth>,
     resources: Resources,
     is_open: bool,
+    approver_scope: Option<String>,
     rate: Option<RateLimit>,
+    /// Limits failed sign-ins of those who agree to calls, if nothing else does.
+    sign_ins: RateLimit,
     /// Times at which users were asked to sign in again, without and with claims.
     asked: Mutex<LruCache<(ClientKey, bool), Instant>>,
 }
@@ -72,6 +79,8 @@ pub(crate) struct ClientAdmission {
 enum Refusal {
     /// No bearer token.
     NoToken,
+    /// No token of a person who may agree to calls.
+    NotAnApprover,
     /// An invalid token.
     InvalidToken(&'static str),
     /// Several `Authorization` headers.
@@ -91,7 +100,7 @@ impl Refusal {
     fn reason(&self) -> &'static str {
         match self {
             Self::NoToken => "no_token",
-            Self::InvalidToken(_) | Self::Claims(_) => "invalid_token",
+            Self::InvalidToken(_) | Self::Claims(_) | Self::NotAnApprover => "invalid_token",
             Self::SeveralTokens => "several_tokens",
             Self::Scope(_) => "insufficient_scope",
             Self::Unavailable => "keys_unavailable",
@@ -122,7 +131,7 @@ impl ClientAdmission {
         client: Option<HttpClient>,
         stop: &CancellationToken,
     ) -> Option<Arc<Self>> {
-        if access.is_open() && rate.is_none() {
+        if access.is_open() && rate.is_none() && !access.has_approvers() {
             return None;
         }
         let oauth = access
@@ -153,7 +162,9 @@ impl ClientAdmission {
             oauth,
             resources,
             is_open: access.is_open(),
+            approver_scope: access.approver_scope.clone(),
             rate,
+            sign_ins: RateLimit::new(FAILED_SIGN_INS_PER_SECOND, None),
             asked: Mutex::new(LruCache::new(MAX_ASKED)),
         }))
     }
@@ -170,20 +181,28 @@ impl ClientAdmission {
             name,
             granted: NO_TOKEN.clone(),
             subject: None,
+            digest: None,
         };
-        if self.is_open {
-            return Ok(known(stranger.address, None));
-        }
-        let token = bearer(headers)?;
+        let token = match bearer(headers) {
+            Ok(token) => token,
+            Err(_) if self.is_open => return Ok(known(stranger.address, None)),
+            Err(refusal) => return Err(refusal),
+        };
         let tokens = Arc::clone(&self.tokens.borrow());
         if let Some(found) = KnownToken::find(token, &tokens) {
             if let Some(named) = found.named.and_then(|place| self.named.get(place)) {
-                return Ok(named.client());
+                return named.client().ok_or(Refusal::InvalidToken(
+                    "with this token, people agree to calls, and do nothing else",
+                ));
             }
             let name = observe::audit().map(|audit| audit.name_of_secret("token", token).into());
-            return Ok(known(ClientKey::named("token", token), name));
+            return Ok(AuthenticatedClient {
+                digest: Some(found.token.digest()),
+                ..known(ClientKey::named("token", token), name)
+            });
         }
         match self.oauth.as_ref().zip(self.resources.at(path)) {
+            _ if self.is_open => Ok(known(stranger.address, None)),
             None => Err(Refusal::InvalidToken("the token is not known here")),
             Some((oauth, resource)) => Ok(oauth.verify(token, resource, stranger).await?.into()),
         }
@@ -192,10 +211,12 @@ impl ClientAdmission {
     /// Returns true if no client can be admitted yet, because the issuer's keys were never read and
     /// there are no other tokens.
     pub(crate) fn awaits_keys(&self) -> bool {
-        let oauth = self
-            .oauth
-            .as_ref()
-            .filter(|_| self.tokens.borrow().is_empty());
+        let approves = |place: usize| self.named.get(place).is_some_and(|named| named.approves);
+        let tokens = self.tokens.borrow();
+        let has_tokens = tokens
+            .iter()
+            .any(|token| !token.named.is_some_and(approves));
+        let oauth = self.oauth.as_ref().filter(|_| !has_tokens);
         oauth.is_some_and(Oauth::awaits_keys)
     }
 
@@ -317,6 +338,12 @@ impl ClientAdmission {
             ),
             Refusal::InvalidToken(why) => {
                 (StatusCode::UNAUTHORIZED, "invalid_token", *why, first())
+            }
+            // The scope is in no challenge: a client would ask for it.
+            Refusal::NotAnApprover => {
+                let text = "a token of a person who may agree to calls is needed\n";
+                let challenge = [(header::WWW_AUTHENTICATE, "Bearer realm=\"openapi-mcp\"")];
+                return (StatusCode::UNAUTHORIZED, challenge, text).into_response();
             }
             Refusal::SeveralTokens => (
                 StatusCode::BAD_REQUEST,

@@ -18,6 +18,8 @@ pub struct NamedToken {
     pub(crate) token: StaticToken,
     /// The file that is read again when it changes; none for a token of a variable.
     pub(crate) file: Option<PathBuf>,
+    /// True if its holder agrees to calls, and may do nothing else.
+    pub(crate) approves: bool,
     pub(crate) granted: ClientGrant,
 }
 
@@ -43,14 +45,16 @@ impl NamedToken {
         }
     }
 
-    /// Returns the client that has shown the token. It is counted and logged by the name.
-    pub(super) fn client(&self) -> AuthenticatedClient {
-        AuthenticatedClient {
+    /// Returns the client that has shown the token; `None` for the token of a person who agrees to
+    /// calls. It is counted and logged by the name.
+    pub(super) fn client(&self) -> Option<AuthenticatedClient> {
+        (!self.approves).then(|| AuthenticatedClient {
             key: ClientKey::named("named token", self.name.as_bytes()),
             name: observe::audit().map(|_| Arc::from(format!("token:{}", self.name))),
             granted: self.granted.clone(),
             subject: None,
-        }
+            digest: None,
+        })
     }
 }
 

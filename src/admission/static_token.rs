@@ -77,6 +77,11 @@ impl StaticToken {
         })
     }
 
+    /// Its SHA-256.
+    pub(super) fn digest(self) -> [u8; 32] {
+        self.0
+    }
+
     pub(super) fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }

@@ -196,7 +196,7 @@ impl ClientProfile {
         let client = self.name;
         (self.asks == Some(false)).then(|| {
             format!(
-                "--confirm: {client} cannot ask its user, so that each call that needs a confirmation is refused; use --no-destructive to leave those tools out, or, without --confirm, let {client} ask for approval by the hints"
+                "--confirm: {client} cannot ask its user, so that each call that needs a confirmation is refused; let a person agree by a link with --confirm-by link, use --no-destructive to leave those tools out, or, without --confirm, let {client} ask for approval by the hints"
             )
         })
     }

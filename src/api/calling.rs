@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use http::StatusCode;
+use sha2::{Digest as _, Sha256};
 
 use super::bound_tool::BoundTool;
 use super::closed_paths::closed_paths;
@@ -154,6 +155,31 @@ impl Api {
         self.proxy
             .preview(target, arguments, on_missing, caller, paths)
             .map_err(|error| Box::new(render_error(&target.operation, &error)))
+    }
+
+    /// The arguments that the tool at that place sends for a caller: with the values of rules,
+    /// secret ones too.
+    pub(crate) fn completed_arguments(
+        &self,
+        index: ToolIndex,
+        arguments: JsonObject,
+        caller: &Caller,
+    ) -> Result<JsonObject, Box<ToolResult>> {
+        let target = &self.tool(index).target;
+        let completed = target.completed(arguments, true, caller);
+        completed
+            .map(|(arguments, _)| arguments)
+            .map_err(|error| Box::new(render_error(&target.operation, &error)))
+    }
+
+    /// Returns the hash of all files of the document.
+    pub(crate) fn document_digest(&self) -> &[u8] {
+        self.document_digest.get_or_init(|| {
+            let files = self.proxy.document.files().iter();
+            let mut digest = Sha256::new();
+            files.for_each(|file| digest.update(Sha256::digest(file.root().text())));
+            digest.finalize().into()
+        })
     }
 
     /// The paths of all operations of the document.

@@ -97,6 +97,8 @@ pub struct Api {
     recent_texts: RecentTexts,
     /// The paths of all operations, read on first use.
     closed_paths: OnceLock<ClosedPaths>,
+    /// The hash of the document, made on first use.
+    document_digest: OnceLock<[u8; 32]>,
 }
 
 impl Api {
@@ -184,6 +186,7 @@ impl Api {
             search_index: OnceLock::new(),
             recent_texts: RecentTexts::default(),
             closed_paths: OnceLock::new(),
+            document_digest: OnceLock::new(),
         };
         Ok((api, diagnostics))
     }

@@ -24,6 +24,7 @@ pub(crate) struct ClientGrant {
 pub(crate) struct TokenClaims {
     /// Index among the tokens with names.
     pub(crate) place: usize,
+    pub(crate) name: String,
     /// Claims for rules of `access` alone, because they are not signed.
     pub(crate) claims: JsonObject,
 }

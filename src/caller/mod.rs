@@ -23,6 +23,8 @@ use self::shown_tools::ShownTools;
 use self::subject::SubjectToken;
 use self::wait_place::WaitPlace;
 use crate::json::JsonObject;
+use crate::shared_state::cells::Agreement;
+use crate::text::hex;
 
 /// Reports how many bytes of how many have left, and then have arrived as well. It never waits.
 #[derive(Clone)]
@@ -83,6 +85,8 @@ pub struct Caller {
     pub(crate) shown: ShownTools,
     /// Place of its call, with which it goes on waiting for an operation.
     pub(crate) waiting: Option<Arc<WaitPlace>>,
+    /// The agreement to its call, which is used up as the request leaves.
+    pub(crate) agreement: Option<Arc<Agreement>>,
 }
 
 /// A client that has authenticated.
@@ -96,6 +100,8 @@ pub(crate) struct AuthenticatedClient {
     pub(crate) granted: ClientGrant,
     /// Its token, if it is a user's and some API is called as the user.
     pub(crate) subject: Option<Arc<SubjectToken>>,
+    /// SHA-256 of its static token without a name.
+    pub(crate) digest: Option<[u8; 32]>,
 }
 
 impl Caller {
@@ -118,6 +124,7 @@ impl Caller {
             name: None,
             granted: ClientGrant::of_claims(claims),
             subject: None,
+            digest: None,
         };
         Self {
             client: Some(client),
@@ -133,6 +140,34 @@ impl Caller {
             (None, Some(address)) => ClientKey::at(address),
             (None, None) => ClientKey::named("local", &[]),
         }
+    }
+
+    /// Returns a text that tells the client from every other one: the name or the digest of its
+    /// token, or the issuer and the subject. All clients without a credential have one.
+    pub(crate) fn identity(&self) -> String {
+        let Some(client) = &self.client else {
+            return "local".into();
+        };
+        let granted = &client.granted;
+        if let Some(token) = &granted.token {
+            return format!("token:{}", token.name);
+        }
+        if let Some(digest) = client.digest {
+            return format!("token with SHA-256 {}", hex(&digest));
+        }
+        let claims = granted.claims.as_deref();
+        let text = |name: &str| claims?.get(name)?.as_str().filter(|text| !text.is_empty());
+        let issuer = text("iss").unwrap_or_default();
+        let name = ["sub", "client_id", "azp"].into_iter().find_map(|claim| {
+            let value = text(claim)?;
+            Some(format!("{issuer} {claim} {value}"))
+        });
+        // A token that names nobody is only itself.
+        name.unwrap_or_else(|| {
+            claims
+                .map(|claims| serde_json::json!(claims).to_string())
+                .unwrap_or_default()
+        })
     }
 
     /// Returns the scopes and claims of the client's token.

@@ -223,7 +223,7 @@ fn warn_about_confirmation(process: &ProcessConfig, configs: &[Arc<ApiConfig>]) 
     let warning = configs
         .iter()
         .find_map(|config| config.profile.confirmation_warning());
-    if let Some(warning) = warning.filter(|_| process.confirm.is_on()) {
+    if let Some(warning) = warning.filter(|_| process.asked_by.needs_client()) {
         tracing::warn!("{warning}");
     }
 }
@@ -244,7 +244,7 @@ fn awaiting_server(process: &ProcessConfig, configs: &[Arc<ApiConfig>]) -> McpSe
         .collect();
     let reload = configs.first().and_then(|config| config.reload);
     let server = McpServer::awaiting(slots, process.about.clone(), reload)
-        .with_confirm(process.confirm.is_on())
+        .confirmed_by(process.asked_by.clone())
         .sharing(process.shared_state.as_ref());
     seal_handles_with(process.state_keys.as_ref());
     server

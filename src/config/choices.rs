@@ -26,6 +26,21 @@ pub(crate) enum ExternalRefs {
     Any,
 }
 
+/// Who agrees to calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ConfirmBy {
+    /// The user of the client, which shows the question
+    Client,
+    /// A person who opens a link, on a page of this server
+    Link,
+    /// The client if it can ask its user, else the link
+    #[value(name = "client,link")]
+    #[serde(rename = "client,link")]
+    ClientOrLink,
+}
+
 /// Source of the hints of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use super::annotate;
+use super::clients::approval::resolve_approval;
 use super::clients::named_tokens::resolve_shares;
 use super::keys::path::ConfigPath;
 use super::observability::shared_state::{SharedStateConfig, resolve_shared_state};
@@ -17,6 +18,7 @@ use crate::annotate::options::Confirm;
 use crate::api::about::About;
 use crate::caller::memory_budget::MemoryBudget;
 use crate::files::FileDelivery;
+use crate::mcp::calls::approval::AskedBy;
 use crate::results::sandbox::MAX_PARALLEL_FILTERS;
 use crate::shared_state::keys::StateKeys;
 use crate::shared_state::state::SharedState;
@@ -32,6 +34,8 @@ pub(crate) struct ProcessConfig {
     pub about: About,
     /// The calls that a person must confirm.
     pub confirm: Confirm,
+    /// Who is asked about them.
+    pub asked_by: AskedBy,
     /// True if all of several APIs must be served.
     pub require_all: bool,
     /// State that it shares with other replicas.
@@ -67,6 +71,8 @@ pub(crate) fn resolve_process(
         options.memory = memory.clone();
     }
     let is_stdio = matches!(transport, Transport::Stdio);
+    let confirm = annotate::confirm(&settings.confirm, problems);
+    let asked_by = resolve_approval(settings.confirm_by, &transport, confirm.is_on(), problems);
     let delivery = resolve_files(settings, &mut transport, state_keys.as_ref(), problems);
     ProcessConfig {
         delivery,
@@ -74,7 +80,8 @@ pub(crate) fn resolve_process(
         about: About::default(),
         shares: resolve_shares(&settings.http.access.auth_tokens, problems),
         transport,
-        confirm: annotate::confirm(&settings.confirm, problems),
+        confirm,
+        asked_by,
         require_all: settings.require_all.unwrap_or(false),
         shared_state,
         state_keys,

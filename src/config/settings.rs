@@ -286,6 +286,10 @@ pub(crate) struct ServerSettings {
     #[serde(deserialize_with = "one_or_several")]
     pub confirm: Vec<String>,
 
+    /// Who agrees to the calls that --confirm asks about [default: client]
+    #[arg(long, value_name = "WHO", value_enum, help_heading = "Calls")]
+    pub confirm_by: Option<ConfirmBy>,
+
     /// Settings of HTTP alone.
     #[command(flatten)]
     #[serde(flatten)]

@@ -31,6 +31,8 @@ use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
+use self::calls::approval::AskedBy;
+use self::calls::by_link::Links;
 use self::calls::gate::Gate;
 use self::endpoint_state::EndpointState;
 use self::endpoints::api_slot::ApiSlot;
@@ -94,15 +96,25 @@ impl McpServer {
     /// Makes a person confirm calls of tools that require it, if `asks` is true.
     #[must_use]
     pub fn with_confirm(mut self, asks: bool) -> Self {
-        self.gate = self.gate.asking(asks, None);
+        let asked_by = AskedBy {
+            client: asks,
+            ..AskedBy::default()
+        };
+        self.gate = self.gate.asking(asked_by, None);
+        self
+    }
+
+    /// Makes these people confirm calls of tools that require it.
+    #[must_use]
+    pub(crate) fn confirmed_by(mut self, asked_by: AskedBy) -> Self {
+        self.gate = self.gate.asking(asked_by, None);
         self
     }
 
     /// The same as one of the replicas that share this state: an answer to a question counts at
     /// each of them.
     pub(crate) fn sharing(mut self, shared: Option<&Arc<SharedState>>) -> Self {
-        let asks = self.gate.asks();
-        self.gate = self.gate.asking(asks, shared);
+        self.gate = self.gate.asking(self.gate.asked_by(), shared);
         if let Some(key) = shared.and_then(|shared| shared.hash_key("clients")) {
             ClientKey::share(key);
         }
@@ -237,9 +249,14 @@ impl McpServer {
         }
     }
 
-    /// Returns true if a person must confirm some of the calls.
-    pub(crate) fn asks_before_calls(&self) -> bool {
-        self.gate.asks()
+    /// Returns true if the client asks its user before some of the calls.
+    pub(crate) fn asks_by_client(&self) -> bool {
+        self.gate.asked_by().client
+    }
+
+    /// The questions that links lead to.
+    pub(crate) fn links(&self) -> Option<&Arc<Links>> {
+        self.gate.links()
     }
 
     /// The same server, whose calls need these scopes, by the paths of the endpoints.

@@ -4,6 +4,7 @@
 //! The observers belong to the process, as the log does. Without any, a note is one load and one
 //! branch.
 
+pub(crate) mod approval;
 pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod metrics;

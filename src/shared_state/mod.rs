@@ -12,6 +12,7 @@
 //!   `observe/metrics/labels.rs`.
 //! - Each user of it decides what happens without the server, and documents it.
 
+pub(crate) mod cells;
 mod client;
 pub(crate) mod connection;
 pub(crate) mod keys;

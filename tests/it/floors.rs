@@ -21,7 +21,7 @@ const FLOORS: [(&str, &[&str]); 26] = [
     ("annotate", &["json", "spec", "text"]),
     ("search", &["annotate", "spec", "text"]),
     ("redact", &["json", "observe", "outbound", "spec"]),
-    ("caller", &["json", "spec"]),
+    ("caller", &["json", "shared_state", "spec", "text"]),
     ("call_error", &["caller", "observe", "outbound"]),
     (
         "files",

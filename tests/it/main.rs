@@ -12,6 +12,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod approval;
 mod architecture;
 mod cli;
 mod documents;

@@ -4,7 +4,7 @@ const { launch, stop, passed } = require("./driver.cjs");
 
 async function main() {
   const browser = await launch();
-  for (const checks of ["tools", "calls", "arguments", "access", "documents", "files", "sizes"]) await require(`./${checks}.cjs`)(browser);
+  for (const checks of ["tools", "calls", "arguments", "access", "approval", "documents", "files", "sizes"]) await require(`./${checks}.cjs`)(browser);
   await browser.close();
 }
 

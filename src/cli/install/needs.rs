@@ -48,7 +48,7 @@ pub(super) struct EntryNeeds {
     longest_tool: String,
     max_tools: Option<(usize, usize)>,
     has_several_apis: bool,
-    /// True if the user must confirm some calls.
+    /// True if the client must ask its user about some calls.
     confirms: bool,
     /// The commands by which a person signs in.
     logins: Vec<String>,
@@ -184,7 +184,7 @@ impl EntryNeeds {
                 _ => process.about.name.clone(),
             },
             title: title_of(&apis),
-            confirms: process.confirm.is_on(),
+            confirms: process.asked_by.needs_client(),
             logins: named
                 .logins
                 .iter()

@@ -73,6 +73,10 @@ pub(crate) struct AccessSettings {
     )]
     pub oauth_scope: Vec<String>,
 
+    /// The scope of those tokens of the issuer whose users agree to calls (--confirm-by link)
+    #[arg(long, value_name = "SCOPE", help_heading = "Authentication")]
+    pub approver_scope: Option<String>,
+
     /// Introspection of tokens.
     #[command(flatten)]
     #[serde(flatten)]
@@ -107,7 +111,7 @@ impl AccessSettings {
     pub(crate) fn is_open(&self) -> bool {
         self.auth_token_env.is_empty()
             && self.auth_token_file.is_empty()
-            && self.auth_tokens.is_empty()
+            && (self.auth_tokens.iter()).all(|token| token.approve == Some(true))
             && self.oauth_issuer.is_none()
     }
 }
@@ -125,6 +129,7 @@ pub(crate) fn access(
             .as_deref()
             .and_then(|text| public_url(text, problems)),
         oauth: oauth(settings, is_local, problems),
+        approver_scope: approver_scope(settings, problems),
         ..AccessOptions::default()
     };
     for variable in &settings.auth_token_env {
@@ -150,6 +155,27 @@ pub(crate) fn access(
     }
     resolve_named_tokens(&settings.auth_tokens, &mut access, problems);
     access
+}
+
+/// The scope of those who agree to calls. No client may get it without asking for it.
+fn approver_scope(settings: &AccessSettings, problems: &mut Vec<String>) -> Option<String> {
+    let scope = settings.approver_scope.as_ref()?;
+    check_scopes(std::iter::once(scope), problems);
+    if settings.oauth_issuer.is_none() {
+        problems.push("--approver-scope needs --oauth-issuer".into());
+    }
+    let of_calls = [
+        &settings.scopes.oauth_read_scope,
+        &settings.scopes.oauth_write_scope,
+    ];
+    if of_calls
+        .into_iter()
+        .chain([&settings.oauth_scope])
+        .any(|scopes| scopes.contains(scope))
+    {
+        problems.push(format!("--approver-scope: `{scope}` is a scope that calls need too, so that every client would have it"));
+    }
+    Some(scope.clone())
 }
 
 fn public_url(text: &str, problems: &mut Vec<String>) -> Option<Url> {

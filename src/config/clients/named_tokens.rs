@@ -17,7 +17,7 @@ use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::config::variables::read_variable;
 use crate::transport::http::{AccessOptions, NamedToken, StaticToken};
 
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "name",
     "env",
     "file",
@@ -26,6 +26,7 @@ const KEYS: [&str; 8] = [
     "read_only",
     "claims",
     "scopes",
+    "approve",
 ];
 
 /// Static token with a name, and with a share of the tools.
@@ -69,6 +70,20 @@ pub(crate) struct NamedTokenSettings {
         deserialize_with = "one_or_several"
     )]
     pub scopes: Vec<String>,
+    /// True if its holder agrees to calls (`confirm_by`); it is then of no other use
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approve: Option<bool>,
+}
+
+impl NamedTokenSettings {
+    /// Returns true if it says what the token may call.
+    fn has_share(&self) -> bool {
+        self.read_only.is_some()
+            || !(self.tool_include.is_empty()
+                && self.tool_exclude.is_empty()
+                && self.claims.is_empty()
+                && self.scopes.is_empty())
+    }
 }
 
 /// Returns true if the value of `auth_tokens` can be read; errors are pushed to `problems` and
@@ -108,7 +123,7 @@ pub(crate) fn check_tokens(value: &Value, problems: &mut FileProblems<'_>) -> bo
                     is_texts(value) && value.as_array().is_none_or(|texts| !texts.is_empty()),
                     "a text or a list of texts that is not empty",
                 ),
-                "read_only" => (value.is_boolean(), "true or false"),
+                "read_only" | "approve" => (value.is_boolean(), "true or false"),
                 "claims" => (value.is_object(), "a mapping of claims to values"),
                 "token" | "value" => {
                     problems.push(format!(
@@ -157,6 +172,9 @@ pub(super) fn resolve_named_tokens(
         );
         let mut wrong = Vec::new();
         check_scopes(entry.scopes.iter(), &mut wrong);
+        if entry.approve == Some(true) && entry.has_share() {
+            wrong.push("a token with `approve: true` calls nothing: leave out what it may call, its claims and its scopes".into());
+        }
         let token = read_token(entry)
             .map_err(|problems| wrong.extend(problems))
             .ok();
@@ -176,6 +194,7 @@ pub(super) fn resolve_named_tokens(
             name: entry.name.clone(),
             token,
             file: entry.file.as_ref().map(|file| file.to_path_buf()),
+            approves: entry.approve == Some(true),
             granted: ClientGrant {
                 scopes: match entry.scopes.as_slice() {
                     [] => Scopes::All,
@@ -184,6 +203,7 @@ pub(super) fn resolve_named_tokens(
                 claims: None,
                 token: Some(Arc::new(TokenClaims {
                     place: index,
+                    name: entry.name.clone(),
                     claims: entry.claims.clone(),
                 })),
             },

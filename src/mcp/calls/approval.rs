@@ -1,6 +1,7 @@
 //! Asks the user for consent before a call, through the client: with an elicitation request in
 //! protocol versions up to 2025-11-25, which have sessions, and with an `input_required` result in
-//! 2026-07-28, which has none.
+//! 2026-07-28, which has none. A client that may not or cannot be asked gets a link
+//! (`mcp/calls/by_link.rs`).
 //!
 //! # Changing which calls are confirmed
 //!
@@ -21,19 +22,21 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::answered_questions::AnsweredQuestions;
+use super::by_link::Links;
 use super::plan::OperationCall;
+use super::verdict::{Verdict, note_question, refuse, refuse_as, tool_and_operation, visible};
 use crate::caller::Caller;
 use crate::caller::client_key::ClientKey;
+use crate::caller::scopes::Scopes;
+use crate::json::JsonObject;
 use crate::mcp::connections::request_origin::{Asked, RequestOrigin};
 use crate::mcp::protocol::message::RequestParameters;
 use crate::mcp::protocol::version::ProtocolVersion;
 use crate::observe::call::note;
 use crate::observe::outcome::CallOutcome;
 use crate::outbound::request::Request;
-use crate::results::tool_result::ToolResult;
 use crate::shared_state::state::SharedState;
 use crate::text;
-use crate::text::hex;
 
 /// Time within which a question can be answered.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
@@ -44,8 +47,30 @@ const MAX_SHOWN_ARGUMENT: usize = 400;
 /// Number of bytes of the name of an API that the question shows.
 const MAX_SHOWN_API: usize = 100;
 
+/// Who is asked for consent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AskedBy {
+    /// The user of the client, by the client.
+    pub(crate) client: bool,
+    /// Who opens a link; beside `client`, for clients that cannot ask.
+    pub(crate) link: bool,
+    /// The scope of tokens whose users may agree. With such a token, nothing is called that needs
+    /// consent.
+    pub(crate) approver_scope: Option<String>,
+}
+
+impl AskedBy {
+    /// Returns true if nothing is called with consent unless the client can ask its user.
+    pub(crate) fn needs_client(&self) -> bool {
+        self.client && !self.link
+    }
+}
+
 /// The keys that seal questions, and the questions that were answered.
 pub(crate) struct Approver {
+    pub(super) asked_by: AskedBy,
+    /// The questions that links lead to.
+    pub(super) links: Option<Arc<Links>>,
     /// Seal the `requestState` that a client returns: the first seals, and all open. Without shared
     /// state, each process has its own random key: after a restart, or at another replica, the
     /// person is asked again.
@@ -56,11 +81,14 @@ pub(crate) struct Approver {
 }
 
 impl Approver {
-    pub(crate) fn new(shared: Option<Arc<SharedState>>) -> Self {
+    pub(crate) fn new(asked_by: AskedBy, shared: Option<Arc<SharedState>>) -> Self {
         let keys = shared
             .as_ref()
             .map_or_else(random_keys, |shared| shared.derived_keys("questions"));
+        let links = asked_by.link.then(|| Links::new(shared.clone()));
         Self {
+            asked_by,
+            links: links.flatten(),
             seals: keys
                 .into_iter()
                 .filter_map(|key| RequestStateCodec::try_new(key).ok())
@@ -98,11 +126,13 @@ impl Approver {
         }
     }
 
-    /// Asks about one call; `prepared` is the request that it would make, without credentials.
+    /// Asks about one call; `prepared` is the request that it would make, without credentials, and
+    /// `arguments` are those that it would send.
     pub(super) async fn ask(
         &self,
         call: &OperationCall,
         prepared: &Request,
+        arguments: &JsonObject,
         caller: &Caller,
         asking: Asking<'_>,
     ) -> Verdict {
@@ -111,10 +141,21 @@ impl Approver {
             version,
             origin,
         } = asking;
+        if let Some(scope) = &self.asked_by.approver_scope
+            && let Scopes::Granted(granted) = &caller.granted().scopes
+            && granted.contains(scope)
+        {
+            return refuse(format!(
+                "{} was not called: a person has to agree first, and the token of this client is one of those with which people agree. Nothing was sent. Call with a token that lacks the scope `{scope}`.",
+                tool_and_operation(call)
+            ));
+        }
         let client = caller.key();
-        let digest = call_digest(prepared, call.tenant(caller), call, client);
+        let call_digest = call_digest(prepared, arguments, call.tenant(caller), call);
+        let digest = [call_digest.as_slice(), &client.0.to_be_bytes()].concat();
         let given = |name: &str| parameters.rest.get(name);
-        if version.asks_by_result()
+        if self.asked_by.client
+            && version.asks_by_result()
             && let (Some(Value::String(state)), Some(answers)) =
                 (given("requestState"), given("inputResponses"))
         {
@@ -133,9 +174,14 @@ impl Approver {
             .capabilities(parameters)
             .and_then(|capabilities| capabilities.elicitation)
             .is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none());
-        if !can_ask {
+        if let Some(links) = &self.links
+            && !(self.asked_by.client && can_ask)
+        {
+            return Box::pin(links.ask(call, prepared, &call_digest, caller)).await;
+        }
+        if !(self.asked_by.client && can_ask) {
             return refuse(format!(
-                "{} was not called: a person has to agree first, and this client cannot ask one (it does not support elicitation). Nothing was sent. The operator can allow it with `--confirm none`, or use a client that supports elicitation.",
+                "{} was not called: a person has to agree first, and this client cannot ask one (it does not support elicitation). Nothing was sent. The operator can allow it with `--confirm none`, or `--confirm-by client,link`, or use a client that supports elicitation.",
                 tool_and_operation(call)
             ));
         }
@@ -196,32 +242,25 @@ pub(crate) struct Asking<'v> {
     pub(crate) origin: &'v mut RequestOrigin,
 }
 
-/// The outcome of a question.
-pub(super) enum Verdict {
-    /// The call may be made.
-    Yes,
-    /// The call is refused, with this result.
-    No(Box<ToolResult>),
-    /// The client must ask the person and call again.
-    Ask(Box<InputRequiredResult>),
-}
-
-/// Returns the hash of all values that an answer is bound to: the client and its tenant, the
-/// meta-tool and the tool, its arguments, and the method and URL of the request.
+/// Returns the hash of all values that an answer is bound to, besides the client: its tenant, the
+/// document, the meta-tool and the tool, its arguments with the values of rules, and the method and
+/// URL of the request.
 fn call_digest(
     prepared: &Request,
+    arguments: &JsonObject,
     tenant: Option<&str>,
     call: &OperationCall,
-    client: ClientKey,
 ) -> Vec<u8> {
+    let (api, _) = call.target();
     let mut digest = Sha256::new();
-    digest.update(format!("{client:?}\n{tenant:?}\n{:?}\n", call.meta_tool()));
+    digest.update(api.document_digest());
+    digest.update(format!("{tenant:?}\n{:?}\n", call.meta_tool()));
     digest.update(format!("{} {}\n", prepared.method, prepared.url));
-    digest.update(call.endpoint().as_bytes());
-    digest.update([0]);
-    digest.update(call.offered().name.as_bytes());
-    digest.update([0]);
-    digest.update(Value::Object(call.arguments().cloned().unwrap_or_default()).to_string());
+    for text in [call.endpoint(), api.label(), &call.offered().name] {
+        digest.update(text);
+        digest.update([0]);
+    }
+    digest.update(Value::Object(arguments.clone()).to_string());
     digest.finalize().to_vec()
 }
 
@@ -229,7 +268,7 @@ fn judge(call: &OperationCall, action: &ElicitationAction) -> Verdict {
     match action {
         ElicitationAction::Accept => {
             note(|record| record.confirmed = true);
-            Verdict::Yes
+            Verdict::Yes(None)
         }
         ElicitationAction::Decline => refuse_as(
             CallOutcome::Declined,
@@ -248,19 +287,6 @@ fn judge(call: &OperationCall, action: &ElicitationAction) -> Verdict {
     }
 }
 
-/// Joins the lines of the question and of its answer in the audit log.
-fn note_question(id: &[u8]) {
-    note(|record| record.question = Some(hex(id)));
-}
-
-fn refuse_as(outcome: CallOutcome, text: String) -> Verdict {
-    Verdict::No(Box::new(ToolResult::error(text).ended_as(outcome)))
-}
-
-fn refuse(text: String) -> Verdict {
-    refuse_as(CallOutcome::Unanswered, text)
-}
-
 /// The first line of the request, without host.
 fn request_line(prepared: &Request) -> String {
     let query = prepared
@@ -269,14 +295,6 @@ fn request_line(prepared: &Request) -> String {
         .map(|query| format!("?{query}"))
         .unwrap_or_default();
     format!("{} {}{query}", prepared.method, prepared.url.path())
-}
-
-fn tool_and_operation(call: &OperationCall) -> String {
-    format!(
-        "{} ({})",
-        call.tool_name(),
-        text::one_line(&call.offered().operation.label())
-    )
 }
 
 /// Returns the question: the operation, its API, the request line and every argument as it will be
@@ -311,17 +329,4 @@ fn question_text(call: &OperationCall, request_line: &str) -> String {
         arguments.collect::<String>(),
         visible(&offered.title)
     )
-}
-
-/// The text with invisible characters written as escapes.
-fn visible(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        if text::has_hidden_characters(character.encode_utf8(&mut [0; 4])) {
-            out.extend(character.escape_unicode());
-        } else {
-            out.push(character);
-        }
-    }
-    out
 }

@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use rmcp::model::InputRequiredResult;
 
-use super::approval::{Approver, Asking, Verdict};
+use super::approval::{Approver, AskedBy, Asking};
+use super::by_link::Links;
 use super::plan::OperationCall;
+use super::verdict::Verdict;
 use crate::caller::Caller;
 use crate::caller::scopes::ScopeDemand;
 use crate::mcp::meta_tools::OpenedWait;
@@ -64,11 +66,12 @@ pub(crate) enum Admission {
 }
 
 impl Gate {
-    /// The same gate, which asks for consent, or does not. An answer counts once among all replicas
-    /// that share the state.
-    pub(crate) fn asking(&self, asks: bool, shared: Option<&Arc<SharedState>>) -> Self {
+    /// The same gate, which asks for consent if somebody is to be asked. An answer counts once
+    /// among all replicas that share the state.
+    pub(crate) fn asking(&self, asked_by: AskedBy, shared: Option<&Arc<SharedState>>) -> Self {
+        let asks = asked_by.client || asked_by.link;
         Self {
-            approver: asks.then(|| Arc::new(Approver::new(shared.cloned()))),
+            approver: asks.then(|| Arc::new(Approver::new(asked_by, shared.cloned()))),
             ..self.clone()
         }
     }
@@ -86,9 +89,17 @@ impl Gate {
         self.demanding(HashMap::from([(String::new(), demand)]))
     }
 
-    /// Returns true if a person must agree to some of the calls.
-    pub(crate) fn asks(&self) -> bool {
-        self.approver.is_some()
+    /// Who is asked for consent.
+    pub(crate) fn asked_by(&self) -> AskedBy {
+        let approver = self.approver.as_ref();
+        approver
+            .map(|approver| approver.asked_by.clone())
+            .unwrap_or_default()
+    }
+
+    /// The questions that links lead to.
+    pub(crate) fn links(&self) -> Option<&Arc<Links>> {
+        self.approver.as_ref()?.links.as_ref()
     }
 
     /// Decides about a call.
@@ -124,14 +135,13 @@ impl Gate {
         };
         if let Some((approver, asking)) = question {
             let verdict = async {
-                let refuse = OnMissingCredential::Refuse;
-                match call.preview_checked(checked.arguments.clone(), refuse, &caller) {
-                    Ok(prepared) => approver.ask(&call, &prepared, &caller, asking).await,
-                    Err(refused) => Verdict::No(refused),
-                }
+                let (arguments, refuse) = (&checked.arguments, OnMissingCredential::Refuse);
+                let prepared = call.preview_checked(arguments.clone(), refuse, &caller)?;
+                let sent = call.completed_arguments(arguments.clone(), &caller)?;
+                Ok(approver.ask(&call, &prepared, &sent, &caller, asking).await)
             };
-            match Box::pin(verdict).await {
-                Verdict::Yes => {}
+            match Box::pin(verdict).await.unwrap_or_else(Verdict::No) {
+                Verdict::Yes(agreement) => caller.agreement = agreement,
                 Verdict::No(refusal) => return Admission::Refused(refusal),
                 Verdict::Ask(question) => return Admission::Ask(question),
             }

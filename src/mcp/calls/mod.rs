@@ -10,6 +10,8 @@
 
 mod answered_questions;
 pub(crate) mod approval;
+pub(crate) mod by_link;
 pub(crate) mod gate;
 pub(crate) mod plan;
 pub(crate) mod session;
+mod verdict;

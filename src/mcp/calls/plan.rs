@@ -339,6 +339,16 @@ impl OperationCall {
             .preview_checked(self.tool, arguments, on_missing, caller)
     }
 
+    /// The arguments that the call would send, with the values of rules.
+    pub(super) fn completed_arguments(
+        &self,
+        arguments: JsonObject,
+        caller: &Caller,
+    ) -> Result<JsonObject, Box<ToolResult>> {
+        let api = &self.of.api;
+        api.completed_arguments(self.tool, arguments, caller)
+    }
+
     /// Its API, and the tool there.
     pub(super) fn target(&self) -> (&Arc<Api>, ToolIndex) {
         (&self.of.api, self.tool)

@@ -32,6 +32,8 @@ pub(super) const REFUSAL_REASONS: [&str; 8] = [
 /// Outcomes of exchanges of users' tokens: a new token, a known one, a refusal for the user, a
 /// failure.
 pub(super) const EXCHANGE_OUTCOMES: [&str; 4] = ["ok", "cached", "refused", "failed"];
+/// Outcomes of questions by a link.
+pub(super) const APPROVAL_OUTCOMES: [&str; 3] = ["asked", "agreed", "declined"];
 /// Purposes of the shared state.
 pub(super) const SHARED_STATE_USES: [&str; 3] = ["limit", "refresh", "confirm"];
 /// Outcomes of tries.

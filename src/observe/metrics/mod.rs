@@ -29,8 +29,8 @@ use prometheus_client::registry::{Metric, Registry};
 
 use self::gauges::{UpstreamGauges, UpstreamsCollector, WatchedUpstreams};
 use self::labels::{
-    ApiLabel, EXCHANGE_OUTCOMES, Label, OTHER, OUTCOMES, OperationLabels, REFUSAL_REASONS,
-    RequestLabels, SHARED_STATE_USES, known_method, known_status,
+    APPROVAL_OUTCOMES, ApiLabel, EXCHANGE_OUTCOMES, Label, OTHER, OUTCOMES, OperationLabels,
+    REFUSAL_REASONS, RequestLabels, SHARED_STATE_USES, known_method, known_status,
 };
 use super::outcome::CallOutcome;
 
@@ -85,6 +85,7 @@ pub(crate) struct Metrics {
     rejected: Family<Label, Counter>,
     reloads: Family<(ApiLabel, Label), Counter>,
     refreshes: Family<Label, Counter>,
+    approvals: Family<Label, Counter>,
     exchanges: Family<Label, Counter>,
     exchange_seconds: Histogram,
     audit_lost: Counter,
@@ -156,6 +157,12 @@ impl Metrics {
                 "Requests for access tokens for the API",
                 Family::default(),
             ),
+            approvals: register(
+                names,
+                "openapi_mcp_approvals",
+                "Questions of --confirm-by link, and answers to them",
+                Family::default(),
+            ),
             exchanges: register(
                 names,
                 "openapi_mcp_exchanges",
@@ -205,11 +212,12 @@ impl Metrics {
     /// Makes the counters whose labels are known. One that came with its first count would hide
     /// that count: Prometheus sees an increase between two values alone.
     fn begin_at_zero(&self) {
-        let known: [(&Family<Label, Counter>, &str, &[&'static str]); 4] = [
+        let known: [(&Family<Label, Counter>, &str, &[&'static str]); 5] = [
             (&self.exchanges, "outcome", &EXCHANGE_OUTCOMES),
             (&self.rejected, "reason", &REFUSAL_REASONS),
             (&self.shared_state_errors, "what", &SHARED_STATE_USES),
             (&self.refreshes, "outcome", &OUTCOMES),
+            (&self.approvals, "outcome", &APPROVAL_OUTCOMES),
         ];
         for (counters, label, values) in known {
             for value in values {
@@ -349,6 +357,11 @@ impl Metrics {
     pub(crate) fn refreshed(&self, is_granted: bool) {
         let labels = outcome_label(is_granted);
         self.refreshes.get_or_create(&labels).inc();
+    }
+
+    /// A person was asked by a link, or has answered.
+    pub(super) fn approval(&self, outcome: &'static str) {
+        self.approvals.get_or_create(&[("outcome", outcome)]).inc();
     }
 
     /// A call needed a token of its user.

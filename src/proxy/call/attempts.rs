@@ -115,6 +115,13 @@ impl Call<'_> {
             Box::pin(rate.turn(deadline, options.timeout)).await?;
         }
         authentication.set_headers(&mut request, deadline).await?;
+        // The last step before a byte leaves: what fails before leaves the agreement as it is.
+        if let Some(agreement) = &self.caller.agreement
+            && !Box::pin(agreement.take()).await
+        {
+            note(|record| record.confirmed = false);
+            return Err(CallError::NotAgreed);
+        }
         let is_of_operation = matches!(ask, Ask::Operation);
         note(|record| match ask {
             Ask::Operation => record.attempts += 1,

@@ -238,7 +238,7 @@ impl BoundOperation {
     }
 
     /// The same for a caller, with a redactor of its values that rules send.
-    pub(super) fn completed(
+    pub(crate) fn completed(
         &self,
         arguments: JsonObject,
         are_all: bool,

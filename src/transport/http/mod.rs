@@ -8,6 +8,7 @@
 //! effect.
 
 pub(crate) mod activity;
+pub(crate) mod approve;
 mod body;
 mod connection;
 mod cors;
@@ -147,6 +148,9 @@ pub async fn serve(
             stop.clone()
                 .run_until_cancelled_owned(Arc::clone(store).sweep_regularly()),
         );
+    }
+    if let (Some(links), Some(endpoint)) = (server.links(), &resource) {
+        links.serve_beside(endpoint.clone());
     }
     let rate = options
         .limits

@@ -5,7 +5,7 @@
 //! - For clients: `router` in `transport/http/router.rs`, before the layer of authentication.
 //! - For all clients: merged last, as `/healthz` in `transport/http/health.rs` is.
 //! - For those who have a URL: merged last, behind checks of its own, as in
-//!   `transport/http/stored_files.rs`.
+//!   `transport/http/stored_files.rs` and `transport/http/approve/mod.rs`.
 //! - For operators: `router` in `transport/http/metrics_page.rs`, which has a listener of its own.
 
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use axum::routing::{any, get};
 use tokio_util::sync::CancellationToken;
 
 use super::HttpOptions;
+use super::approve::{self, ApprovalRoute};
 use super::body::BodyMemory;
 use super::cors::guard_routes;
 use super::front::{Front, McpFront};
@@ -47,7 +48,7 @@ pub(super) fn front(
             .collect(),
         allowed: Arc::clone(&allowed),
         admission: admission.clone(),
-        sessions: server.asks_before_calls().then(Arc::<Sessions>::default),
+        sessions: server.asks_by_client().then(Arc::<Sessions>::default),
         has_page: page.is_some(),
         memory: BodyMemory::new(options.memory.clone()),
         streams,
@@ -56,11 +57,20 @@ pub(super) fn front(
     let files = files.map(|store| {
         stored_files::routes(Arc::clone(store), Arc::clone(&allowed), admission.clone())
     });
-    let mut router = router(server, Arc::clone(&allowed), admission, page);
+    let approvals = server.links().map(|links| {
+        approve::routes(ApprovalRoute {
+            links: Arc::clone(links),
+            allowed: Some(Arc::clone(&allowed)),
+            admission: admission.clone(),
+        })
+    });
+    let mut router = router(server, Arc::clone(&allowed), admission, page)
+        .merge(files.unwrap_or_default())
+        .merge(approvals.unwrap_or_default());
     if let Some(text) = options.app_challenge.clone() {
         router = router.merge(app_challenge(text, allowed));
     }
-    Front::new(router.merge(files.unwrap_or_default()), mcp)
+    Front::new(router, mcp)
 }
 
 /// The page that verifies the domain of an app at OpenAI, for all clients that may ask this host.

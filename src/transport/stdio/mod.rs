@@ -24,6 +24,7 @@ use crate::mcp::dispatch::Answered;
 use crate::mcp::protocol::message::{McpRequest, Message, Method};
 use crate::mcp::protocol::unreadable::{self, Unreadable};
 use crate::mcp::{McpServer, drain_calls, observed};
+use crate::transport::http::approve::open_listener;
 
 /// Serves until standard input ends, `stop` is cancelled, or standard output is closed by its
 /// reader. In the first two cases, requests in flight are answered first.
@@ -31,6 +32,9 @@ use crate::mcp::{McpServer, drain_calls, observed};
 /// # Errors
 /// Standard output has a reader but cannot be written.
 pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()> {
+    if let Some(links) = server.links() {
+        links.serve_on_demand(open_listener);
+    }
     let (stdin, stdout) = stdio_pipes();
     serve_streams(
         server,

@@ -560,7 +560,7 @@ fn a_client_that_cannot_ask_is_warned_of_at_the_start() {
         let mut session =
             Session::start(&[&["serve", "--mock", "--spec", &petstore()], flags].concat());
         let logs = session.end();
-        let told = "Claude Desktop cannot ask its user, so that each call that needs a confirmation is refused; use --no-destructive";
+        let told = "Claude Desktop cannot ask its user, so that each call that needs a confirmation is refused; let a person agree by a link with --confirm-by link";
         assert_eq!(logs.contains(told), is_told, "{flags:?}: {logs}");
     }
 }

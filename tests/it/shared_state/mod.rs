@@ -28,7 +28,7 @@ fn stdio_replica(redis: &Redis, more: &[&str], variables: &[(&str, &str)]) -> Se
 }
 
 /// A replica over HTTP.
-fn http_replica(redis: &Redis, more: &[&str], variables: &[(&str, &str)]) -> HttpServer {
+pub fn http_replica(redis: &Redis, more: &[&str], variables: &[(&str, &str)]) -> HttpServer {
     let url = redis.url();
     HttpServer::start_with(&sharing(&url, more), &[&[KEY], variables].concat())
 }
@@ -38,7 +38,7 @@ fn http_replica(redis: &Redis, more: &[&str], variables: &[(&str, &str)]) -> Htt
 const PATIENT: [&str; 2] = ["--shared-state-timeout", "10"];
 
 /// Asserts that secrets are not in Redis as plain text.
-fn assert_hidden(redis: &Redis, secrets: &[&str]) {
+pub fn assert_hidden(redis: &Redis, secrets: &[&str]) {
     let everything = redis.everything();
     let shown = String::from_utf8_lossy(&everything);
     for secret in secrets {

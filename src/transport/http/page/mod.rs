@@ -153,7 +153,16 @@ impl ServedPage {
         }))
     }
 
-    fn answer(&self, method: &Method) -> Response {
+    /// Makes a page of its parts. `None` would be a mistake in them.
+    pub(super) fn of(markup: &str, style: &str, script: &str) -> Option<Self> {
+        let policy = format!("{}; frame-ancestors 'none'", policy_of(script, style));
+        Some(Self {
+            text: with_parts(markup, style, script),
+            policy: HeaderValue::from_str(&policy).ok()?,
+        })
+    }
+
+    pub(super) fn answer(&self, method: &Method) -> Response {
         let mut response = readable(method, "text/html; charset=utf-8", &self.text);
         let headers = response.headers_mut();
         headers.insert(
@@ -282,14 +291,26 @@ fn weight<'p>(mut parameters: impl Iterator<Item = &'p str>) -> u16 {
 /// nothing else.
 fn policy() -> &'static str {
     static POLICY: OnceLock<String> = OnceLock::new();
-    POLICY.get_or_init(|| {
-        let hash = |text: &str| base64::engine::general_purpose::STANDARD.encode(sha2::Sha256::digest(text.as_bytes()));
-        format!(
-            "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'",
-            hash(SCRIPT),
-            hash(STYLE)
-        )
-    })
+    POLICY.get_or_init(|| policy_of(SCRIPT, STYLE))
+}
+
+/// The policy of a page with that script and that style.
+fn policy_of(script: &str, style: &str) -> String {
+    let hash = |text: &str| {
+        base64::engine::general_purpose::STANDARD.encode(sha2::Sha256::digest(text.as_bytes()))
+    };
+    format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'",
+        hash(script),
+        hash(style)
+    )
+}
+
+/// The markup with its style and its script.
+fn with_parts(markup: &str, style: &str, script: &str) -> String {
+    markup
+        .replacen(STYLE_MARK, &format!("<style>{style}</style>"), 1)
+        .replacen(SCRIPT_MARK, &format!("<script>{script}</script>"), 1)
 }
 
 /// Writes JSON for a script element. Text of a document cannot end it, because the JSON contains
@@ -305,10 +326,8 @@ fn data_block(settings: &Value) -> String {
 
 /// The whole page. The settings come last, because they may hold any text, also that of a mark.
 fn assemble(policy: &str, settings: &Value) -> String {
-    PAGE.replacen(POLICY_MARK, policy, 1)
-        .replacen(STYLE_MARK, &format!("<style>{STYLE}</style>"), 1)
-        .replacen(SCRIPT_MARK, &format!("<script>{SCRIPT}</script>"), 1)
-        .replacen(SETTINGS_MARK, &data_block(settings), 1)
+    let markup = PAGE.replacen(POLICY_MARK, policy, 1);
+    with_parts(&markup, STYLE, SCRIPT).replacen(SETTINGS_MARK, &data_block(settings), 1)
 }
 
 /// The page as a file with the tools in it, each in detail.

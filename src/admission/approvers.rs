@@ -1,0 +1,57 @@
+//! Authentication of people who agree to calls, on the page that a link leads to.
+
+use axum::http::request::Parts;
+use axum::response::Response;
+
+use super::limits::Stranger;
+use super::named_token::KnownToken;
+use super::{ClientAdmission, Refusal, bearer, peer_key};
+use crate::caller::scopes::Scopes;
+use crate::mcp::endpoints::paths::MCP_PATH;
+
+impl ClientAdmission {
+    /// Authenticates a person who may agree to calls, and returns the name for the audit log.
+    /// Whatever is missing or wrong is answered alike, and a wrong token is counted for the address.
+    pub(crate) async fn approver(&self, parts: &Parts) -> Result<String, Box<Response>> {
+        let rate = self.rate.as_ref().unwrap_or(&self.sign_ins);
+        let mut stranger = Stranger::new(peer_key(&parts.extensions), Some(rate));
+        let refusal = match self.find_approver(parts, &mut stranger).await {
+            Ok(Some(name)) => return Ok(name),
+            // Nothing was guessed: the page asks before the person signs in.
+            Err(Refusal::NoToken) => {
+                return Err(Box::new(self.refused(&Refusal::NotAnApprover, MCP_PATH)));
+            }
+            Err(refusal @ (Refusal::Unavailable | Refusal::TooOften(_))) => refusal,
+            Ok(None) | Err(_) => Refusal::NotAnApprover,
+        };
+        let counted = stranger.count().await;
+        let refusal = counted.map_or_else(Refusal::TooOften, |()| refusal);
+        Err(Box::new(self.refused(&refusal, MCP_PATH)))
+    }
+
+    async fn find_approver(
+        &self,
+        parts: &Parts,
+        stranger: &mut Stranger<'_>,
+    ) -> Result<Option<String>, Refusal> {
+        let token = bearer(&parts.headers)?;
+        let tokens = self.tokens.borrow().clone();
+        if let Some(found) = KnownToken::find(token, &tokens) {
+            let named = found.named.and_then(|place| self.named.get(place));
+            let named = named.filter(|named| named.approves);
+            return Ok(named.map(|named| format!("token:{}", named.name)));
+        }
+        let (Some(oauth), Some(resource), Some(scope)) = (
+            &self.oauth,
+            self.resources.at(MCP_PATH),
+            &self.approver_scope,
+        ) else {
+            return Ok(None);
+        };
+        let token = oauth.verify(token, resource, stranger).await?;
+        let has_scope = matches!(&token.scopes, Scopes::Granted(scopes) if scopes.contains(scope));
+        let text = |name: &str| token.claims.get(name)?.as_str();
+        let subject = text("sub").filter(|subject| !subject.is_empty() && has_scope);
+        Ok(subject.map(|subject| format!("{} {subject}", oauth.issuer())))
+    }
+}
