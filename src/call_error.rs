@@ -75,7 +75,7 @@ pub enum CallError {
         /// Remaining pause.
         left: Duration,
     },
-    /// `--audit-log-required`.
+    /// `audit_log_required`.
     #[error(
         "the call was not made, because it could not be written to the audit log of this server; nothing was sent; whoever runs the server has to look after the log"
     )]
@@ -100,7 +100,7 @@ pub enum CallError {
     },
     /// The reply is larger than a file may be.
     #[error(
-        "the reply is larger than {limit} bytes, the limit of this server for files, and was not saved; ask for less, or its operator can raise --max-file-bytes"
+        "the reply is larger than {limit} bytes, the limit of this server for files, and was not saved; ask for less, or its operator can raise `max_file_bytes`"
     )]
     FileTooLarge {
         /// The limit.
@@ -218,7 +218,7 @@ fn describe_too_large(limit: usize, file: Option<&UndeliveredFile>) -> String {
         .length
         .map_or_else(String::new, |length| format!(", {length} bytes"));
     format!(
-        "the reply ({}{length}) is larger than {limit} bytes, which is this server's limit; {} DIR, which its operator can set, would deliver it as a file",
+        "the reply ({}{length}) is larger than {limit} bytes, which is this server's limit; {}, which its operator can set, would deliver it as a file",
         file.media_type, file.setting
     )
 }

@@ -42,8 +42,8 @@ pub(crate) enum Failure {
         #[source]
         error: OverlayError,
     },
-    /// `--strict`, and something was found.
-    #[error("{source_name} is not served because of --strict: {}; `openapi-mcp check` lists them", counted(*findings, "finding"))]
+    /// `strict`, and something was found.
+    #[error("{source_name} is not served because of `strict`: {}; `openapi-mcp check` lists them", counted(*findings, "finding"))]
     Strict {
         /// Source of the document.
         source_name: String,
@@ -51,7 +51,7 @@ pub(crate) enum Failure {
         findings: usize,
     },
     /// Too few of several APIs can be served; what each of them lacks is logged.
-    #[error("{served} of {all} APIs can be served; the lines above say why{}", if *served > 0 { ", and --require-all asks for all of them" } else { "" })]
+    #[error("{served} of {all} APIs can be served; the lines above say why{}", if *served > 0 { ", and `require_all` asks for all of them" } else { "" })]
     TooFew {
         /// Number of APIs that can be served.
         served: usize,
@@ -106,7 +106,7 @@ impl Failure {
                 "there are no tools: an overlay of the API's document could not be applied; the server's log says why"
             }
             Self::Strict { .. } => {
-                "there are no tools: the API's document has flaws and --strict refuses it; the server's log names them"
+                "there are no tools: the API's document has flaws and `strict` refuses it; the server's log names them"
             }
             Self::TooFew { .. } => {
                 "there are no tools: the documents of the APIs could not be read; the server's log says why"

@@ -282,7 +282,7 @@ pub(crate) fn offer_pages(
         }
     }
     let settings = [
-        ("--collect-pages", by_setting),
+        ("`collect_pages`", by_setting),
         ("`collect_pages` in `overrides`", by_rules),
     ];
     let idle = settings

@@ -214,7 +214,7 @@ impl Layers {
         for (hint, value, extension) in hints {
             if self.trust == HintTrust::Tighten && decision.hints.would_loosen(hint, value) {
                 let message = format!(
-                    "the document's `{extension}` says {}={value} of {}, which would make it look less dangerous than its method; the hint is not applied (--document-hints trust applies it)",
+                    "the document's `{extension}` says {}={value} of {}, which would make it look less dangerous than its method; the hint is not applied (`document_hints: trust` applies it)",
                     hint.word(),
                     operation.label()
                 );

@@ -196,7 +196,7 @@ impl AnnotatedTools {
             Diagnostic::note(
                 "#",
                 format!(
-                    "the list of tools would take more than {} bytes with output schemas, so that none are offered; --output-schemas lenient insists on them",
+                    "the list of tools would take more than {} bytes with output schemas, so that none are offered; `output_schemas: lenient` insists on them",
                     options.output_budget
                 ),
             )

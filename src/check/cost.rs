@@ -184,7 +184,7 @@ pub(crate) fn tag_cost_text(cost: &TagCost) -> String {
     )
 }
 
-/// Returns the approximate number of tokens that `--describe brief` adds to the list.
+/// Returns the approximate number of tokens that `describe: brief` adds to the list.
 pub(crate) fn brief_tokens(api: &Api) -> usize {
     let document = api.document();
     let mut replies = ReplyDescriber::new(document);

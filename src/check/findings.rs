@@ -113,7 +113,7 @@ pub(super) fn of_client(offered: &BoundTool, profile: &ClientProfile) -> Vec<Unp
     let name = &offered.name;
     if name.len() > profile.max_name_bytes {
         messages.push(format!(
-            "the tool name `{name}` has {}, and {} may cut it; --max-tool-name-length {} shortens it",
+            "the tool name `{name}` has {}, and {} may cut it; `max_tool_name_length: {}` shortens it",
             counted(name.len(), "character"),
             profile.name,
             profile.max_name_bytes

@@ -152,7 +152,7 @@ fn push_costs(out: &mut String, report: &Report) {
     if report.brief_tokens > 0 {
         let _ = writeln!(
             out,
-            "`--describe brief` adds about {}",
+            "`describe: brief` adds about {}",
             counted(report.brief_tokens, "token")
         );
     }

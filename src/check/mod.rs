@@ -49,7 +49,7 @@ pub(crate) struct Report {
     pub bytes: usize,
     /// Approximate number of tokens of that.
     pub tokens: usize,
-    /// Approximate number of tokens that `--describe brief` would add.
+    /// Approximate number of tokens that `describe: brief` would add.
     pub brief_tokens: usize,
     /// The tools that take the most bytes.
     pub largest: Vec<ToolCost>,

@@ -23,6 +23,7 @@ use crate::spec::{Diagnostic, Severity, Source};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = help::CHECK_EXAMPLES)]
+#[command(mut_arg("strict", |strict| strict.hide(false)))]
 pub(crate) struct CheckCommand {
     #[command(flatten)]
     settings: CommandSettings,

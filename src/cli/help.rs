@@ -5,7 +5,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, ValueEnum as _};
 
-use crate::config::settings::ClientName;
+use crate::config::settings::{ClientName, is_key_alone, refuse_key};
 use crate::config::variables;
 
 /// The settings that `-h` shows: the section there, because one screen has no room for a heading
@@ -63,7 +63,8 @@ Examples:
 
 Credentials: OPENAPI_MCP_AUTH_<SCHEME> for a security scheme of the document, as
 OPENAPI_MCP_AUTH_API_KEY for `apiKey`; `openapi-mcp check` names them all.
-Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
+Each of these settings is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.
+All others are keys of the file that --config names.";
 
 /// Text after the flags of `call`.
 pub(crate) const CALL_EXAMPLES: &str = "\
@@ -74,7 +75,7 @@ Examples:
 
 Credentials: OPENAPI_MCP_AUTH_<SCHEME> for a security scheme of the document, as
 OPENAPI_MCP_AUTH_API_KEY for `apiKey`; `openapi-mcp check` names them all.
-Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
+Each of these settings is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
 
 /// Text after the flags of `login`.
 pub(crate) const LOGIN_EXAMPLES: &str = "\
@@ -105,7 +106,7 @@ Examples:
   openapi-mcp tools --spec petstore.yaml --search 'order status'
   openapi-mcp tools --config mcp.yaml --as claims.json
 
-Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
+Each of these settings is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
 
 /// Text after the flags of `check`.
 pub(crate) const CHECK_EXAMPLES: &str = "\
@@ -116,7 +117,7 @@ Examples:
 
 Exit codes: 0 nothing is lost, 1 an operation is left out or no tool is left (with
 --strict: or anything is read loosely), 2 wrong settings, 3 the document cannot be read.
-Each setting is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
+Each of these settings is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
 
 /// Text in `-h` that `--help` does not have.
 const SHORT_HELP_MARK: &str = "(see more with '--help')";
@@ -165,19 +166,11 @@ fn arrange_for_asked_help(command: &str, argument: Arg) -> Arg {
 
 /// An argument without a variable is not a setting, and stays as it is.
 fn arrange_for_long_help(command: &str, argument: Arg) -> Arg {
-    let Some(variable) = argument
-        .get_env()
-        .map(|name| name.to_string_lossy().into_owned())
-    else {
+    if argument.get_env().is_none() {
         return argument;
-    };
-    let text = argument
-        .get_long_help()
-        .or(argument.get_help())
-        .map(ToString::to_string);
-    let argument = argument
-        .hide_env(true)
-        .long_help(format!("{} [env: {variable}]", text.unwrap_or_default()));
+    }
+    // The end of the text says how variables are named.
+    let argument = argument.hide_env(true);
     let is_switch = argument
         .get_value_names()
         .is_some_and(|names| names.iter().any(|name| name == "BOOL"));
@@ -334,6 +327,13 @@ fn usage_hint(error: &clap::Error, command: &Command) -> Option<String> {
                     let flag = flag.split('=').next().unwrap_or(flag);
                     let owners = flag_owners(flag, command);
                     let elsewhere = NAMES_ELSEWHERE.iter().find(|(name, _)| *name == flag);
+                    let mut arguments = command
+                        .get_subcommands()
+                        .flat_map(Command::get_arguments)
+                        .filter(|argument| is_key_alone(argument));
+                    if arguments.any(|argument| argument.get_long() == Some(flag)) {
+                        return Some(refuse_key(given, &flag.replace('-', "_")));
+                    }
                     match elsewhere {
                         _ if flag == "url"
                             && variables::given_command().as_deref() == Some("health") =>
@@ -400,7 +400,7 @@ fn flag_owners(flag: &str, command: &Command) -> Vec<String> {
     let has_flag = |command: &&Command| {
         command
             .get_arguments()
-            .any(|argument| argument.get_long() == Some(flag))
+            .any(|argument| argument.get_long() == Some(flag) && !argument.is_hide_set())
     };
     let visible = command
         .get_subcommands()

@@ -346,7 +346,7 @@ async fn found_document(
         _ => return read,
     };
     if config.strict {
-        tracing::warn!("{named} is not a document; because of --strict, none is looked for");
+        tracing::warn!("{named} is not a document; because of `strict`, none is looked for");
         return page.redirected_page(named).map_or(read, Err);
     }
     let searched = discovery::discover(reader, page).await;
@@ -395,7 +395,7 @@ fn api_options(
     options
 }
 
-/// Returns the tools that a server lists. Under --strict, all parts that are read loosely must be
+/// Returns the tools that a server lists. Under `strict`, all parts that are read loosely must be
 /// known at start.
 fn list_extent(config: &ApiConfig, purpose: LoadPurpose) -> ListExtent {
     let list = &config.list;
@@ -434,7 +434,7 @@ fn api_clients(
     Ok(client.into())
 }
 
-/// `--strict`: every finding that is more than a note is one too many.
+/// `strict`: every finding that is more than a note is one too many.
 fn refuse_findings(config: &ApiConfig, diagnostics: &[Diagnostic]) -> Result<(), Failure> {
     let findings = diagnostics
         .iter()

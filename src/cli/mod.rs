@@ -33,8 +33,10 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::config::settings::{CommandSettings, ServerSettings, with_variables};
-use crate::config::{ApiChoice, variables};
+use crate::config::settings::{
+    CommandSettings, ServerSettings, is_key_alone, keys_given_elsewhere, with_variables,
+};
+use crate::config::{ApiChoice, ConfigError, variables};
 use crate::error::Failure;
 
 /// Turns an OpenAPI document into an MCP server: one annotated tool per operation, forwarded to the
@@ -145,11 +147,24 @@ fn visible_command() -> clap::Command {
     let visible = all
         .get_subcommands()
         .filter(|command| !command.is_hide_set())
-        .cloned();
+        .map(without_keys);
     clap::Command::new("openapi-mcp")
         .version(env!("CARGO_PKG_VERSION"))
         .about(all.get_about().cloned().unwrap_or_default())
         .subcommands(visible)
+}
+
+/// A command without the flags that are refused, because their settings are keys alone.
+fn without_keys(command: &clap::Command) -> clap::Command {
+    let arguments = command
+        .get_arguments()
+        .filter(|argument| !is_key_alone(argument));
+    let about = command.get_about().cloned().unwrap_or_default();
+    clap::Command::new(command.get_name().to_owned())
+        .long_about(command.get_long_about().cloned().unwrap_or(about.clone()))
+        .about(about)
+        .after_help(command.get_after_help().cloned().unwrap_or_default())
+        .args(arguments)
 }
 
 /// The help is arranged only if it is asked for.
@@ -158,7 +173,14 @@ fn print_help(error: clap::Error) -> Result<ExitCode, Failure> {
 }
 
 fn run_command() -> Result<ExitCode, Failure> {
-    let parsed = variables::without_unset(given_command()).try_get_matches();
+    let command = variables::without_unset(given_command());
+    let parsed = command.clone().try_get_matches();
+    if let Ok(matches) = &parsed {
+        let problems = keys_given_elsewhere(&command, matches);
+        if !problems.is_empty() {
+            return Err(Failure::Settings(ConfigError(problems)));
+        }
+    }
     let (cli, matches) = match parsed
         .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)))
     {

@@ -191,7 +191,7 @@ async fn serve_http(
     }
     if options.files.is_some() && options.shared_state.is_some() {
         tracing::info!(
-            "--file-store: a link leads to the replica that made it; with several replicas, route each client to one of them, or give all of them one folder and one state key"
+            "`file_store`: a link leads to the replica that made it; with several replicas, route each client to one of them, or give all of them one folder and one state key"
         );
     }
     let keys = oauth
@@ -264,7 +264,7 @@ fn report_missing_settings(server: &McpServer, process: &ProcessConfig) {
     }
     if process.delivery.destination.is_none() && any(Api::has_files_by_rule) {
         tracing::warn!(
-            "a rule has `response: {{ file: true }}`, but there is no folder for files, so that these replies are left out: set {} DIR",
+            "a rule has `response: {{ file: true }}`, but there is no folder for files, so that these replies are left out: set {}",
             process.delivery.setting
         );
     }

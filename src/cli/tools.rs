@@ -106,7 +106,7 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     if let Some(meta_tools) = catalog.as_ref().and_then(|catalog| catalog.meta_tools()) {
         let pinned = match meta_tools.pinned().len() {
             0 => String::new(),
-            pinned => format!(" and {pinned} with --pin"),
+            pinned => format!(" and {pinned} with `pin`"),
         };
         let names: Vec<String> = meta_tools.names().collect();
         output::print_remark(&format!(

@@ -78,7 +78,7 @@ pub(crate) fn options(
             names.max_bytes = max_bytes;
         } else {
             problems.push(format!(
-                "--max-tool-name-length must be between {MIN_NAME_LIMIT} and {MAX_NAME_LIMIT}"
+                "`max_tool_name_length` must be between {MIN_NAME_LIMIT} and {MAX_NAME_LIMIT}"
             ));
         }
     }
@@ -116,7 +116,7 @@ pub(crate) fn options(
     };
     match api.max_schema_bytes {
         Some(bytes) if bytes < MIN_BUDGET => {
-            problems.push(format!("--max-schema-bytes must be at least {MIN_BUDGET}"));
+            problems.push(format!("`max_schema_bytes` must be at least {MIN_BUDGET}"));
         }
         Some(bytes) => options.schemas.budget = bytes,
         None => {}
@@ -124,12 +124,12 @@ pub(crate) fn options(
     options
 }
 
-/// `--collect-pages`.
+/// `collect_pages`.
 fn collected_pages(api: &ApiSettings, problems: &mut Vec<String>) -> usize {
     let pages = api.collect_pages.unwrap_or_default();
     if pages > MAX_COLLECTED_PAGES {
         problems.push(format!(
-            "--collect-pages must be at most {MAX_COLLECTED_PAGES}"
+            "`collect_pages` must be at most {MAX_COLLECTED_PAGES}"
         ));
     }
     pages.min(MAX_COLLECTED_PAGES)
@@ -197,7 +197,7 @@ fn resolve_prefix(
     }
 }
 
-/// `--tools`, `--max-list-tokens` and `--pin`: how the list of tools is made.
+/// `--tools`, `max_list_tokens` and `pin`: how the list of tools is made.
 pub(crate) fn list_options(
     api: &ApiSettings,
     name: Option<&ApiName>,
@@ -218,7 +218,7 @@ pub(crate) fn list_options(
         pins: pins
             .filter_map(|text| {
                 Pattern::parse(text)
-                    .map_err(|error| problems.push(format!("--pin: {error}")))
+                    .map_err(|error| problems.push(format!("`pin`: {error}")))
                     .ok()
             })
             .collect(),

@@ -266,7 +266,7 @@ fn sandbox(api: &ApiSettings, limit: usize, places: Arc<Semaphore>) -> Option<Sa
     })
 }
 
-/// `--server` and `--server-var`. A value that is empty or a placeholder counts as not set: a
+/// `server` and `--server-var`. A value that is empty or a placeholder counts as not set: a
 /// bundle hands one over for each field that its user left blank.
 fn server_choice(
     api: &ApiSettings,
@@ -282,7 +282,7 @@ fn server_choice(
         ..Choice::default()
     };
     if choice.pick == Some(Pick::Number(0)) {
-        problems.push("--server counts from 1".into());
+        problems.push("`server` counts from 1".into());
     }
     for text in &api.server_var {
         match text.split_once('=') {

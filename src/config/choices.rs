@@ -93,7 +93,7 @@ pub(crate) enum ToolsMode {
     All,
     /// A few tools that search, describe and call the operations
     Search,
-    /// search if the list would be longer than --max-list-tokens, or than the client takes
+    /// search if the list would be longer than `max_list_tokens`, or than the client takes
     Auto,
 }
 
@@ -151,7 +151,7 @@ pub(crate) enum OutputSchemasName {
     /// Schemas that describe replies and accept every reply
     Lenient,
     /// The document's own schemas; clients refuse replies that do not match. With
-    /// --response-filter, as lenient
+    /// `response_filter`, as lenient
     Strict,
     /// None
     Off,

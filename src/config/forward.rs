@@ -13,9 +13,10 @@ use crate::spec::operation::parameter;
 #[serde(default)]
 pub(crate) struct ForwardSettings {
     /// A header of the client's HTTP request that is passed on to the API, under this name or
-    /// another one (repeatable)
+    /// another one (a list)
     #[arg(
         long,
+        hide = true,
         value_delimiter = ',',
         value_name = "NAME[=AS]",
         help_heading = "Credentials"
@@ -23,7 +24,7 @@ pub(crate) struct ForwardSettings {
     pub forward_header: Vec<String>,
 
     /// Pass the client's Authorization header on to the API
-    #[arg(long, value_name = "BOOL", help_heading = "Credentials")]
+    #[arg(long, hide = true, value_name = "BOOL", help_heading = "Credentials")]
     pub forward_authorization: Option<bool>,
 }
 
@@ -41,16 +42,16 @@ pub(crate) fn resolve_forwarding(
             .zip(HeaderName::from_bytes(theirs.trim().as_bytes()).ok());
         let Some((ours, theirs)) = names else {
             problems.push(format!(
-                "--forward-header must be `Name` or `Name=As`; `{}` is neither",
+                "`forward_header` must be `Name` or `Name=As`; `{}` is neither",
                 text.escape_debug()
             ));
             continue;
         };
         if ours == AUTHORIZATION && !allowed {
-            problems.push("--forward-header: the client's Authorization is passed on only with --forward-authorization".into());
+            problems.push("`forward_header`: the client's Authorization is passed on only with `forward_authorization`".into());
         } else if let Some(name) = [&ours, &theirs].into_iter().find(|name| stays(name)) {
             problems.push(format!(
-                "--forward-header: `{name}` belongs to the connection, to the body or to MCP, and is not passed on"
+                "`forward_header`: `{name}` belongs to the connection, to the body or to MCP, and is not passed on"
             ));
         } else {
             headers.push((ours, theirs));
@@ -62,7 +63,7 @@ pub(crate) fn resolve_forwarding(
     for (index, (_, theirs)) in headers.iter().enumerate() {
         if headers.iter().take(index).any(|(_, other)| other == theirs) {
             problems.push(format!(
-                "--forward-header: two headers would become `{theirs}`"
+                "`forward_header`: two headers would become `{theirs}`"
             ));
         }
     }

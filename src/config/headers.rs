@@ -109,16 +109,21 @@ pub(crate) fn warn_about_missing_scheme(
 /// A sentence for each header, of those of requests and of those for fetching the document, whose
 /// value is written out under the name of a credential.
 pub(crate) fn secret_headers(of_requests: &[String], of_document: &[String]) -> Vec<String> {
-    let pairs = [("--header", of_requests), ("--spec-header", of_document)];
-    let given = pairs
-        .into_iter()
-        .flat_map(|(flag, headers)| headers.iter().map(move |header| (flag, header)));
+    let pairs = [
+        ("--header", "--header-env", of_requests),
+        ("`spec_header`", "--spec-header-env", of_document),
+    ];
+    let given = pairs.into_iter().flat_map(|(name, by_variable, headers)| {
+        headers
+            .iter()
+            .map(move |header| (name, by_variable, header))
+    });
     given
-        .filter_map(|(flag, header)| {
+        .filter_map(|(setting, by_variable, header)| {
             let name = header.split(':').next().unwrap_or_default().trim();
             let parsed = HeaderName::from_bytes(name.as_bytes()).ok()?;
             carries_credential(&parsed).then(|| {
-                format!("{flag}: the value of `{parsed}` is a credential and would be written out; put it into a variable, and give {flag}-env {parsed}=VARIABLE")
+                format!("{setting}: the value of `{parsed}` is a credential and would be written out; put it into a variable, and give {by_variable} {parsed}=VARIABLE")
             })
         })
         .collect()

@@ -27,9 +27,10 @@ pub(crate) struct HttpSettings {
     )]
     pub allow_host: Vec<String>,
 
-    /// A web origin besides loopback whose pages may call, as in `https://app.example` (repeatable)
+    /// A web origin besides loopback whose pages may call, as in `https://app.example` (a list)
     #[arg(
         long,
+        hide = true,
         value_delimiter = ',',
         value_name = "ORIGIN",
         help_heading = "HTTP"
@@ -47,7 +48,13 @@ pub(crate) struct HttpSettings {
 
     /// Answer to a browser at / and /mcp: a page with the tools, one with only the steps to
     /// connect, or none [default: full on loopback if clients need no token, else public]
-    #[arg(long, value_name = "WHICH", value_enum, help_heading = "HTTP")]
+    #[arg(
+        long,
+        hide = true,
+        value_name = "WHICH",
+        value_enum,
+        help_heading = "HTTP"
+    )]
     pub page: Option<PageName>,
 
     /// The text that OpenAI gives to verify the domain of an app; it is answered at

@@ -26,16 +26,22 @@ pub(crate) fn keys<T: Args>() -> Vec<String> {
         .collect()
 }
 
-/// The flags of the settings that are given; a boolean that is false asks for nothing.
-pub(crate) fn given_flags<T: Serialize>(settings: &T) -> Vec<String> {
+/// The names of the settings that are given, as the operator writes them: a flag, or a key that has
+/// none. A boolean that is false asks for nothing.
+pub(crate) fn given_names<T: Args + Serialize>(settings: &T) -> Vec<String> {
+    let command = T::augment_args(Command::new(""));
+    let has_flag = |key: &str| {
+        let mut arguments = command.get_arguments();
+        arguments.any(|argument| argument.get_id() == key && !argument.is_hide_set())
+    };
     let given = to_map(settings)
         .into_iter()
         .filter(|(_, value)| *value != Value::Bool(false));
-    let name = |key: String| match key.as_str() {
-        name if FILE_ONLY_OF_PROCESS.contains(&name) => format!("`{key}`"),
-        _ => format!("--{}", key.replace('_', "-")),
+    let name = |(key, _): (String, Value)| match has_flag(&key) {
+        true => format!("--{}", key.replace('_', "-")),
+        false => format!("`{key}`"),
     };
-    given.map(|(key, _)| name(key)).collect()
+    given.map(name).collect()
 }
 
 /// The settings that are given: a blank `spec`, as by `--spec "$UNSET"`, is not.

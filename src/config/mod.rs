@@ -341,7 +341,7 @@ impl LayeredSettings {
             .filter_map(|api| api.api.credentials.token_store.as_ref());
         if stores.any(|store| store == log) {
             problems.push(format!(
-                "--audit-log and --token-store name one file, `{}`; each needs its own",
+                "--audit-log and `token_store` name one file, `{}`; each needs its own",
                 log.display()
             ));
         }

@@ -23,7 +23,7 @@ pub(crate) struct SavedFileSettings {
 
     /// The maximum size of a reply that goes to a file, in bytes, instead of --max-response-bytes
     /// [default: 1073741824]
-    #[arg(long, value_name = "BYTES", help_heading = "Calls")]
+    #[arg(long, hide = true, value_name = "BYTES", help_heading = "Calls")]
     pub max_file_bytes: Option<u64>,
 }
 
@@ -44,12 +44,12 @@ impl SavedFileSettings {
 pub(crate) struct FileStoreSettings {
     /// Over HTTP, keep such replies in this folder for 10 minutes, and give clients links to them;
     /// no other user may write to it
-    #[arg(long, value_name = "DIR", help_heading = "Calls")]
+    #[arg(long, hide = true, value_name = "DIR", help_heading = "Calls")]
     pub file_store: Option<ConfigPath>,
 
     /// The maximum size of all files in that folder, in bytes; a client may take half of what
     /// others leave free [default: 4294967296]
-    #[arg(long, value_name = "BYTES", help_heading = "Calls")]
+    #[arg(long, hide = true, value_name = "BYTES", help_heading = "Calls")]
     pub file_store_bytes: Option<u64>,
 }
 
@@ -65,16 +65,16 @@ pub(crate) fn resolve_delivery(
 ) -> FileDelivery {
     let mut delivery = FileDelivery {
         setting: if is_http {
-            "--file-store"
+            "`file_store`"
         } else {
-            "--save-files"
+            "--save-files DIR"
         },
         ..FileDelivery::default()
     };
     match settings.max_file_bytes {
-        Some(0) => problems.push("--max-file-bytes must be more than 0".into()),
+        Some(0) => problems.push("`max_file_bytes` must be more than 0".into()),
         Some(_) if settings.save_files.is_none() && store.file_store.is_none() => {
-            problems.push(format!("--max-file-bytes needs {} DIR", delivery.setting));
+            problems.push(format!("`max_file_bytes` needs {}", delivery.setting));
         }
         Some(bytes) => delivery.max_bytes = bytes,
         None => {}
@@ -82,7 +82,7 @@ pub(crate) fn resolve_delivery(
     if let Some(path) = &settings.save_files {
         if is_http {
             problems.push(
-                "--save-files needs --transport stdio: clients over HTTP cannot open files of this machine; --file-store DIR gives them links"
+                "--save-files needs --transport stdio: clients over HTTP cannot open files of this machine; `file_store` gives them links"
                     .into(),
             );
         }
@@ -93,7 +93,7 @@ pub(crate) fn resolve_delivery(
     if let Some(path) = &store.file_store {
         if !is_http {
             problems.push(
-                "--file-store needs --transport http; over stdio, --save-files DIR saves files where the client can open them".into(),
+                "`file_store` needs --transport http; over stdio, --save-files DIR saves files where the client can open them".into(),
             );
         }
         if let Some((bind, access)) = listener.filter(|(bind, _)| !bind.ip().is_loopback()) {
@@ -101,12 +101,12 @@ pub(crate) fn resolve_delivery(
         }
         let keys = keys.cloned().or_else(StateKeys::random);
         if keys.is_none() {
-            problems.push("--file-store: there is no randomness for the keys of links".into());
+            problems.push("`file_store`: there is no randomness for the keys of links".into());
         }
-        let folder = open_folder("--file-store", path, problems);
+        let folder = open_folder("`file_store`", path, problems);
         let mut unreadable = |error| {
             problems.push(format!(
-                "--file-store: the folder `{}` cannot be read: {error}",
+                "`file_store`: the folder `{}` cannot be read: {error}",
                 path.display()
             ));
         };
@@ -120,7 +120,7 @@ pub(crate) fn resolve_delivery(
             let share = u64::try_from(store.share()).unwrap_or(u64::MAX);
             if settings.max_file_bytes.is_some_and(|bytes| bytes > share) {
                 problems.push(format!(
-                    "--max-file-bytes must be at most half of --file-store-bytes, which is {share}, because a client may take no more"
+                    "`max_file_bytes` must be at most half of `file_store_bytes`, which is {share}, because a client may take no more"
                 ));
             }
             delivery.max_bytes = delivery.max_bytes.min(share);
@@ -140,11 +140,11 @@ fn store_bytes(settings: &FileStoreSettings, problems: &mut Vec<String>) -> usiz
     const DEFAULT_BYTES: u64 = 4 << 30;
     const MIN_BYTES: u64 = 1 << 20;
     if settings.file_store_bytes.is_some() && settings.file_store.is_none() {
-        problems.push("--file-store-bytes needs --file-store DIR".into());
+        problems.push("`file_store_bytes` needs `file_store`".into());
     }
     let bytes = settings.file_store_bytes.unwrap_or(DEFAULT_BYTES);
     if bytes < MIN_BYTES {
-        problems.push(format!("--file-store-bytes must be at least {MIN_BYTES}"));
+        problems.push(format!("`file_store_bytes` must be at least {MIN_BYTES}"));
     }
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
@@ -153,12 +153,12 @@ fn store_bytes(settings: &FileStoreSettings, problems: &mut Vec<String>) -> usiz
 fn check_exposure(bind: SocketAddr, access: &AccessOptions, problems: &mut Vec<String>) {
     if access.is_open() {
         problems.push(format!(
-            "--file-store needs clients that authenticate, because --bind {bind} can be reached by others; require a token with --auth-token-env VARIABLE or --oauth-issuer URL, or bind to 127.0.0.1"
+            "`file_store` needs clients that authenticate, because --bind {bind} can be reached by others; require a token with --auth-token-env VARIABLE or --oauth-issuer URL, or bind to 127.0.0.1"
         ));
     }
     if access.public_url.is_none() {
         problems.push(format!(
-            "--file-store needs --public-url URL, because links to files name this server as clients reach it, which --bind {bind} does not say"
+            "`file_store` needs --public-url URL, because links to files name this server as clients reach it, which --bind {bind} does not say"
         ));
     }
 }

@@ -1,8 +1,10 @@
-//! The groups of settings: the flag, the variable and the key of each setting in the configuration
-//! file have the same name. What only the file can hold is in `apis`, `clients` and `overrides`.
+//! The groups of settings. Each is a key of the configuration file; the flag and the variable that a
+//! setting may have too are named after it. One with `hide = true` has neither. What no flag could
+//! hold is in `apis`, `clients` and `overrides`.
 
-use clap::builder::BoolishValueParser;
-use clap::{Args, Command};
+use clap::builder::{BoolishValueParser, OsStringValueParser};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::apis::about::AboutSettings;
@@ -51,7 +53,12 @@ pub(crate) struct ApiSettings {
 
     /// The document's server that is called: its number from 1, or its URL as the document writes
     /// it [default: 1]
-    #[arg(long, value_name = "NUMBER|URL", help_heading = "Upstream")]
+    #[arg(
+        long,
+        hide = true,
+        value_name = "NUMBER|URL",
+        help_heading = "Upstream"
+    )]
     #[serde(deserialize_with = "text_or_number")]
     pub server: Option<String>,
 
@@ -115,7 +122,13 @@ pub(crate) struct ApiSettings {
     pub annotation_policy: Option<AnnotationPolicy>,
 
     /// Trust in the document's own hints (x-mcp and the like) [default: tighten]
-    #[arg(long, value_name = "TRUST", value_enum, help_heading = "Tools")]
+    #[arg(
+        long,
+        hide = true,
+        value_name = "TRUST",
+        value_enum,
+        help_heading = "Tools"
+    )]
     pub document_hints: Option<DocumentHints>,
 
     /// Set hints of the tools that match: `PATTERN HINT=BOOL ...`, as in "searchPets
@@ -154,7 +167,7 @@ pub(crate) struct ApiSettings {
     pub tool_prefix: Option<String>,
 
     /// The maximum length of a tool name, in characters [default: 64]
-    #[arg(long, value_name = "NUMBER", help_heading = "Tools")]
+    #[arg(long, hide = true, value_name = "NUMBER", help_heading = "Tools")]
     pub max_tool_name_length: Option<usize>,
 
     /// Settings that may be given for several APIs at once.
@@ -163,25 +176,37 @@ pub(crate) struct ApiSettings {
     pub common: CommonSettings,
 
     /// List operations that match as tools in search mode as well: a pattern as in --tool-include
-    /// (repeatable)
-    #[arg(long, value_name = "PATTERN", help_heading = "Tools")]
+    /// (a list)
+    #[arg(long, hide = true, value_name = "PATTERN", help_heading = "Tools")]
     pub pin: Vec<String>,
 
     /// Output schemas that are offered [default: auto]
-    #[arg(long, value_name = "WHICH", value_enum, help_heading = "Tools")]
+    #[arg(
+        long,
+        hide = true,
+        value_name = "WHICH",
+        value_enum,
+        help_heading = "Tools"
+    )]
     pub output_schemas: Option<OutputSchemasName>,
 
     /// Detail of the descriptions of tools [default: plain]
-    #[arg(long, value_name = "DETAIL", value_enum, help_heading = "Tools")]
+    #[arg(
+        long,
+        hide = true,
+        value_name = "DETAIL",
+        value_enum,
+        help_heading = "Tools"
+    )]
     pub describe: Option<DescribeName>,
 
     /// The maximum size of one tool's input schema, in bytes; deeper levels are left out [default:
     /// 65536]
-    #[arg(long, value_name = "BYTES", help_heading = "Tools")]
+    #[arg(long, hide = true, value_name = "BYTES", help_heading = "Tools")]
     pub max_schema_bytes: Option<usize>,
 
     /// Refuse a document if any part of it is left out or read loosely
-    #[arg(long, value_name = "BOOL", help_heading = "Document")]
+    #[arg(long, hide = true, value_name = "BOOL", help_heading = "Document")]
     pub strict: Option<bool>,
 
     /// The limit for a whole call, in seconds [default: 30]
@@ -197,12 +222,18 @@ pub(crate) struct ApiSettings {
     pub allow_file_args: Option<ConfigPath>,
 
     /// Offer an argument with which the model selects parts of a JSON reply [default: off]
-    #[arg(long, value_name = "LANGUAGE", value_enum, help_heading = "Calls")]
+    #[arg(
+        long,
+        hide = true,
+        value_name = "LANGUAGE",
+        value_enum,
+        help_heading = "Calls"
+    )]
     pub response_filter: Option<ResponseFilter>,
 
     /// Offer an argument with which a call collects up to so many pages of a list, at most 100; 0
     /// offers none [default: 0]
-    #[arg(long, value_name = "PAGES", help_heading = "Calls")]
+    #[arg(long, hide = true, value_name = "PAGES", help_heading = "Calls")]
     pub collect_pages: Option<usize>,
 }
 
@@ -218,9 +249,15 @@ pub(crate) struct FileRules {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct CommonSettings {
-    /// Adapt the tools to a known client: length of names, references in schemas, number of tools
-    /// [default: generic]
-    #[arg(long, value_name = "CLIENT", value_enum, help_heading = "Clients")]
+    /// Adapt the tools to a known client, as `openapi-mcp install --list` names it, or to openai:
+    /// length of names, references in schemas, number of tools [default: generic]
+    #[arg(
+        long,
+        value_name = "CLIENT",
+        value_enum,
+        hide_possible_values = true,
+        help_heading = "Clients"
+    )]
     pub client: Option<ClientName>,
 
     /// Tools that clients list: every operation, or a few tools that search, describe and call the
@@ -230,7 +267,7 @@ pub(crate) struct CommonSettings {
     pub tools: Option<ToolsMode>,
 
     /// Number of tokens of the list above which --tools auto means search [default: 20000]
-    #[arg(long, value_name = "TOKENS", help_heading = "Tools")]
+    #[arg(long, hide = true, value_name = "TOKENS", help_heading = "Tools")]
     pub max_list_tokens: Option<usize>,
 
     /// The approximate maximum length of a result, in tokens; a longer one is shortened, stays
@@ -296,7 +333,7 @@ pub(crate) struct ServerSettings {
     pub http: HttpSettings,
 
     /// With several APIs, start only if each of them can be served
-    #[arg(long, value_name = "BOOL", help_heading = "Operations")]
+    #[arg(long, hide = true, value_name = "BOOL", help_heading = "Operations")]
     pub require_all: Option<bool>,
 
     /// Replies that are saved.
@@ -350,23 +387,24 @@ const SECTIONS: [&str; 10] = [
     "Operations",
 ];
 
-/// A command whose settings have the variables that are named after them.
+/// A command whose settings have the variables that are named after them. The flag and the variable
+/// of a setting that is a key alone take any value, so that [`keys_given_elsewhere`] finds them.
 pub(crate) fn with_variables(command: Command) -> Command {
     command.mut_args(|argument| {
-        let is_setting = argument
-            .get_help_heading()
-            .is_some_and(|section| SECTIONS.contains(&section));
-        if !is_setting {
+        if !is_setting(&argument) {
             return argument;
         }
-        let variable = format!(
-            "OPENAPI_MCP_{}",
-            argument.get_id().as_str().to_ascii_uppercase()
-        );
+        let variable = variable_of(&argument);
+        let argument = argument.env(variable).hide_env_values(true);
+        if is_key_alone(&argument) {
+            return argument
+                .num_args(0..=1)
+                .action(ArgAction::Append)
+                .value_parser(OsStringValueParser::new());
+        }
         let is_switch = argument
             .get_value_names()
             .is_some_and(|names| names == ["BOOL"]);
-        let argument = argument.env(variable).hide_env_values(true);
         if is_switch {
             argument
                 .num_args(0..=1)
@@ -377,4 +415,51 @@ pub(crate) fn with_variables(command: Command) -> Command {
             argument
         }
     })
+}
+
+/// Returns true if an argument is a setting.
+fn is_setting(argument: &Arg) -> bool {
+    argument
+        .get_help_heading()
+        .is_some_and(|section| SECTIONS.contains(&section))
+}
+
+/// Returns true if an argument is a setting without a flag and a variable.
+pub(crate) fn is_key_alone(argument: &Arg) -> bool {
+    is_setting(argument) && argument.is_hide_set()
+}
+
+fn variable_of(argument: &Arg) -> String {
+    format!(
+        "OPENAPI_MCP_{}",
+        argument.get_id().as_str().to_ascii_uppercase()
+    )
+}
+
+/// A sentence about a flag or variable whose setting is a key alone.
+pub(crate) fn refuse_key(name: &str, key: &str) -> String {
+    format!("`{name}` is a key of the configuration file: set `{key}` there")
+}
+
+/// A sentence for each flag and variable that is given to a command although its setting is a key
+/// alone.
+pub(crate) fn keys_given_elsewhere(program: &Command, matches: &ArgMatches) -> Vec<String> {
+    let Some((name, matches)) = matches.subcommand() else {
+        return Vec::new();
+    };
+    let arguments = program
+        .find_subcommand(name)
+        .into_iter()
+        .flat_map(Command::get_arguments);
+    let given = arguments
+        .filter(|argument| is_key_alone(argument))
+        .filter_map(|argument| {
+            let key = argument.get_id().as_str();
+            let name = match matches.value_source(key)? {
+                ValueSource::EnvVariable => variable_of(argument),
+                _ => format!("--{}", key.replace('_', "-")),
+            };
+            Some(refuse_key(&name, key))
+        });
+    given.collect()
 }

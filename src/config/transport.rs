@@ -8,13 +8,13 @@ use url::Url;
 use super::clients::access;
 use super::forward::ForwardSettings;
 use super::http_settings::HttpSettings;
-use super::layer::given_flags;
+use super::layer::given_names;
 use super::settings::{ServerSettings, TransportKind};
 use crate::caller::memory_budget::MemoryBudget;
 use crate::transport::http::page::{PageKind, PageOptions};
 use crate::transport::http::{Allowed, HttpOptions};
 
-const TOKEN_PASSTHROUGH: &str = "--forward-authorization cannot be used with --auth-token-env, --auth-token-file, `auth_tokens` or --oauth-issuer: the token that opens this server is not meant for the API (MCP, \"Token Passthrough\")";
+const TOKEN_PASSTHROUGH: &str = "`forward_authorization` cannot be used with --auth-token-env, --auth-token-file, `auth_tokens` or --oauth-issuer: the token that opens this server is not meant for the API (MCP, \"Token Passthrough\")";
 
 /// Transport by which clients reach the server.
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ pub(crate) fn resolve_transport(
         // Chosen explicitly, perhaps over a file that serves HTTP otherwise: not an error, but not
         // silent either.
         Some(TransportKind::Stdio) => {
-            let flags = given_flags(&settings.http);
+            let flags = given_names(&settings.http);
             if !flags.is_empty() {
                 tracing::warn!(
                     "over stdio, these settings have no effect: {}",
@@ -50,7 +50,7 @@ pub(crate) fn resolve_transport(
             Transport::Stdio
         }
         None => {
-            let flags = given_flags(&settings.http);
+            let flags = given_names(&settings.http);
             problems.extend(
                 flags
                     .iter()
@@ -158,14 +158,14 @@ pub(crate) fn refuse_forwarding(
         }
         Some(TransportKind::Http | TransportKind::Stdio) => {}
         None => problems.extend(
-            given_flags(forward)
+            given_names(forward)
                 .iter()
                 .map(|flag| format!("{flag} needs --transport http")),
         ),
     }
 }
 
-/// The hosts and origins of `--allow-host` and `--allow-origin`.
+/// The hosts and origins of `--allow-host` and `allow_origin`.
 fn resolve_allowed(settings: &HttpSettings, problems: &mut Vec<String>) -> Allowed {
     let allowed = Allowed {
         hosts: settings.allow_host.clone(),
@@ -183,7 +183,7 @@ fn resolve_allowed(settings: &HttpSettings, problems: &mut Vec<String>) -> Allow
     };
     for origin in allowed.origins.iter().filter(|origin| !is_origin(origin)) {
         problems.push(format!(
-            "--allow-origin: `{origin}` is not an origin; write scheme and host, as in https://app.example"
+            "`allow_origin`: `{origin}` is not an origin; write scheme and host, as in https://app.example"
         ));
     }
     allowed
@@ -219,33 +219,29 @@ fn check_exposure(
 
 #[cfg(test)]
 mod tests {
-    use clap::{Args as _, Command, FromArgMatches as _};
+    use serde_json::json;
 
     use super::*;
-    use crate::config::settings::with_variables;
+    use crate::config::layer::{keys, to_map};
 
     #[test]
-    fn every_flag_of_http_is_refused_without_http() {
-        let command = || with_variables(HttpSettings::augment_args(Command::new("serve")));
-        for argument in command().get_arguments() {
-            let flag = format!("--{}", argument.get_long().unwrap());
-            let takes_none = argument
-                .get_num_args()
-                .is_some_and(|number| number.min_values() == 0);
-            let choice = argument
-                .get_possible_values()
-                .first()
-                .map(|value| value.get_name().to_owned());
-            let value = (!takes_none).then(|| choice.unwrap_or_else(|| "1".into()));
-            let words = ["serve", &flag].into_iter().chain(value.as_deref());
-            let matches = command().try_get_matches_from(words).unwrap();
+    fn every_setting_of_http_is_refused_without_http() {
+        let values = [json!(true), json!("full"), json!(1), json!(["1"])];
+        for key in keys::<HttpSettings>() {
+            let read = |value| serde_json::from_value::<HttpSettings>(json!({ &key: value })).ok();
             let settings = ServerSettings {
-                http: HttpSettings::from_arg_matches(&matches).unwrap(),
+                http: values.clone().into_iter().find_map(read).unwrap(),
                 ..ServerSettings::default()
             };
+            assert_eq!(to_map(&settings.http).len(), 1);
             let mut problems = Vec::new();
             resolve_transport(&settings, &mut problems);
-            assert_eq!(problems, [format!("{flag} needs --transport http")]);
+            let flag = format!("--{} needs --transport http", key.replace('_', "-"));
+            let names = [flag, format!("`{key}` needs --transport http")];
+            assert!(
+                problems.len() == 1 && names.contains(&problems[0]),
+                "{problems:?}"
+            );
         }
     }
 }

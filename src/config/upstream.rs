@@ -32,11 +32,11 @@ pub(crate) struct UpstreamSettings {
     pub ca_cert: Vec<ConfigPath>,
 
     /// A PEM file with the client certificate for the API, and its chain
-    #[arg(long, value_name = "FILE", help_heading = "Upstream")]
+    #[arg(long, hide = true, value_name = "FILE", help_heading = "Upstream")]
     pub client_cert: Option<ConfigPath>,
 
     /// A PEM file with the key of that certificate [default: the file of the certificate]
-    #[arg(long, value_name = "FILE", help_heading = "Upstream")]
+    #[arg(long, hide = true, value_name = "FILE", help_heading = "Upstream")]
     pub client_key: Option<ConfigPath>,
 
     /// Do not check the API's certificate: an attacker on the network can then read and change
@@ -50,31 +50,31 @@ pub(crate) struct UpstreamSettings {
     pub proxy: Option<String>,
 
     /// An environment variable with `user:password` for the proxy
-    #[arg(long, value_name = "VARIABLE", help_heading = "Upstream")]
+    #[arg(long, hide = true, value_name = "VARIABLE", help_heading = "Upstream")]
     pub proxy_auth_env: Option<String>,
 
     /// The maximum number of calls in flight to one upstream; four times as many wait, and further
     /// calls are refused at once [default: 256]
-    #[arg(long, value_name = "NUMBER", help_heading = "Upstream")]
+    #[arg(long, hide = true, value_name = "NUMBER", help_heading = "Upstream")]
     pub max_concurrency: Option<usize>,
 
     /// The maximum number of requests per second to one upstream; further requests wait [default:
     /// no limit]
-    #[arg(long, value_name = "NUMBER", help_heading = "Upstream")]
+    #[arg(long, hide = true, value_name = "NUMBER", help_heading = "Upstream")]
     pub rate_limit: Option<f64>,
 
     /// Number of times that a request of an idempotent tool is repeated if the API is busy or
     /// cannot be reached, 0 to 3 [default: 2]
-    #[arg(long, value_name = "NUMBER", help_heading = "Upstream")]
+    #[arg(long, hide = true, value_name = "NUMBER", help_heading = "Upstream")]
     pub retries: Option<u32>,
 
     /// After this many failures in a row, calls to that upstream are refused for a while; 0 means
     /// never [default: 20]
-    #[arg(long, value_name = "NUMBER", help_heading = "Upstream")]
+    #[arg(long, hide = true, value_name = "NUMBER", help_heading = "Upstream")]
     pub breaker_failures: Option<u32>,
 
     /// Time for which such calls are refused, in seconds [default: 30]
-    #[arg(long, value_parser = read_seconds, value_name = "SECONDS", help_heading = "Upstream")]
+    #[arg(long, hide = true, value_parser = read_seconds, value_name = "SECONDS", help_heading = "Upstream")]
     pub breaker_pause: Option<f64>,
 }
 
@@ -84,13 +84,13 @@ pub(crate) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) 
     let identity = match (&settings.client_cert, &settings.client_key) {
         (None, None) => None,
         (None, Some(_)) => {
-            problems.push("--client-key needs --client-cert".into());
+            problems.push("`client_key` needs `client_cert`".into());
             None
         }
         (Some(certificate), key) => {
             let key = key.as_ref().unwrap_or(certificate);
             read_identity(
-                ["--client-cert", "--client-key"],
+                ["`client_cert`", "`client_key`"],
                 certificate,
                 key,
                 problems,
@@ -102,7 +102,7 @@ pub(crate) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) 
         .as_deref()
         .and_then(|text| proxy(text, settings, problems));
     if settings.proxy.is_none() && settings.proxy_auth_env.is_some() {
-        problems.push("--proxy-auth-env needs --proxy".into());
+        problems.push("`proxy_auth_env` needs --proxy".into());
     }
     OutboundOptions {
         authorities,
@@ -148,7 +148,7 @@ pub(crate) fn upstream_limits(
         ..UpstreamOptions::default()
     };
     match settings.max_concurrency {
-        Some(0) => problems.push("--max-concurrency must be more than 0".into()),
+        Some(0) => problems.push("`max_concurrency` must be more than 0".into()),
         Some(number) => options.concurrency = number,
         None => {}
     }
@@ -156,11 +156,11 @@ pub(crate) fn upstream_limits(
         .rate_limit
         .is_some_and(|rate| !(rate > 0.0 && rate.is_finite()))
     {
-        problems.push("--rate-limit must be more than 0 requests a second".into());
+        problems.push("`rate_limit` must be more than 0 requests a second".into());
     }
     match settings.retries {
         Some(number) if number > MAX_RETRIES => {
-            problems.push(format!("--retries must be at most {MAX_RETRIES}"));
+            problems.push(format!("`retries` must be at most {MAX_RETRIES}"));
         }
         Some(number) => options.retries = number,
         None => {}
@@ -170,7 +170,7 @@ pub(crate) fn upstream_limits(
             options.breaker_pause = Duration::from_secs_f64(seconds);
         }
         Some(_) => problems.push(format!(
-            "--breaker-pause must be more than 0 and at most {MAX_PAUSE_SECONDS} seconds"
+            "`breaker_pause` must be more than 0 and at most {MAX_PAUSE_SECONDS} seconds"
         )),
         None => {}
     }
@@ -188,14 +188,14 @@ fn proxy(text: &str, settings: &UpstreamSettings, problems: &mut Vec<String>) ->
         return None;
     };
     if !url.username().is_empty() || url.password().is_some() {
-        problems.push("--proxy: the URL carries a user name or password; give them with --proxy-auth-env VARIABLE".into());
+        problems.push("--proxy: the URL carries a user name or password; give them with `proxy_auth_env`, the name of a variable".into());
         return None;
     }
     let mut credential = None;
     if let Some(name) = &settings.proxy_auth_env {
         match parse_variable(name, parse_secret) {
             Ok(value) => credential = Some(value),
-            Err(why) => problems.push(format!("--proxy-auth-env: {why}")),
+            Err(why) => problems.push(format!("`proxy_auth_env`: {why}")),
         }
     }
     Some(Proxy { url, credential })

@@ -67,7 +67,7 @@ pub struct Advice {
 }
 
 /// Reason for which a call that needs a credential is not sent to another server.
-const CROSS_ORIGIN: &str = "it goes to another server than the rest of the API, and credentials are not sent there; whoever runs this server allows that with --credential-origin, or sends every call to one server with --base-url";
+const CROSS_ORIGIN: &str = "it goes to another server than the rest of the API, and credentials are not sent there; whoever runs this server allows that with `credential_origin`, or sends every call to one server with --base-url";
 
 /// Decision for one list of requirements.
 struct Decided {
@@ -296,7 +296,7 @@ impl<'a> AccessResolver<'a> {
             format!("the value of {setting} is short or a plain word; it is replaced in replies wherever it occurs, in identifiers too, so use a long random value, or none with --allow-missing-credentials")
         }));
         warnings.extend(at_risk.map(|scheme| {
-            format!("if the token endpoint of `{scheme}` replaces the refresh token, the new one is lost with this process; --token-store FILE keeps it")
+            format!("if the token endpoint of `{scheme}` replaces the refresh token, the new one is lost with this process; `token_store` keeps it")
         }));
         warnings.extend(self.unsent.iter().cloned());
         let unmatched_settings = self

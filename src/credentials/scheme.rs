@@ -469,7 +469,7 @@ pub(crate) fn scheme_setting(
                 "{variable}_ISSUER, {variable}_CLIENT_ID and {variable}_CLIENT_SECRET or a login (`openapi-mcp login`), or {variable} (an access token)"
             )
         }
-        Some(SecurityScheme::MutualTls) => "--client-cert and --client-key".into(),
+        Some(SecurityScheme::MutualTls) => "`client_cert` and `client_key`".into(),
         Some(_) => variable,
         None => "a header (--header-env)".into(),
     }

@@ -22,7 +22,7 @@ pub struct FileDelivery {
 pub enum FileDestination {
     /// The folder of `--save-files`.
     Folder(Arc<Folder>),
-    /// The folder of `--file-store`.
+    /// The folder of `file_store`.
     Store(Arc<FileStore>),
 }
 
@@ -91,7 +91,7 @@ impl Default for FileDelivery {
         Self {
             destination: None,
             max_bytes: Self::DEFAULT_MAX_BYTES,
-            setting: "--save-files",
+            setting: "--save-files DIR",
         }
     }
 }

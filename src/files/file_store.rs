@@ -1,4 +1,4 @@
-//! The folder of `--file-store`: files of replies that clients get over HTTP, for a while, by URLs
+//! The folder of `file_store`: files of replies that clients get over HTTP, for a while, by URLs
 //! that are sealed.
 //!
 //! A URL is a capability: it says which file, of which size and until when, encrypted, and nothing
@@ -200,7 +200,7 @@ impl FileStore {
             let store = Arc::clone(&self);
             let swept = tokio::task::spawn_blocking(move || store.sweep(SystemTime::now())).await;
             if let Ok(Err(error)) = swept {
-                tracing::warn!("old files of --file-store cannot be removed: {error}");
+                tracing::warn!("old files of `file_store` cannot be removed: {error}");
             }
         }
     }

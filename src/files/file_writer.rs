@@ -146,7 +146,7 @@ impl FileWriter {
         if let Some(held) = &mut self.held {
             let length = bytes_of_blocks(self.length);
             held.grow_to(length, caller).map_err(|OutOfMemory| CallError::NotSaved {
-                sentence: "this server holds as many files for you as --file-store-bytes allows, each for 10 minutes",
+                sentence: "this server holds as many files for you as `file_store_bytes` allows, each for 10 minutes",
                 cause: String::new(),
             })?;
         }

@@ -133,7 +133,7 @@ pub(crate) fn note(change: impl FnOnce(&mut CallRecord)) {
 }
 
 /// Writes a line about the beginning of the current call, and waits for it, with
-/// `--audit-log-required`. Called before a request is sent; one line is enough for all requests of
+/// `audit_log_required`. Called before a request is sent; one line is enough for all requests of
 /// a call.
 ///
 /// # Errors

@@ -42,7 +42,7 @@ pub(crate) enum CallOutcome {
     Panic,
     /// There is no API to call.
     Unavailable,
-    /// `--audit-log-required`, and the line could not be written.
+    /// `audit_log_required`, and the line could not be written.
     NotRecorded,
 }
 

@@ -454,7 +454,7 @@ pub(crate) struct Bound {
 fn cross_origin_warning(operation: &Operation) -> Diagnostic {
     let label = operation.label();
     let text = format!(
-        "{label} goes to a server of its own, and without headers and credentials of yours; --credential-origin allows them there, --base-url sends everything to one server"
+        "{label} goes to a server of its own, and without headers and credentials of yours; `credential_origin` allows them there, --base-url sends everything to one server"
     );
     Diagnostic::warning(operation.pointer.clone(), text)
 }

@@ -62,7 +62,7 @@ pub(super) fn file_result(
 /// The result of a reply that a rule makes a file, if the operator has not made this setting.
 pub(super) fn missing_destination(response: &Reply, setting: &str, form: TextForm) -> ToolResult {
     let text = format!(
-        "{}: {}, {} bytes; left out, because a rule of this server gives it as a file, for which its operator sets {setting} DIR.",
+        "{}: {}, {} bytes; left out, because a rule of this server gives it as a file, for which its operator sets {setting}.",
         status_line(response.status),
         essence_or_bytes(content_type(&response.headers)),
         response.body.len()

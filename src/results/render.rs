@@ -449,7 +449,7 @@ fn parts_in_room(
     let text_bytes: usize = parts.iter().map(text_bytes).sum();
     let mut media_room = media_room(*room, text_bytes);
     let setting = undelivered(rendering).map_or_else(String::new, |setting| {
-        format!("; {setting} DIR would deliver it as a file")
+        format!("; {setting} would deliver it as a file")
     });
     // A model takes an image by its pixels, independent of the length of its base64.
     let mut image_room = MAX_BLOB_BYTES;

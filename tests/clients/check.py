@@ -269,8 +269,11 @@ def ask(client, job):
 
 
 def one_run(report, binary, client, transport, era, cases, schemas="auto"):
-    with Upstream() as upstream:
-        options = ["--spec", str(HERE / "verbs.yaml"), "--base-url", upstream.url, "--output-schemas", schemas]
+    with Upstream() as upstream, tempfile.NamedTemporaryFile("w", suffix=".json") as config:
+        options = ["--config", config.name]
+        keys = {"spec": str(HERE / "verbs.yaml"), "base_url": upstream.url, "output_schemas": schemas}
+        json.dump(keys, config)
+        config.flush()
         job = {"era": era, "calls": [[name, arguments] for _, name, arguments, _, _ in cases]}
         if transport == "stdio":
             saw = ask(client, {**job, "command": [binary, "serve", *options]})
@@ -320,7 +323,7 @@ GATE_CASES = [
 
 def gates_run(report, binary, client, transport, era):
     """Search mode: the client sees the hints of the meta-tools, and no meta-tool lets through what its hints do not say."""
-    with Upstream() as upstream:
+    with Upstream() as upstream, tempfile.NamedTemporaryFile("w", suffix=".json") as config:
         options = ["--spec", str(HERE / "verbs.yaml"), "--base-url", upstream.url, "--tools", "search"]
         job = {"era": era, "calls": [[name, arguments] for _, name, arguments, _, _ in GATE_CASES]}
         if transport == "stdio":
@@ -392,7 +395,7 @@ def operation_id(document, path, method):
 
 def bare_run(report, binary):
     """What no client shows: a closed stdin ends the process well, and stdout carries nothing but the protocol."""
-    with Upstream() as upstream:
+    with Upstream() as upstream, tempfile.NamedTemporaryFile("w", suffix=".json") as config:
         options = ["--spec", str(HERE / "verbs.yaml"), "--base-url", upstream.url]
         hello = {
             "jsonrpc": "2.0",

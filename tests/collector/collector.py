@@ -173,8 +173,10 @@ def run(folder, compression, names):
     server = None
     try:
         wait_until("the collector listens", lambda: listens(otlp))
+        with open(f"{folder}/config.yaml", "w") as file:
+            file.write("retries: 0\n")
         server = subprocess.Popen(
-            [BINARY, "serve", "--spec", f"{folder}/spec.json", "--base-url", f"http://127.0.0.1:{api}", "--retries", "0",
+            [BINARY, "serve", "--spec", f"{folder}/spec.json", "--base-url", f"http://127.0.0.1:{api}", "--config", f"{folder}/config.yaml",
              "--transport", "http", "--bind", f"127.0.0.1:{port}", "--metrics-bind", f"127.0.0.1:{metrics}",
              "--auth-token-env", "A_TOKEN"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

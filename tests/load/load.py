@@ -92,10 +92,12 @@ def memory(process):
 async def run(binary, seconds, in_flight):
     server = await asyncio.start_server(upstream, "127.0.0.1", 0, backlog=1024)
     port = server.sockets[0].getsockname()[1]
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as spec:
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as spec, tempfile.NamedTemporaryFile("w", suffix=".json") as config:
         json.dump(DOCUMENT, spec)
         spec.flush()
-        options = ["--transport", "http", "--bind", "127.0.0.1:0", "--base-url", f"http://127.0.0.1:{port}", "--breaker-failures", "0"]
+        json.dump({"breaker_failures": 0}, config)
+        config.flush()
+        options = ["--transport", "http", "--bind", "127.0.0.1:0", "--base-url", f"http://127.0.0.1:{port}", "--config", config.name]
         process = subprocess.Popen([binary, "serve", "--spec", spec.name, *options], stderr=subprocess.PIPE, text=True)
         for line in process.stderr:
             if "listening on http://" in line:

@@ -148,7 +148,8 @@ def main():
         if shutil.which("redis-server"):
             port = free_port()
             redis = subprocess.Popen(["redis-server", "--port", str(port), "--save", ""], stdout=subprocess.DEVNULL)
-            shared = ["--shared-state", f"redis://127.0.0.1:{port}", "--state-key-env", "KEY", "--rate-limit", "100000"]
+            shared = ["--shared-state", f"redis://127.0.0.1:{port}", "--state-key-env", "KEY", "--config", f"{folder}/limit.yaml"]
+            pathlib.Path(folder, "limit.yaml").write_text("rate_limit: 100000\n")
             try:
                 measure("--shared-state, a limit", folder, api, shared, {"KEY": "5f" * 32})
             finally:

@@ -1,12 +1,12 @@
 // A page whose tools need a token.
 "use strict";
 const assert = require("node:assert/strict");
-const { petstore, serve, open, accessible, check, choose, isDone } = require("./driver.cjs");
+const { petstore, serve, withKeys, open, accessible, check, choose, isDone } = require("./driver.cjs");
 
 module.exports = async browser => {
   await check("without a token there is no tool, and a token lists them", async () => {
     const secret = "a-token-of-at-least-thirty-two-characters";
-    const guarded = await serve(["--spec", petstore, "--mock", "--auth-token-env", "PAGE_TOKEN", "--page", "full"], { PAGE_TOKEN: secret });
+    const guarded = await serve(["--spec", petstore, "--mock", "--auth-token-env", "PAGE_TOKEN", ...withKeys({ page: "full" })], { PAGE_TOKEN: secret });
     const { page, messages } = await open(browser, guarded);
     assert.ok(!/list_pets|Petstore/.test(await page.content()));
     assert.ok(await page.locator("#tools").isHidden());

@@ -3,6 +3,7 @@
 const { spawn } = require("node:child_process");
 const { createHash } = require("node:crypto");
 const fs = require("node:fs");
+const os = require("node:os");
 const path = require("node:path");
 const assert = require("node:assert/strict");
 const { chromium } = require("playwright-core");
@@ -16,6 +17,13 @@ const running = [];
 let passed = 0;
 
 const launch = () => chromium.launch({ executablePath: process.env.BROWSER, args: ["--no-sandbox"] });
+
+/** The arguments for a configuration file with these keys. */
+function withKeys(keys) {
+  const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "openapi-mcp-page-")), "config.json");
+  fs.writeFileSync(file, JSON.stringify(keys));
+  return ["--config", file];
+}
 
 /** Starts a server on a free port, and gives its address. */
 function serve(args, variables = {}) {
@@ -123,4 +131,4 @@ const isDone = (page, words = "Done.") => page.waitForFunction(wanted => documen
 const isCounted = (page, pattern) => page.waitForFunction(wanted => new RegExp(wanted).test(document.getElementById("count").textContent), pattern);
 const field = (page, name) => page.locator(`.field:has(.label-name:text-is("${name}"))`);
 
-module.exports = { binary, petstore, launch, serve, stop, open, openTools, accessible, fits, picture, check, choose, chosen, isDone, isCounted, field, passed: () => passed };
+module.exports = { binary, petstore, launch, serve, withKeys, stop, open, openTools, accessible, fits, picture, check, choose, chosen, isDone, isCounted, field, passed: () => passed };

@@ -14,9 +14,9 @@ function servePageAsFile(folder, api) {
   const spec = path.join(folder, "api.json"), config = path.join(folder, "mcp.json");
   const paths = { "/export": { get: { operationId: "export" } } };
   fs.writeFileSync(spec, JSON.stringify({ openapi: "3.1.0", info: { title: "Exports", version: "1" }, paths }));
-  fs.writeFileSync(config, JSON.stringify({ overrides: [{ match: { operation: "export" }, response: { file: true } }] }));
+  fs.writeFileSync(config, JSON.stringify({ overrides: [{ match: { operation: "export" }, response: { file: true } }], file_store: path.join(folder, "store") }));
   const base = `http://127.0.0.1:${api.address().port}`;
-  return serve(["--spec", spec, "--base-url", base, "--config", config, "--file-store", path.join(folder, "store")]);
+  return serve(["--spec", spec, "--base-url", base, "--config", config]);
 }
 
 module.exports = async browser => {

@@ -1,7 +1,7 @@
 // The head, the list and its filters, the detail of a tool, and how to connect a client.
 "use strict";
 const assert = require("node:assert/strict");
-const { petstore, serve, openTools, open, accessible, fits, picture, check, choose, chosen, isDone, isCounted } = require("./driver.cjs");
+const { petstore, serve, withKeys, openTools, open, accessible, fits, picture, check, choose, chosen, isDone, isCounted } = require("./driver.cjs");
 
 module.exports = async browser => {
   const address = await serve(["--spec", petstore, "--mock"]);
@@ -144,7 +144,7 @@ module.exports = async browser => {
   });
 
   await check("a server that only says how to connect shows it at once", async () => {
-    const { page, messages } = await open(browser, await serve(["--spec", petstore, "--mock", "--page", "public"]));
+    const { page, messages } = await open(browser, await serve(["--spec", petstore, "--mock", ...withKeys({ page: "public" })]));
     await page.locator("#entry .copy").first().waitFor();
     assert.ok(await page.locator("#tools").isHidden() && await page.locator("#connect-open").isHidden());
     assert.ok(!/list_pets|Petstore/.test(await page.content()));

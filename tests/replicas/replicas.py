@@ -328,7 +328,9 @@ def main():
         }
         with open(f"{folder}/spec.json", "w") as file:
             json.dump(document, file)
-        with_setup(folder, ["--rate-limit", str(RATE)], under_limits)
+        with open(f"{folder}/limit.yaml", "w") as file:
+            file.write(f"rate_limit: {RATE}\n")
+        with_setup(folder, ["--config", f"{folder}/limit.yaml"], under_limits)
         with_setup(folder, [], rolling_restart)
         if failures:
             for number in range(3):

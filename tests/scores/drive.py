@@ -87,13 +87,19 @@ class Upstream:
 class Session:
     """One session with the binary over stdio; calls may overlap."""
 
-    def __init__(self, binary, document, *options, env=None, tools="all"):
+    def __init__(self, binary, document, *options, env=None, tools="all", **keys):
+        """`keys` are those of the configuration file."""
         self.file = None
         if not isinstance(document, (str, Path)):
             self.file = tempfile.NamedTemporaryFile("w", suffix=".json")
             json.dump(document, self.file)
             self.file.flush()
             document = self.file.name
+        if keys:
+            self.config = tempfile.NamedTemporaryFile("w", suffix=".json")
+            json.dump(keys, self.config)
+            self.config.flush()
+            options = (*options, "--config", self.config.name)
         self.log = tempfile.TemporaryFile("w+")
         command = [binary, "serve", "--spec", str(document), "--tools", tools, "--log-level", "error"]
         self.child = subprocess.Popen(

@@ -10,7 +10,8 @@ pub mod redis;
 pub mod session;
 pub mod upstream;
 
-use std::io::{BufRead as _, BufReader};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
@@ -71,10 +72,11 @@ pub fn petstore() -> String {
         .to_string()
 }
 
-/// The command, with no setting from the surroundings.
+/// The command, with no setting from the surroundings. An argument such as `retries: 0` is a line
+/// of its configuration file.
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(binary());
-    command.args(args).stdin(Stdio::null());
+    command.args(with_keys(args)).stdin(Stdio::null());
     let is_setting = |name: &str| {
         ["OPENAPI_MCP_", "OTEL_", "AWS_"]
             .iter()
@@ -84,6 +86,57 @@ pub fn command(args: &[&str]) -> Command {
         command.env_remove(name);
     }
     command
+}
+
+/// The arguments with a configuration file in place of those that are keys: a file of its own, or
+/// what `--config` names and these keys.
+fn with_keys(args: &[&str]) -> Vec<String> {
+    let schema: Value =
+        serde_json::from_str(include_str!("../../config/schema.json")).expect("JSON");
+    let is_key = |argument: &str| {
+        let key = argument.split_once(": ").map(|(key, _)| key);
+        key.is_some_and(|key| schema["properties"].get(key).is_some())
+    };
+    let header = |index: usize| index > 0 && args[index - 1].starts_with("--header");
+    let (mut keys, mut others) = (Vec::new(), Vec::new());
+    for (index, argument) in args.iter().enumerate() {
+        if is_key(argument) && !header(index) {
+            keys.push((*argument).to_owned());
+        } else {
+            others.push((*argument).to_owned());
+        }
+    }
+    if keys.is_empty() {
+        return others;
+    }
+    let given = others.iter().position(|argument| argument == "--config");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (folder, text) = match given.map(|index| Path::new(&others[index + 1])) {
+        None => (folder, String::new()),
+        Some(path) => (
+            path.parent().expect("a folder"),
+            std::fs::read_to_string(path).expect("a file"),
+        ),
+    };
+    // YAML, or one mapping in braces.
+    let text = match text.trim_start().strip_prefix('{') {
+        Some(rest) => format!("{{ {}, {rest}", keys.join(", ")),
+        None => format!("{text}\n{}\n", keys.join("\n")),
+    };
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    let path = folder.join(format!("keys-{:x}.yaml", hasher.finish()));
+    let mut file = tempfile::NamedTempFile::new_in(folder).expect("a file");
+    file.write_all(text.as_bytes()).expect("written");
+    file.persist(&path).expect("moved");
+    let path = path.display().to_string();
+    match given {
+        Some(index) => others[index + 1] = path,
+        None => others
+            .splice(1..1, ["--config".to_owned(), path])
+            .for_each(drop),
+    }
+    others
 }
 
 /// The command as it is run after a shell has changed its own limits.

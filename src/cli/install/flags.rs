@@ -161,7 +161,7 @@ pub(crate) fn written_out_secrets(
         }
         if !url.username().is_empty() || url.password().is_some() {
             found.push(format!(
-                "a URL of {} holds a user or a password, which would be in the client's file; give it in a variable (--spec-header-env, --header-env, --proxy-auth-env)",
+                "a URL of {} holds a user or a password, which would be in the client's file; give it in a variable (--spec-header-env, --header-env, `proxy_auth_env`)",
                 url.host_str().unwrap_or_default()
             ));
         }

@@ -271,7 +271,7 @@ async fn command_entry(
     let of_shell = variables::settings_of_shell(&serve);
     if !of_shell.is_empty() {
         remarks.push(format!(
-            "note: the settings in variables of this shell are not copied ({}); give them as flags if the server needs them",
+            "note: the settings in variables of this shell are not copied ({}); give those that the server needs as flags, or as keys of a file for --config",
             of_shell.join(", ")
         ));
     }

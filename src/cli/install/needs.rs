@@ -78,7 +78,7 @@ impl NamedVariables {
         let names = [
             (
                 &mut layered.server.observability.audit_key_env,
-                "--audit-key-file",
+                "`audit_key_file`",
             ),
             (
                 &mut shared.shared_state_password_env,
@@ -326,7 +326,7 @@ impl EntryNeeds {
             let setting = if self.has_several_apis {
                 format!("`max_tool_name_length: {length}` under the API")
             } else {
-                format!("--max-tool-name-length {length}")
+                format!("`max_tool_name_length: {length}`")
             };
             problems.push(format!(
                 "with the server's name `{name}`, the tool `{}` has {whole} characters in {client}, which takes {limit}; a shorter --name or {setting} helps",

@@ -170,7 +170,7 @@ fn write_files(roff: &mut Roff) {
         ),
         (
             "tokens.json",
-            "refresh tokens, under any name that --token-store gives",
+            "refresh tokens, under any name that `token_store` gives",
         ),
     ] {
         roff.control("TP", []);

@@ -8,9 +8,10 @@ pub(crate) mod shell;
 /// `UPDATE=1` writes them.
 #[cfg(test)]
 mod tests {
-    use clap::{Arg, Command};
+    use clap::{Arg, Command, CommandFactory as _};
 
-    use crate::cli::whole_command;
+    use crate::cli::{Cli, whole_command};
+    use crate::config::settings::is_key_alone;
 
     /// The pages of settings: the file, the title, and the sections of `--help` that each has.
     const PAGES: [(&str, &str, &[&str]); 4] = [
@@ -95,12 +96,28 @@ mod tests {
     /// A part for one setting.
     fn setting(argument: &Arg) -> Option<String> {
         let (flag, variable) = (argument.get_long()?, argument.get_env()?);
-        let mut part = format!(
-            "### `{}`\n\n",
-            format!("--{flag} {}", value_of(argument)).trim()
-        );
-        part.push_str(&format!("{}.\n\n", meaning_of(argument)));
-        let choices = argument.get_possible_values();
+        let key = argument.get_id().as_str();
+        let value = value_of(argument);
+        let (title, places) = if is_key_alone(argument) {
+            (key.to_owned(), "Key only".to_owned())
+        } else {
+            let variable = variable.to_string_lossy();
+            let key = match key {
+                "config" | "api" => String::new(),
+                key => format!(", key `{key}`"),
+            };
+            (
+                format!("--{flag} {value}"),
+                format!("Variable `{variable}`{key}"),
+            )
+        };
+        let mut part = format!("### `{}`\n\n{}.\n\n", title.trim(), meaning_of(argument));
+        // A flag that is refused takes any value.
+        let choices = Cli::command()
+            .find_subcommand("serve")
+            .and_then(|serve| serve.get_arguments().find(|one| one.get_id() == key))
+            .map(Arg::get_possible_values)
+            .unwrap_or_default();
         if !is_switch(argument) && !choices.is_empty() {
             for choice in choices {
                 let about = choice
@@ -111,14 +128,7 @@ mod tests {
             }
             part.push('\n');
         }
-        let key = match argument.get_id().as_str() {
-            "config" | "api" => String::new(),
-            key => format!(", key `{key}`"),
-        };
-        part.push_str(&format!(
-            "Variable `{}`{key}\n\n",
-            variable.to_string_lossy()
-        ));
+        part.push_str(&format!("{places}\n\n"));
         Some(part)
     }
 
@@ -189,7 +199,7 @@ mod tests {
         }
         // The pages of settings and credentials have what is said of variables.
         let is_of_variables = |text: &&str| {
-            ["Credentials:", "Each setting"]
+            ["Credentials:", "Each of these"]
                 .iter()
                 .any(|beginning| text.starts_with(beginning))
         };

@@ -268,8 +268,8 @@ fn unportable(settings: &ApiSettings) -> Vec<String> {
     let upstream = &settings.upstream;
     let flags = [
         ("--ca-cert", !upstream.ca_cert.is_empty()),
-        ("--client-cert", upstream.client_cert.is_some()),
-        ("--client-key", upstream.client_key.is_some()),
+        ("`client_cert`", upstream.client_cert.is_some()),
+        ("`client_key`", upstream.client_key.is_some()),
         ("--allow-file-args", settings.allow_file_args.is_some()),
         ("--header-file", !settings.header_file.is_empty()),
         ("--proxy", upstream.proxy.is_some()),

@@ -22,10 +22,11 @@ pub(crate) struct DocumentSettings {
     #[arg(long, value_name = "FILE|URL|-", help_heading = "Document")]
     pub spec: Option<ConfigSource>,
 
-    /// A header for fetching the document from a URL (repeatable; for secrets, use
+    /// A header for fetching the document from a URL (a list; for secrets, use
     /// --spec-header-env)
     #[arg(
         long,
+        hide = true,
         value_delimiter = '\n',
         value_name = "NAME: VALUE",
         help_heading = "Document"
@@ -41,9 +42,10 @@ pub(crate) struct DocumentSettings {
     )]
     pub spec_header_env: Vec<String>,
 
-    /// An OpenAPI Overlay that is applied to the document: a file or an http(s) URL (repeatable)
+    /// An OpenAPI Overlay that is applied to the document: a file or an http(s) URL (a list)
     #[arg(
         long,
+        hide = true,
         value_delimiter = ',',
         value_name = "FILE|URL",
         help_heading = "Document"
@@ -51,7 +53,13 @@ pub(crate) struct DocumentSettings {
     pub overlay: Vec<ConfigSource>,
 
     /// References into other files that are followed [default: local]
-    #[arg(long, value_name = "WHICH", value_enum, help_heading = "Document")]
+    #[arg(
+        long,
+        hide = true,
+        value_name = "WHICH",
+        value_enum,
+        help_heading = "Document"
+    )]
     pub external_refs: Option<ExternalRefs>,
 }
 
@@ -98,11 +106,11 @@ pub(crate) fn resolve_document(
     let mut parse = |overlay: &ConfigSource| {
         overlay
             .parse()
-            .map_err(|error| problems.push(format!("--overlay: {error}")))
+            .map_err(|error| problems.push(format!("`overlay`: {error}")))
             .ok()
     };
     let overlays = overlays.filter_map(&mut parse).collect();
-    let flags = ["--spec-header", "--spec-header-env"];
+    let flags = ["`spec_header`", "--spec-header-env"];
     let headers = read_headers(
         flags,
         &settings.spec_header,

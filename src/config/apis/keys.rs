@@ -2,7 +2,7 @@
 
 use crate::config::apis::about::AboutSettings;
 use crate::config::forward::ForwardSettings;
-use crate::config::layer::given_flags;
+use crate::config::layer::given_names;
 use crate::config::settings::{ApiSettings, CommonSettings};
 
 /// Reports each flag (or variable) of one API that cannot be used with several: ignored it would be
@@ -18,11 +18,15 @@ pub(crate) fn refuse_settings_of_one_api(
         about: AboutSettings::default(),
         ..api.clone()
     };
-    for flag in given_flags(&own).into_iter().chain(given_flags(forward)) {
-        let key = flag.trim_start_matches("--").replace('-', "_");
-        let variable = key.to_ascii_uppercase();
+    for name in given_names(&own).into_iter().chain(given_names(forward)) {
+        let key = name.trim_start_matches("--").replace(['-', '`'], "_");
+        let key = key.trim_matches('_');
+        let variable = match name.starts_with("--") {
+            true => format!(" (or OPENAPI_MCP_{})", key.to_ascii_uppercase()),
+            false => String::new(),
+        };
         problems.push(format!(
-            "{flag} (or OPENAPI_MCP_{variable}) concerns one API, and there are several; put `{key}` under the API's name in `apis`"
+            "{name}{variable} concerns one API, and there are several; put `{key}` under the API's name in `apis`"
         ));
     }
 }

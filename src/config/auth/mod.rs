@@ -32,7 +32,7 @@ pub(crate) fn resolve_credentials(
         token_store: settings.token_store.as_ref().and_then(|path| {
             let opened = TokenStore::open(path, keys.cloned());
             opened
-                .map_err(|problem| problems.push(format!("--token-store: {problem}")))
+                .map_err(|problem| problems.push(format!("`token_store`: {problem}")))
                 .ok()
         }),
         ..resolve_auth("auth", &settings.auth, problems)
@@ -67,7 +67,7 @@ pub(crate) fn resolve_auth(
     }
 }
 
-/// The origins of `--credential-origin`.
+/// The origins of `credential_origin`.
 fn origins(settings: &CredentialSettings, problems: &mut Vec<String>) -> Vec<Origin> {
     let origin = |text: &String| match Url::parse(text) {
         Ok(url)
@@ -79,7 +79,7 @@ fn origins(settings: &CredentialSettings, problems: &mut Vec<String>) -> Vec<Ori
         }
         _ => {
             problems.push(
-                "--credential-origin must be a scheme and a host, as in https://uploads.example"
+                "`credential_origin` must be a scheme and a host, as in https://uploads.example"
                     .into(),
             );
             None

@@ -38,9 +38,10 @@ pub(crate) struct CredentialSettings {
     pub auth: BTreeMap<String, SchemeSettings>,
 
     /// An origin besides the API's own that headers and credentials may be sent to, as in
-    /// `https://uploads.example` (repeatable)
+    /// `https://uploads.example` (a list)
     #[arg(
         long,
+        hide = true,
         value_delimiter = ',',
         value_name = "ORIGIN",
         help_heading = "Credentials"
@@ -57,7 +58,7 @@ pub(crate) struct CredentialSettings {
     /// A file in which refresh tokens are kept that the token endpoint replaces, for the next start
     /// and for other processes, and those of `openapi-mcp login` [default: for logins over stdio,
     /// `openapi-mcp/tokens.json` in the system's folder for state]
-    #[arg(long, value_name = "FILE", help_heading = "Credentials")]
+    #[arg(long, hide = true, value_name = "FILE", help_heading = "Credentials")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_store: Option<ConfigPath>,
 }

@@ -11,7 +11,7 @@ use super::named_tokens::{NamedTokenSettings, resolve_named_tokens};
 use super::scopes::ScopeSettings;
 use crate::config::auth::references::describe_unset;
 use crate::config::keys::path::ConfigPath;
-use crate::config::layer::given_flags;
+use crate::config::layer::given_names;
 use crate::config::variables::read_variable;
 use crate::outbound;
 use crate::transport::http::{AccessOptions, Limits, OauthOptions, StaticToken, Tls, ToolScopes};
@@ -61,12 +61,13 @@ pub(crate) struct AccessSettings {
     pub oauth_audience: Vec<String>,
 
     /// The URL of the issuer's keys [default: the one in its metadata]
-    #[arg(long, value_name = "URL", help_heading = "Authentication")]
+    #[arg(long, hide = true, value_name = "URL", help_heading = "Authentication")]
     pub oauth_jwks_url: Option<String>,
 
-    /// A scope that every request requires (repeatable)
+    /// A scope that every request requires (a list)
     #[arg(
         long,
+        hide = true,
         value_delimiter = ',',
         value_name = "SCOPE",
         help_heading = "Authentication"
@@ -88,21 +89,21 @@ pub(crate) struct AccessSettings {
     pub scopes: ScopeSettings,
 
     /// A PEM file with the certificate to serve HTTPS with; it is read again when it changes
-    #[arg(long, value_name = "FILE", help_heading = "HTTP")]
+    #[arg(long, hide = true, value_name = "FILE", help_heading = "HTTP")]
     pub tls_cert: Option<ConfigPath>,
 
     /// A PEM file with the private key of that certificate
-    #[arg(long, value_name = "FILE", help_heading = "HTTP")]
+    #[arg(long, hide = true, value_name = "FILE", help_heading = "HTTP")]
     pub tls_key: Option<ConfigPath>,
 
     /// The maximum number of connections at the same time; further ones wait to be accepted
     /// [default: 1024]
-    #[arg(long, value_name = "NUMBER", help_heading = "HTTP")]
+    #[arg(long, hide = true, value_name = "NUMBER", help_heading = "HTTP")]
     pub max_connections: Option<usize>,
 
     /// The maximum number of requests per second of one client, known by its token, else by its
     /// address [default: no limit]
-    #[arg(long, value_name = "NUMBER", help_heading = "HTTP")]
+    #[arg(long, hide = true, value_name = "NUMBER", help_heading = "HTTP")]
     pub client_rate_limit: Option<f64>,
 }
 
@@ -203,11 +204,11 @@ fn oauth(
     problems: &mut Vec<String>,
 ) -> Option<OauthOptions> {
     let Some(issuer) = &settings.oauth_issuer else {
-        for flag in given_flags(settings)
+        for name in given_names(settings)
             .iter()
-            .filter(|flag| flag.starts_with("--oauth-"))
+            .filter(|name| name.contains("oauth"))
         {
-            problems.push(format!("{flag} needs --oauth-issuer"));
+            problems.push(format!("{name} needs --oauth-issuer"));
         }
         return None;
     };
@@ -218,7 +219,7 @@ fn oauth(
         });
         if url.is_none() {
             problems
-                .push("--oauth-jwks-url is not an http(s) URL without user and password".into());
+                .push("`oauth_jwks_url` is not an http(s) URL without user and password".into());
         }
         url
     });
@@ -288,14 +289,16 @@ pub(crate) fn tls_files(settings: &AccessSettings, problems: &mut Vec<String>) -
     match (&settings.tls_cert, &settings.tls_key) {
         (None, None) => None,
         (Some(certificate), Some(key)) => Tls::load(certificate, key)
-            .map_err(|problem| problems.push(format!("--tls-cert: {problem}")))
+            .map_err(|problem| problems.push(format!("`tls_cert`: {problem}")))
             .ok(),
         (Some(_), None) => {
-            problems.push("--tls-cert needs --tls-key FILE, the certificate's private key".into());
+            problems.push(
+                "`tls_cert` needs `tls_key`, the file of the certificate's private key".into(),
+            );
             None
         }
         (None, Some(_)) => {
-            problems.push("--tls-key needs --tls-cert FILE, its certificate".into());
+            problems.push("`tls_key` needs `tls_cert`, the file of its certificate".into());
             None
         }
     }
@@ -305,7 +308,7 @@ pub(crate) fn tls_files(settings: &AccessSettings, problems: &mut Vec<String>) -
 pub(crate) fn client_limits(settings: &AccessSettings, problems: &mut Vec<String>) -> Limits {
     let mut limits = Limits::default();
     match settings.max_connections {
-        Some(0) => problems.push("--max-connections must be more than 0".into()),
+        Some(0) => problems.push("`max_connections` must be more than 0".into()),
         Some(connections) => {
             limits.connections = connections.min(tokio::sync::Semaphore::MAX_PERMITS);
         }
@@ -314,7 +317,7 @@ pub(crate) fn client_limits(settings: &AccessSettings, problems: &mut Vec<String
     match settings.client_rate_limit {
         Some(rate) if !(0.001..=1e6).contains(&rate) => {
             problems.push(
-                "--client-rate-limit must be between 0.001 and 1000000 requests a second".into(),
+                "`client_rate_limit` must be between 0.001 and 1000000 requests a second".into(),
             );
         }
         rate => limits.rate = rate,

@@ -20,19 +20,29 @@ use crate::transport::http::IntrospectionOptions;
 )]
 pub(crate) struct IntrospectionSettings {
     /// The issuer's introspection endpoint (RFC 7662) for tokens that are not JWTs
-    #[arg(long, value_name = "URL", help_heading = "Authentication")]
+    #[arg(long, hide = true, value_name = "URL", help_heading = "Authentication")]
     pub oauth_introspection_url: Option<String>,
 
     /// The client that asks the introspection endpoint
-    #[arg(long, value_name = "ID", help_heading = "Authentication")]
+    #[arg(long, hide = true, value_name = "ID", help_heading = "Authentication")]
     pub oauth_client_id: Option<String>,
 
     /// An environment variable with the secret of that client
-    #[arg(long, value_name = "VARIABLE", help_heading = "Authentication")]
+    #[arg(
+        long,
+        hide = true,
+        value_name = "VARIABLE",
+        help_heading = "Authentication"
+    )]
     pub oauth_client_secret_env: Option<String>,
 
     /// A file with the secret of that client
-    #[arg(long, value_name = "FILE", help_heading = "Authentication")]
+    #[arg(
+        long,
+        hide = true,
+        value_name = "FILE",
+        help_heading = "Authentication"
+    )]
     pub oauth_client_secret_file: Option<ConfigPath>,
 }
 
@@ -48,7 +58,7 @@ pub(super) fn introspection(
     );
     let has_secret = variable.is_some() || file.is_some();
     let secret = resolve_secret(
-        "oauth-client-secret",
+        ["`oauth_client_secret_env`", "`oauth_client_secret_file`"],
         variable,
         file,
         |text| Ok(SecretString::from(text)),
@@ -60,7 +70,7 @@ pub(super) fn introspection(
         .filter(|id| !id.trim().is_empty());
     let Some(text) = &settings.oauth_introspection_url else {
         if has_secret || id.is_some() {
-            problems.push("--oauth-client-id and --oauth-client-secret-env or -file need --oauth-introspection-url".into());
+            problems.push("`oauth_client_id` and `oauth_client_secret_env` or `oauth_client_secret_file` need `oauth_introspection_url`".into());
         }
         return None;
     };
@@ -72,15 +82,15 @@ pub(super) fn introspection(
     });
     if url.is_none() {
         problems
-            .push("--oauth-introspection-url is not an https URL without user and password".into());
+            .push("`oauth_introspection_url` is not an https URL without user and password".into());
     }
     if id.is_none() {
         problems.push(
-            "--oauth-introspection-url needs --oauth-client-id, the client that may ask it".into(),
+            "`oauth_introspection_url` needs `oauth_client_id`, the client that may ask it".into(),
         );
     }
     if !has_secret {
-        problems.push("--oauth-introspection-url needs --oauth-client-secret-env or --oauth-client-secret-file".into());
+        problems.push("`oauth_introspection_url` needs `oauth_client_secret_env` or `oauth_client_secret_file`".into());
     }
     Some(IntrospectionOptions {
         url: url?,

@@ -11,9 +11,10 @@ use crate::config::keys::text_list::one_or_several;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct ScopeSettings {
-    /// A scope that calls of read-only tools require (repeatable: any of them)
+    /// A scope that calls of read-only tools require (a list: any of them)
     #[arg(
         long,
+        hide = true,
         value_delimiter = ',',
         value_name = "SCOPE",
         help_heading = "Authentication"
@@ -22,9 +23,10 @@ pub(crate) struct ScopeSettings {
     #[serde(deserialize_with = "one_or_several")]
     pub oauth_read_scope: Vec<String>,
 
-    /// A scope that calls of all other tools require (repeatable: any of them)
+    /// A scope that calls of all other tools require (a list: any of them)
     #[arg(
         long,
+        hide = true,
         value_delimiter = ',',
         value_name = "SCOPE",
         help_heading = "Authentication"

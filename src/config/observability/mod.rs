@@ -34,20 +34,25 @@ pub(crate) struct ObservabilitySettings {
     pub audit_log: Option<ConfigPath>,
 
     /// An environment variable with the key of the hashes in the audit log [default: a random key]
-    #[arg(long, value_name = "VARIABLE", help_heading = "Operations")]
+    #[arg(
+        long,
+        hide = true,
+        value_name = "VARIABLE",
+        help_heading = "Operations"
+    )]
     pub audit_key_env: Option<String>,
 
     /// A file with the key of the hashes in the audit log
-    #[arg(long, value_name = "FILE", help_heading = "Operations")]
+    #[arg(long, hide = true, value_name = "FILE", help_heading = "Operations")]
     pub audit_key_file: Option<ConfigPath>,
 
     /// Write a line to the audit log before each call is made, and refuse the call if that fails
-    #[arg(long, value_name = "BOOL", help_heading = "Operations")]
+    #[arg(long, hide = true, value_name = "BOOL", help_heading = "Operations")]
     pub audit_log_required: Option<bool>,
 
     /// Send the trace of a call to the API, in the headers traceparent and tracestate; the
     /// variables of OpenTelemetry configure the export of this server's spans
-    #[arg(long, value_name = "BOOL", help_heading = "Operations")]
+    #[arg(long, hide = true, value_name = "BOOL", help_heading = "Operations")]
     pub propagate_trace: Option<bool>,
 }
 
@@ -91,10 +96,10 @@ fn resolve_audit(
     let key = resolve_audit_key(settings, problems);
     let Some(path) = &settings.audit_log else {
         let dependent = [
-            ("--audit-key-env", settings.audit_key_env.is_some()),
-            ("--audit-key-file", settings.audit_key_file.is_some()),
+            ("`audit_key_env`", settings.audit_key_env.is_some()),
+            ("`audit_key_file`", settings.audit_key_file.is_some()),
             (
-                "--audit-log-required",
+                "`audit_log_required`",
                 settings.audit_log_required == Some(true),
             ),
         ];
@@ -133,5 +138,11 @@ fn resolve_audit_key(
         settings.audit_key_env.as_deref(),
         settings.audit_key_file.as_ref(),
     );
-    resolve_secret("audit-key", variable, file, parse, problems)
+    resolve_secret(
+        ["`audit_key_env`", "`audit_key_file`"],
+        variable,
+        file,
+        parse,
+        problems,
+    )
 }

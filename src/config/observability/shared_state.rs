@@ -42,7 +42,7 @@ pub(crate) struct SharedStateSettings {
 
     /// Seconds for a request to that server that a call waits for, before it goes on without: 0.001
     /// to 10 [default: 0.05]
-    #[arg(long, value_name = "SECONDS", help_heading = "Operations")]
+    #[arg(long, hide = true, value_name = "SECONDS", help_heading = "Operations")]
     pub shared_state_timeout: Option<f64>,
 
     /// An environment variable with the key that encrypts the shared state and the token store: 32
@@ -82,7 +82,7 @@ pub(crate) fn resolve_shared_state(
                 settings.shared_state_password_file.is_some(),
             ),
             (
-                "--shared-state-timeout",
+                "`shared_state_timeout`",
                 settings.shared_state_timeout.is_some(),
             ),
         ];
@@ -133,7 +133,13 @@ fn resolve_keys(settings: &SharedStateSettings, problems: &mut Vec<String>) -> O
         settings.state_key_env.as_deref(),
         settings.state_key_file.as_ref(),
     );
-    resolve_secret("state-key", variable, file, StateKeys::parse, problems)
+    resolve_secret(
+        ["--state-key-env", "--state-key-file"],
+        variable,
+        file,
+        StateKeys::parse,
+        problems,
+    )
 }
 
 fn resolve_password(
@@ -145,7 +151,10 @@ fn resolve_password(
         settings.shared_state_password_file.as_ref(),
     );
     resolve_secret(
-        "shared-state-password",
+        [
+            "--shared-state-password-env",
+            "--shared-state-password-file",
+        ],
         variable,
         file,
         parse_secret,
@@ -159,7 +168,7 @@ fn resolve_timeout(seconds: Option<f64>, problems: &mut Vec<String>) -> Duration
     };
     if !(MIN_TIMEOUT_SECONDS..=MAX_TIMEOUT_SECONDS).contains(&seconds) {
         problems.push(format!(
-            "--shared-state-timeout must be between {MIN_TIMEOUT_SECONDS} and {MAX_TIMEOUT_SECONDS} seconds"
+            "`shared_state_timeout` must be between {MIN_TIMEOUT_SECONDS} and {MAX_TIMEOUT_SECONDS} seconds"
         ));
         return DEFAULT_TIMEOUT;
     }

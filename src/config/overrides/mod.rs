@@ -185,7 +185,7 @@ pub(crate) fn check_set_headers(
             return None;
         };
         let setting = if forward.sets(name) {
-            "--forward-header takes it from the client"
+            "`forward_header` takes it from the client"
         } else if headers.contains_key(name) {
             "--header sets it"
         } else {

@@ -83,7 +83,7 @@ impl SchemeResolver<'_> {
         }
         let Some(store) = self.credentials.login_store.clone() else {
             return Err(
-                "there is no place for its tokens: over HTTP, everybody would act as the person who signs in, and if that is what you want, name a store with --token-store"
+                "there is no place for its tokens: over HTTP, everybody would act as the person who signs in, and if that is what you want, name a store with `token_store`"
                     .into(),
             );
         };

@@ -326,7 +326,7 @@ impl Login {
             // A token that nobody has is not left valid, if that can be helped.
             let _ = self.revoke(&refresh_token).await;
             return Err(format!(
-                "the refresh token cannot be kept in `{}`: {why}; make room there, or give another file with --token-store, and sign in again",
+                "the refresh token cannot be kept in `{}`: {why}; make room there, or give another file with `token_store`, and sign in again",
                 self.store.path().display()
             ));
         }

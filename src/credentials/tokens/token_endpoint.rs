@@ -150,7 +150,7 @@ impl TokenEndpoint {
         if self.may_log() {
             let status = reply.status.as_u16();
             tracing::warn!(
-                "the introspection endpoint answered {status}; check --oauth-client-id and its secret"
+                "the introspection endpoint answered {status}; check `oauth_client_id` and its secret"
             );
         }
         None

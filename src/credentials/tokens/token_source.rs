@@ -352,7 +352,7 @@ impl TokenSource {
             && before.is_some_and(|before| before.expose_secret() != next.expose_secret())
         {
             tracing::warn!(
-                "the refresh token of `{}` was replaced by the token endpoint; the one in the settings may not work at the next start; --token-store FILE keeps it",
+                "the refresh token of `{}` was replaced by the token endpoint; the one in the settings may not work at the next start; `token_store` keeps it",
                 text::one_line(&self.endpoint.client().scheme)
             );
         }

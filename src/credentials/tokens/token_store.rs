@@ -1,4 +1,4 @@
-//! `--token-store`: refresh tokens that were replaced, and the access tokens that came with them,
+//! `token_store`: refresh tokens that were replaced, and the access tokens that came with them,
 //! in a file. A refresh token that is used twice may revoke all of its kind (RFC 9700 section
 //! 4.13.2), so processes that share the file take turns.
 

@@ -263,7 +263,7 @@ impl ServedApis {
             searches && meta_tools.count() > *most && is_first && !endpoint.view.reads_only
         }) {
             tracing::warn!(
-                "the client takes at most {most} tools, and with the pinned ones these are {}; pin fewer with --pin",
+                "the client takes at most {most} tools, and with the pinned ones these are {}; pin fewer with `pin`",
                 meta_tools.count()
             );
         }

@@ -1,6 +1,6 @@
 //! The audit log: one line with a JSON object for each call, refused ones included. Values of
 //! arguments are never in it. A thread writes it, so that no call waits for a disk, unless
-//! `--audit-log-required` is set.
+//! `audit_log_required` is set.
 //!
 //! # Adding a field of the audit log
 //!

@@ -184,8 +184,8 @@ fn describe_unknown_property(
     let nearest =
         |names: &[&str]| text::nearest(name, names.iter().copied(), 0.75).map(str::to_owned);
     let setting = match name {
-        "collect_pages" => Some("--collect-pages N"),
-        "response_filter" => Some("--response-filter jq"),
+        "collect_pages" => Some("`collect_pages: N`"),
+        "response_filter" => Some("`response_filter: jq`"),
         _ => None,
     };
     let advice = if let Some(setting) = setting {

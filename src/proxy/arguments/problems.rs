@@ -458,7 +458,7 @@ mod tests {
             "properties": {"limit": {"type": "integer", "maximum": 100}, "status": {"enum": ["sold", "available"], "description": "What state.\nMore."}}});
         let text = explain(&schema, &json!({"collect_pages": 3}));
         assert!(
-            text.contains("the setting --collect-pages N gives it to tools that can use it"),
+            text.contains("the setting `collect_pages: N` gives it to tools that can use it"),
             "{text}"
         );
         let text = explain(&schema, &json!({"limt": 1, "limit": 500}));

@@ -138,7 +138,7 @@ fn describe_tls_error(error: &rustls::Error) -> &'static str {
         rustls::Error::AlertReceived(
             AlertDescription::CertificateRequired | AlertDescription::BadCertificate,
         ) => {
-            "the API cannot be reached: it asks for a client certificate; whoever runs this server sets one with --client-cert and --client-key"
+            "the API cannot be reached: it asks for a client certificate; whoever runs this server sets one with `client_cert` and `client_key`"
         }
         _ => "the API cannot be reached: the TLS handshake failed",
     }

@@ -341,7 +341,7 @@ fn name_other_format(root: &Object<'_>) -> Option<&'static str> {
         ),
         (
             has("overlay"),
-            "an OpenAPI Overlay; give it with --overlay, and the document that it changes with --spec",
+            "an OpenAPI Overlay; name it in `overlay`, and the document that it changes with --spec",
         ),
         (
             has("mcpServers"),

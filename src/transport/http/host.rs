@@ -50,7 +50,7 @@ impl Allowed {
                 || !(self.admits_origin(origin) || is_own_origin(origin, host))
             {
                 return Err(format!(
-                    "the origin `{}` is not allowed; start with --allow-origin to let that page in",
+                    "the origin `{}` is not allowed; list it in `allow_origin` to let that page in",
                     quote_host(origin)
                 ));
             }

@@ -209,17 +209,20 @@ fn p40_wrong_settings_end_with_2() {
 }
 
 #[test]
-fn a_flag_that_needs_http_is_refused_over_stdio() {
+fn a_setting_that_needs_http_is_refused_over_stdio() {
     let petstore = petstore();
     let http = [
-        ("--oauth-issuer", "https://login.example"),
-        ("--oauth-audience", "https://mcp.example"),
-        ("--oauth-jwks-url", "https://login.example/keys"),
-        ("--oauth-scope", "pets"),
-        ("--oauth-read-scope", "read"),
-        ("--oauth-write-scope", "write"),
-        ("--bind", "127.0.0.1:0"),
-        ("--forward-header", "X-Team"),
+        ("--oauth-issuer", "--oauth-issuer=https://login.example"),
+        ("--oauth-audience", "--oauth-audience=https://mcp.example"),
+        (
+            "`oauth_jwks_url`",
+            "oauth_jwks_url: https://login.example/keys",
+        ),
+        ("`oauth_scope`", "oauth_scope: [pets]"),
+        ("`oauth_read_scope`", "oauth_read_scope: [read]"),
+        ("`oauth_write_scope`", "oauth_write_scope: [write]"),
+        ("--bind", "--bind=127.0.0.1:0"),
+        ("`forward_header`", "forward_header: [X-Team]"),
     ];
     let mut args = vec![
         "serve",
@@ -228,10 +231,10 @@ fn a_flag_that_needs_http_is_refused_over_stdio() {
         "--mock",
         "--allow-unauthenticated",
     ];
-    args.extend(http.iter().flat_map(|(flag, value)| [*flag, *value]));
+    args.extend(http.map(|(_, given)| given));
     let expected: Vec<String> = std::iter::once("--allow-unauthenticated")
-        .chain(http.map(|(flag, _)| flag))
-        .map(|flag| format!("{flag} needs --transport http"))
+        .chain(http.map(|(name, _)| name))
+        .map(|name| format!("{name} needs --transport http"))
         .collect();
     let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
     refused(&args, 2, &expected);

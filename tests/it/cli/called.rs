@@ -113,7 +113,7 @@ fn the_list_of_tools_says_what_clients_list_in_search_mode() {
         all.extend(more);
         run(&all)
     };
-    let output = list(&["--tools", "search", "--pin", "get_pet"]);
+    let output = list(&["--tools", "search", "pin: [get_pet]"]);
     assert!(
         stdout(&output).contains("20 tools, 9 of them read-only"),
         "{}",
@@ -121,7 +121,7 @@ fn the_list_of_tools_says_what_clients_list_in_search_mode() {
     );
     assert!(
         stderr(&output).contains(
-            "clients list search_operations, describe_operations, call_read, call_write, call_destructive and 1 with --pin in place of these"
+            "clients list search_operations, describe_operations, call_read, call_write, call_destructive and 1 with `pin` in place of these"
         ),
         "{}",
         stderr(&output)

@@ -377,9 +377,9 @@ fn exit_codes_tell_how_bad_it_is() {
             .code(),
         Some(1)
     );
-    let output = run(&["serve", "--spec", loose.path(), "--mock", "--strict"]);
+    let output = run(&["serve", "--spec", loose.path(), "--mock", "strict: true"]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(stderr(&output).contains("--strict"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("`strict`"), "{}", stderr(&output));
 }
 
 #[test]
@@ -419,13 +419,12 @@ fn what_is_too_long_is_cut_where_it_is_deepest() {
             &petstore,
             "--format",
             "json",
-            "--output-schemas",
-            "off",
+            "output_schemas: off",
         ];
         args.extend(flags);
         serde_json::from_str(&stdout(&run(&args))).unwrap()
     };
-    for tool in tools(&["--max-schema-bytes", "700"]) {
+    for tool in tools(&["max_schema_bytes: 700"]) {
         let schema = &tool["tool"]["inputSchema"];
         assert!(schema.to_string().len() < 1500, "{schema}");
         jsonschema::meta::validate(schema).unwrap();
@@ -509,8 +508,7 @@ fn a_reply_that_cannot_be_structured_breaks_no_strict_promise() {
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--output-schemas",
-        "strict",
+        "output_schemas: strict",
     ];
     // Cut, it may not fit any more.
     let cut = Session::start(&flags).call("large", &json!({}));
@@ -564,7 +562,7 @@ fn a_strict_output_schema_allows_what_is_declared_for_requests_only() {
     let spec = SpecFile::with_paths(
         &json!({"/a": {"get": {"operationId": "get", "responses": responses}}}),
     );
-    let mut session = Session::serving(&spec, &upstream, &["--output-schemas", "strict"]);
+    let mut session = Session::serving(&spec, &upstream, &["output_schemas: strict"]);
     let schema = session.tools()[0]["outputSchema"].clone();
     let result = session.call("get", &json!({}));
     assert!(
@@ -596,9 +594,9 @@ fn output_schemas_are_offered_as_asked() {
             .filter(|tool| tool["tool"]["outputSchema"].is_object())
             .count()
     };
-    assert_eq!(count(&["--output-schemas", "off"]), 0);
-    assert_eq!(count(&[]), count(&["--output-schemas", "lenient"]));
-    assert!(count(&[]) > 8 && count(&["--output-schemas", "strict"]) > 5);
+    assert_eq!(count(&["output_schemas: off"]), 0);
+    assert_eq!(count(&[]), count(&["output_schemas: lenient"]));
+    assert!(count(&[]) > 8 && count(&["output_schemas: strict"]) > 5);
 }
 
 #[test]
@@ -616,9 +614,7 @@ fn swagger_2_and_other_files_are_read() {
     .unwrap();
     let path = directory.path().join("api.yaml").display().to_string();
     assert!(stdout(&run(&["tools", "--spec", &path])).contains("from_another_file"));
-    assert!(
-        stderr(&run(&["tools", "--spec", &path, "--external-refs", "none"])).contains("left out")
-    );
+    assert!(stderr(&run(&["tools", "--spec", &path, "external_refs: none"])).contains("left out"));
     assert!(project("examples").exists());
 }
 

@@ -429,21 +429,19 @@ fn a_server_of_the_document_and_its_variables_can_be_chosen() {
             + stderr(&output).trim()
     };
     assert!(line(&[]).contains(" https://a.example/a"));
-    assert!(line(&["--server", "2"]).contains(" https://prod.b.example/v2/a"));
+    assert!(line(&["server: 2"]).contains(" https://prod.b.example/v2/a"));
     assert!(
         line(&[
-            "--server",
-            "https://{env}.b.example/v2",
+            "server: https://{env}.b.example/v2",
             "--server-var",
             "env=dev"
         ])
         .contains(" https://dev.b.example/v2/a")
     );
-    assert!(line(&["--server", "2", "--server-var", "env=evil"]).contains("one of prod, dev"));
-    assert!(line(&["--server", "3"]).contains("--server-var host=VALUE"));
+    assert!(line(&["server: 2", "--server-var", "env=evil"]).contains("one of prod, dev"));
+    assert!(line(&["server: 3"]).contains("--server-var host=VALUE"));
     assert!(
-        line(&["--server", "3", "--server-var", "host=c.example"])
-            .contains(" https://c.example/v3/a")
+        line(&["server: 3", "--server-var", "host=c.example"]).contains(" https://c.example/v3/a")
     );
-    assert!(line(&["--server", "4"]).contains("no server number 4"));
+    assert!(line(&["server: 4"]).contains("no server number 4"));
 }

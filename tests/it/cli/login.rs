@@ -540,7 +540,7 @@ fn p87_a_folder_that_others_can_write_to_keeps_no_login() {
     let store = format!("{folder}/tokens.json");
     for mode in [0o777, 0o1777, 0o720] {
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode)).unwrap();
-        let output = setup.run("login", &["--token-store", &store]);
+        let output = setup.run("login", &[&format!("token_store: {store}")]);
         assert_eq!(
             output.status.code(),
             Some(1),
@@ -555,7 +555,7 @@ fn p87_a_folder_that_others_can_write_to_keeps_no_login() {
         assert!(!std::path::Path::new(&store).exists(), "{mode:o}");
     }
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let login = setup.begin(&["--token-store", &store]);
+    let login = setup.begin(&[&format!("token_store: {store}")]);
     login.come_back(&[("code", "the-code")]);
     assert_eq!(login.end().0, Some(0));
 }
@@ -916,7 +916,7 @@ fn what_excludes_a_login_is_told() {
             scheme.clone(),
             json!({"transport": "http"}),
             vec![],
-            "--token-store",
+            "`token_store`",
         ),
         (
             scheme.clone(),
@@ -1083,7 +1083,7 @@ fn over_http_a_login_counts_only_in_a_store_that_is_named() {
         "{}",
         call(&server)
     );
-    let server = serve(&["--token-store", store.trim_end_matches('.')]);
+    let server = serve(&[&format!("token_store: {}", store.trim_end_matches('.'))]);
     assert!(call(&server).contains("ann"), "{}", call(&server));
 }
 

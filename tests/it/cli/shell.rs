@@ -13,8 +13,12 @@ use crate::support::{binary, project};
 /// Runs the binary. A server over HTTP goes on in the background, once it listens, until the script
 /// ends.
 const OPENAPI_MCP: &str = r#"#!/bin/sh
-case " $* " in
-" serve "*" --transport http "*)
+for word in "$@"; do
+    if [ "${before-}" = --config ]; then config=$word; fi
+    before=$word
+done
+case " $* $(cat "${config-/dev/null}") " in
+" serve "*" --transport http "*|" serve "*"transport: http"*)
     log=$FOLDER/log.$$
     : >"$log"
     "$BINARY" "$@" 2>"$log" &

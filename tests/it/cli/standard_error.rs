@@ -12,11 +12,10 @@ use crate::support::raw_session::RawSession;
 use crate::support::{call_message, command, petstore, signal, wait, wait_until};
 
 /// A server whose calls all fail, which it logs, and at a level at which it logs more than that.
-const TALKATIVE: [&str; 8] = [
+const TALKATIVE: [&str; 7] = [
     "--base-url",
     "http://127.0.0.1:1",
-    "--retries",
-    "0",
+    "retries: 0",
     "--log-level",
     "debug",
     "--log-format",

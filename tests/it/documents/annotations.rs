@@ -86,7 +86,7 @@ fn p35_hints_of_a_document_can_only_make_a_tool_look_less_safe() {
         "readOnly=true of DELETE",
         "destructive=false of DELETE",
         "`safeHint` is ignored",
-        "--document-hints trust",
+        "`document_hints: trust`",
     ] {
         assert!(report.contains(expected), "{expected}: {report}");
     }
@@ -94,21 +94,20 @@ fn p35_hints_of_a_document_can_only_make_a_tool_look_less_safe() {
 
 #[test]
 fn p35_hints_of_a_document_count_when_trusted_and_never_when_ignored() {
-    let trusted = tools(&spec(), &["--document-hints", "trust"]);
+    let trusted = tools(&spec(), &["document_hints: trust"]);
     assert_eq!(hints(&trusted["deleteGood"]), "r---");
     assert_eq!(hints(&trusted["searchGoods"]), "----");
     let report = stdout(&run(&[
         "check",
         "--spec",
         spec().path(),
-        "--document-hints",
-        "trust",
+        "document_hints: trust",
     ]));
     assert!(
         report.contains("readOnly=true of `DELETE /goods/{id}`, and is trusted"),
         "{report}"
     );
-    let ignored = tools(&spec(), &["--document-hints", "ignore"]);
+    let ignored = tools(&spec(), &["document_hints: ignore"]);
     assert_eq!(hints(&ignored["getGood"]), "r-io");
     assert!(ignored.contains_key("hidden") && ignored.contains_key("putGood"));
     assert_eq!(ignored["searchGoods"]["category"], "goods");

@@ -1,4 +1,4 @@
-//! `--describe`: how much descriptions say.
+//! `describe`: how much descriptions say.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ fn descriptions_say_as_much_as_is_asked() {
             ],
         ),
         (
-            &["--describe", "brief"],
+            &["describe: brief"],
             [
                 "Deprecated; use `listPets` instead. Lists pets. Use `listPets` for new code.",
                 "List pets\nReturns a list of objects with id, name.",
@@ -61,7 +61,7 @@ fn descriptions_say_as_much_as_is_asked() {
             ],
         ),
         (
-            &["--describe", "title"],
+            &["describe: title"],
             [
                 "Deprecated. Lists pets.",
                 "List pets",
@@ -69,7 +69,7 @@ fn descriptions_say_as_much_as_is_asked() {
             ],
         ),
         (
-            &["--describe", "brief", "--config", rule.path()],
+            &["describe: brief", "--config", rule.path()],
             [
                 "Deprecated; use `listPets` instead. Lists pets. Use `listPets` for new code.",
                 "List pets",
@@ -90,7 +90,7 @@ fn check_says_what_brief_descriptions_cost() {
     let spec = document();
     let text = stdout(&run(&["check", "--spec", spec.path()]));
     assert!(
-        text.contains("`--describe brief` adds about 18 tokens"),
+        text.contains("`describe: brief` adds about 18 tokens"),
         "{text}"
     );
 }

@@ -51,7 +51,7 @@ fn a_document_behind_the_address_of_a_site_is_found_on_its_origin_alone() {
     );
     assert!(other.received().is_empty());
     assert!(site.received().len() <= 11, "{}", site.received().len());
-    let output = run(&["tools", "--strict", "--spec", &site.url]);
+    let output = run(&["tools", "strict: true", "--spec", &site.url]);
     assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
 }
 
@@ -99,7 +99,7 @@ fn redirects_of_a_site_are_followed_on_its_origin_and_count_as_requests() {
         "/files/api.json" => reply(200, &[], DOCUMENT.as_bytes()),
         _ => reply(404, &[], b""),
     }));
-    let output = run(&["tools", "--spec", &site.url, "--spec-header", "X-Key: k"]);
+    let output = run(&["tools", "--spec", &site.url, "spec_header: [\"X-Key: k\"]"]);
     assert!(stdout(&output).contains("found_it"), "{}", stderr(&output));
     assert!(
         stderr(&output).contains(&format!("not fetched: {}/openapi.yaml", other.url)),

@@ -115,7 +115,7 @@ fn p59_what_is_published_is_what_every_setting_goes_by() {
         &["--annotation-policy", "strict"],
         &["--annotation-policy", "infer"],
         &["--annotation-policy", "method"],
-        &["--document-hints", "trust"],
+        &["document_hints: trust"],
     ] {
         let published = Session::serving(&spec, &upstream, flags).tools();
         let hint = |tool: &Value, hint: &str| tool["annotations"][hint] == true;
@@ -188,7 +188,7 @@ fn p59_only_the_operator_frees_a_tool_from_what_its_name_says() {
         "not the document, unless the operator trusts it"
     );
     assert_eq!(
-        offered(&["--document-hints", "trust"]),
+        offered(&["document_hints: trust"]),
         ["ContainerList", "ContainerCreate", "credentials_revoke"]
     );
     for policy in ["strict", "infer"] {
@@ -299,11 +299,7 @@ fn p59_a_request_is_not_repeated_where_the_operation_says_that_a_repeat_fails() 
 #[test]
 fn check_warns_of_names_that_are_enforced() {
     let spec = spec();
-    for flags in [
-        &[][..],
-        &["--no-destructive"],
-        &["--document-hints", "trust"],
-    ] {
+    for flags in [&[][..], &["--no-destructive"], &["document_hints: trust"]] {
         let report = stdout(&run(&[&["check", "--spec", spec.path()], flags].concat()));
         for word in ["kill", "prune", "revoke"] {
             let named = report
@@ -411,8 +407,7 @@ fn p59_a_trusted_document_is_obeyed_unless_it_contradicts_itself() {
                 spec.path(),
                 "--format",
                 "json",
-                "--document-hints",
-                "trust",
+                "document_hints: trust",
             ],
             flags,
         ]

@@ -240,8 +240,7 @@ fn p17_a_document_from_a_url_may_redirect_within_its_origin_only() {
             "tools",
             "--spec",
             &format!("{}/{path}", upstream.url),
-            "--spec-header",
-            "X-Key: s3cret",
+            "spec_header: [\"X-Key: s3cret\"]",
         ])
     };
     assert!(stdout(&tools("moved.yaml")).contains("20 tools"));

@@ -135,8 +135,7 @@ fn what_fits_a_result_stays_in_it() {
         ),
     }));
     let ((_outside, root), spec) = (folder(), spec());
-    let mut session =
-        Session::serving(&spec, &upstream, &["--save-files", &root, "--retries", "0"]);
+    let mut session = Session::serving(&spec, &upstream, &["--save-files", &root, "retries: 0"]);
     for (name, kind) in [
         ("image", "image"),
         ("sound", "audio"),
@@ -499,10 +498,8 @@ fn nothing_is_left_of_a_reply_that_does_not_come_whole() {
     let more = [
         "--save-files",
         &root,
-        "--max-file-bytes",
-        "2000000",
-        "--retries",
-        "0",
+        "max_file_bytes: 2000000",
+        "retries: 0",
     ];
     let mut session = Session::serving(&spec, &upstream, &more);
     for (name, why) in [

@@ -1,4 +1,4 @@
-//! Replies that become files in the folder of `--file-store`, and the links to them; through the
+//! Replies that become files in the folder of `file_store`, and the links to them; through the
 //! binary, over HTTP.
 
 use std::io::{Read as _, Write as _};
@@ -70,8 +70,7 @@ fn a_reply_that_does_not_fit_a_result_becomes_a_link_that_works_more_than_once()
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--file-store",
-        &root,
+        &format!("file_store: {root}"),
         "--auth-token-env",
         "TOKEN",
     ];
@@ -153,8 +152,7 @@ fn clients_of_older_versions_get_the_url_as_text_alone() {
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--file-store",
-        &root,
+        &format!("file_store: {root}"),
     ]);
     for (version, blocks) in [("2025-03-26", 1), ("2025-06-18", 2), ("2025-11-25", 2)] {
         let result = export(&server, version, &[]);
@@ -198,13 +196,12 @@ fn p26_a_file_is_never_shown_as_a_page_of_this_server() {
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--file-store",
-        &root,
+        &format!("file_store: {root}"),
         "--config",
         &config,
     ];
     let server =
-        HttpServer::start(&[&args[..], &["--allow-origin", "https://app.example"]].concat());
+        HttpServer::start(&[&args[..], &["allow_origin: [\"https://app.example\"]"]].concat());
     let result = export(&server, "2025-11-25", &[]);
     assert_eq!(result["structuredContent"]["file"]["type"], "text/html");
     let (_, path) = link(&result);
@@ -246,8 +243,7 @@ fn p28_forged_foreign_and_unknown_links_get_one_answer() {
             spec.path(),
             "--base-url",
             &upstream.url,
-            "--file-store",
-            root,
+            &format!("file_store: {root}"),
             "--state-key-env",
             "KEY",
         ];
@@ -312,12 +308,10 @@ fn p45_a_client_holds_at_most_half_of_the_bytes_that_others_leave_free() {
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--file-store",
-        &root,
-        "--file-store-bytes",
-        "6291456",
+        &format!("file_store: {root}"),
+        "file_store_bytes: 6291456",
     ];
-    let more = ["--auth-token-env", "ONE,OTHER", "--retries", "0"];
+    let more = ["--auth-token-env", "ONE,OTHER", "retries: 0"];
     let server = HttpServer::start_with(
         &[&args[..], &more].concat(),
         &[
@@ -334,7 +328,7 @@ fn p45_a_client_holds_at_most_half_of_the_bytes_that_others_leave_free() {
     }
     let refused = export(&server, "2025-11-25", &[one]);
     assert!(
-        text(&refused).contains("as many files for you as --file-store-bytes allows"),
+        text(&refused).contains("as many files for you as `file_store_bytes` allows"),
         "{refused}"
     );
     assert_eq!(files(&root).len(), 3, "nothing is left of the refused one");
@@ -353,12 +347,9 @@ fn p45_small_files_and_those_of_other_processes_take_their_place_too() {
             spec.path(),
             "--base-url",
             &upstream.url,
-            "--retries",
-            "0",
-            "--file-store",
-            &root,
-            "--file-store-bytes",
-            "1048576",
+            "retries: 0",
+            &format!("file_store: {root}"),
+            "file_store_bytes: 1048576",
         ])
     };
     let fill = |server: &HttpServer| {
@@ -381,10 +372,8 @@ fn files_count_for_the_rate_of_their_client() {
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--file-store",
-        &root,
-        "--client-rate-limit",
-        "0.01",
+        &format!("file_store: {root}"),
+        "client_rate_limit: 0.01",
     ];
     let server = HttpServer::start(&args);
     let (_, path) = link(&export(&server, "2025-11-25", &[]));
@@ -412,8 +401,7 @@ fn nothing_is_left_in_the_store_of_a_reply_that_breaks_off_or_is_cancelled() {
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--file-store",
-        &root,
+        &format!("file_store: {root}"),
     ]);
     let result = export(&server, "2025-11-25", &[]);
     assert!(
@@ -458,8 +446,7 @@ fn leftovers_go_at_the_start_and_nothing_of_another_name() {
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--file-store",
-        &root,
+        &format!("file_store: {root}"),
     ]);
     wait_until("the leftover stays", || files(&root).len() == 2);
     assert!(files(&root).iter().all(|file| !file.ends_with(&left)));
@@ -475,14 +462,13 @@ fn p54_a_store_needs_clients_that_authenticate_and_a_url() {
         spec.path(),
         "--base-url",
         "http://127.0.0.1:9",
-        "--file-store",
     ];
     for (more, words) in [
         (
             &["--transport", "stdio"][..],
-            &["--file-store needs --transport http"][..],
+            &["`file_store` needs --transport http"][..],
         ),
-        (&[], &["--file-store needs --transport http"]),
+        (&[], &["`file_store` needs --transport http"]),
         (
             &[
                 "--transport",
@@ -494,8 +480,8 @@ fn p54_a_store_needs_clients_that_authenticate_and_a_url() {
                 "--allow-unauthenticated",
             ],
             &[
-                "--file-store needs clients that authenticate",
-                "--file-store needs --public-url URL",
+                "`file_store` needs clients that authenticate",
+                "`file_store` needs --public-url URL",
             ],
         ),
         (
@@ -504,15 +490,14 @@ fn p54_a_store_needs_clients_that_authenticate_and_a_url() {
                 "http",
                 "--bind",
                 "127.0.0.1:0",
-                "--file-store-bytes",
-                "5000000",
-                "--max-file-bytes",
-                "4000000",
+                "file_store_bytes: 5000000",
+                "max_file_bytes: 4000000",
             ],
-            &["--max-file-bytes must be at most half of --file-store-bytes"],
+            &["`max_file_bytes` must be at most half of `file_store_bytes`"],
         ),
     ] {
-        let output = run(&[&args[..], &[&root], more].concat());
+        let store = format!("file_store: {root}");
+        let output = run(&[&args[..], &[&store], more].concat());
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(words.iter().all(|word| said.contains(word)), "{said}");
@@ -523,7 +508,7 @@ fn p54_a_store_needs_clients_that_authenticate_and_a_url() {
         std::fs::create_dir(&open).unwrap();
         std::fs::set_permissions(&open, std::os::unix::fs::PermissionsExt::from_mode(0o777))
             .unwrap();
-        let open = open.display().to_string();
+        let open = format!("file_store: {}", open.display());
         let output = run(&[
             &args[..],
             &[&open, "--transport", "http", "--bind", "127.0.0.1:0"],
@@ -546,8 +531,7 @@ fn the_start_says_what_links_need_with_several_replicas() {
         spec.path(),
         "--base-url",
         "http://127.0.0.1:9",
-        "--file-store",
-        &root,
+        &format!("file_store: {root}"),
     ];
     let more = [
         "--shared-state",
@@ -569,8 +553,7 @@ fn links_begin_with_the_public_url() {
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--file-store",
-        &root,
+        &format!("file_store: {root}"),
     ];
     for (public, begin) in [
         ("https://mcp.example", "https://mcp.example/files/"),

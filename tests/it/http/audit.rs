@@ -99,8 +99,7 @@ fn each_call_gives_one_line_without_values() {
             &upstream.url,
             "--audit-log",
             log.name(),
-            "--audit-key-env",
-            "AUDIT_KEY",
+            "audit_key_env: AUDIT_KEY",
             "--timeout",
             "0.5",
         ],
@@ -213,8 +212,7 @@ fn every_call_under_load_is_counted_once_and_those_that_never_ended_are_cut_off(
         &upstream.url,
         "--audit-log",
         log.name(),
-        "--max-concurrency",
-        "1",
+        "max_concurrency: 1",
     ]);
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -428,7 +426,7 @@ fn a_full_disk_costs_lines_and_stops_calls_only_where_they_are_required() {
     let (_, answer) = server.post(&[], CALL);
     assert!(answer.contains("\"isError\":false"), "{answer}");
     drop(server);
-    let server = limited(&["--audit-log-required"]);
+    let server = limited(&["audit_log_required: true"]);
     let (_, answer) = server.post(&[], CALL);
     assert!(
         answer.contains("\"isError\":true") && answer.contains("audit log"),
@@ -446,7 +444,7 @@ fn a_required_log_has_two_lines_and_says_what_began() {
         &upstream.url,
         "--audit-log",
         log.name(),
-        "--audit-log-required",
+        "audit_log_required: true",
     ]);
     server.post(&[], &call_message("getThing", r#"{"id":1}"#));
     let lines = log.wait_for(2);
@@ -478,14 +476,14 @@ fn what_cannot_be_a_log_ends_the_start() {
             "--audit-log",
         ),
         (
-            &["--audit-log", &both, "--token-store", &both],
+            &["--audit-log", &both, &format!("token_store: {both}")],
             "name one file",
         ),
         (
-            &["--audit-log-required"],
-            "--audit-log-required needs --audit-log",
+            &["audit_log_required: true"],
+            "`audit_log_required` needs --audit-log",
         ),
-        (&["--audit-key-env", "NOT_SET_ANYWHERE"], "NOT_SET_ANYWHERE"),
+        (&["audit_key_env: NOT_SET_ANYWHERE"], "NOT_SET_ANYWHERE"),
     ] {
         let output =
             crate::support::command(&[&["serve", "--spec", &petstore(), "--mock"], args].concat())

@@ -33,8 +33,7 @@ fn outcomes_of(spec: &SpecFile, base_url: &str, more: &[&str], tools: &[&str]) -
         base_url,
         "--audit-log",
         log.name(),
-        "--retries",
-        "0",
+        "retries: 0",
     ];
     let server = HttpServer::start(&[&args, more].concat());
     tools.iter().for_each(|tool| call(&server, tool));
@@ -66,7 +65,7 @@ fn what_ends_a_call_is_named() {
     let good = Upstream::start(Box::new(|_| {
         reply(200, &["Content-Type: application/json"], b"{\"ok\":true}")
     }));
-    let once = ["--breaker-failures", "1", "--breaker-pause", "600"];
+    let once = ["breaker_failures: 1", "breaker_pause: 600"];
     for (base_url, more, tools, expected) in [
         (
             &refusing,
@@ -89,7 +88,7 @@ fn what_ends_a_call_is_named() {
         ),
         (
             &good.url,
-            &["--rate-limit", "0.001", "--timeout", "1"],
+            &["rate_limit: 0.001", "--timeout", "1"],
             &["a", "a"],
             &["ok", "rate_limited"],
         ),
@@ -277,8 +276,7 @@ fn a_client_that_leaves_while_its_scope_waits_for_the_document_has_cancelled_its
         &issuer.name(),
         "--public-url",
         "https://mcp.example/mcp",
-        "--oauth-read-scope",
-        "read",
+        "oauth_read_scope: [read]",
     ]);
     wait_for_keys(&issuer);
     let token = signer.token(

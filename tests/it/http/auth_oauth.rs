@@ -194,8 +194,7 @@ fn p55_p56_only_a_valid_token_of_the_issuer_for_this_server_is_accepted() {
         &upstream.url,
         "--oauth-issuer",
         &issuer.name(),
-        "--oauth-scope",
-        "mcp",
+        "oauth_scope: [mcp]",
         "--log-level",
         "trace",
     ];
@@ -428,12 +427,9 @@ fn p55_clients_are_told_where_to_get_a_token_and_which_scopes() {
         &issuer.name(),
         "--public-url",
         "https://mcp.example/pets/mcp",
-        "--oauth-scope",
-        "mcp",
-        "--oauth-read-scope",
-        "pets:read",
-        "--oauth-write-scope",
-        "pets:write",
+        "oauth_scope: [mcp]",
+        "oauth_read_scope: [\"pets:read\"]",
+        "oauth_write_scope: [\"pets:write\"]",
     ];
     let server = HttpServer::start(&args);
     wait_for_keys(&issuer);
@@ -524,10 +520,8 @@ fn p55_p59_the_scope_for_reading_does_not_reach_a_get_whose_name_says_that_it_ac
         &issuer.name(),
         "--public-url",
         "https://mcp.example/mcp",
-        "--oauth-read-scope",
-        "read",
-        "--oauth-write-scope",
-        "write",
+        "oauth_read_scope: [read]",
+        "oauth_write_scope: [write]",
     ]);
     wait_for_keys(&issuer);
     let token = rsa.token(
@@ -607,8 +601,7 @@ fn p45_tokens_that_name_nobody_are_limited_one_by_one() {
         "--oauth-issuer",
         &issuer.name(),
         // One request in 100 s: no machine is so slow that the second one is due.
-        "--client-rate-limit",
-        "0.01",
+        "client_rate_limit: 0.01",
     ]);
     wait_for_keys(&issuer);
     let nameless = |id: &str| {
@@ -643,8 +636,7 @@ fn p45_a_token_of_an_application_does_not_count_as_the_user_of_the_same_name() {
         "--mock",
         "--oauth-issuer",
         &issuer.name(),
-        "--client-rate-limit",
-        "0.01",
+        "client_rate_limit: 0.01",
         "--audit-log",
         &log,
     ]);
@@ -728,8 +720,7 @@ fn p55_an_issuer_that_is_not_ready_is_asked_again_and_the_reason_is_logged() {
         "--mock",
         "--oauth-issuer",
         "https://login.example/t",
-        "--oauth-jwks-url",
-        &keys,
+        &format!("oauth_jwks_url: {keys}"),
         "--oauth-audience",
         "api://pets,other",
     ];
@@ -754,18 +745,16 @@ fn p55_settings_of_an_issuer_that_cannot_be_safe_are_all_told_at_start() {
     let text = told(&[
         "--oauth-issuer",
         "http://login.example",
-        "--oauth-scope",
-        "a b,\"",
+        "oauth_scope: [a b, '\"']",
         "--bind",
         "0.0.0.0:0",
-        "--oauth-jwks-url",
-        "ftp://x",
+        "oauth_jwks_url: ftp://x",
     ]);
     for expected in [
         "must be an https URL",
         "`a b`",
         "--public-url",
-        "--oauth-jwks-url",
+        "`oauth_jwks_url`",
         "--allow-host",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
@@ -773,25 +762,23 @@ fn p55_settings_of_an_issuer_that_cannot_be_safe_are_all_told_at_start() {
     let text = told(&[
         "--oauth-issuer",
         "https://me:s3cret@login.example",
-        "--oauth-jwks-url",
-        "https://me:s3cret@login.example/keys",
+        "oauth_jwks_url: https://me:s3cret@login.example/keys",
     ]);
     assert!(
         text.contains("--oauth-issuer")
-            && text.contains("--oauth-jwks-url")
+            && text.contains("`oauth_jwks_url`")
             && !text.contains("s3cret"),
         "{text}"
     );
     let text = told(&[
-        "--oauth-scope",
-        "a",
+        "oauth_scope: [a]",
         "--oauth-audience",
         "b",
         "--public-url",
         "mcp.example",
     ]);
     for expected in [
-        "--oauth-scope needs --oauth-issuer",
+        "`oauth_scope` needs --oauth-issuer",
         "--oauth-audience needs",
         "--public-url is not a plain URL",
     ] {

@@ -108,8 +108,7 @@ fn p54_a_health_check_and_a_preflight_need_no_token() {
         "--mock",
         "--auth-token-env",
         "ONE",
-        "--allow-origin",
-        "https://app.example",
+        "allow_origin: [\"https://app.example\"]",
     ];
     let server = HttpServer::start_with(&args, &[("ONE", TOKEN)]);
     let address = &server.address;
@@ -190,10 +189,8 @@ fn all_unusable_tokens_are_reported_at_start() {
         file,
         "--auth-token-file",
         "/nowhere/tokens",
-        "--client-rate-limit",
-        "0",
-        "--max-connections",
-        "0",
+        "client_rate_limit: 0",
+        "max_connections: 0",
     ];
     let output = command(&args)
         .env("EMPTY", "")
@@ -222,8 +219,8 @@ fn all_unusable_tokens_are_reported_at_start() {
         "`UNSET` is not set",
         "line 2",
         "/nowhere/tokens",
-        "--client-rate-limit",
-        "--max-connections",
+        "`client_rate_limit`",
+        "`max_connections`",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
@@ -239,14 +236,13 @@ fn all_unusable_tokens_are_reported_at_start() {
         "--mock",
         "--auth-token-env",
         "SHORT",
-        "--client-rate-limit",
-        "1",
+        "client_rate_limit: 1",
     ];
     let output = run(&args);
     let text = stderr(&output);
     assert!(
         text.contains("--auth-token-env needs --transport http")
-            && text.contains("--client-rate-limit needs"),
+            && text.contains("`client_rate_limit` needs"),
         "{text}"
     );
 }
@@ -317,8 +313,7 @@ fn p58_each_client_has_its_own_rate_and_is_told_when_to_come_back() {
         "--mock",
         "--auth-token-env",
         "ONE,TWO",
-        "--client-rate-limit",
-        "3",
+        "client_rate_limit: 3",
     ];
     let server = HttpServer::start_with(&args, &[("ONE", TOKEN), ("TWO", OTHER)]);
     let started = Instant::now();
@@ -353,7 +348,7 @@ fn p58_each_client_has_its_own_rate_and_is_told_when_to_come_back() {
 
 #[test]
 fn p58_connections_beyond_the_limit_wait_for_a_free_place() {
-    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--max-connections", "2"]);
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "max_connections: 2"]);
     let request = http_request(&server.address, "POST", &["Connection: close"], LIST);
     let mut held = [server.connect(), server.connect()];
     // A request that is not complete keeps its connection.
@@ -378,7 +373,7 @@ fn p58_connections_beyond_the_limit_wait_for_a_free_place() {
 
 #[test]
 fn p58_without_tokens_the_rate_counts_by_address() {
-    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--client-rate-limit", "2"]);
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "client_rate_limit: 2"]);
     assert_eq!([ask(&server, &[]).0, ask(&server, &[]).0], [200, 200]);
     wait_until("no request is refused for its rate", || {
         ask(&server, &[]).0 == 429

@@ -374,7 +374,7 @@ fn all_wrong_tokens_are_reported_at_start() {
         ),
         (
             json!([{"name": "a", "env": "PLAIN"}]),
-            &["--transport", "http", "--forward-authorization"],
+            &["--transport", "http", "forward_authorization: true"],
             &["`auth_tokens` or --oauth-issuer"],
         ),
         (

@@ -69,8 +69,7 @@ fn a_server_without_the_keys_of_its_issuer_is_not_ready_unless_it_has_other_toke
         "--mock",
         "--oauth-issuer",
         "https://issuer.example",
-        "--oauth-jwks-url",
-        "http://127.0.0.1:1/keys",
+        "oauth_jwks_url: http://127.0.0.1:1/keys",
     ];
     let server = HttpServer::start(&oauth);
     assert_eq!(status(&server.get("/readyz")), "503");

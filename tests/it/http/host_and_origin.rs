@@ -235,8 +235,7 @@ fn p26_p27_allowed_hosts_and_origins_are_accepted() {
         "--mock",
         "--allow-host",
         "mcp.example",
-        "--allow-origin",
-        "https://app.example",
+        "allow_origin: [\"https://app.example\"]",
     ]);
     assert!(
         status(

@@ -106,7 +106,7 @@ fn p32_clients_of_http_2_that_only_answer_pings_are_dropped() {
     if !soak() {
         return;
     }
-    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "--max-connections", "8"]);
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock", "max_connections: 8"]);
     // No room for answers at all (SETTINGS_INITIAL_WINDOW_SIZE), and a list that is asked for:
     // HPACK without tables.
     let text = |name: &str, value: &str| {
@@ -747,8 +747,7 @@ fn p45_stalled_bodies_and_long_replies_of_one_client_take_bounded_memory() {
             &upstream.url,
             "--auth-token-env",
             "GREEDY,OTHER",
-            "--max-concurrency",
-            "256",
+            "max_concurrency: 256",
         ],
         &tokens,
     );

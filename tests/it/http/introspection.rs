@@ -87,12 +87,9 @@ impl Issuer {
             AUDIENCE,
             "--oauth-issuer",
             &self.server.url,
-            "--oauth-introspection-url",
-            &endpoint,
-            "--oauth-client-id",
-            "gateway",
-            "--oauth-client-secret-env",
-            "GATEWAY_SECRET",
+            &format!("oauth_introspection_url: {endpoint}"),
+            "oauth_client_id: gateway",
+            "oauth_client_secret_env: GATEWAY_SECRET",
         ];
         HttpServer::start_with(&[&args[..], more].concat(), &[("GATEWAY_SECRET", SECRET)])
     }
@@ -356,7 +353,7 @@ fn p45_made_up_tokens_do_not_keep_out_a_new_client() {
 #[test]
 fn p58_a_token_that_must_be_asked_about_counts_for_its_address_before_it_is() {
     let issuer = Issuer::start(json!({"good": claims(&json!({}))}), true);
-    let server = issuer.serve(&petstore(), &["--client-rate-limit", "0.01"]);
+    let server = issuer.serve(&petstore(), &["client_rate_limit: 0.01"]);
     assert_eq!(post(&server, "made-up", LIST).0, 401);
     for number in 0..5 {
         let (status, answer) = post(&server, &format!("made-up-{number}"), LIST);
@@ -382,10 +379,8 @@ fn scopes_and_claims_of_an_introspected_token_count_like_those_of_a_jwt() {
     let server = issuer.serve(
         &petstore(),
         &[
-            "--oauth-read-scope",
-            "read",
-            "--oauth-write-scope",
-            "write",
+            "oauth_read_scope: [read]",
+            "oauth_write_scope: [write]",
             "--config",
             config.path(),
             "--allow-missing-credentials",
@@ -415,26 +410,23 @@ fn p55_settings_of_an_introspection_that_cannot_be_safe_are_all_reported_at_star
         "--oauth-issuer",
         "https://login.example",
     ];
-    let url = [
-        "--oauth-introspection-url",
-        "http://me:s3cret@login.example/introspect",
-    ];
+    let url = ["oauth_introspection_url: http://me:s3cret@login.example/introspect"];
     for (more, expected) in [
         (
             &url[..],
             &[
                 "not an https URL without user",
-                "needs --oauth-client-id",
-                "needs --oauth-client-secret-env",
+                "needs `oauth_client_id`",
+                "needs `oauth_client_secret_env`",
             ][..],
         ),
         (
-            &["--oauth-client-id", "gateway"],
-            &["need --oauth-introspection-url"],
+            &["oauth_client_id: gateway"],
+            &["need `oauth_introspection_url`"],
         ),
         (
-            &["--oauth-client-secret-env", "NOT_SET_ANYWHERE"],
-            &["need --oauth-introspection-url", "NOT_SET_ANYWHERE"],
+            &["oauth_client_secret_env: NOT_SET_ANYWHERE"],
+            &["need `oauth_introspection_url`", "NOT_SET_ANYWHERE"],
         ),
     ] {
         let output = run(&[&start[..], more].concat());

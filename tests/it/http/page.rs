@@ -113,14 +113,14 @@ fn curl_gets_one_line_and_the_log_names_the_address_of_the_page() {
         server.address
     );
     assert!(server.raw(&post).starts_with("HTTP/1.1 404"));
-    let off = HttpServer::start(&["--spec", &petstore(), "--mock", "--page", "off"]);
+    let off = HttpServer::start(&["--spec", &petstore(), "--mock", "page: off"]);
     assert!(ask(&off, "GET", "/", "*/*").starts_with("HTTP/1.1 404"));
     assert!(!off.logs().contains("in a browser"));
 }
 
 #[test]
 fn p28_the_page_holds_no_word_of_the_document_where_it_must_not() {
-    let off = HttpServer::start(&["--spec", &petstore(), "--mock", "--page", "off"]);
+    let off = HttpServer::start(&["--spec", &petstore(), "--mock", "page: off"]);
     assert!(ask(&off, "GET", "/mcp", BROWSER).starts_with("HTTP/1.1 405"));
     let variables = [("PAGE_TOKEN", "a-token-of-at-least-thirty-two-characters")];
     for page in ["full", "public"] {
@@ -130,8 +130,7 @@ fn p28_the_page_holds_no_word_of_the_document_where_it_must_not() {
             "--mock",
             "--auth-token-env",
             "PAGE_TOKEN",
-            "--page",
-            page,
+            &format!("page: {page}"),
         ];
         let server = HttpServer::start_with(&args, &variables);
         let answer = ask(&server, "GET", "/", BROWSER);

@@ -50,10 +50,8 @@ fn server(directory: &Path) -> HttpServer {
         "--spec",
         &petstore(),
         "--mock",
-        "--tls-cert",
-        certificate.to_str().unwrap(),
-        "--tls-key",
-        key.to_str().unwrap(),
+        &format!("tls_cert: {}", certificate.display()),
+        &format!("tls_key: {}", key.display()),
     ])
 }
 
@@ -211,7 +209,7 @@ fn a_certificate_and_a_key_that_do_not_match_are_refused_at_start() {
         (path("tls.key"), path("tls.key"), "there is no certificate"),
         (path("tls.crt"), path("tls.crt"), "there is no private key"),
         (path("tls.crt"), path("nothing.key"), "cannot be read"),
-        (path("tls.crt"), String::new(), "--tls-key"),
+        (path("tls.crt"), String::new(), "`tls_key`"),
     ] {
         let mut args = vec![
             "serve",
@@ -222,12 +220,13 @@ fn a_certificate_and_a_key_that_do_not_match_are_refused_at_start() {
             "http",
             "--bind",
             "127.0.0.1:0",
-            "--tls-cert",
-            &certificate,
         ];
-        if !key.is_empty() {
-            args.extend(["--tls-key", &key]);
-        }
+        let files = [
+            format!("tls_cert: {certificate}"),
+            format!("tls_key: {key}"),
+        ];
+        let given = if key.is_empty() { 1 } else { 2 };
+        args.extend(files.iter().take(given).map(String::as_str));
         let output = run(&args);
         let text = stderr(&output);
         assert!(

@@ -344,10 +344,6 @@ fn no_secret_reaches_a_file_a_link_or_an_output() {
             "--header-env authorization=VARIABLE",
         ),
         (
-            &["--spec-header", "X-Api-Key: hunter2"],
-            "--spec-header-env x-api-key=VARIABLE",
-        ),
-        (
             &["--base-url", "https://me:hunter2@h.example"],
             "--base-url",
         ),
@@ -718,7 +714,7 @@ fn a_name_that_the_client_would_cut_is_refused() {
     );
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
     assert!(
-        stderr(&output).contains("--max-tool-name-length"),
+        stderr(&output).contains("`max_tool_name_length: "),
         "{}",
         stderr(&output)
     );
@@ -803,13 +799,10 @@ fn a_name_is_made_of_words_of_the_title_that_fit_with_the_longest_tool() {
         spec.path(),
         "--print",
     ];
-    let output = home.run(
-        &[&install[..], &["--max-tool-name-length", "60"]].concat(),
-        &[],
-    );
+    let output = home.run(&[&install[..], &["max_tool_name_length: 60"]].concat(), &[]);
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
     assert!(
-        stderr(&output).contains("--max-tool-name-length"),
+        stderr(&output).contains("`max_tool_name_length: "),
         "{}",
         stderr(&output)
     );
@@ -985,8 +978,7 @@ fn an_entry_names_the_variables_of_the_keys_that_the_server_needs() {
             "calls.jsonl",
         ][..],
         &[
-            "--audit-key-env",
-            "AUDIT_KEY",
+            "audit_key_env: AUDIT_KEY",
             "--shared-state",
             "redis://127.0.0.1:6379",
         ],
@@ -1024,7 +1016,7 @@ fn an_entry_names_the_variables_of_the_keys_that_the_server_needs() {
     // A value that is there is checked, as the server will.
     let output = home.run(&args, &[("AUDIT_KEY", "short")]);
     assert!(
-        stderr(&output).contains("--audit-key-env") && output.status.code() == Some(2),
+        stderr(&output).contains("`audit_key_env`") && output.status.code() == Some(2),
         "{}",
         stderr(&output)
     );
@@ -1103,8 +1095,7 @@ fn a_value_in_place_of_a_variables_name_is_refused_and_not_repeated() {
             &spec,
             "--proxy",
             "http://h.example",
-            "--proxy-auth-env",
-            "me:hunter2",
+            "proxy_auth_env: me:hunter2",
         ],
         &[
             "--url",

@@ -210,14 +210,11 @@ fn every_host_shows_every_note_over_both_transports_in_every_version() {
                 &upstream.url,
                 "--config",
                 config.path(),
-                "--retries",
-                "0",
+                "retries: 0",
                 "--max-result-tokens",
                 "500",
-                "--response-filter",
-                "jq",
-                "--output-schemas",
-                schemas,
+                "response_filter: jq",
+                &format!("output_schemas: {schemas}"),
                 "--tools",
                 mode,
             ];
@@ -370,7 +367,7 @@ fn the_next_page_of_a_cut_error_does_not_hold_what_was_cut() {
         "--max-result-tokens",
         "500",
     ];
-    let mut session = Session::start(&[&args[..], &["--output-schemas", "strict"]].concat());
+    let mut session = Session::start(&[&args[..], &["output_schemas: strict"]].concat());
     let result = session.call("list", &json!({}));
     assert_eq!(result["isError"], true);
     let text = result["content"][0]["text"].as_str().unwrap();
@@ -394,10 +391,8 @@ fn a_filter_breaks_no_strict_output_schema() {
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--output-schemas",
-        "strict",
-        "--response-filter",
-        "jq",
+        "output_schemas: strict",
+        "response_filter: jq",
     ]);
     let tools = session.tools();
     let tool = tools.iter().find(|tool| tool["name"] == "list").unwrap();

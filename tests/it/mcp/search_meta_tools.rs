@@ -229,7 +229,7 @@ fn keywords_find_an_operation_and_are_never_shown() {
     let mut session = Session::serving(
         &spec,
         &upstream,
-        &["--tools", "search", "--document-hints", "ignore"],
+        &["--tools", "search", "document_hints: ignore"],
     );
     assert_eq!(first(&mut session, "zebrafish"), None);
     let folder = tempfile::tempdir().unwrap();
@@ -251,7 +251,7 @@ fn pins_over_the_number_of_a_client_are_a_warning() {
         .collect();
     let spec = SpecFile::with_paths(&paths.into());
     let upstream = Upstream::echo();
-    let mut session = Session::serving(&spec, &upstream, &["--client", "cursor", "--pin", "*"]);
+    let mut session = Session::serving(&spec, &upstream, &["--client", "cursor", "pin: [\"*\"]"]);
     assert_eq!(session.tools().len(), 93);
     session.logged("takes at most 80 tools");
 }

@@ -88,7 +88,7 @@ fn search_mode_lists_meta_tools_whose_hints_are_true_of_what_they_call() {
     let mut session = searching(
         &spec,
         &upstream,
-        &["--tool-prefix", "shop_", "--pin", "tag:orders"],
+        &["--tool-prefix", "shop_", "pin: [\"tag:orders\"]"],
     );
     let tools = session.tools();
     assert_eq!(
@@ -544,28 +544,26 @@ fn auto_follows_the_length_of_the_list_and_the_client() {
     let (spec, upstream) = (shop(), Upstream::echo());
     for (flags, searches) in [
         (&["--tools", "auto"][..], false),
-        (&["--tools", "auto", "--max-list-tokens", "200"], true),
-        (&["--client", "cursor", "--max-list-tokens", "200"], true),
+        (&["--tools", "auto", "max_list_tokens: 200"], true),
+        (&["--client", "cursor", "max_list_tokens: 200"], true),
         (
             &[
                 "--client",
                 "cursor",
-                "--max-list-tokens",
-                "200",
+                "max_list_tokens: 200",
                 "--tools",
                 "all",
             ],
             false,
         ),
         // Hosts that search among listed tools themselves get all of them.
-        (&["--client", "claude", "--max-list-tokens", "200"], false),
-        (&["--client", "codex", "--max-list-tokens", "200"], false),
+        (&["--client", "claude", "max_list_tokens: 200"], false),
+        (&["--client", "codex", "max_list_tokens: 200"], false),
         (
             &[
                 "--client",
                 "openai",
-                "--max-list-tokens",
-                "200",
+                "max_list_tokens: 200",
                 "--tools",
                 "all",
             ],

@@ -50,7 +50,7 @@ fn a_schema_that_is_made_when_it_is_used_is_that_of_the_list() {
     let (spec, upstream) = (large(), Upstream::echo());
     let mut all = Session::serving(&spec, &upstream, &[]);
     let listed = all.tools();
-    let flags = ["--tools", "search", "--pin", "operation:createThing7"];
+    let flags = ["--tools", "search", "pin: [\"operation:createThing7\"]"];
     let mut session = Session::serving(&spec, &upstream, &flags);
     session.logged("instead of a list of more than");
     let tools = session.tools();
@@ -99,7 +99,7 @@ fn a_list_that_no_client_takes_is_served_in_search_mode_unless_the_operator_want
         (300, 60, "", false),
     ] {
         let spec = document(operations, properties, description);
-        let flags = ["--pin", "operation:createThing7"];
+        let flags = ["pin: [\"operation:createThing7\"]"];
         let mut session = Session::serving(&spec, &upstream, &flags);
         let tools = session.tools();
         let names: Vec<&str> = tools

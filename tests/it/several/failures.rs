@@ -58,11 +58,11 @@ fn the_endpoint_of_a_failed_api_answers_with_the_reason_in_a_sentence() {
 #[test]
 fn all_may_be_required_and_one_must_be_there() {
     let (setup, config, ..) = two("{");
-    let mut serve = command(&["serve", "--require-all", "--config", &config]);
+    let mut serve = command(&["serve", "require_all: true", "--config", &config]);
     let output = serve.envs(KEYS).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(
-        stderr(&output).contains("--require-all"),
+        stderr(&output).contains("`require_all`"),
         "{}",
         stderr(&output)
     );

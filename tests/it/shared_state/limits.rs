@@ -35,8 +35,7 @@ fn replicas(
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--rate-limit",
-        rate,
+        &format!("rate_limit: {rate}"),
     ];
     let more = [&own[..], more].concat();
     (0..3).map(|_| stdio_replica(redis, &more, &[])).collect()
@@ -176,8 +175,7 @@ fn a_client_has_one_limit_at_all_replicas_and_its_address_stays_hidden() {
         "--spec",
         &petstore(),
         "--mock",
-        "--client-rate-limit",
-        "20",
+        "client_rate_limit: 20",
         "--metrics-bind",
         "127.0.0.1:0",
     ];

@@ -35,7 +35,7 @@ pub fn http_replica(redis: &Redis, more: &[&str], variables: &[(&str, &str)]) ->
 
 /// Lets a call wait for Redis for as long as a busy machine takes: for what is to be shared in any
 /// case.
-const PATIENT: [&str; 2] = ["--shared-state-timeout", "10"];
+const PATIENT: [&str; 1] = ["shared_state_timeout: 10"];
 
 /// Asserts that secrets are not in Redis as plain text.
 pub fn assert_hidden(redis: &Redis, secrets: &[&str]) {

@@ -68,17 +68,12 @@ fn what_is_wrong_with_the_settings_is_told_without_their_secrets() {
                 "redis://h",
                 "--state-key-env",
                 KEY.0,
-                "--shared-state-timeout",
-                "0",
+                "shared_state_timeout: 0",
             ],
             &[KEY],
-            "--shared-state-timeout must be between 0.001 and 10 seconds",
+            "`shared_state_timeout` must be between 0.001 and 10 seconds",
         ),
-        (
-            &["--shared-state-timeout", "1"],
-            &[],
-            "needs --shared-state",
-        ),
+        (&["shared_state_timeout: 1"], &[], "needs --shared-state"),
     ] {
         let said = refused(args, variables);
         assert!(said.contains(expected), "{args:?}: {said}");

@@ -39,7 +39,7 @@ fn an_encrypted_connection_is_used_where_the_certificate_is_accepted() {
         format!("rediss://localhost:{}", redis.tls_port),
         authority.file("ca.pem"),
     );
-    let more = sharing(&url, &["--ca-cert", &ca, "--rate-limit", "50"]);
+    let more = sharing(&url, &["--ca-cert", &ca, "rate_limit: 50"]);
     let mut session = Session::serving_with(&spec, &upstream, &more, &[KEY]);
     session.logged(&format!("shared state at {url}"));
     // A limit that is not reached is soon gone again, and a server that answers late is passed by.
@@ -86,7 +86,7 @@ fn a_server_without_tls_is_not_spoken_to_in_the_clear() {
     let mut session = Session::serving_with(
         &spec,
         &upstream,
-        &sharing(&url, &["--rate-limit", "50"]),
+        &sharing(&url, &["rate_limit: 50"]),
         &[KEY],
     );
     session.logged("cannot be used yet");

@@ -252,8 +252,7 @@ fn a_page_of_an_allowed_origin_may_send_its_trace() {
         "--spec",
         &crate::support::petstore(),
         "--mock",
-        "--allow-origin",
-        "https://app.example",
+        "allow_origin: [\"https://app.example\"]",
     ]);
     let lines = [
         "OPTIONS /mcp HTTP/1.1",

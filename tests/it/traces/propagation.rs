@@ -1,4 +1,4 @@
-//! `--propagate-trace`: the trace context goes to the API, and to no other server.
+//! `propagate_trace`: the trace context goes to the API, and to no other server.
 
 use serde_json::json;
 
@@ -41,7 +41,7 @@ fn the_api_is_told_nothing_unless_the_operator_says_so() {
 fn the_api_is_told_of_the_span_of_the_request() {
     let collector = Collector::start();
     let request = called(
-        &["--propagate-trace"],
+        &["propagate_trace: true"],
         &collector.variables(),
         &traceparent(),
     );
@@ -60,7 +60,7 @@ fn the_api_is_told_of_the_span_of_the_request() {
 fn a_trace_that_is_not_recorded_is_told_as_one() {
     let collector = Collector::start();
     let request = called(
-        &["--propagate-trace"],
+        &["propagate_trace: true"],
         &collector.variables(),
         &format!("00-{TRACE}-{SPAN}-00"),
     );
@@ -76,11 +76,11 @@ fn a_trace_that_is_not_recorded_is_told_as_one() {
 #[test]
 fn without_an_exporter_the_context_of_the_client_goes_on_unchanged() {
     for parent in [traceparent(), format!("cc-{TRACE}-{SPAN}-03")] {
-        let request = called(&["--propagate-trace"], &[], &parent);
+        let request = called(&["propagate_trace: true"], &[], &parent);
         assert_eq!(contexts(&request), [Some(parent.as_str()), Some(STATE)]);
     }
     assert_eq!(
-        contexts(&called(&["--propagate-trace"], &[], "nonsense")),
+        contexts(&called(&["propagate_trace: true"], &[], "nonsense")),
         [None, None]
     );
 }
@@ -93,7 +93,7 @@ fn without_an_exporter_the_header_of_the_request_goes_on_over_http() {
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--propagate-trace",
+        "propagate_trace: true",
     ]);
     let lines = [
         format!("Traceparent: {}", traceparent()),
@@ -134,7 +134,7 @@ fn no_argument_of_the_model_sets_the_headers_then() {
     let mut propagating = Session::serving_with(
         &spec,
         &upstream,
-        &["--propagate-trace"],
+        &["propagate_trace: true"],
         &collector.variables(),
     );
     assert!(!takes(&mut propagating));
@@ -182,9 +182,8 @@ fn p71_nobody_but_the_origin_of_the_api_is_told() {
         "serve",
         "--spec",
         spec.path(),
-        "--propagate-trace",
-        "--credential-origin",
-        &other.url,
+        "propagate_trace: true",
+        &format!("credential_origin: [\"{}\"]", other.url),
     ];
     let mut session = Session::start_with(&args, &variables);
     session.call("own", &json!({}));

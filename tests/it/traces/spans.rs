@@ -92,8 +92,7 @@ fn a_call_over_http_says_so_and_each_try_is_a_span() {
             spec.path(),
             "--base-url",
             &upstream.url,
-            "--retries",
-            "1",
+            "retries: 1",
         ],
         &collector.variables(),
     );
@@ -299,8 +298,7 @@ fn an_api_that_is_down_or_slow_shows_in_both_spans() {
             base,
             "--timeout",
             "0.5",
-            "--retries",
-            "0",
+            "retries: 0",
         ];
         let mut session = Session::start_with(&args, &collector.variables());
         session.call(tool, &json!({}));

@@ -306,8 +306,7 @@ fn a_call_that_waits_for_a_token_holds_no_place() {
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--max-concurrency",
-        "1",
+        "max_concurrency: 1",
     ];
     let mut session = Session::start_with(&args, &CLIENT);
     let waiting = session.post(
@@ -788,19 +787,15 @@ const ROTATING: [(&str, &str); 2] = [
     ("OPENAPI_MCP_AUTH_PETS_REFRESH_TOKEN", "refresh-s3cret-0"),
 ];
 
-fn serve_with_store<'a>(
-    spec: &'a SpecFile,
-    upstream: &'a Upstream,
-    store: &'a Path,
-) -> [&'a str; 7] {
+fn serve_with_store<'a>(spec: &'a SpecFile, upstream: &'a Upstream, store: &Path) -> [&'a str; 6] {
+    let store = format!("token_store: {}", store.display()).leak();
     [
         "serve",
         "--spec",
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--token-store",
-        store.to_str().unwrap(),
+        store,
     ]
 }
 
@@ -1140,15 +1135,14 @@ fn a_token_store_that_cannot_be_trusted_ends_the_start_and_a_corrupt_one_is_set_
             "serve",
             "--spec",
             spec.path(),
-            "--token-store",
-            path.to_str().unwrap(),
+            &format!("token_store: {}", path.display()),
         ])
         .output()
         .unwrap();
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
         stderr(&output)
     };
-    assert!(refused(&folder.path().join("no/such/folder/tokens.json")).contains("--token-store"));
+    assert!(refused(&folder.path().join("no/such/folder/tokens.json")).contains("`token_store`"));
     std::fs::write(&store, "{\"version\": 3, \"tokens\": {}}").unwrap();
     #[cfg(unix)]
     {
@@ -1224,8 +1218,7 @@ fn p41_the_tokens_of_all_pages_are_taken_out_of_the_list() {
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--collect-pages",
-        "9",
+        "collect_pages: 9",
     ];
     let mut session = Session::start_with(&args, &CLIENT);
     let result = session.call("list", &json!({"collect_pages": 9}));

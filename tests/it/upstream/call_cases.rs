@@ -66,8 +66,7 @@ fn every_call_case_gets_the_same_reply_through_its_meta_tool() {
             spec.path(),
             "--base-url",
             base.as_str(),
-            "--retries",
-            "0",
+            "retries: 0",
             "--tools",
             "search",
         ];
@@ -162,8 +161,7 @@ fn run_file(name: &str, file: &Value) -> usize {
         spec.path(),
         "--base-url",
         base.as_str(),
-        "--retries",
-        "0",
+        "retries: 0",
     ];
     args.extend(
         file["flags"]

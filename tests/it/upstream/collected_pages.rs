@@ -1,4 +1,4 @@
-//! `--collect-pages`: the pages of a list in one call, for every way in which APIs name the next
+//! `collect_pages`: the pages of a list in one call, for every way in which APIs name the next
 //! one, and for APIs that do not keep to any.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -222,7 +222,7 @@ fn p12_a_cursor_that_never_ends_is_followed_as_often_as_the_call_says() {
         cursors(),
         endless(|number| format!(r#"[{{"id":{number}}}]"#)),
     );
-    let mut session = Session::serving(&spec, &upstream, &["--collect-pages", "100"]);
+    let mut session = Session::serving(&spec, &upstream, &["collect_pages: 100"]);
     let result = session.call("list", &json!({"collect_pages": 100}));
     assert_eq!(
         (count(&result), upstream.take_all().len()),
@@ -248,7 +248,7 @@ fn p12_a_cursor_that_never_ends_is_followed_as_often_as_the_call_says() {
 fn p12_all_pages_together_are_no_larger_than_a_reply() {
     let page = format!(r#"["{}"]"#, "x".repeat(9 << 20));
     let (spec, upstream) = (cursors(), endless(move |_| page.clone()));
-    let mut session = Session::serving(&spec, &upstream, &["--collect-pages", "5"]);
+    let mut session = Session::serving(&spec, &upstream, &["collect_pages: 5"]);
     let result = session.call("list", &json!({"collect_pages": 5}));
     assert!(
         notes(&result)
@@ -265,7 +265,7 @@ fn p12_all_pages_together_are_no_larger_than_a_reply() {
     let mut session = Session::serving(
         &spec,
         &upstream,
-        &["--collect-pages", "5", "--max-response-bytes", "1000"],
+        &["collect_pages: 5", "--max-response-bytes", "1000"],
     );
     let result = session.call("list", &json!({"collect_pages": 5}));
     assert!(
@@ -312,8 +312,7 @@ fn p45_pages_count_as_the_memory_of_their_client() {
         &spec,
         &upstream,
         &[
-            "--collect-pages",
-            "5",
+            "collect_pages: 5",
             "--max-memory",
             "33554432",
             "--max-response-bytes",
@@ -344,11 +343,7 @@ fn p10_pages_that_do_not_come_in_time_are_left_out() {
             format!("[{number}]")
         }),
     );
-    let mut session = Session::serving(
-        &spec,
-        &upstream,
-        &["--collect-pages", "5", "--timeout", "2"],
-    );
+    let mut session = Session::serving(&spec, &upstream, &["collect_pages: 5", "--timeout", "2"]);
     let started = Instant::now();
     let result = session.call("list", &json!({"collect_pages": 5}));
     assert!(started.elapsed() < Duration::from_secs(15));
@@ -371,11 +366,7 @@ fn a_connection_that_breaks_ends_with_what_has_come() {
         0 => json_reply(&[], r#"{"items":[1],"next_cursor":1}"#),
         _ => Vec::new(),
     }));
-    let mut session = Session::serving(
-        &cursors(),
-        &upstream,
-        &["--collect-pages", "5", "--retries", "0"],
-    );
+    let mut session = Session::serving(&cursors(), &upstream, &["collect_pages: 5", "retries: 0"]);
     let result = session.call("list", &json!({"collect_pages": 5}));
     assert_eq!(
         (count(&result), &result["isError"]),
@@ -400,7 +391,7 @@ fn each_page_is_repeated_as_a_single_call_is() {
             ),
         }
     }));
-    let mut session = Session::serving(&cursors(), &upstream, &["--collect-pages", "3"]);
+    let mut session = Session::serving(&cursors(), &upstream, &["collect_pages: 3"]);
     let result = session.call("list", &json!({"collect_pages": 3}));
     assert_eq!(
         result["structuredContent"]["items"],
@@ -424,7 +415,7 @@ fn a_result_that_is_cut_names_the_page_of_the_cut() {
     };
     let (spec, upstream) = (cursors(), endless(items));
     for (tokens, kept, page) in [("1000", 20..30, 3), ("300", 1..10, 1)] {
-        let flags = ["--collect-pages", "5", "--max-result-tokens", tokens];
+        let flags = ["collect_pages: 5", "--max-result-tokens", tokens];
         let mut session = Session::serving(&spec, &upstream, &flags);
         let result = session.call("list", &json!({"collect_pages": 5}));
         let shown = text(&result);
@@ -465,7 +456,7 @@ fn p41_secrets_are_taken_out_of_every_page() {
         )
     }));
     let (spec, variables) = (cursors(), [("KEY", "a-long-secret-key")]);
-    let flags = ["--collect-pages", "9", "--header-env", "X-Key=KEY"];
+    let flags = ["collect_pages: 9", "--header-env", "X-Key=KEY"];
     let mut session = Session::serving_with(&spec, &upstream, &flags, &variables);
     let result = session.call("list", &json!({"collect_pages": 9}));
     assert_eq!(
@@ -489,13 +480,13 @@ fn pages_are_one_call_in_the_audit_log() {
     let (spec, upstream) = (cursors(), endless(|number| format!("[{number}]")));
     for (flags, events) in [
         (&[][..], vec!["call"]),
-        (&["--audit-log-required"], vec!["begin", "end"]),
+        (&["audit_log_required: true"], vec!["begin", "end"]),
     ] {
         let log = Log::new();
         let mut session = Session::serving(
             &spec,
             &upstream,
-            &[&["--collect-pages", "3", "--audit-log", log.name()], flags].concat(),
+            &[&["collect_pages: 3", "--audit-log", log.name()], flags].concat(),
         );
         session.call("list", &json!({"collect_pages": 3}));
         let lines = log.wait_for(events.len());
@@ -530,7 +521,7 @@ fn the_progress_of_all_pages_only_grows() {
         cursors(),
         endless(|number| format!(r#"["{}"]"#, "x".repeat(300_000 >> (4 * number)))),
     );
-    let mut session = Session::serving(&spec, &upstream, &["--collect-pages", "3"]);
+    let mut session = Session::serving(&spec, &upstream, &["collect_pages: 3"]);
     let call = json!({"name": "list", "arguments": {"collect_pages": 3}, "_meta": {"progressToken": "pages"}});
     session.post("tools/call", &call);
     let mut reported = Vec::new();
@@ -562,7 +553,7 @@ fn p24_a_call_that_is_cancelled_asks_for_no_further_page() {
         }
         format!("[{number}]")
     });
-    let mut session = Session::serving(&cursors(), &upstream, &["--collect-pages", "50"]);
+    let mut session = Session::serving(&cursors(), &upstream, &["collect_pages: 50"]);
     let id = session.post(
         "tools/call",
         &json!({"name": "list", "arguments": {"collect_pages": 50}}),
@@ -580,11 +571,7 @@ fn p24_a_call_that_is_cancelled_asks_for_no_further_page() {
 #[test]
 fn p52_each_page_takes_a_turn_of_the_rate() {
     let (spec, upstream) = (cursors(), endless(|number| format!("[{number}]")));
-    let mut session = Session::serving(
-        &spec,
-        &upstream,
-        &["--collect-pages", "5", "--rate-limit", "10"],
-    );
+    let mut session = Session::serving(&spec, &upstream, &["collect_pages: 5", "rate_limit: 10"]);
     let started = Instant::now();
     let result = session.call("list", &json!({"collect_pages": 5}));
     assert_eq!(count(&result), 5, "{result}");
@@ -598,11 +585,8 @@ fn p52_each_page_takes_a_turn_of_the_rate() {
 #[test]
 fn a_tool_of_search_mode_collects_pages_and_goes_on_through_its_meta_tool() {
     let (spec, upstream) = (cursors(), endless(|number| format!("[{number}]")));
-    let mut session = Session::serving(
-        &spec,
-        &upstream,
-        &["--collect-pages", "3", "--tools", "search"],
-    );
+    let mut session =
+        Session::serving(&spec, &upstream, &["collect_pages: 3", "--tools", "search"]);
     let described = session
         .call(
             "describe_operations",
@@ -642,7 +626,7 @@ fn the_list_of_several_pages_fits_the_output_schema() {
         let mut session = Session::serving(
             &spec,
             &upstream,
-            &["--collect-pages", "3", "--output-schemas", mode],
+            &["collect_pages: 3", &format!("output_schemas: {mode}")],
         );
         let tool = session.tools().remove(0);
         let result = session.call("list", &json!({"collect_pages": 3}));
@@ -665,8 +649,7 @@ fn the_command_line_takes_it_as_any_argument() {
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--collect-pages",
-        "5",
+        "collect_pages: 5",
     ];
     let output = run(&[&call[..], &["list", "collect_pages=2"]].concat());
     let shown = stdout(&output) + &stderr(&output);
@@ -697,8 +680,8 @@ fn a_setting_that_no_tool_has_a_use_for_is_reported() {
     for (spec, flags, name) in [
         (
             &plain,
-            &["--collect-pages", "5"][..],
-            Some("--collect-pages changes no tool"),
+            &["collect_pages: 5"][..],
+            Some("`collect_pages` changes no tool"),
         ),
         (
             &plain,
@@ -707,7 +690,7 @@ fn a_setting_that_no_tool_has_a_use_for_is_reported() {
         ),
         (&plain, &["--config", off.path()], None),
         (&plain, &[], None),
-        (&paged, &["--collect-pages", "5"], None),
+        (&paged, &["collect_pages: 5"], None),
         (&paged, &["--config", on.path()], None),
     ] {
         let log = serve(spec, flags);

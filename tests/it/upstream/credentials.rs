@@ -544,7 +544,7 @@ fn p46_credentials_go_to_the_apis_own_origin_only() {
     );
     let refused = first.call("steal", &json!({}));
     assert!(
-        refused["isError"] == true && text(&refused).contains("--credential-origin"),
+        refused["isError"] == true && text(&refused).contains("`credential_origin`"),
         "{refused}"
     );
     assert!(other.received().is_empty());
@@ -555,7 +555,8 @@ fn p46_credentials_go_to_the_apis_own_origin_only() {
         "not even the operator's headers"
     );
 
-    let allowed = [&args[..], &["--credential-origin", &other.url]].concat();
+    let origin = format!("credential_origin: [\"{}\"]", other.url);
+    let allowed = [&args[..], &[&origin]].concat();
     Session::start_with(&allowed, &variables).call("steal", &json!({}));
     assert_eq!(
         carried(&other.take_one()),

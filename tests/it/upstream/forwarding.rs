@@ -26,14 +26,7 @@ fn p31_a_client_sends_on_what_the_operator_lists_and_nothing_else() {
         "--header",
         "X-Own: operator",
     ];
-    let more = [
-        "--forward-header",
-        "X-Tenant",
-        "--forward-header",
-        "X-User=X-Remote-User",
-        "--forward-header",
-        "X-Own",
-    ];
+    let more = ["forward_header: [X-Tenant, X-User=X-Remote-User, X-Own]"];
     let server = HttpServer::start(&[&base[..], &more].concat());
     let sent = [
         "MCP-Protocol-Version: 2025-11-25",
@@ -87,8 +80,8 @@ fn p31_a_client_sends_on_what_the_operator_lists_and_nothing_else() {
         &[
             &base[..],
             &[
-                "--forward-header=X-Tenant",
-                "--forward-authorization",
+                "forward_header: [X-Tenant]",
+                "forward_authorization: true",
                 "--log-level=trace",
             ],
         ]
@@ -119,7 +112,7 @@ fn p31_a_forwarded_credential_meets_a_scheme_and_its_absence_is_told() {
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--forward-authorization",
+        "forward_authorization: true",
     ];
     let server = HttpServer::start(&args);
     server.post(
@@ -167,18 +160,22 @@ fn p31_headers_that_cannot_be_forwarded_are_refused_at_start() {
     ] {
         let output = run(&[
             &args[..],
-            &["--transport", "http", "--forward-header", name],
+            &[
+                "--transport",
+                "http",
+                &format!("forward_header: [\"{name}\"]"),
+            ],
         ]
         .concat());
         assert!(
-            output.status.code() == Some(2) && stderr(&output).contains("--forward-header"),
+            output.status.code() == Some(2) && stderr(&output).contains("`forward_header`"),
             "{name}"
         );
     }
-    let output = run(&[&args[..], &["--forward-authorization"]].concat());
+    let output = run(&[&args[..], &["forward_authorization: true"]].concat());
     assert!(
         output.status.code() == Some(2)
-            && stderr(&output).contains("--forward-authorization needs --transport http")
+            && stderr(&output).contains("`forward_authorization` needs --transport http")
     );
 }
 
@@ -194,8 +191,8 @@ fn p31_what_belongs_to_the_clients_connection_or_to_a_credential_is_not_forwarde
         basic.path(),
         "--base-url",
         &upstream.url,
-        "--forward-header=X-T",
-        "--forward-authorization",
+        "forward_header: [X-T]",
+        "forward_authorization: true",
     ];
     let server = HttpServer::start_with(&args, &[("OPENAPI_MCP_AUTH_D", "ann:pass-word")]);
     let sent = [
@@ -219,8 +216,7 @@ fn p31_what_belongs_to_the_clients_connection_or_to_a_credential_is_not_forwarde
             basic.path(),
             "--transport",
             "http",
-            "--forward-header",
-            name,
+            &format!("forward_header: [\"{name}\"]"),
         ]);
         assert!(
             refused.status.code() == Some(2) && stderr(&refused).contains("is not passed on"),
@@ -247,8 +243,7 @@ fn p31_p42_neither_arguments_nor_replies_are_logged_and_forwarded_headers_stay_o
     let mut server = HttpServer::start(&[
         "--spec",
         spec.path(),
-        "--forward-header",
-        "X-User",
+        "forward_header: [X-User]",
         "--log-level",
         "debug",
     ]);

@@ -37,8 +37,7 @@ pub(super) fn session(upstream: &Upstream, more: &[&str]) -> Session {
                 spec.path(),
                 "--base-url",
                 &base,
-                "--breaker-failures",
-                "0",
+                "breaker_failures: 0",
             ],
             more,
         ]
@@ -189,7 +188,7 @@ fn p10_every_hung_upstream_is_an_error_in_time_and_its_neighbours_do_not_wait() 
         }
         hold(stream);
     });
-    let mut session = session(&upstream, &["--timeout", "3", "--retries", "0"]);
+    let mut session = session(&upstream, &["--timeout", "3", "retries: 0"]);
     let started = Instant::now();
     let hung: Vec<u64> = (0..12)
         .map(|number| {
@@ -333,7 +332,7 @@ fn p11_every_broken_reply_gets_an_answer_and_a_cut_one_is_never_a_success() {
         let bytes = replies.get(number(request)).cloned().unwrap_or_else(well);
         let _ = stream.write_all(&bytes);
     });
-    let mut session = session(&upstream, &["--timeout", "5", "--retries", "0"]);
+    let mut session = session(&upstream, &["--timeout", "5", "retries: 0"]);
     for (number, (what, _, fails)) in cases.iter().enumerate() {
         let mut result = session.call("send", &json!({"n": number}));
         let mut sent = upstream.take_all().len();
@@ -374,8 +373,7 @@ fn p11_a_reset_connection_is_an_error() {
         spec.path(),
         "--base-url",
         &url,
-        "--breaker-failures",
-        "0",
+        "breaker_failures: 0",
     ]);
     for _ in 0..9 {
         let result = session.call("send", &json!({}));
@@ -428,11 +426,8 @@ fn p10_a_stream_under_the_type_of_json_is_collected_within_the_time_of_a_call() 
     let spec = SpecFile::with_paths(&json!({
         "/case/{n}": {"get": {"operationId": "case", "parameters": parameter}}, "/watch": {"get": {"operationId": "watch", "responses": streams}},
     }));
-    let mut session = Session::serving(
-        &spec,
-        &upstream,
-        &["--timeout", "1", "--breaker-failures", "1"],
-    );
+    let mut session =
+        Session::serving(&spec, &upstream, &["--timeout", "1", "breaker_failures: 1"]);
     for (number, expected) in [
         json!([{"a": 1}, {"a": 2}]),
         json!([{"a": 1}]),

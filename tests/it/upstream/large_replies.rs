@@ -81,7 +81,7 @@ fn p12_endless_and_swollen_replies_take_little_memory() {
         let _ = stream.write_all(head(&more).as_bytes());
         total.fetch_add(pour(stream, &piece, 10 << 30), SeqCst);
     });
-    let mut session = session(&upstream, &["--timeout", "60", "--retries", "0"]);
+    let mut session = session(&upstream, &["--timeout", "60", "retries: 0"]);
     is_well(&mut session);
     let before = memory(session.pid());
     let watched = session.pid();
@@ -213,7 +213,7 @@ fn p16_heads_that_are_far_too_large_are_errors() {
             _ => stream.write_all(&well()),
         };
     });
-    let mut session = session(&upstream, &["--timeout", "10", "--retries", "0"]);
+    let mut session = session(&upstream, &["--timeout", "10", "retries: 0"]);
     for number in 0..3 {
         let result = session.call("case", &json!({"n": number}));
         assert_eq!(result["isError"], true, "{number}: {result}");
@@ -446,7 +446,7 @@ fn p11_p12_all_members_of_a_gzip_are_decompressed_within_the_limits() {
                 _ => well(),
             }
         }));
-        let mut session = session(&upstream, &["--retries", "0"]);
+        let mut session = session(&upstream, &["retries: 0"]);
         let mut call = |number: u32| session.call("case", &json!({"n": number}));
         for number in 0..2 {
             assert_eq!(

@@ -47,7 +47,7 @@ fn p14_what_is_not_idempotent_leaves_exactly_once_and_the_rest_at_most_four_time
     let judge = |failure: Vec<u8>, repeated: bool| {
         let shown = String::from_utf8_lossy(&failure).into_owned();
         let upstream = Upstream::start(Box::new(move |_| failure.clone()));
-        let mut session = session(&upstream, &["--breaker-failures", "0", "--retries", "3"]);
+        let mut session = session(&upstream, &["breaker_failures: 0", "retries: 3"]);
         for tool in ["post", "patch"] {
             assert_eq!(
                 session.call(tool, &json!({}))["isError"],
@@ -122,7 +122,7 @@ fn p52_the_pause_before_a_retry_holds_no_place() {
         }
         reply(200, OK, b"{}")
     }));
-    let mut session = session(&upstream, &["--max-concurrency", "1"]);
+    let mut session = session(&upstream, &["max_concurrency: 1"]);
     let repeated = session.post("tools/call", &json!({"name": "get", "arguments": {}}));
     wait_until("the request comes", || !upstream.received().is_empty());
     let other = session.post("tools/call", &json!({"name": "post", "arguments": {}}));
@@ -140,7 +140,7 @@ fn p52_the_pause_before_a_retry_holds_no_place() {
 #[test]
 fn a_repetition_that_comes_too_late_for_the_pace_gives_the_answer_before_it() {
     let upstream = Upstream::start(Box::new(|_| reply(503, &[], b"")));
-    let mut session = session(&upstream, &["--rate-limit", "0.05", "--timeout", "10"]);
+    let mut session = session(&upstream, &["rate_limit: 0.05", "--timeout", "10"]);
     let result = session.call("get", &json!({}));
     assert!(
         text(&result).starts_with("503") && !text(&result).contains("nothing was sent"),
@@ -156,14 +156,14 @@ fn p10_p14_repetitions_stay_within_the_deadline_and_can_be_switched_off() {
     let result = session(&upstream, &["--timeout", "40"]).call("get", &json!({}));
     assert!(text(&result).starts_with("503"), "{result}");
     assert!(started.elapsed() < Duration::from_secs(30) && upstream.take_all().len() == 1);
-    session(&upstream, &["--retries", "0"]).call("get", &json!({}));
+    session(&upstream, &["retries: 0"]).call("get", &json!({}));
     upstream.take_one();
 }
 
 #[test]
 fn repetitions_are_a_small_part_of_all_requests() {
     let upstream = Upstream::start(Box::new(|_| reply(503, &[], b"")));
-    let mut session = session(&upstream, &["--breaker-failures", "0"]);
+    let mut session = session(&upstream, &["breaker_failures: 0"]);
     let started = Instant::now();
     for _ in 0..200 {
         session.post("tools/call", &json!({"name": "get", "arguments": {}}));
@@ -237,7 +237,7 @@ impl Held {
 #[test]
 fn p52_a_full_queue_answers_busy_at_once_and_the_rest_take_turns() {
     let held = Held::new();
-    let mut session = session(&held.upstream, &["--max-concurrency", "2"]);
+    let mut session = session(&held.upstream, &["max_concurrency: 2"]);
     let post = |session: &mut Session| {
         session.post("tools/call", &json!({"name": "post", "arguments": {}}))
     };
@@ -292,7 +292,7 @@ fn p10_a_hung_operation_does_not_keep_others_waiting() {
 #[test]
 fn p52_requests_leave_at_the_given_pace_and_what_comes_too_late_is_told() {
     let upstream = Upstream::echo();
-    let mut paced = session(&upstream, &["--rate-limit", "20"]);
+    let mut paced = session(&upstream, &["rate_limit: 20"]);
     let started = Instant::now();
     for _ in 0..10 {
         paced.post("tools/call", &json!({"name": "post", "arguments": {}}));
@@ -304,7 +304,7 @@ fn p52_requests_leave_at_the_given_pace_and_what_comes_too_late_is_told() {
         started.elapsed()
     );
 
-    let mut slow = session(&upstream, &["--rate-limit", "0.01"]);
+    let mut slow = session(&upstream, &["rate_limit: 0.01"]);
     assert_eq!(slow.call("post", &json!({}))["isError"], false);
     let started = Instant::now();
     let result = slow.call("post", &json!({}));
@@ -329,7 +329,7 @@ fn an_api_that_fails_repeatedly_is_paused_and_tried_again() {
     let failing = |pause: &str| {
         let mut session = session(
             &upstream,
-            &["--breaker-failures", "3", "--breaker-pause", pause],
+            &["breaker_failures: 3", &format!("breaker_pause: {pause}")],
         );
         for _ in 0..3 {
             assert!(text(&session.call("post", &json!({}))).starts_with("503"));
@@ -361,12 +361,12 @@ fn an_api_that_fails_repeatedly_is_paused_and_tried_again() {
 #[test]
 fn invalid_limits_are_refused() {
     let spec = document();
-    for (flag, value) in [
-        ("--max-concurrency", "0"),
-        ("--rate-limit", "0"),
-        ("--rate-limit", "NaN"),
-        ("--retries", "4"),
-        ("--breaker-pause", "0"),
+    for key in [
+        "max_concurrency: 0",
+        "rate_limit: 0",
+        "rate_limit: -1",
+        "retries: 4",
+        "breaker_pause: 0",
     ] {
         let output = run(&[
             "serve",
@@ -374,12 +374,14 @@ fn invalid_limits_are_refused() {
             spec.path(),
             "--base-url",
             "http://127.0.0.1:1",
-            flag,
-            value,
+            key,
         ]);
+        let (name, _) = key.split_once(':').unwrap();
         assert!(
-            output.status.code() == Some(2) && stderr(&output).contains(flag),
-            "{flag} {value}"
+            output.status.code() == Some(2)
+                && stderr(&output).contains(&format!("`{name}` must be")),
+            "{key}: {}",
+            stderr(&output)
         );
     }
 }

@@ -337,7 +337,8 @@ fn p41_a_secret_header_never_changes_how_a_reply_is_read() {
     ];
     let variables = [("TYPE", "application/json"), ("ACCOUNT", "123456789012")];
     for (schemas, number) in [("lenient", json!("[redacted]")), ("strict", json!(0))] {
-        let flags = [&flags[..], &["--output-schemas", schemas]].concat();
+        let key = format!("output_schemas: {schemas}");
+        let flags = [&flags[..], &[&key]].concat();
         let result =
             Session::serving_with(&spec, &upstream, &flags, &variables).call("call", &json!({}));
         let expected = json!({"type": "[redacted]", "acct": number, "id": 123_456_789_012_345_u64, "[redacted]": 1});

@@ -1,4 +1,4 @@
-//! `--response-filter`: the model takes only what it needs of a reply, and cannot take more than
+//! `response_filter`: the model takes only what it needs of a reply, and cannot take more than
 //! that.
 
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ fn spec() -> SpecFile {
 #[test]
 fn a_reply_is_filtered_before_it_is_given() {
     let (spec, upstream) = (spec(), upstream());
-    let mut session = Session::serving(&spec, &upstream, &["--response-filter", "jq"]);
+    let mut session = Session::serving(&spec, &upstream, &["response_filter: jq"]);
     let result = session.call("plain", &json!({"response_filter": "[.items[] | {id}]"}));
     assert_eq!(
         result["structuredContent"],
@@ -61,7 +61,7 @@ fn a_reply_is_filtered_before_it_is_given() {
 #[test]
 fn a_filter_that_fails_leaves_the_reply_and_the_server_as_they_are() {
     let (spec, upstream) = (spec(), upstream());
-    let mut session = Session::serving(&spec, &upstream, &["--response-filter", "jq"]);
+    let mut session = Session::serving(&spec, &upstream, &["response_filter: jq"]);
     for (tool, filter, remark) in [
         ("plain", ".items[", "not a jq program"),
         ("plain", ".total.name", "The filter was not applied"),
@@ -124,7 +124,7 @@ fn a_filter_that_fails_leaves_the_reply_and_the_server_as_they_are() {
 #[test]
 fn a_filter_whose_output_is_not_json_is_reported_as_a_fault_of_the_filter() {
     let (spec, upstream) = (spec(), upstream());
-    let mut session = Session::serving(&spec, &upstream, &["--response-filter", "jq"]);
+    let mut session = Session::serving(&spec, &upstream, &["response_filter: jq"]);
     for filter in ["nan", "{(1): 2}"] {
         let result = session.call("plain", &json!({"response_filter": filter}));
         assert!(
@@ -137,11 +137,8 @@ fn a_filter_whose_output_is_not_json_is_reported_as_a_fault_of_the_filter() {
 #[test]
 fn p10_a_filter_has_what_is_left_of_the_calls_time() {
     let (spec, upstream) = (spec(), upstream());
-    let mut session = Session::serving(
-        &spec,
-        &upstream,
-        &["--response-filter", "jq", "--timeout", "1"],
-    );
+    let mut session =
+        Session::serving(&spec, &upstream, &["response_filter: jq", "--timeout", "1"]);
     let started = std::time::Instant::now();
     let result = session.call(
         "plain",
@@ -210,7 +207,7 @@ fn a_reply_that_a_rule_cannot_be_applied_to_is_withheld() {
         let mut session = Session::serving(
             &spec,
             &upstream,
-            &["--config", rule.path(), "--response-filter", "jq"],
+            &["--config", rule.path(), "response_filter: jq"],
         );
         let result = session.call("plain", &json!({"response_filter": ".[0]"}));
         assert!(result.to_string().contains(why), "{why}: {result}");

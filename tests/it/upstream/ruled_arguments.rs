@@ -278,17 +278,16 @@ fn p31_a_rule_for_a_header_that_another_setting_sends_ends_the_start() {
     let rules = config(&optional);
     for (flags, words) in [
         (
-            &["--transport", "http", "--forward-header", "x-trace"][..],
-            "--forward-header takes it from the client",
+            &["--transport", "http", "forward_header: [x-trace]"][..],
+            "`forward_header` takes it from the client",
         ),
         (
             &[
                 "--transport",
                 "http",
-                "--forward-header",
-                "X-Client-Trace=X-Trace",
+                "forward_header: [X-Client-Trace=X-Trace]",
             ],
-            "--forward-header takes it from the client",
+            "`forward_header` takes it from the client",
         ),
         (
             &["--header", "X-Trace: of-the-operator"],

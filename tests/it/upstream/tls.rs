@@ -53,14 +53,17 @@ fn a_client_certificate_meets_mutual_tls() {
     ];
     let refused = Session::start(&args).call("a", &json!({}));
     assert!(
-        refused["isError"] == true && text(&refused).contains("--client-cert and --client-key"),
+        refused["isError"] == true && text(&refused).contains("`client_cert` and `client_key`"),
         "{refused}"
     );
     let (certificate, key) = (authority.file("client.pem"), authority.file("client.key"));
     let mut session = Session::start(
         &[
             &args[..],
-            &["--client-cert", &certificate, "--client-key", &key],
+            &[
+                &format!("client_cert: {certificate}"),
+                &format!("client_key: {key}"),
+            ],
         ]
         .concat(),
     );
@@ -70,21 +73,24 @@ fn a_client_certificate_meets_mutual_tls() {
     let other = Authority::new().file("client.key");
     for (more, expected) in [
         (
-            &["--client-key", &key][..],
-            "--client-key needs --client-cert",
+            format!("client_key: {key}"),
+            "`client_key` needs `client_cert`",
         ),
-        (&["--client-cert", &key], "contains no certificate"),
-        (&["--client-cert", &certificate], "--client-key: the file"),
+        (format!("client_cert: {key}"), "contains no certificate"),
         (
-            &["--client-cert", &certificate, "--client-key", &other],
+            format!("client_cert: {certificate}"),
+            "`client_key`: the file",
+        ),
+        (
+            format!("client_cert: {certificate}\nclient_key: {other}"),
             "cannot be read",
         ),
         (
-            &["--ca-cert", "/no/such/file"],
+            "--ca-cert=/no/such/file".to_owned(),
             "--ca-cert: the file `/no/such/file` cannot be read",
         ),
     ] {
-        let output = run(&[&args[..], more].concat());
+        let output = run(&[&args[..], &[&more]].concat());
         assert_eq!(output.status.code(), Some(2), "{more:?}");
         assert!(
             stderr(&output).contains(expected),
@@ -111,10 +117,8 @@ fn p49_a_client_certificate_is_shown_to_the_apis_own_origin_only() {
         "serve",
         "--spec",
         spec.path(),
-        "--client-cert",
-        certificate,
-        "--client-key",
-        key,
+        &format!("client_cert: {certificate}"),
+        &format!("client_key: {key}"),
     ];
     let trusting = [&serve[..], &["--ca-cert", ca]].concat();
     let mut session = Session::start(&trusting);
@@ -126,7 +130,13 @@ fn p49_a_client_certificate_is_shown_to_the_apis_own_origin_only() {
         session.call("other", &json!({}))["structuredContent"]["known"],
         false
     );
-    let mut allowed = Session::start(&[&trusting[..], &["--credential-origin", &other]].concat());
+    let mut allowed = Session::start(
+        &[
+            &trusting[..],
+            &[&format!("credential_origin: [\"{other}\"]")],
+        ]
+        .concat(),
+    );
     assert_eq!(
         allowed.call("other", &json!({}))["structuredContent"]["known"],
         true
@@ -159,11 +169,7 @@ fn p50_a_proxy_is_used_when_asked_for_and_never_because_of_the_environment() {
     Session::start_with(&args, &unasked).call("a", &json!({}));
     assert_eq!((upstream.received().len(), proxy.received().len()), (1, 0));
 
-    let asked = [
-        &args[..],
-        &["--proxy", &proxy.url, "--proxy-auth-env", "LOGIN"],
-    ]
-    .concat();
+    let asked = [&args[..], &["--proxy", &proxy.url, "proxy_auth_env: LOGIN"]].concat();
     let result = Session::start_with(&asked, &[("LOGIN", "ann:s3cret")]).call("a", &json!({}));
     assert_eq!(result["structuredContent"]["by"], "proxy");
     let request = proxy.take_one();
@@ -176,7 +182,7 @@ fn p50_a_proxy_is_used_when_asked_for_and_never_because_of_the_environment() {
     let output = run(&[&args[..], &["--proxy", "http://ann:hunter2@h.example"]].concat());
     assert!(
         output.status.code() == Some(2)
-            && stderr(&output).contains("--proxy-auth-env")
+            && stderr(&output).contains("`proxy_auth_env`")
             && !stderr(&output).contains("hunter2")
     );
 }
@@ -194,10 +200,8 @@ fn p49_an_insecure_api_does_not_make_the_issuer_of_tokens_insecure() {
         "--base-url",
         "https://localhost:1",
         "--insecure-upstream",
-        "--client-cert",
-        &certificate,
-        "--client-key",
-        &key,
+        &format!("client_cert: {certificate}"),
+        &format!("client_key: {key}"),
         "--oauth-issuer",
         &issuer,
     ]);
@@ -229,8 +233,7 @@ fn p41_a_proxys_password_that_comes_back_is_taken_out() {
         "http://api.example",
         "--proxy",
         &proxy.url,
-        "--proxy-auth-env",
-        "PAIR",
+        "proxy_auth_env: PAIR",
     ];
     let result =
         Session::start_with(&args, &[("PAIR", "user:hunter2-hunter2")]).call("call", &json!({}));

@@ -131,7 +131,7 @@ fn a_file_is_read_anew_when_the_request_is_sent_again() {
     let mut session = Session::serving(
         &spec,
         &upstream,
-        &["--allow-file-args", &root, "--retries", "1"],
+        &["--allow-file-args", &root, "retries: 1"],
     );
     session.call("bytes", &json!({"body": {"path": "large"}}));
     let bodies: Vec<usize> = upstream

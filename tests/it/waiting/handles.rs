@@ -486,7 +486,7 @@ fn many_waiting_calls_do_not_slow_others_down() {
     let mut session = Session::serving(
         &spec,
         &upstream,
-        &["--timeout", "12", "--max-concurrency", "64"],
+        &["--timeout", "12", "max_concurrency: 64"],
     );
     let pid = session.pid();
     let before = memory(pid);
@@ -721,8 +721,7 @@ fn what_a_client_forwards_is_that_of_each_call() {
         spec.path(),
         "--base-url",
         &upstream.url,
-        "--forward-header",
-        "X-Client",
+        "forward_header: [X-Client]",
     ];
     let server = HttpServer::start(&[&flags[..], AT_ONCE].concat());
     let call = |client: &str, tool: &str, arguments: Value| {

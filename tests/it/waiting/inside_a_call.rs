@@ -104,8 +104,7 @@ fn run_case(case: &Value) {
         &base,
         "--config",
         config.path(),
-        "--breaker-failures",
-        "0",
+        "breaker_failures: 0",
     ];
     args.extend(flags.iter().map(String::as_str));
     let env: Vec<(&str, &str)> = case["env"]
@@ -174,7 +173,7 @@ fn p14_no_place_of_the_api_is_held_between_two_requests() {
         }
         _ => reply(200, &[], b"plain"),
     }));
-    let mut session = Session::serving(&spec, &upstream, &["--max-concurrency", "1"]);
+    let mut session = Session::serving(&spec, &upstream, &["max_concurrency: 1"]);
     let waiting = session.post(
         "tools/call",
         &json!({"name": "act", "arguments": {}, "_meta": {"progressToken": "p"}}),

@@ -163,17 +163,12 @@ def drive(options, file, base, log, settings=()):
         "--base-url",
         base,
         "--allow-missing-credentials",
-        "--external-refs",
-        "any",
-        "--breaker-failures",
-        "0",
-        "--max-tool-name-length",
-        "128",
         # Long-running operations are asked about after one second and after two more.
         "--timeout",
         "6",
     ]
-    with Session(options.binary, file, *extra, *settings, env={**os.environ, **keys}) as session:
+    settings_of_file = {"external_refs": "any", "breaker_failures": 0, "max_tool_name_length": 128}
+    with Session(options.binary, file, *extra, *settings, env={**os.environ, **keys}, **settings_of_file) as session:
         if not session.started:
             log.append(f"{file.name}: {session.why()}")
             return

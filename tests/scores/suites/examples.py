@@ -177,9 +177,8 @@ def documents(options, files):
                 Path(folder) / name,
                 "--base-url",
                 "http://127.0.0.1:9",
-                "--external-refs",
-                "any",
                 "--allow-missing-credentials",
+                external_refs="any",
             ) as session:
                 # What an operation that takes long needs besides is no operation.
                 got = len(session.tools.keys() - {"wait_operation"}) if session.started else session.why()

@@ -233,8 +233,8 @@ def run(options):
             if not prism.listening:
                 score.failed[name] = "Prism did not start"
                 continue
-            more = ("--base-url", prism.upstream.url, "--allow-missing-credentials", "--breaker-failures", "0", "--retries", "0")
-            with Session(options.binary, path, *more, env=variables(path)) as session:
+            more = ("--base-url", prism.upstream.url, "--allow-missing-credentials")
+            with Session(options.binary, path, *more, env=variables(path), breaker_failures=0, retries=0) as session:
                 if not session.started:
                     score.failed[name] = f"the binary did not start: {session.why()}"
                 for tool in list(session.tools.values())[:TOOLS]:

@@ -120,7 +120,7 @@ def run(options, data):
             paths[f"/{key}"] = {"post": operation}
             groups.append((key, group))
         made = document(paths, "3.0.4" if draft == "draft4" else "3.1.0", components={"schemas": schemas})
-        with Session(options.binary, made, "--base-url", upstream.url, "--external-refs", "any") as session:
+        with Session(options.binary, made, "--base-url", upstream.url, external_refs="any") as session:
             why = "" if session.started else session.why()
             upstream.take()
             for key, group in groups:

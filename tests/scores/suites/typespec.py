@@ -253,14 +253,10 @@ def call(options, documents, sessions, name, api, base, log):
                     "--base-url",
                     base + prefix(document),
                     "--allow-missing-credentials",
-                    "--breaker-failures",
-                    "0",
-                    "--max-tool-name-length",
-                    "128",
                     "--timeout",
                     "10",
                 ]
-                sessions[session_of] = Session(options.binary, document, *extra, env={**os.environ, **keys})
+                sessions[session_of] = Session(options.binary, document, *extra, env={**os.environ, **keys}, breaker_failures=0, max_tool_name_length=128)
             session = sessions[session_of]
             tool = next((tool for tool in session.tools if tool.lower() == operation["operationId"].replace(".", "_").lower()), None)
             if tool is None:

@@ -120,7 +120,7 @@ fn refuse_shared_destinations_and_credentials(
 ) {
     let given = [
         ("--base-url", api.base_url.is_some()),
-        ("--server", api.server.is_some()),
+        ("`server`", api.server.is_some()),
         ("--server-var", !api.server_var.is_empty()),
     ];
     for (flag, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
@@ -132,14 +132,14 @@ fn refuse_shared_destinations_and_credentials(
     let given = [
         ("`auth`", !api.credentials.auth.is_empty()),
         (
-            "--client-cert",
+            "`client_cert`",
             upstream.client_cert.is_some() || upstream.client_key.is_some(),
         ),
         (
-            "--credential-origin",
+            "`credential_origin`",
             !api.credentials.credential_origin.is_empty(),
         ),
-        ("--token-store", api.credentials.token_store.is_some()),
+        ("`token_store`", api.credentials.token_store.is_some()),
     ];
     for (what, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
         problems.push(format!(
