@@ -7,35 +7,56 @@
 //!   look at which client asks.
 //! - `write` in `annotate/tool.rs` writes a tool.
 
+use std::fmt;
+
+use clap::ValueEnum as _;
+
 /// A client to shape the tools for. `Generic` suits all that follow the specification.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    clap::ValueEnum,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum KnownClient {
-    /// Any client.
+    /// Any client that follows the specification
     #[default]
     Generic,
-    /// Claude Code.
+    /// Claude Desktop, Claude Code
+    #[value(alias = "claude-ai")]
     Claude,
-    /// Claude Desktop.
-    ClaudeDesktop,
-    /// `ChatGPT` and the models behind it.
-    OpenAi,
-    /// VS Code Copilot.
-    VsCode,
-    /// Cursor.
+    /// `ChatGPT` and the models behind it
+    #[value(alias = "chatgpt")]
+    Openai,
+    /// VS Code Copilot
+    #[value(alias = "copilot")]
+    Vscode,
+    /// Cursor
     Cursor,
-    /// Gemini CLI.
+    /// Gemini CLI
     Gemini,
-    /// Codex.
+    /// Codex
     Codex,
-    /// Windsurf.
+    /// Claude Desktop
+    ClaudeDesktop,
+    /// Claude Code
+    ClaudeCode,
+    /// Windsurf
     Windsurf,
-    /// Zed.
+    /// Zed
     Zed,
-    /// Goose.
+    /// Goose
     Goose,
-    /// Continue.
+    /// Continue
     Continue,
-    /// opencode.
+    /// opencode
     Opencode,
 }
 
@@ -110,6 +131,12 @@ const USUAL: ClientProfile = ClientProfile {
     checked: "2026-11",
 };
 
+impl fmt::Display for KnownClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.to_possible_value().unwrap_or_default().get_name())
+    }
+}
+
 impl KnownClient {
     /// Its profile.
     pub(crate) fn profile(self) -> ClientProfile {
@@ -119,7 +146,7 @@ impl KnownClient {
                 max_name_bytes: 64,
                 ..USUAL
             },
-            Self::Claude => ClientProfile {
+            Self::Claude | Self::ClaudeCode => ClientProfile {
                 reads_max_result_size: true,
                 shows: ShownForm::Structured,
                 shows_images: Some(false),
@@ -132,14 +159,14 @@ impl KnownClient {
                 source: "anthropics/claude-ai-mcp#153, claude-code#55677",
                 ..named("Claude Desktop")
             },
-            Self::OpenAi => ClientProfile {
+            Self::Openai => ClientProfile {
                 max_name_bytes: 64,
                 max_tools: Some(128),
                 shows: ShownForm::Both,
                 source: "anthropics/claude-code#55677",
                 ..named("ChatGPT")
             },
-            Self::VsCode => ClientProfile {
+            Self::Vscode => ClientProfile {
                 max_tools: Some(128),
                 shows: ShownForm::Structured,
                 remark: "it asks its user to approve each result of a tool with openWorldHint, which `--hint \"* openWorld=false\"` ends for an \

@@ -11,14 +11,26 @@ use crate::spec::{Document, Operation};
 use crate::text::{MAX_DESCRIPTION_BYTES, one_line, truncate};
 
 /// Detail of a description.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    clap::ValueEnum,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum DescriptionDetail {
-    /// The document's own words.
+    /// The document's own words
     #[default]
     Plain,
-    /// Also the fields of replies, and the replacement of a deprecated operation.
+    /// Also the fields of replies, and the replacement of a deprecated operation
     Brief,
-    /// The first sentence of the document's own words.
+    /// The first sentence of the document's own words
     Title,
 }
 

@@ -13,31 +13,47 @@ use crate::spec::operation::rules::AccessDemand;
 use crate::spec::{Diagnostic, Document, Operation};
 
 /// Policy by which hints are derived from an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum Policy {
-    /// From the HTTP method, from what the operation requires, and from words that say that it
-    /// removes, ends or moves something, or that a GET acts.
+    /// The HTTP method, preconditions that the operation requires, and words that say that
+    /// something is removed, ended or moved, or that a GET acts
     Careful,
-    /// Also from words that say that it changes something. A POST is destructive unless a word says
-    /// that it adds, starts or reads.
+    /// As careful, and words that say that something is changed; a POST is destructive unless a
+    /// word says that it adds or reads
     Strict,
-    /// From the HTTP method alone.
+    /// The HTTP method
     Method,
-    /// From the HTTP method and what the operation requires.
+    /// The method, and what the operation requires: preconditions and idempotency keys
     Spec,
-    /// As strict, and from the words of its name, which may make it look less dangerous as well.
+    /// As spec and strict, and words that may make a tool look less dangerous, which is a guess
     Infer,
 }
 
 /// Trust in the document's own hints.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    clap::ValueEnum,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum HintTrust {
-    /// They can only make a tool look more dangerous.
+    /// They can only make a tool look more dangerous, or hide it
     #[default]
     Tighten,
-    /// They are applied.
+    /// They are applied; for an API of your own
     Trust,
-    /// They are ignored.
+    /// They are ignored
     Ignore,
 }
 

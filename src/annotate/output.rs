@@ -24,16 +24,29 @@ const MAX_SCHEMA_BYTES: usize = 4 << 10;
 const MAX_DESCRIPTION_BYTES: usize = 160;
 
 /// The output schemas that are offered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    clap::ValueEnum,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum OutputSchemas {
-    /// `Lenient` if the whole list stays within its budget, else none.
+    /// Lenient ones while the whole list stays below 1 MiB, else none
     #[default]
     Auto,
-    /// Describes replies and accepts any reply.
+    /// Schemas that describe replies and accept every reply
     Lenient,
-    /// The document's schemas as they are: clients refuse replies that do not fit.
+    /// The document's own schemas; clients refuse replies that do not match. With
+    /// `response_filter`, as lenient
     Strict,
-    /// None.
+    /// None
     Off,
 }
 

@@ -100,10 +100,10 @@ pub(crate) fn client_costs(tools: usize, tokens: usize) -> Vec<ClientCost> {
             "--tools all (it searches among listed tools itself)",
         ),
         (
-            KnownClient::OpenAi,
+            KnownClient::Openai,
             "--tools all in ChatGPT, which searches itself; else --client openai",
         ),
-        (KnownClient::VsCode, "--client vscode"),
+        (KnownClient::Vscode, "--client vscode"),
         (KnownClient::Cursor, "--client cursor"),
         (KnownClient::Windsurf, "--client windsurf"),
         (KnownClient::Generic, "--tools auto"),

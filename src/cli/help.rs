@@ -5,7 +5,8 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, ValueEnum as _};
 
-use crate::config::settings::{ClientName, is_key_alone, refuse_key};
+use crate::annotate::KnownClient;
+use crate::config::settings::{is_key_alone, refuse_key};
 use crate::config::variables;
 
 /// The settings that `-h` shows: the section there, because one screen has no room for a heading
@@ -360,7 +361,7 @@ fn usage_hint(error: &clap::Error, command: &Command) -> Option<String> {
                     }
                 }
                 None if given.starts_with('-') => None,
-                None if ClientName::from_str(given, true).is_ok() => {
+                None if KnownClient::from_str(given, true).is_ok() => {
                     Some(format!("did you mean --client {given}?"))
                 }
                 None => Some(format!("did you mean --spec {given}?")),

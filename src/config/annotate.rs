@@ -3,8 +3,8 @@
 use super::settings::{ApiSettings, ResponseFilter};
 use crate::annotate::options::{Confirm, ConfirmLevel};
 use crate::annotate::{
-    AnnotateOptions, ClientProfile, DescriptionDetail, Files, Hint, HintTrust, KnownClient, Layers,
-    NameOptions, OutputSchemas, Override, Pattern, Policy, Rule, Selection,
+    AnnotateOptions, ClientProfile, Files, Hint, Layers, NameOptions, OutputSchemas, Override,
+    Pattern, Rule, Selection,
 };
 use crate::api::name::ApiName;
 use crate::mcp::meta_tools::{ListMode, ListOptions};
@@ -101,15 +101,8 @@ pub(crate) fn options(
     if profile.reads_max_result_size {
         options.max_result_chars = api.common.max_result_tokens.and_then(raised_result_size);
     }
-    options.describe = api
-        .describe
-        .map(DescriptionDetail::from)
-        .unwrap_or_default();
-    options.output = match api
-        .output_schemas
-        .map(OutputSchemas::from)
-        .unwrap_or_default()
-    {
+    options.describe = api.describe.unwrap_or_default();
+    options.output = match api.output_schemas.unwrap_or_default() {
         // What a filter makes of a reply does not fit the document's schema.
         OutputSchemas::Strict if options.filter => OutputSchemas::Lenient,
         output => output,
@@ -212,7 +205,7 @@ pub(crate) fn list_options(
     };
     let pins = api.pin.iter().flat_map(|text| split_outside_braces(text));
     ListOptions {
-        mode: api.common.tools.map_or(implied, ListMode::from),
+        mode: api.common.tools.unwrap_or(implied),
         max_tokens: api.common.max_list_tokens.unwrap_or(usual.max_tokens),
         max_tools: profile.max_tools,
         pins: pins
@@ -271,12 +264,7 @@ pub(crate) fn confirm(texts: &[String], problems: &mut Vec<String>) -> Confirm {
 /// Returns the profile of the client for which tools are shaped, with the tokens of a result that
 /// the settings allow.
 pub(super) fn client_profile(api: &ApiSettings) -> ClientProfile {
-    let profile = api
-        .common
-        .client
-        .map(KnownClient::from)
-        .unwrap_or_default()
-        .profile();
+    let profile = api.common.client.unwrap_or_default().profile();
     ClientProfile {
         result_tokens: api
             .common
@@ -288,8 +276,8 @@ pub(super) fn client_profile(api: &ApiSettings) -> ClientProfile {
 
 fn layers(api: &ApiSettings, problems: &mut Vec<String>) -> Layers {
     Layers {
-        policy: api.annotation_policy.map(Policy::from),
-        trust: api.document_hints.map(HintTrust::from).unwrap_or_default(),
+        policy: api.annotation_policy,
+        trust: api.document_hints.unwrap_or_default(),
         rules: api.rules.overrides.clone(),
         commands: api
             .hint

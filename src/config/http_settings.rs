@@ -3,9 +3,10 @@
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::choices::{PageName, read_seconds};
+use super::choices::read_seconds;
 use super::clients::access::AccessSettings;
 use super::forward::ForwardSettings;
+use crate::transport::http::page::PageKind;
 
 /// Settings that only HTTP uses; over stdio each of them is reported, because it would have no
 /// effect.
@@ -55,7 +56,7 @@ pub(crate) struct HttpSettings {
         value_enum,
         help_heading = "HTTP"
     )]
-    pub page: Option<PageName>,
+    pub page: Option<PageKind>,
 
     /// The text that OpenAI gives to verify the domain of an app; it is answered at
     /// `/.well-known/openai-apps-challenge` without a token. Only in the configuration file.

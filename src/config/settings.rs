@@ -19,7 +19,10 @@ use super::observability::ObservabilitySettings;
 use super::observability::shared_state::SharedStateSettings;
 use super::saved_files::{FileStoreSettings, SavedFileSettings};
 use super::upstream::UpstreamSettings;
-use crate::annotate::{AccessRule, Rule};
+use crate::annotate::{
+    AccessRule, DescriptionDetail, HintTrust, KnownClient, OutputSchemas, Policy, Rule,
+};
+use crate::mcp::meta_tools::ListMode;
 
 /// Settings that every command takes.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
@@ -119,7 +122,7 @@ pub(crate) struct ApiSettings {
     /// Basis of the hints of tools, before overrides; strict with --no-destructive or --confirm
     /// destructive [default: careful]
     #[arg(long, value_name = "POLICY", value_enum, help_heading = "Tools")]
-    pub annotation_policy: Option<AnnotationPolicy>,
+    pub annotation_policy: Option<Policy>,
 
     /// Trust in the document's own hints (x-mcp and the like) [default: tighten]
     #[arg(
@@ -129,7 +132,7 @@ pub(crate) struct ApiSettings {
         value_enum,
         help_heading = "Tools"
     )]
-    pub document_hints: Option<DocumentHints>,
+    pub document_hints: Option<HintTrust>,
 
     /// Set hints of the tools that match: `PATTERN HINT=BOOL ...`, as in "searchPets
     /// readOnly=true"; stronger than all other sources (repeatable)
@@ -188,7 +191,7 @@ pub(crate) struct ApiSettings {
         value_enum,
         help_heading = "Tools"
     )]
-    pub output_schemas: Option<OutputSchemasName>,
+    pub output_schemas: Option<OutputSchemas>,
 
     /// Detail of the descriptions of tools [default: plain]
     #[arg(
@@ -198,7 +201,7 @@ pub(crate) struct ApiSettings {
         value_enum,
         help_heading = "Tools"
     )]
-    pub describe: Option<DescribeName>,
+    pub describe: Option<DescriptionDetail>,
 
     /// The maximum size of one tool's input schema, in bytes; deeper levels are left out [default:
     /// 65536]
@@ -258,13 +261,13 @@ pub(crate) struct CommonSettings {
         hide_possible_values = true,
         help_heading = "Clients"
     )]
-    pub client: Option<ClientName>,
+    pub client: Option<KnownClient>,
 
     /// Tools that clients list: every operation, or a few tools that search, describe and call the
     /// operations [default: all, or search if all take more than 6 MiB; auto with --client vscode,
     /// cursor, windsurf or openai]
     #[arg(long, value_name = "MODE", value_enum, help_heading = "Tools")]
-    pub tools: Option<ToolsMode>,
+    pub tools: Option<ListMode>,
 
     /// Number of tokens of the list above which --tools auto means search [default: 20000]
     #[arg(long, hide = true, value_name = "TOKENS", help_heading = "Tools")]

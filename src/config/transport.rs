@@ -90,7 +90,7 @@ fn resolve_http(settings: &HttpSettings, problems: &mut Vec<String>) -> Transpor
         PageKind::Public
     };
     let page = PageOptions {
-        kind: settings.page.map_or(usual, PageKind::from),
+        kind: settings.page.unwrap_or(usual),
         ..PageOptions::default()
     };
     let Some(bind) = bind else {

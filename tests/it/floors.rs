@@ -254,7 +254,11 @@ const FENCES: [(&str, &[&str]); 17] = [
         ],
     ),
     ("axum", &["transport", "admission", "mock"]),
-    ("clap", &["cli", "config"]),
+    (
+        "clap",
+        // A type that is a choice of the operator names its words.
+        &["cli", "config", "annotate/client_profile.rs"],
+    ),
     ("std::env", &["config"]),
     (
         "jsonschema",

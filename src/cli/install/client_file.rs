@@ -10,7 +10,7 @@ use super::entry::ClientEntry;
 use super::own_entry::is_own_entry;
 use super::place::{ClientPlace, FileFormat};
 use super::{json_file, toml_file};
-use crate::config::settings::ClientName;
+use crate::annotate::KnownClient;
 use crate::error::Failure;
 
 /// A larger file is not a configuration that a person wrote.
@@ -21,7 +21,7 @@ const BOM: &str = "\u{feff}";
 /// A client's file as it is.
 pub(super) struct ClientFile<'p> {
     place: &'p ClientPlace,
-    client: ClientName,
+    client: KnownClient,
     /// The file that symbolic links lead to.
     target: PathBuf,
     /// The text; `None` if there is no file.
@@ -33,7 +33,7 @@ impl<'p> ClientFile<'p> {
     ///
     /// # Errors
     /// It cannot be read, is not UTF-8, is too large, or is a project's and lies elsewhere.
-    pub(super) fn read(place: &'p ClientPlace, client: ClientName) -> Result<Self, Failure> {
+    pub(super) fn read(place: &'p ClientPlace, client: KnownClient) -> Result<Self, Failure> {
         let target = link_target(&place.file).map_err(Failure::setting)?;
         if let Some(outside) = place
             .project
@@ -148,7 +148,7 @@ impl<'p> ClientFile<'p> {
 
     /// The keys that lead to the servers. opencode 2.0 keeps them one level further down.
     fn keys(&self) -> &'static [&'static str] {
-        let is_new_form = self.client == ClientName::Opencode
+        let is_new_form = self.client == KnownClient::Opencode
             && matches!(
                 find_in(self.text(), self.place.format, &["mcp"], "servers"),
                 Ok(Some(Value::Object(_)))

@@ -7,20 +7,24 @@ mod tests {
 
     use super::super::entry::placeholder;
     use super::super::place::{INSTALLABLE, InstallScope, OperatingSystem, Surroundings, place_of};
+    use crate::annotate::KnownClient;
     use crate::annotate::{ClientProfile, KnownClient, ShownForm};
     use crate::check::cost::client_costs;
-    use crate::config::settings::ClientName;
 
     const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/clients.md");
     const BEGIN: &str = "<!-- The tables of clients are generated: `UPDATE=1 cargo test --locked --lib` writes them. -->\n";
     const END: &str = "<!-- The end of the tables. -->";
 
     /// The clients of the table: those that `install` knows, and those that only `--client` does.
-    fn listed() -> Vec<ClientName> {
-        [&INSTALLABLE[..], &[ClientName::Openai, ClientName::Generic]].concat()
+    fn listed() -> Vec<KnownClient> {
+        [
+            &INSTALLABLE[..],
+            &[KnownClient::Openai, KnownClient::Generic],
+        ]
+        .concat()
     }
 
-    fn file_of(client: ClientName) -> String {
+    fn file_of(client: KnownClient) -> String {
         let variable = |name: &str| (name == "HOME").then(|| "~".to_owned());
         let at = Surroundings {
             system: OperatingSystem::Linux,
@@ -32,9 +36,9 @@ mod tests {
             return "–".into();
         };
         let file = match client {
-            ClientName::ClaudeCode => "written by `claude mcp add-json`".to_owned(),
-            ClientName::ClaudeDesktop => "`claude_desktop_config.json`".to_owned(),
-            ClientName::Goose | ClientName::Continue => {
+            KnownClient::ClaudeCode => "written by `claude mcp add-json`".to_owned(),
+            KnownClient::ClaudeDesktop => "`claude_desktop_config.json`".to_owned(),
+            KnownClient::Goose | KnownClient::Continue => {
                 format!("printed, for `{}`", user.file.display())
             }
             _ => format!("`{}`", user.file.display()),
@@ -46,23 +50,23 @@ mod tests {
     }
 
     /// The form of a variable `NAME` in an entry.
-    fn variable_of(client: ClientName) -> String {
+    fn variable_of(client: KnownClient) -> String {
         match client {
-            ClientName::Vscode => "a question, whose answer VS Code keeps encrypted".into(),
-            ClientName::Codex => {
+            KnownClient::Vscode => "a question, whose answer VS Code keeps encrypted".into(),
+            KnownClient::Codex => {
                 "`env_vars = [\"NAME\"]`, and `bearer_token_env_var` for `--url`".into()
             }
-            ClientName::Goose => "`env_keys`".into(),
-            ClientName::Openai | ClientName::Generic => "–".into(),
+            KnownClient::Goose => "`env_keys`".into(),
+            KnownClient::Openai | KnownClient::Generic => "–".into(),
             _ => placeholder(client, "name", "NAME")
                 .map_or("none".into(), |form| format!("`{form}`")),
         }
     }
 
     /// The advice of `check` for a list that is too long for any client.
-    fn list_of(client: ClientName) -> String {
+    fn list_of(client: KnownClient) -> String {
         let costs = client_costs(usize::MAX, usize::MAX);
-        let profile = KnownClient::from(client).profile();
+        let profile = client.profile();
         let any = KnownClient::Generic.profile();
         let of = |name: &str| {
             costs
@@ -97,8 +101,8 @@ mod tests {
         facts.join(", ")
     }
 
-    fn name_of(client: ClientName) -> &'static str {
-        KnownClient::from(client).profile().name
+    fn name_of(client: KnownClient) -> &'static str {
+        client.profile().name
     }
 
     #[test]
@@ -120,7 +124,7 @@ mod tests {
         }
         tables.push_str("\nSources of what is said of results:\n\n");
         for client in listed() {
-            let profile = KnownClient::from(client).profile();
+            let profile = client.profile();
             if !profile.source.is_empty() {
                 tables.push_str(&format!(
                     "- {}: {} ({})\n",

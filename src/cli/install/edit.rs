@@ -8,8 +8,8 @@ use super::client_file::ClientFile;
 use super::entry::ClientEntry;
 use super::own_entry::is_own_entry;
 use super::place::ClientPlace;
+use crate::annotate::KnownClient;
 use crate::cli::output;
-use crate::config::settings::ClientName;
 use crate::error::Failure;
 
 /// The use that is made of an entry.
@@ -46,7 +46,7 @@ pub(super) enum EntryChange<'e> {
 /// `force` is not set.
 pub(super) fn edit(
     place: &ClientPlace,
-    client: ClientName,
+    client: KnownClient,
     change: EntryChange<'_>,
     mode: InstallMode,
     force: bool,
@@ -89,7 +89,7 @@ pub(super) fn edit(
 fn edited(
     file: &ClientFile<'_>,
     place: &ClientPlace,
-    client: ClientName,
+    client: KnownClient,
     change: EntryChange<'_>,
     force: bool,
 ) -> Result<Option<String>, Failure> {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::flags::WSL;
 use super::place::{ClientPlace, FileFormat};
-use crate::config::settings::ClientName;
+use crate::annotate::KnownClient;
 use crate::json::JsonObject;
 
 /// A server, as it is entered into a client's file.
@@ -35,14 +35,14 @@ pub(crate) enum EntryTarget {
 }
 
 /// The clients that can resolve a variable, and how they write it.
-pub(super) fn placeholder(client: ClientName, server: &str, variable: &str) -> Option<String> {
+pub(super) fn placeholder(client: KnownClient, server: &str, variable: &str) -> Option<String> {
     Some(match client {
-        ClientName::ClaudeCode => format!("${{{variable}}}"),
-        ClientName::Vscode => format!("${{input:{}}}", input_id(server, variable)),
-        ClientName::Cursor | ClientName::Windsurf => format!("${{env:{variable}}}"),
-        ClientName::Gemini => format!("${variable}"),
-        ClientName::Opencode => format!("{{env:{variable}}}"),
-        ClientName::Continue => format!("${{{{ secrets.{variable} }}}}"),
+        KnownClient::ClaudeCode => format!("${{{variable}}}"),
+        KnownClient::Vscode => format!("${{input:{}}}", input_id(server, variable)),
+        KnownClient::Cursor | KnownClient::Windsurf => format!("${{env:{variable}}}"),
+        KnownClient::Gemini => format!("${variable}"),
+        KnownClient::Opencode => format!("{{env:{variable}}}"),
+        KnownClient::Continue => format!("${{{{ secrets.{variable} }}}}"),
         _ => return None,
     })
 }
@@ -72,13 +72,13 @@ fn shared_with_wsl(variables: &[String]) -> String {
 }
 
 /// Returns `true` if a client can hand over variables at all.
-pub(crate) fn hands_over_variables(client: ClientName) -> bool {
-    !matches!(client, ClientName::ClaudeDesktop | ClientName::Zed)
+pub(crate) fn hands_over_variables(client: KnownClient) -> bool {
+    !matches!(client, KnownClient::ClaudeDesktop | KnownClient::Zed)
 }
 
 /// Returns `true` if a client takes the address of a server.
-pub(crate) fn takes_url(client: ClientName) -> bool {
-    client != ClientName::ClaudeDesktop
+pub(crate) fn takes_url(client: KnownClient) -> bool {
+    client != KnownClient::ClaudeDesktop
 }
 
 impl ClientEntry {
@@ -91,7 +91,7 @@ impl ClientEntry {
     }
 
     /// The entry as the client's value.
-    pub(crate) fn value(&self, client: ClientName) -> Value {
+    pub(crate) fn value(&self, client: KnownClient) -> Value {
         match &self.target {
             EntryTarget::Command {
                 program,
@@ -104,7 +104,7 @@ impl ClientEntry {
 
     fn command_value(
         &self,
-        client: ClientName,
+        client: KnownClient,
         program: &str,
         arguments: &[String],
         variables: &[String],
@@ -115,7 +115,7 @@ impl ClientEntry {
             .collect();
         let mut plain = JsonObject::new();
         if program == WSL && !variables.is_empty() {
-            let names_alone = matches!(client, ClientName::Codex | ClientName::Goose);
+            let names_alone = matches!(client, KnownClient::Codex | KnownClient::Goose);
             let target = if names_alone {
                 &mut plain
             } else {
@@ -124,20 +124,20 @@ impl ClientEntry {
             target.insert("WSLENV".into(), shared_with_wsl(variables).into());
         }
         let mut value = match client {
-            ClientName::Opencode => {
+            KnownClient::Opencode => {
                 let command: Vec<&str> = [program]
                     .into_iter()
                     .chain(arguments.iter().map(String::as_str))
                     .collect();
                 json!({ "type": "local", "command": command, "enabled": true })
             }
-            ClientName::Goose => json!({
+            KnownClient::Goose => json!({
                 "name": self.name, "type": "stdio", "cmd": program, "args": arguments, "enabled": true, "timeout": 300,
             }),
-            ClientName::Continue => {
+            KnownClient::Continue => {
                 json!({ "name": self.name, "command": program, "args": arguments })
             }
-            ClientName::ClaudeCode | ClientName::Vscode => {
+            KnownClient::ClaudeCode | KnownClient::Vscode => {
                 json!({ "type": "stdio", "command": program, "args": arguments })
             }
             _ => json!({ "command": program, "args": arguments }),
@@ -146,12 +146,12 @@ impl ClientEntry {
             return value;
         };
         let (key, handed) = match client {
-            ClientName::Codex => ("env_vars", json!(variables)),
-            ClientName::Goose => ("env_keys", json!(variables)),
-            ClientName::Opencode => ("environment", Value::Object(resolved)),
+            KnownClient::Codex => ("env_vars", json!(variables)),
+            KnownClient::Goose => ("env_keys", json!(variables)),
+            KnownClient::Opencode => ("environment", Value::Object(resolved)),
             _ => ("env", Value::Object(resolved)),
         };
-        let key_of_plain = if client == ClientName::Goose {
+        let key_of_plain = if client == KnownClient::Goose {
             "envs"
         } else {
             "env"
@@ -164,26 +164,26 @@ impl ClientEntry {
         value
     }
 
-    fn url_value(&self, client: ClientName, url: &str, token: Option<&str>) -> Value {
+    fn url_value(&self, client: KnownClient, url: &str, token: Option<&str>) -> Value {
         let mut value = match client {
-            ClientName::ClaudeCode | ClientName::Vscode => json!({ "type": "http", "url": url }),
-            ClientName::Windsurf => json!({ "serverUrl": url }),
-            ClientName::Gemini => json!({ "httpUrl": url }),
-            ClientName::Goose => json!({
+            KnownClient::ClaudeCode | KnownClient::Vscode => json!({ "type": "http", "url": url }),
+            KnownClient::Windsurf => json!({ "serverUrl": url }),
+            KnownClient::Gemini => json!({ "httpUrl": url }),
+            KnownClient::Goose => json!({
                 "name": self.name, "type": "streamable_http", "uri": url, "enabled": true, "timeout": 300,
             }),
-            ClientName::Continue => {
+            KnownClient::Continue => {
                 json!({ "name": self.name, "type": "streamable-http", "url": url })
             }
-            ClientName::Opencode => json!({ "type": "remote", "url": url, "enabled": true }),
+            KnownClient::Opencode => json!({ "type": "remote", "url": url, "enabled": true }),
             _ => json!({ "url": url }),
         };
         let (Some(token), Some(members)) = (token, value.as_object_mut()) else {
             return value;
         };
-        if client == ClientName::Codex {
+        if client == KnownClient::Codex {
             members.insert("bearer_token_env_var".into(), token.into());
-        } else if client == ClientName::Goose {
+        } else if client == KnownClient::Goose {
             members.insert(
                 "headers".into(),
                 json!({ "Authorization": format!("Bearer ${{{token}}}") }),
@@ -191,7 +191,7 @@ impl ClientEntry {
             members.insert("env_keys".into(), json!([token]));
         } else if let Some(form) = placeholder(client, &self.name, token) {
             let headers = json!({ "Authorization": format!("Bearer {form}") });
-            if client == ClientName::Continue {
+            if client == KnownClient::Continue {
                 members.insert("requestOptions".into(), json!({ "headers": headers }));
             } else {
                 members.insert("headers".into(), headers);
@@ -201,8 +201,8 @@ impl ClientEntry {
     }
 
     /// The questions that VS Code asks the user; other clients have none.
-    pub(crate) fn inputs(&self, client: ClientName) -> Vec<Value> {
-        if client != ClientName::Vscode {
+    pub(crate) fn inputs(&self, client: KnownClient) -> Vec<Value> {
+        if client != KnownClient::Vscode {
             return Vec::new();
         }
         self.variables()
@@ -212,7 +212,7 @@ impl ClientEntry {
     }
 
     /// The text to paste into the client's file.
-    pub(crate) fn snippet(&self, client: ClientName, place: &ClientPlace) -> String {
+    pub(crate) fn snippet(&self, client: KnownClient, place: &ClientPlace) -> String {
         let value = self.value(client);
         match place.format {
             FileFormat::Toml => super::toml_file::snippet(place.keys, &self.name, &value),
@@ -235,7 +235,7 @@ impl ClientEntry {
     ///
     /// # Errors
     /// Why there is none.
-    pub(crate) fn link(&self, client: ClientName) -> Result<String, String> {
+    pub(crate) fn link(&self, client: KnownClient) -> Result<String, String> {
         const MAX_LINK_LEN: usize = 2000;
         if !self.variables().is_empty() {
             return Err(
@@ -246,7 +246,7 @@ impl ClientEntry {
         let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let value = self.value(client);
         let link = match client {
-            ClientName::Vscode => {
+            KnownClient::Vscode => {
                 let mut whole =
                     JsonObject::from_iter([("name".to_owned(), Value::from(self.name.clone()))]);
                 whole.extend(value.as_object().cloned().unwrap_or_default());
@@ -255,7 +255,7 @@ impl ClientEntry {
                     encode(&Value::Object(whole).to_string())
                 )
             }
-            ClientName::Cursor => {
+            KnownClient::Cursor => {
                 let config = base64::engine::general_purpose::STANDARD.encode(value.to_string());
                 format!(
                     "cursor://anysphere.cursor-deeplink/mcp/install?name={}&config={}",
@@ -263,7 +263,7 @@ impl ClientEntry {
                     encode(&config)
                 )
             }
-            ClientName::Goose => self.goose_link(&encode)?,
+            KnownClient::Goose => self.goose_link(&encode)?,
             _ => {
                 return Err(format!(
                     "{client} has no links; vscode, cursor and goose have"
@@ -308,16 +308,16 @@ impl ClientEntry {
 }
 
 /// YAML in which every value is written as JSON, which YAML contains.
-fn yaml_snippet(client: ClientName, keys: &[&str], name: &str, value: &Value) -> String {
+fn yaml_snippet(client: KnownClient, keys: &[&str], name: &str, value: &Value) -> String {
     let mut text = String::new();
-    if client == ClientName::Continue {
+    if client == KnownClient::Continue {
         text.push_str("name: openapi-mcp\nversion: 0.0.1\nschema: v1\n");
     }
     for key in keys {
         text.push_str(&format!("{key}:\n"));
     }
     let members = value.as_object().into_iter().flatten();
-    if client == ClientName::Continue {
+    if client == KnownClient::Continue {
         for (index, (key, value)) in members.enumerate() {
             let mark = if index == 0 { "- " } else { "  " };
             text.push_str(&format!("  {mark}{key}: {value}\n"));
@@ -332,17 +332,17 @@ fn yaml_snippet(client: ClientName, keys: &[&str], name: &str, value: &Value) ->
 }
 
 /// Returns the length of the longest tool's name in the client, and its limit.
-pub(super) fn name_limit(client: ClientName, server: &str, tool: &str) -> Option<(usize, usize)> {
+pub(super) fn name_limit(client: KnownClient, server: &str, tool: &str) -> Option<(usize, usize)> {
     let both = server.len() + tool.len();
     match client {
         // mcp__SERVER__TOOL
-        ClientName::ClaudeCode | ClientName::ClaudeDesktop | ClientName::Codex => {
+        KnownClient::ClaudeCode | KnownClient::ClaudeDesktop | KnownClient::Codex => {
             Some((both + 7, 64))
         }
         // mcp_SERVER_TOOL
-        ClientName::Gemini => Some((both + 5, 63)),
-        ClientName::Vscode => Some((both + 5, 64)),
-        ClientName::Cursor => Some((both, 60)),
+        KnownClient::Gemini => Some((both + 5, 63)),
+        KnownClient::Vscode => Some((both + 5, 64)),
+        KnownClient::Cursor => Some((both, 60)),
         _ => None,
     }
 }

@@ -8,7 +8,8 @@ use clap::{Arg, ArgMatches, Command};
 use url::Url;
 
 use super::place::{InstallScope, OperatingSystem};
-use crate::config::settings::{ApiSettings, ClientName};
+use crate::annotate::KnownClient;
+use crate::config::settings::ApiSettings;
 use crate::config::{self, HeaderFile, variables};
 
 /// The program of Windows that starts programs of a Linux distribution.
@@ -22,7 +23,7 @@ const HEADER_FILE_FLAG: &str = "header-file";
 /// Rules for relative paths of an entry.
 pub(crate) struct PathRules {
     pub(crate) scope: InstallScope,
-    pub(crate) client: ClientName,
+    pub(crate) client: KnownClient,
     /// The current folder.
     pub(crate) folder: PathBuf,
     /// The distribution of WSL in which a client on Windows starts the server.
@@ -120,7 +121,7 @@ fn placed(flag: &str, value: &str, rules: &PathRules, problems: &mut Vec<String>
         return value.to_owned();
     };
     match rules.client {
-        ClientName::Vscode | ClientName::Cursor => {
+        KnownClient::Vscode | KnownClient::Cursor => {
             format!("${{workspaceFolder}}/{}", inside.display())
         }
         _ => inside.display().to_string(),

@@ -3,7 +3,7 @@
 //!
 //! # Adding a client to install into
 //!
-//! - A variant of `ClientName` in `config/choices.rs`, and its `ClientProfile` in
+//! - A variant of `KnownClient` in `config/choices.rs`, and its `ClientProfile` in
 //!   `annotate/client_profile.rs`.
 //! - Its file: `INSTALLABLE`, `form_of`, `user_file` and `project_file` in `cli/install/place.rs`.
 //! - Its entry: `command_value` and `url_value` in `cli/install/entry.rs`, and `name_limit` there
@@ -36,7 +36,8 @@ use self::needs::EntryNeeds;
 use self::place::{ClientPlace, OperatingSystem};
 use self::target::TargetFile;
 use super::{ConfigFile, output, whole_command};
-use crate::config::settings::{ApiSettings, ClientName, CommandSettings, ServerSettings};
+use crate::annotate::KnownClient;
+use crate::config::settings::{ApiSettings, CommandSettings, ServerSettings};
 use crate::config::variables;
 use crate::error::Failure;
 use crate::text::name_from_title;
@@ -89,7 +90,7 @@ pub(crate) struct InstallCommand {
 pub(crate) struct UninstallCommand {
     /// The client
     #[arg(long, value_name = "CLIENT", value_enum)]
-    client: ClientName,
+    client: KnownClient,
     /// The server's name [default: that of the only entry of `install`]
     #[arg(long, value_name = "NAME", help_heading = "Entry")]
     name: Option<String>,
@@ -157,7 +158,7 @@ pub(crate) async fn run(
 
 fn url_entry(
     command: &InstallCommand,
-    client: ClientName,
+    client: KnownClient,
     url: &str,
     matches: &ArgMatches,
 ) -> Result<(ClientEntry, Vec<String>), Failure> {
@@ -213,12 +214,12 @@ fn url_entry(
                 .into(),
         );
     }
-    if command.url_token_env.is_some() && client == ClientName::Zed {
+    if command.url_token_env.is_some() && client == KnownClient::Zed {
         return Err(Failure::setting(
             "Zed's file takes no variable, and a token is never written into it; use a server that Zed starts, or OAuth".into(),
         ));
     }
-    if command.url_token_env.is_some() && client != ClientName::Vscode {
+    if command.url_token_env.is_some() && client != KnownClient::Vscode {
         remarks.extend(needs::dock_remark(client));
     }
     let name = entry_name(
@@ -236,7 +237,7 @@ fn url_entry(
 
 async fn command_entry(
     command: &InstallCommand,
-    client: ClientName,
+    client: KnownClient,
     rules: &flags::PathRules,
     matches: &ArgMatches,
 ) -> Result<(ClientEntry, Vec<String>), Failure> {
@@ -322,7 +323,7 @@ fn entry_name(
 
 fn print_entry(
     entry: &ClientEntry,
-    client: ClientName,
+    client: KnownClient,
     place: &ClientPlace,
     target: &TargetFile,
 ) -> Result<ExitCode, Failure> {
@@ -377,7 +378,7 @@ pub(crate) fn uninstall(command: &UninstallCommand) -> Result<ExitCode, Failure>
 }
 
 /// The name of the only entry of a client's file that `install` wrote.
-fn only_own_entry(place: &ClientPlace, client: ClientName) -> Result<String, Failure> {
+fn only_own_entry(place: &ClientPlace, client: KnownClient) -> Result<String, Failure> {
     let shown = place.file.display();
     let mut names = ClientFile::read(place, client)?.own_names()?;
     match names.len() {

@@ -17,7 +17,7 @@ use crate::cli::log::LogDelivery;
 use crate::config::auth::settings::SchemeSettings;
 use crate::config::observability::shared_state::SharedStateSettings;
 use crate::config::overrides::variables_of_rules;
-use crate::config::settings::{ClientName, CommandSettings, LogLevel, ServerSettings};
+use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, Config, ConfigError, LayeredSettings, Transport, variables};
 use crate::error::Failure;
 use crate::mcp::meta_tools::ListMode;
@@ -292,7 +292,7 @@ impl EntryNeeds {
 
     /// The maximum length of the server's name with which the client takes the longest name of a
     /// tool, in bytes.
-    pub(super) fn max_server_name(&self, client: ClientName) -> usize {
+    pub(super) fn max_server_name(&self, client: KnownClient) -> usize {
         name_limit(client, "", &self.longest_tool)
             .map_or(usize::MAX, |(whole, limit)| limit.saturating_sub(whole))
     }
@@ -304,7 +304,7 @@ impl EntryNeeds {
     /// cannot be handed over.
     pub(super) fn check(
         &self,
-        client: ClientName,
+        client: KnownClient,
         name: &str,
         force: bool,
     ) -> Result<Vec<String>, Failure> {
@@ -340,7 +340,7 @@ impl EntryNeeds {
                 .iter()
                 .map(|flag| format!("{flag} in place of the variable"))
                 .collect();
-            if client == ClientName::ClaudeDesktop {
+            if client == KnownClient::ClaudeDesktop {
                 ways.insert(
                     0,
                     "a bundle, which asks for the values: `openapi-mcp bundle`".to_owned(),
@@ -363,7 +363,7 @@ impl EntryNeeds {
         Ok(self.remarks(client, hands_over))
     }
 
-    fn remarks(&self, client: ClientName, hands_over: bool) -> Vec<String> {
+    fn remarks(&self, client: KnownClient, hands_over: bool) -> Vec<String> {
         let mut remarks = Vec::new();
         if self.warnings > 0 {
             remarks.push(format!(
@@ -376,7 +376,7 @@ impl EntryNeeds {
                 "warning: {tools} tools would be listed, and {client} takes {most}; --tools search lists a few that call all of them, and --tool-include chooses"
             ));
         }
-        let profile = KnownClient::from(client).profile();
+        let profile = client.profile();
         if !profile.remark.is_empty() {
             remarks.push(format!("note: {}", profile.remark));
         }
@@ -391,7 +391,7 @@ impl EntryNeeds {
             remarks.push(format!(
                 "note: calls that need a credential ({needed}) are refused, because {client} hands over no variables; either write a configuration file with `auth: {{ SCHEME: {{ file: PATH }} }}`, readable by you alone, and give --config FILE, or make a bundle with `openapi-mcp bundle`"
             ));
-        } else if client == ClientName::Vscode && !self.variables.is_empty() {
+        } else if client == KnownClient::Vscode && !self.variables.is_empty() {
             remarks.push(format!(
                 "note: VS Code asks for {needed} at the first start"
             ));
@@ -406,8 +406,8 @@ impl EntryNeeds {
 }
 
 /// The note about variables for a client that is not started from a shell.
-pub(super) fn dock_remark(client: ClientName) -> Option<String> {
-    use ClientName::{ClaudeCode, Codex, Gemini, Opencode};
+pub(super) fn dock_remark(client: KnownClient) -> Option<String> {
+    use KnownClient::{ClaudeCode, Codex, Gemini, Opencode};
     let is_of_shell = matches!(client, ClaudeCode | Codex | Gemini | Opencode);
     (!is_of_shell).then(|| DOCK_REMARK.to_owned())
 }

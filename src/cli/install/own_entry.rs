@@ -4,11 +4,11 @@
 use serde_json::Value;
 
 use super::entry::{ClientEntry, EntryTarget};
-use crate::config::settings::ClientName;
+use crate::annotate::KnownClient;
 
 /// Returns `true` if `install` could have written the entry of that name, so that it may be
 /// replaced and removed.
-pub(super) fn is_own_entry(client: ClientName, name: &str, entry: &Value) -> bool {
+pub(super) fn is_own_entry(client: KnownClient, name: &str, entry: &Value) -> bool {
     let words = command_words(entry);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     starts_this_program(&words) || is_own_url_entry(client, name, entry)
@@ -70,7 +70,7 @@ fn is_own_package(text: &str) -> bool {
 
 /// Returns `true` if `install --url` writes exactly this entry for its address and the variable of
 /// its token.
-fn is_own_url_entry(client: ClientName, name: &str, entry: &Value) -> bool {
+fn is_own_url_entry(client: KnownClient, name: &str, entry: &Value) -> bool {
     let text = |pointer: &&str| entry.pointer(pointer).and_then(Value::as_str);
     let Some(url) = ["/url", "/serverUrl", "/httpUrl", "/uri"]
         .iter()
@@ -96,13 +96,13 @@ fn is_own_url_entry(client: ClientName, name: &str, entry: &Value) -> bool {
 
 /// The variable at the end of a header, such as `Bearer ${NAME}`. VS Code has the id of a question
 /// there.
-fn token_variable(client: ClientName, name: &str, header: &str) -> String {
+fn token_variable(client: KnownClient, name: &str, header: &str) -> String {
     let mut words = header.rsplit(|character: char| {
         !character.is_ascii_alphanumeric() && !matches!(character, '_' | '-')
     });
     let last = words.find(|word| !word.is_empty()).unwrap_or_default();
     match last.strip_prefix(&format!("{name}-")) {
-        Some(id) if client == ClientName::Vscode => id.to_ascii_uppercase().replace('-', "_"),
+        Some(id) if client == KnownClient::Vscode => id.to_ascii_uppercase().replace('-', "_"),
         _ => last.to_owned(),
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::entry::{ClientEntry, EntryTarget, takes_url};
 use super::place::{INSTALLABLE, InstallScope, OperatingSystem, Surroundings, place_of};
-use crate::config::settings::ClientName;
+use crate::annotate::KnownClient;
 use crate::transport::http::page::{ENDPOINT, PageSnippet};
 
 /// The variable that holds the token in the entries.
@@ -32,7 +32,7 @@ pub(crate) fn page_entries(needs_token: bool) -> Vec<PageSnippet> {
     };
     let clients = INSTALLABLE.into_iter().filter(|client| takes_url(*client));
     // Zed's file takes no variable, and a token is never shown as a value.
-    let clients = clients.filter(|client| token.is_none() || *client != ClientName::Zed);
+    let clients = clients.filter(|client| token.is_none() || *client != KnownClient::Zed);
     let snippets = clients.filter_map(|client| {
         let place = place_of(client, InstallScope::User, &at).ok()?;
         let variable = if needs_token {
@@ -52,7 +52,7 @@ pub(crate) fn page_entries(needs_token: bool) -> Vec<PageSnippet> {
 }
 
 /// The name by which people know a client.
-fn shown_name(client: ClientName) -> String {
+fn shown_name(client: KnownClient) -> String {
     let value = client.to_possible_value();
     let name = value
         .as_ref()
@@ -61,7 +61,7 @@ fn shown_name(client: ClientName) -> String {
 }
 
 /// The command of a client that adds the entry, for clients that have one.
-fn add_command(client: ClientName, entry: &ClientEntry) -> Option<String> {
+fn add_command(client: KnownClient, entry: &ClientEntry) -> Option<String> {
     let ClientEntry { name, target } = entry;
     let EntryTarget::Url { url, token } = target else {
         return None;
@@ -73,15 +73,15 @@ fn add_command(client: ClientName, entry: &ClientEntry) -> Option<String> {
             .unwrap_or_default()
     };
     Some(match client {
-        ClientName::ClaudeCode => format!(
+        KnownClient::ClaudeCode => format!(
             "claude mcp add --transport http --scope user {name} {url}{}",
             header(&format!("${{{TOKEN_VARIABLE}}}"))
         ),
-        ClientName::Gemini => format!(
+        KnownClient::Gemini => format!(
             "gemini mcp add --transport http --scope user {name} {url}{}",
             header(&format!("${TOKEN_VARIABLE}"))
         ),
-        ClientName::Codex => {
+        KnownClient::Codex => {
             let token = token
                 .as_ref()
                 .map(|name| format!(" --bearer-token-env-var {name}"))
@@ -89,7 +89,7 @@ fn add_command(client: ClientName, entry: &ClientEntry) -> Option<String> {
             format!("codex mcp add {name} --url {url}{token}")
         }
         // A question for the token is not part of an entry.
-        ClientName::Vscode if token.is_none() => {
+        KnownClient::Vscode if token.is_none() => {
             let value = json!({ "name": name, "type": "http", "url": url });
             format!("code --add-mcp '{value}'")
         }

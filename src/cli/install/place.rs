@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
-use crate::config::settings::ClientName;
+use crate::annotate::KnownClient;
 
 /// The configuration that is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -77,18 +77,18 @@ pub(crate) struct Surroundings<'s> {
 }
 
 /// The clients that can be installed into.
-pub(crate) const INSTALLABLE: [ClientName; 11] = [
-    ClientName::ClaudeDesktop,
-    ClientName::ClaudeCode,
-    ClientName::Vscode,
-    ClientName::Cursor,
-    ClientName::Windsurf,
-    ClientName::Gemini,
-    ClientName::Codex,
-    ClientName::Zed,
-    ClientName::Goose,
-    ClientName::Continue,
-    ClientName::Opencode,
+pub(crate) const INSTALLABLE: [KnownClient; 11] = [
+    KnownClient::ClaudeDesktop,
+    KnownClient::ClaudeCode,
+    KnownClient::Vscode,
+    KnownClient::Cursor,
+    KnownClient::Windsurf,
+    KnownClient::Gemini,
+    KnownClient::Codex,
+    KnownClient::Zed,
+    KnownClient::Goose,
+    KnownClient::Continue,
+    KnownClient::Opencode,
 ];
 
 impl Surroundings<'_> {
@@ -158,7 +158,7 @@ impl Surroundings<'_> {
 /// # Errors
 /// A sentence: the client has no such scope, or the location of the file is unknown.
 pub(crate) fn place_of(
-    client: ClientName,
+    client: KnownClient,
     scope: InstallScope,
     at: &Surroundings<'_>,
 ) -> Result<ClientPlace, String> {
@@ -171,16 +171,16 @@ pub(crate) fn place_of(
     let mut alternative = None;
     match (client, scope) {
         // Its state is beside its folder, unless a variable names the folder.
-        (ClientName::ClaudeCode, InstallScope::User)
+        (KnownClient::ClaudeCode, InstallScope::User)
             if at.folder("CLAUDE_CONFIG_DIR").is_none() =>
         {
             file = at.home()?.join(name);
         }
-        (ClientName::ClaudeDesktop, _) => {
+        (KnownClient::ClaudeDesktop, _) => {
             alternative =
                 Some(at.settings()?.join("Claude").join(name)).filter(|usual| *usual != file);
         }
-        (ClientName::Opencode, _) => {
+        (KnownClient::Opencode, _) => {
             let with_comments = folder.join("opencode.jsonc");
             if with_comments.exists() {
                 file = with_comments;
@@ -200,30 +200,33 @@ pub(crate) fn place_of(
 }
 
 /// The form of a client's file, and the keys that lead to the servers in it.
-fn form_of(client: ClientName) -> Result<(FileFormat, &'static [&'static str]), String> {
+fn form_of(client: KnownClient) -> Result<(FileFormat, &'static [&'static str]), String> {
     Ok(match client {
-        ClientName::ClaudeDesktop
-        | ClientName::ClaudeCode
-        | ClientName::Cursor
-        | ClientName::Windsurf => (FileFormat::Json, &["mcpServers"]),
-        ClientName::Gemini => (FileFormat::JsonWithComments, &["mcpServers"]),
-        ClientName::Vscode => (FileFormat::Jsonc, &["servers"]),
-        ClientName::Zed => (FileFormat::Jsonc, &["context_servers"]),
-        ClientName::Opencode => (FileFormat::Jsonc, &["mcp"]),
-        ClientName::Codex => (FileFormat::Toml, &["mcp_servers"]),
-        ClientName::Goose => (FileFormat::Yaml, &["extensions"]),
-        ClientName::Continue => (FileFormat::Yaml, &["mcpServers"]),
-        ClientName::Claude | ClientName::Openai | ClientName::Generic => {
+        KnownClient::ClaudeDesktop
+        | KnownClient::ClaudeCode
+        | KnownClient::Cursor
+        | KnownClient::Windsurf => (FileFormat::Json, &["mcpServers"]),
+        KnownClient::Gemini => (FileFormat::JsonWithComments, &["mcpServers"]),
+        KnownClient::Vscode => (FileFormat::Jsonc, &["servers"]),
+        KnownClient::Zed => (FileFormat::Jsonc, &["context_servers"]),
+        KnownClient::Opencode => (FileFormat::Jsonc, &["mcp"]),
+        KnownClient::Codex => (FileFormat::Toml, &["mcp_servers"]),
+        KnownClient::Goose => (FileFormat::Yaml, &["extensions"]),
+        KnownClient::Continue => (FileFormat::Yaml, &["mcpServers"]),
+        KnownClient::Claude | KnownClient::Openai | KnownClient::Generic => {
             return Err(not_installable(client));
         }
     })
 }
 
 /// The user's folder of a client, and the name of the file in it.
-fn user_file(client: ClientName, at: &Surroundings<'_>) -> Result<(PathBuf, &'static str), String> {
+fn user_file(
+    client: KnownClient,
+    at: &Surroundings<'_>,
+) -> Result<(PathBuf, &'static str), String> {
     let is_windows = at.system == OperatingSystem::Windows;
     Ok(match client {
-        ClientName::ClaudeDesktop => {
+        KnownClient::ClaudeDesktop => {
             let store = if is_windows {
                 at.claude_of_the_store()
             } else {
@@ -233,42 +236,42 @@ fn user_file(client: ClientName, at: &Surroundings<'_>) -> Result<(PathBuf, &'st
                 store.map_or_else(|| Ok::<_, String>(at.settings()?.join("Claude")), Ok)?;
             (folder, "claude_desktop_config.json")
         }
-        ClientName::ClaudeCode => (
+        KnownClient::ClaudeCode => (
             at.folder_or_home("CLAUDE_CONFIG_DIR", ".claude")?,
             ".claude.json",
         ),
-        ClientName::Vscode => (at.settings()?.join("Code/User"), "mcp.json"),
-        ClientName::Cursor => (at.home()?.join(".cursor"), "mcp.json"),
-        ClientName::Windsurf => (at.home()?.join(".codeium/windsurf"), "mcp_config.json"),
-        ClientName::Gemini => (at.home()?.join(".gemini"), "settings.json"),
-        ClientName::Codex => (at.folder_or_home("CODEX_HOME", ".codex")?, "config.toml"),
+        KnownClient::Vscode => (at.settings()?.join("Code/User"), "mcp.json"),
+        KnownClient::Cursor => (at.home()?.join(".cursor"), "mcp.json"),
+        KnownClient::Windsurf => (at.home()?.join(".codeium/windsurf"), "mcp_config.json"),
+        KnownClient::Gemini => (at.home()?.join(".gemini"), "settings.json"),
+        KnownClient::Codex => (at.folder_or_home("CODEX_HOME", ".codex")?, "config.toml"),
         // Only on Linux, it heeds the variable of XDG.
-        ClientName::Zed if at.system == OperatingSystem::Mac => {
+        KnownClient::Zed if at.system == OperatingSystem::Mac => {
             (at.home()?.join(".config/zed"), "settings.json")
         }
-        ClientName::Zed => (at.settings()?.join("zed"), "settings.json"),
-        ClientName::Goose if is_windows => {
+        KnownClient::Zed => (at.settings()?.join("zed"), "settings.json"),
+        KnownClient::Goose if is_windows => {
             (at.roaming()?.join("Block/goose/config"), "config.yaml")
         }
-        ClientName::Goose => (at.xdg_config()?.join("goose"), "config.yaml"),
-        ClientName::Continue => (at.home()?.join(".continue"), "config.yaml"),
-        ClientName::Opencode => (at.xdg_config()?.join("opencode"), "opencode.json"),
-        ClientName::Claude | ClientName::Openai | ClientName::Generic => {
+        KnownClient::Goose => (at.xdg_config()?.join("goose"), "config.yaml"),
+        KnownClient::Continue => (at.home()?.join(".continue"), "config.yaml"),
+        KnownClient::Opencode => (at.xdg_config()?.join("opencode"), "opencode.json"),
+        KnownClient::Claude | KnownClient::Openai | KnownClient::Generic => {
             return Err(not_installable(client));
         }
     })
 }
 
 /// The file of a client in the folder of a project.
-fn project_file(client: ClientName) -> Result<&'static str, String> {
+fn project_file(client: KnownClient) -> Result<&'static str, String> {
     Ok(match client {
-        ClientName::ClaudeCode => ".mcp.json",
-        ClientName::Vscode => ".vscode/mcp.json",
-        ClientName::Cursor => ".cursor/mcp.json",
-        ClientName::Gemini => ".gemini/settings.json",
-        ClientName::Codex => ".codex/config.toml",
-        ClientName::Continue => ".continue/mcpServers/openapi-mcp.yaml",
-        ClientName::Opencode => "opencode.json",
+        KnownClient::ClaudeCode => ".mcp.json",
+        KnownClient::Vscode => ".vscode/mcp.json",
+        KnownClient::Cursor => ".cursor/mcp.json",
+        KnownClient::Gemini => ".gemini/settings.json",
+        KnownClient::Codex => ".codex/config.toml",
+        KnownClient::Continue => ".continue/mcpServers/openapi-mcp.yaml",
+        KnownClient::Opencode => "opencode.json",
         _ => {
             return Err(format!(
                 "{client} has no configuration per project; --scope user writes your own"
@@ -277,14 +280,14 @@ fn project_file(client: ClientName) -> Result<&'static str, String> {
     })
 }
 
-fn not_installable(client: ClientName) -> String {
+fn not_installable(client: KnownClient) -> String {
     let address =
         "it takes the https address of a server; docs/guides/hosted-clients.md has the steps";
     match client {
-        ClientName::Claude => format!(
+        KnownClient::Claude => format!(
             "--client claude is claude-desktop or claude-code; name one. For claude.ai, {address}"
         ),
-        ClientName::Openai => format!("ChatGPT reads no file: {address}"),
+        KnownClient::Openai => format!("ChatGPT reads no file: {address}"),
         _ => {
             let names: Vec<String> = INSTALLABLE.iter().map(ToString::to_string).collect();
             format!(
@@ -296,17 +299,17 @@ fn not_installable(client: ClientName) -> String {
 }
 
 /// The program that a client is started with, if it is usually on PATH.
-pub(crate) fn program_of(client: ClientName) -> Option<&'static str> {
+pub(crate) fn program_of(client: KnownClient) -> Option<&'static str> {
     Some(match client {
-        ClientName::ClaudeCode => "claude",
-        ClientName::Vscode => "code",
-        ClientName::Cursor => "cursor",
-        ClientName::Windsurf => "windsurf",
-        ClientName::Gemini => "gemini",
-        ClientName::Codex => "codex",
-        ClientName::Zed => "zed",
-        ClientName::Goose => "goose",
-        ClientName::Opencode => "opencode",
+        KnownClient::ClaudeCode => "claude",
+        KnownClient::Vscode => "code",
+        KnownClient::Cursor => "cursor",
+        KnownClient::Windsurf => "windsurf",
+        KnownClient::Gemini => "gemini",
+        KnownClient::Codex => "codex",
+        KnownClient::Zed => "zed",
+        KnownClient::Goose => "goose",
+        KnownClient::Opencode => "opencode",
         _ => return None,
     })
 }
@@ -315,7 +318,7 @@ pub(crate) fn program_of(client: ClientName) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn place(client: ClientName, system: OperatingSystem, variables: &[(&str, &str)]) -> String {
+    fn place(client: KnownClient, system: OperatingSystem, variables: &[(&str, &str)]) -> String {
         user_place_with(client, system, variables)
             .file
             .display()
@@ -323,7 +326,7 @@ mod tests {
     }
 
     fn user_place_with(
-        client: ClientName,
+        client: KnownClient,
         system: OperatingSystem,
         variables: &[(&str, &str)],
     ) -> ClientPlace {
@@ -341,7 +344,7 @@ mod tests {
 
     #[test]
     fn each_client_has_its_file_on_each_system() {
-        use ClientName::{
+        use KnownClient::{
             ClaudeCode, ClaudeDesktop, Codex, Continue, Cursor, Gemini, Goose, Opencode, Vscode,
             Windsurf, Zed,
         };
@@ -429,12 +432,12 @@ mod tests {
         let system = OperatingSystem::Linux;
         let home = ("HOME", "/h");
         assert_eq!(
-            place(ClientName::Codex, system, &[home, ("CODEX_HOME", "/c")]),
+            place(KnownClient::Codex, system, &[home, ("CODEX_HOME", "/c")]),
             "/c/config.toml"
         );
         assert_eq!(
             place(
-                ClientName::ClaudeCode,
+                KnownClient::ClaudeCode,
                 system,
                 &[home, ("CLAUDE_CONFIG_DIR", "/c")]
             ),
@@ -442,7 +445,7 @@ mod tests {
         );
         assert_eq!(
             place(
-                ClientName::Vscode,
+                KnownClient::Vscode,
                 system,
                 &[home, ("XDG_CONFIG_HOME", "/x")]
             ),
@@ -450,7 +453,7 @@ mod tests {
         );
         assert_eq!(
             place(
-                ClientName::Zed,
+                KnownClient::Zed,
                 OperatingSystem::Mac,
                 &[home, ("XDG_CONFIG_HOME", "/x")]
             ),
@@ -472,7 +475,7 @@ mod tests {
             ("LOCALAPPDATA", local.as_str()),
         ];
         let found = user_place_with(
-            ClientName::ClaudeDesktop,
+            KnownClient::ClaudeDesktop,
             OperatingSystem::Windows,
             &variables,
         );

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::place::{
     ClientPlace, FileFormat, InstallScope, OperatingSystem, Surroundings, place_of,
 };
-use crate::config::settings::ClientName;
+use crate::annotate::KnownClient;
 use crate::config::variables;
 use crate::error::Failure;
 
@@ -38,7 +38,7 @@ impl TargetFile {
     ///
     /// # Errors
     /// An error if the client has no such file, or its location is unknown.
-    pub(super) fn place(&self, client: ClientName, folder: &Path) -> Result<ClientPlace, Failure> {
+    pub(super) fn place(&self, client: KnownClient, folder: &Path) -> Result<ClientPlace, Failure> {
         let at = Surroundings {
             system: OperatingSystem::current(),
             variable: &|name| variables::read_variable(name),
@@ -79,8 +79,8 @@ impl TargetFile {
 
     /// Returns `true` if a client that is asked for in WSL runs on Windows: its file is there, or
     /// it has a window and is not installed here.
-    fn is_on_windows(&self, client: ClientName, place: &ClientPlace) -> bool {
-        use ClientName::{ClaudeDesktop, Cursor, Vscode, Windsurf, Zed};
+    fn is_on_windows(&self, client: KnownClient, place: &ClientPlace) -> bool {
+        use KnownClient::{ClaudeDesktop, Cursor, Vscode, Windsurf, Zed};
         let has_window = matches!(client, ClaudeDesktop | Cursor | Vscode | Windsurf | Zed);
         let is_absent =
             has_window && self.config_path.is_none() && !self.force && !place.folder.is_dir();
@@ -88,14 +88,14 @@ impl TargetFile {
     }
 
     /// `~/.claude.json` holds the state of Claude Code, which rewrites it while it runs.
-    pub(super) fn is_state_file_of_claude_code(&self, client: ClientName) -> bool {
-        client == ClientName::ClaudeCode
+    pub(super) fn is_state_file_of_claude_code(&self, client: KnownClient) -> bool {
+        client == KnownClient::ClaudeCode
             && self.scope == InstallScope::User
             && self.config_path.is_none()
     }
 
     /// Returns the reason for which a client's file is never written from here.
-    pub(super) fn print_only(&self, client: ClientName, place: &ClientPlace) -> Option<String> {
+    pub(super) fn print_only(&self, client: KnownClient, place: &ClientPlace) -> Option<String> {
         if place.distribution.is_some() {
             return Some("the client is on Windows; from WSL its files are not written".into());
         }
@@ -106,7 +106,7 @@ impl TargetFile {
         }
         let is_set = |name: &str| variables::read_variable(name).is_some();
         let is_usual = self.scope == InstallScope::User && self.config_path.is_none();
-        if client == ClientName::Vscode && is_usual && is_set("VSCODE_IPC_HOOK_CLI") {
+        if client == KnownClient::Vscode && is_usual && is_set("VSCODE_IPC_HOOK_CLI") {
             return Some(
                 "VS Code is connected to this machine from another one, where its settings are"
                     .into(),
@@ -136,7 +136,7 @@ impl TargetFile {
 }
 
 /// The file of a client on Windows, as it is written there.
-fn windows_place(client: ClientName, folder: &Path) -> Result<ClientPlace, String> {
+fn windows_place(client: KnownClient, folder: &Path) -> Result<ClientPlace, String> {
     let at = Surroundings {
         system: OperatingSystem::Windows,
         variable: &|name| matches!(name, "USERPROFILE" | "APPDATA").then(|| format!("%{name}%")),

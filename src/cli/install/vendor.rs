@@ -5,14 +5,14 @@ use std::process::{Command, ExitCode, Stdio};
 
 use super::edit::{InstallMode, agrees};
 use super::entry::ClientEntry;
-use crate::config::settings::ClientName;
+use crate::annotate::KnownClient;
 use crate::config::variables;
 use crate::error::Failure;
 use crate::text::shell_word;
 
 /// The arguments that add an entry for all projects of the user.
 pub(super) fn add_arguments(entry: &ClientEntry) -> Vec<String> {
-    let value = entry.value(ClientName::ClaudeCode).to_string();
+    let value = entry.value(KnownClient::ClaudeCode).to_string();
     ["mcp", "add-json", "--scope", "user", &entry.name, &value]
         .map(str::to_owned)
         .to_vec()

@@ -15,13 +15,14 @@ use super::document_files;
 use super::manifest::{ManifestParts, manifest};
 use super::platform::BundlePlatform;
 use super::program::BundledProgram;
+use crate::annotate::KnownClient;
 use crate::api::Api;
 use crate::check::used_schemes;
 use crate::cli::check::require_server;
 use crate::cli::load::{self, LoadPurpose};
 use crate::cli::{ConfigFile, output};
 use crate::config::apis::about::{icon_file, is_server_name, web_address};
-use crate::config::settings::{ApiSettings, ClientName, CommandSettings, LogLevel, ServerSettings};
+use crate::config::settings::{ApiSettings, CommandSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, ConfigError, LayeredSettings, variables};
 use crate::error::Failure;
 use crate::json::JsonObject;
@@ -195,7 +196,7 @@ impl BundleSettings {
             ))
         })?;
         let given = only.map_or_else(ApiSettings::default, |api| {
-            api.common.client = api.common.client.or(Some(ClientName::ClaudeDesktop));
+            api.common.client = api.common.client.or(Some(KnownClient::ClaudeDesktop));
             let given = api.clone();
             api.header_env.clear();
             given

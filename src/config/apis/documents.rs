@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::api::name::ApiName;
-use crate::config::choices::ExternalRefs;
 use crate::config::headers::{read_headers, warn_about_missing_scheme};
 use crate::config::keys::path::ConfigSource;
 use crate::outbound::HttpClient;
@@ -60,7 +59,7 @@ pub(crate) struct DocumentSettings {
         value_enum,
         help_heading = "Document"
     )]
-    pub external_refs: Option<ExternalRefs>,
+    pub external_refs: Option<ExternalReferences>,
 }
 
 /// The document of an API, and how it is read.
@@ -122,10 +121,7 @@ pub(crate) fn resolve_document(
         source: source?,
         headers,
         overlays,
-        external_references: settings
-            .external_refs
-            .map(ExternalReferences::from)
-            .unwrap_or_default(),
+        external_references: settings.external_refs.unwrap_or_default(),
     })
 }
 

@@ -12,7 +12,6 @@ use crate::annotate::names::is_sayable;
 use crate::annotate::overrides::{ExpectedType, OverrideProblem, OverrideProblemKind};
 use crate::annotate::selection::PatternField;
 use crate::annotate::{DescriptionDetail, Override, Pattern, Rule};
-use crate::config::choices::DescribeName;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::config::transport::Transport;
 use crate::credentials::forward::Forwarding;
@@ -63,7 +62,7 @@ struct OverrideSchema {
     /// Path parameters whose values may hold slashes
     slashes: Option<Vec<String>>,
     /// Detail of its description
-    describe: Option<DescribeName>,
+    describe: Option<DescriptionDetail>,
     /// Treatment of a body that does not fit its schema: refused (strict), or sent with a note
     /// (lenient)
     validate: Option<ValidateSchema>,
@@ -289,7 +288,7 @@ fn read_detail(
     value: &Value,
     problems: &mut FileProblems<'_>,
 ) -> Option<DescriptionDetail> {
-    let read = serde_json::from_value::<DescribeName>(value.clone()).ok();
+    let read = serde_json::from_value::<DescriptionDetail>(value.clone()).ok();
     if read.is_none() {
         problems.push_wrong_value(
             &join_path(path, "describe"),
@@ -298,7 +297,7 @@ fn read_detail(
             Disclosure::Shown,
         );
     }
-    read.map(DescriptionDetail::from)
+    read
 }
 
 /// Reads whether a body that does not fit its schema is sent nevertheless.

@@ -7,17 +7,30 @@ use crate::mcp::visible::VisibleApis;
 use crate::text::TYPICAL_BYTES_PER_TOKEN;
 
 /// The operator's choice of a list.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    clap::ValueEnum,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum ListMode {
-    /// The operator chose none: every operation is a tool, unless the list is longer than any
-    /// client takes.
+    /// No choice: every operation is a tool, unless the list is longer than any client takes
     #[default]
+    #[value(skip)]
+    #[serde(skip)]
     Unset,
-    /// Every operation is a tool.
+    /// Every operation as a tool
     All,
-    /// A few tools search, describe and call the operations.
+    /// A few tools that search, describe and call the operations
     Search,
-    /// The one or the other, by the length of the list.
+    /// search if the list would be longer than `max_list_tokens`, or than the client takes
     Auto,
 }
 

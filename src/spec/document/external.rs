@@ -25,14 +25,26 @@ use crate::spec::diagnostic::Diagnostic;
 const MAX_FILES: usize = 5000;
 
 /// The references into other files that are followed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    clap::ValueEnum,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum ExternalReferences {
-    /// None.
+    /// None
     None,
-    /// References next to the document.
+    /// Those into the document's own folder, or below its own address
     #[default]
     Local,
-    /// Any file and any http(s) URL: only for documents whose author is trusted.
+    /// Any file and any URL; only for a document whose author you trust
     Any,
 }
 

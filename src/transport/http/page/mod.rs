@@ -64,15 +64,27 @@ const POLICY_MARK: &str = "<!--policy-->";
 const INTRODUCTION: &str = "This is an MCP server with its endpoint at /mcp. Open this address in a browser to see what it offers and how to connect.\n";
 
 /// Content of a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Default,
+    clap::ValueEnum,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum PageKind {
-    /// No page.
-    Off,
-    /// Instructions to connect, without any text of the document.
-    Public,
-    /// Also the tools, if clients need no token.
+    /// Steps to connect, and the tools
     #[default]
     Full,
+    /// Steps to connect, without any text of the document
+    Public,
+    /// There is no page
+    Off,
 }
 
 /// Settings of a page.
