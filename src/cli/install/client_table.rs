@@ -7,7 +7,6 @@ mod tests {
 
     use super::super::entry::placeholder;
     use super::super::place::{INSTALLABLE, InstallScope, OperatingSystem, Surroundings, place_of};
-    use crate::annotate::KnownClient;
     use crate::annotate::{ClientProfile, KnownClient, ShownForm};
     use crate::check::cost::client_costs;
 

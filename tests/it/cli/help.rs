@@ -128,7 +128,7 @@ fn a_flag_or_a_variable_of_a_setting_that_is_a_key_alone_is_refused() {
         // A setting of the server, which this command does not have.
         let said = stderr(&run(&[name, "--page", "off"]));
         assert!(
-            said.contains("`page` is a key of the configuration file"),
+            said.contains("`--page` is a key of the configuration file: set `page` there"),
             "{name}: {said}"
         );
     }
