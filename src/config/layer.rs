@@ -37,9 +37,12 @@ pub(crate) fn given_names<T: Args + Serialize>(settings: &T) -> Vec<String> {
     let given = to_map(settings)
         .into_iter()
         .filter(|(_, value)| *value != Value::Bool(false));
-    let name = |(key, _): (String, Value)| match has_flag(&key) {
-        true => format!("--{}", key.replace('_', "-")),
-        false => format!("`{key}`"),
+    let name = |(key, _): (String, Value)| {
+        if has_flag(&key) {
+            format!("--{}", key.replace('_', "-"))
+        } else {
+            format!("`{key}`")
+        }
     };
     given.map(name).collect()
 }

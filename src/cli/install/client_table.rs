@@ -111,14 +111,13 @@ mod tests {
         let (_, after) = rest.split_once(END).unwrap();
         let mut tables = "| client | entry | a variable in it | list of tools | result |\n|---|---|---|---|---|\n".to_owned();
         for client in listed() {
-            let known = KnownClient::from(client);
             tables.push_str(&format!(
                 "| {}, `{client}` | {} | {} | {} | {} |\n",
                 name_of(client),
                 file_of(client),
                 variable_of(client),
                 list_of(client),
-                results_of(&known.profile())
+                results_of(&client.profile())
             ));
         }
         tables.push_str("\nSources of what is said of results:\n\n");

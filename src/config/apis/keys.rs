@@ -21,9 +21,10 @@ pub(crate) fn refuse_settings_of_one_api(
     for name in given_names(&own).into_iter().chain(given_names(forward)) {
         let key = name.trim_start_matches("--").replace(['-', '`'], "_");
         let key = key.trim_matches('_');
-        let variable = match name.starts_with("--") {
-            true => format!(" (or OPENAPI_MCP_{})", key.to_ascii_uppercase()),
-            false => String::new(),
+        let variable = if name.starts_with("--") {
+            format!(" (or OPENAPI_MCP_{})", key.to_ascii_uppercase())
+        } else {
+            String::new()
         };
         problems.push(format!(
             "{name}{variable} concerns one API, and there are several; put `{key}` under the API's name in `apis`"

@@ -122,7 +122,7 @@ fn p88_collected_pages_are_masked_and_so_is_the_page_that_fails() {
             br#"{"items":[{"mail":"ann@example.org"}],"next_cursor":"a"}"#,
         ),
     }));
-    let mut session = serve(&upstream, "", &["--collect-pages", "5"]);
+    let mut session = serve(&upstream, "", &["collect_pages: 5"]);
     let result = session.call("list", &json!({"collect_pages": 5}));
     assert_eq!(
         result["structuredContent"]["items"],
