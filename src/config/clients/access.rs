@@ -75,7 +75,12 @@ pub(crate) struct AccessSettings {
     pub oauth_scope: Vec<String>,
 
     /// The scope of those tokens of the issuer whose users agree to calls (--confirm-by link)
-    #[arg(long, value_name = "SCOPE", help_heading = "Authentication")]
+    #[arg(
+        long,
+        hide = true,
+        value_name = "SCOPE",
+        help_heading = "Authentication"
+    )]
     pub approver_scope: Option<String>,
 
     /// Introspection of tokens.
@@ -163,7 +168,7 @@ fn approver_scope(settings: &AccessSettings, problems: &mut Vec<String>) -> Opti
     let scope = settings.approver_scope.as_ref()?;
     check_scopes(std::iter::once(scope), problems);
     if settings.oauth_issuer.is_none() {
-        problems.push("--approver-scope needs --oauth-issuer".into());
+        problems.push("`approver_scope` needs --oauth-issuer".into());
     }
     let of_calls = [
         &settings.scopes.oauth_read_scope,
@@ -174,7 +179,7 @@ fn approver_scope(settings: &AccessSettings, problems: &mut Vec<String>) -> Opti
         .chain([&settings.oauth_scope])
         .any(|scopes| scopes.contains(scope))
     {
-        problems.push(format!("--approver-scope: `{scope}` is a scope that calls need too, so that every client would have it"));
+        problems.push(format!("`approver_scope`: `{scope}` is a scope that calls need too, so that every client would have it"));
     }
     Some(scope.clone())
 }

@@ -26,7 +26,7 @@ fn p89_links_need_somebody_who_may_agree() {
         ),
         (
             json!({"approver_scope": "approve"}),
-            "--approver-scope needs --oauth-issuer",
+            "`approver_scope` needs --oauth-issuer",
         ),
         (
             json!({"approver_scope": "admin", "oauth_issuer": "https://login.example", "oauth_write_scope": ["admin"]}),
