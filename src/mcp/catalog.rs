@@ -1,15 +1,14 @@
 //! The catalog of one endpoint: tools of one API or of several, under the names by which clients
 //! call them.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use rmcp::model::ServerConfig;
 
 use super::meta_tools::MetaTools;
 use super::protocol::server_meta::server_meta;
-use super::rights::{ALL_RIGHTS, CallerRights, Rights};
-use super::visible::{CatalogApi, Suggestion, View, VisibleApi, VisibleApis};
+use super::rights::{CallerRights, Rights};
+use super::visible::{CatalogApi, Listed, Suggestion, View, VisibleApi, VisibleApis};
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::{Api, ToolIndex};
 use crate::caller::client_grant::ClientGrant;
@@ -121,36 +120,25 @@ impl Catalog {
         self.find(name, Some(granted)).is_some()
     }
 
-    /// Returns the meta-tools and the pinned tools that a client with these rights may list, as
-    /// JSON.
-    pub(crate) fn meta_tool_texts<'c>(&'c self, rights: &'c CallerRights) -> Vec<Cow<'c, str>> {
-        let texts = self
-            .meta_tools
-            .iter()
-            .map(|meta_tools| meta_tools.texts(&self.visible(rights)));
-        texts.flatten().collect()
+    /// Returns the tools that a caller with these rights may list, in the order of the list: the
+    /// operations unless they are searched, the meta-tools, and the pinned operations.
+    pub(crate) fn listed<'c>(&'c self, rights: &'c CallerRights) -> Vec<Listed<'c>> {
+        let seen = self.visible(rights);
+        let operations = seen.operations().filter(|_| self.meta_tools().is_none());
+        let mut listed: Vec<_> = operations
+            .map(|(api, index, _)| Listed::Operation(*api, index))
+            .collect();
+        listed.extend(self.listed_beside_operations(&seen));
+        listed
     }
 
-    /// All tools that a client may list that may list all, as JSON.
-    pub(crate) fn texts(&self) -> Vec<Cow<'_, str>> {
-        let seen = self.visible(&ALL_RIGHTS);
-        let operations = seen.operations().filter(|_| self.meta_tools().is_none());
-        let operations = operations.map(|(_, _, offered)| offered.text().into());
-        operations
-            .chain(self.meta_tool_texts(&ALL_RIGHTS))
-            .collect()
-    }
-
-    /// The names of all tools that are listed for a client that sees all.
-    pub(crate) fn listed_names(&self) -> Vec<String> {
-        let seen = self.visible(&ALL_RIGHTS);
-        let operations = seen.operations().filter(|_| self.meta_tools().is_none());
-        let operations = operations.map(|(api, index, _)| api.name_of(index).to_owned());
-        let others = self
-            .meta_tools
-            .iter()
-            .flat_map(|meta_tools| meta_tools.listed_names(&seen));
-        operations.chain(others).collect()
+    /// Returns the meta-tools and the pinned operations that a caller may list.
+    pub(crate) fn listed_beside_operations<'c>(
+        &'c self,
+        seen: &VisibleApis<'c>,
+    ) -> Vec<Listed<'c>> {
+        let meta_tools = self.meta_tools.as_ref();
+        meta_tools.map_or_else(Vec::new, |meta_tools| meta_tools.listed(seen))
     }
 
     /// Returns true if the list depends on the caller.

@@ -1,5 +1,6 @@
 //! The state of an endpoint: nothing yet, a catalog, or a newer catalog after the document changed.
 
+use std::borrow::Cow;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +13,9 @@ use tokio_util::sync::CancellationToken;
 use super::catalog::Catalog;
 use super::endpoints::introduction::introduce_nothing;
 use super::protocol::server_meta::server_meta;
+use super::rights::ALL_RIGHTS;
 use super::tool_list_stream::ListPieces;
+use super::visible::Listed;
 use crate::annotate::meta_tool_names;
 use crate::api::about::About;
 use crate::caller::client_grant::ClientGrant;
@@ -38,6 +41,12 @@ pub(crate) struct EndpointState {
     was_listed_early: AtomicBool,
     /// Cancelled when the server stops: waits for changes end.
     pub(crate) ending: CancellationToken,
+}
+
+/// All tools that a client may list that may list all, as JSON.
+fn texts_of(catalog: &Catalog) -> Vec<Cow<'_, str>> {
+    let listed = catalog.listed(&ALL_RIGHTS).into_iter();
+    listed.map(Listed::into_text).collect()
 }
 
 /// Subscription of a client to changes of the list that it sees.
@@ -118,7 +127,7 @@ impl EndpointState {
             // No client must be notified of a change of a list that no client has read.
             ApiState::Ready(before) => {
                 let is_known = before.is_decided() || self.was_listed_early.load(Ordering::Relaxed);
-                is_known && before.texts() != served.texts()
+                is_known && texts_of(before) != texts_of(&served)
             }
         };
         self.state.send_replace(ApiState::Ready(Arc::new(served)));

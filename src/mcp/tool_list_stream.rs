@@ -9,7 +9,7 @@ use std::vec;
 use bytes::Bytes;
 
 use super::catalog::Catalog;
-use super::visible::VisibleApi;
+use super::visible::{Listed, VisibleApi};
 use crate::api::ToolIndex;
 use crate::caller::client_grant::ClientGrant;
 
@@ -46,15 +46,15 @@ impl ListPieces {
     pub(crate) fn new(catalog: Arc<Catalog>, granted: &ClientGrant) -> Self {
         let rights = catalog.rights(granted);
         let mut all = ListParts::default();
+        let seen = catalog.visible(&rights);
         if catalog.meta_tools().is_none() {
-            catalog
-                .visible(&rights)
-                .apis
-                .iter()
-                .for_each(|api| all.add_api(api));
+            seen.apis.iter().for_each(|api| all.add_api(api));
         }
         // Without operations, there is nothing to search either.
-        let meta_tools = catalog.meta_tool_texts(&rights).join(",");
+        let meta_tools = catalog.listed_beside_operations(&seen);
+        let texts: Vec<_> = meta_tools.into_iter().map(Listed::into_text).collect();
+        let meta_tools = texts.join(",");
+        drop(seen);
         if !meta_tools.is_empty() {
             all.push(meta_tools.len(), ListPart::Text(meta_tools.into()));
         }

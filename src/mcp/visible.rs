@@ -1,5 +1,6 @@
 //! The tools of an endpoint that a caller may list: operations of its APIs, and their names.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::rights::{AccessTable, Rights};
@@ -47,6 +48,32 @@ pub(crate) struct VisibleApis<'c> {
     pub(crate) apis: Vec<VisibleApi<'c>>,
     /// True if the endpoint serves APIs that have names, all of them.
     pub(crate) names_apis: bool,
+}
+
+/// A tool that a caller may list.
+pub(crate) enum Listed<'c> {
+    /// An operation of an API.
+    Operation(VisibleApi<'c>, ToolIndex),
+    /// A meta-tool, with its name and its JSON.
+    Meta(String, Cow<'c, str>),
+}
+
+impl<'c> Listed<'c> {
+    /// The name by which clients call it.
+    pub(crate) fn into_name(self) -> String {
+        match self {
+            Self::Operation(api, index) => api.name_of(index).to_owned(),
+            Self::Meta(name, _) => name,
+        }
+    }
+
+    /// The tool as JSON.
+    pub(crate) fn into_text(self) -> Cow<'c, str> {
+        match self {
+            Self::Operation(api, index) => api.api.tool(index).text().into(),
+            Self::Meta(_, text) => text,
+        }
+    }
 }
 
 /// Suggestion for a name that no operation has.

@@ -21,6 +21,8 @@ use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, Config, ConfigError, LayeredSettings, Transport, variables};
 use crate::error::Failure;
 use crate::mcp::meta_tools::ListMode;
+use crate::mcp::rights::ALL_RIGHTS;
+use crate::mcp::visible::Listed;
 use crate::spec::operation::parameter::Location;
 use crate::spec::{SecurityScheme, Severity};
 use crate::text::{counted, error_in_a_line, one_line};
@@ -274,8 +276,10 @@ impl EntryNeeds {
     fn look_at_list(&mut self, apis: &[(Arc<ApiConfig>, Loaded)]) -> Result<(), Failure> {
         let catalog = each_api::catalog_of(apis)?;
         let listed = catalog
-            .map(|catalog| catalog.listed_names())
-            .unwrap_or_default();
+            .iter()
+            .flat_map(|catalog| catalog.listed(&ALL_RIGHTS))
+            .map(Listed::into_name)
+            .collect::<Vec<_>>();
         let most = apis
             .iter()
             .filter_map(|(config, _)| config.profile.max_tools)

@@ -1,6 +1,5 @@
 //! The meta-tools of an endpoint, and their names.
 
-use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use serde::de::DeserializeOwned;
@@ -11,7 +10,7 @@ use super::mode::ListOptions;
 use crate::annotate::meta_tool_names::{self, MetaToolKind};
 use crate::api::ToolIndex;
 use crate::json::JsonObject;
-use crate::mcp::visible::{VisibleApi, VisibleApis};
+use crate::mcp::visible::{Listed, VisibleApi, VisibleApis};
 use crate::proxy::{ArgumentChecks, CheckedArguments, EmptyArgument};
 use crate::results::tool_result::ToolResult;
 use crate::text::{MAX_DESCRIPTION_BYTES, one_line, truncate};
@@ -104,26 +103,21 @@ impl MetaTools {
         !seen.is_restricted() || is_there(kind, self.searches, seen.existing())
     }
 
-    /// Returns the meta-tools and the pinned tools for a client that may list these operations, as
-    /// JSON.
-    pub(crate) fn texts<'c>(&'c self, seen: &VisibleApis<'c>) -> Vec<Cow<'c, str>> {
-        let mut texts: Vec<Cow<'c, str>> = if seen.is_restricted() {
-            let kinds = listed_kinds(seen, self.searches);
-            kinds
-                .map(|kind| write_meta_tool(kind, seen, &self.prefix).into())
-                .collect()
+    /// Returns the meta-tools and the pinned operations that a caller may list.
+    pub(crate) fn listed<'c>(&'c self, seen: &VisibleApis<'c>) -> Vec<Listed<'c>> {
+        let listed = |kind, text| Listed::Meta(self.name_of(kind), text);
+        let mut all: Vec<_> = if seen.is_restricted() {
+            let write = |kind| listed(kind, write_meta_tool(kind, seen, &self.prefix).into());
+            listed_kinds(seen, self.searches).map(write).collect()
         } else {
-            self.tools
-                .iter()
-                .map(|tool| tool.text.as_ref().into())
-                .collect()
+            let written = |tool: &'c MetaTool| listed(tool.kind, tool.text.as_ref().into());
+            self.tools.iter().map(written).collect()
         };
-        texts.extend(self.pinned.iter().filter_map(|(place, index)| {
+        all.extend(self.pinned.iter().filter_map(|(place, index)| {
             let api = seen.apis.get(*place)?;
-            api.shows(*index)
-                .then(|| api.api.tool(*index).text().into())
+            api.shows(*index).then_some(Listed::Operation(*api, *index))
         }));
-        texts
+        all
     }
 
     /// Returns the names of the meta-tools, in the order in which they are listed.
@@ -167,16 +161,6 @@ impl MetaTools {
     /// API.
     pub(crate) fn pinned(&self) -> &[(usize, ToolIndex)] {
         &self.pinned
-    }
-
-    /// The names of the tools that a client is listed that sees everything.
-    pub(crate) fn listed_names(&self, all: &VisibleApis<'_>) -> Vec<String> {
-        let name_of = |(place, index): &(usize, ToolIndex)| {
-            Some(all.apis.get(*place)?.name_of(*index).to_owned())
-        };
-        self.names()
-            .chain(self.pinned.iter().filter_map(name_of))
-            .collect()
     }
 
     /// Returns the number of listed tools for a client that may list all operations.
