@@ -158,10 +158,7 @@ impl ExchangeLimits<'_> {
             .plan
             .filter(|plan| !plan.has_destination() && reply.status().is_success());
         let kind = reply_kind(content_type(reply.headers()), b"");
-        let is_text = matches!(
-            kind,
-            ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart
-        );
+        let is_text = matches!(kind, ReplyKind::Json | ReplyKind::Text);
         CallError::TooLarge {
             limit: self.bytes,
             file: undelivered
