@@ -298,8 +298,14 @@ pub(crate) struct ProcessSettings {
     #[arg(long, value_name = "LEVEL", value_enum, help_heading = "Log")]
     pub log_level: Option<LogLevel>,
 
-    /// The format of the log [default: text]
-    #[arg(long, value_name = "FORMAT", value_enum, help_heading = "Log")]
+    /// The format of the log: text, or json, which is one object a line [default: text]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        hide_possible_values = true,
+        help_heading = "Log"
+    )]
     pub log_format: Option<LogFormat>,
 }
 
@@ -310,8 +316,15 @@ pub(crate) struct ProcessSettings {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct ServerSettings {
-    /// Transport by which clients reach the server [default: stdio]
-    #[arg(long, value_name = "TRANSPORT", value_enum, help_heading = "Clients")]
+    /// Transport by which clients reach the server: stdio, or http, which is streamable HTTP at /mcp
+    /// [default: stdio]
+    #[arg(
+        long,
+        value_name = "TRANSPORT",
+        value_enum,
+        hide_possible_values = true,
+        help_heading = "Clients"
+    )]
     pub transport: Option<TransportKind>,
 
     /// Ask the user, through the client, before calls are made: of destructive tools, of all that
