@@ -3,8 +3,7 @@
 //!
 //! # Adding a client to install into
 //!
-//! - A variant of `KnownClient` in `config/choices.rs`, and its `ClientProfile` in
-//!   `annotate/client_profile.rs`.
+//! - A variant of `KnownClient` and its `ClientProfile`, both in `annotate/client_profile.rs`.
 //! - Its file: `INSTALLABLE`, `form_of`, `user_file` and `project_file` in `cli/install/place.rs`.
 //! - Its entry: `command_value` and `url_value` in `cli/install/entry.rs`, and `name_limit` there
 //!   if the client limits the names of server and tool together.
