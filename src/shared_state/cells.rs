@@ -145,3 +145,59 @@ impl Agreement {
         *self.is_taken.get_or_init(take).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_mins(1);
+
+    #[tokio::test]
+    async fn p89_a_value_is_changed_only_by_who_has_read_it_and_is_gone_at_its_end() {
+        let cells = Cells::new(None);
+        assert!(cells.read("a").await.unwrap().is_none());
+        assert!(cells.swap("a", None, Some(b"1"), MINUTE).await.unwrap());
+        assert!(!cells.swap("a", None, Some(b"2"), MINUTE).await.unwrap());
+        let one = cells.read("a").await.unwrap();
+        assert!(
+            cells
+                .swap("a", one.as_ref(), Some(b"2"), MINUTE)
+                .await
+                .unwrap()
+        );
+        assert!(
+            !cells
+                .swap("a", one.as_ref(), Some(b"3"), MINUTE)
+                .await
+                .unwrap()
+        );
+        let two = cells.read("a").await.unwrap();
+        assert!(
+            cells
+                .swap("a", two.as_ref(), Some(b"3"), Duration::ZERO)
+                .await
+                .unwrap()
+        );
+        assert!(cells.read("a").await.unwrap().is_none(), "it has ended");
+        assert!(
+            !cells
+                .swap("a", two.as_ref(), Some(b"4"), MINUTE)
+                .await
+                .unwrap()
+        );
+    }
+
+    #[tokio::test]
+    async fn p89_an_agreement_is_for_one_call_with_all_its_requests() {
+        let cells = Arc::new(Cells::new(None));
+        assert!(cells.swap("a", None, Some(b"yes"), MINUTE).await.unwrap());
+        let mut agreements = Vec::new();
+        for _ in 0..2 {
+            let value = cells.read("a").await.unwrap().unwrap();
+            agreements.push(Agreement::new(Arc::clone(&cells), "a".into(), value));
+        }
+        assert!(agreements[0].take().await);
+        assert!(agreements[0].take().await, "a request that is sent again");
+        assert!(!agreements[1].take().await, "another call");
+    }
+}

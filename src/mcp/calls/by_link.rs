@@ -168,11 +168,13 @@ impl Links {
                 Ok(found) => found,
                 Err(why) => return not_called(&why.to_string()),
             };
-            if let Some(found) = found
-                && let Some(question) = LinkedQuestion::read(&found)
-            {
-                return self.judge(call, question, name, found).await;
-            }
+            let ended = match found {
+                Some(found) => match LinkedQuestion::read(&found) {
+                    Some(question) => return self.judge(call, question, name, found).await,
+                    None => Some(found),
+                },
+                None => None,
+            };
             let shown = json!({
                 "api": visible(&one_line(call.api_label())),
                 "tool": visible(call.tool_name()),
@@ -201,7 +203,7 @@ impl Links {
                 agreed: None,
                 until: now() + LIFETIME.as_secs(),
             };
-            match self.keep(&name, &question).await {
+            match self.keep(&name, ended.as_ref(), &question).await {
                 Ok(true) => {
                     observe::approval::count("asked");
                     return self.asked(call, &question).await;
@@ -272,15 +274,21 @@ impl Links {
         )
     }
 
-    /// Keeps a new question and its link. Returns false if the call was asked about meanwhile.
-    async fn keep(&self, name: &str, question: &LinkedQuestion) -> Result<bool, StateUnavailable> {
+    /// Keeps a new question and its link, in place of one that has ended. Returns false if the call
+    /// was asked about meanwhile.
+    async fn keep(
+        &self,
+        name: &str,
+        ended: Option<&CellValue>,
+        question: &LinkedQuestion,
+    ) -> Result<bool, StateUnavailable> {
         let link = link_name(&question.id);
         let linked = self
             .cells
             .swap(&link, None, Some(name.as_bytes()), LIFETIME);
         let text = serde_json::to_vec(question).map_err(|_| StateUnavailable)?;
         linked.await?;
-        self.cells.swap(name, None, Some(&text), LIFETIME).await
+        self.cells.swap(name, ended, Some(&text), LIFETIME).await
     }
 
     /// The open question that a link leads to, and the name of its value.

@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 /// Every metric, and the labels that it has.
-const METRICS: [(&str, &[&str]); 18] = [
+const METRICS: [(&str, &[&str]); 19] = [
     (
         "mcp_server_operation_duration_seconds",
         &[
@@ -44,6 +44,7 @@ const METRICS: [(&str, &[&str]); 18] = [
     ("openapi_mcp_rejected_total", &["reason"]),
     ("openapi_mcp_spec_reload_total", &["outcome"]),
     ("openapi_mcp_oauth_refresh_total", &["outcome"]),
+    ("openapi_mcp_approvals_total", &["outcome"]),
     ("openapi_mcp_exchanges_total", &["outcome"]),
     ("openapi_mcp_exchange_duration_seconds", &[]),
     ("openapi_mcp_audit_lost_total", &[]),
