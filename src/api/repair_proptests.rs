@@ -184,4 +184,24 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn members_of_the_body_beside_it_have_the_errors_of_the_same_members_in_it(
+        members in proptest::collection::btree_map(
+            proptest::sample::select(vec!["name", "age", "inner"]).prop_map(str::to_owned),
+            any_argument(),
+            1..4,
+        ),
+    ) {
+        let update = API.find("update").unwrap();
+        let outcome = |arguments: Value| {
+            let arguments = arguments.as_object().cloned().unwrap_or_default();
+            let checked = API.wire_arguments(update, arguments);
+            checked.map(|checked| checked.arguments).map_err(|error| error.to_string())
+        };
+        let body: JsonObject = members.into_iter().collect();
+        let mut beside = body.clone();
+        beside.insert("petId".to_owned(), json!("1"));
+        prop_assert_eq!(outcome(Value::Object(beside)), outcome(json!({ "petId": "1", "body": body })));
+    }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::integers::write_integers_plainly;
 use super::lenient::LenientPlaces;
-use super::placement::place_arguments;
+use super::placement::{gather_members, place_arguments};
 use super::problems::{
     describe_body_problems, describe_format_mismatch, describe_lenient_problems, describe_problems,
 };
@@ -145,10 +145,19 @@ impl ArgumentChecks {
                 return Ok(self.checked(placed, verdict, notes.sentence()));
             }
         }
+        let gathered = operation
+            .and_then(|operation| gather_members(&given, operation, &self.schema, &is_valid));
+        let judged = match gathered {
+            Some(mut gathered) => {
+                repair_values(&mut gathered, &self.schema, empty, &mut notes);
+                Value::Object(gathered)
+            }
+            None => repaired,
+        };
         Err(CallError::Arguments(describe_problems(
             tool,
             &self.schema,
-            &repaired,
+            &judged,
         )))
     }
 

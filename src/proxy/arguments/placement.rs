@@ -59,7 +59,12 @@ pub(crate) fn place_arguments(
     let placer = Placer::new(operation, root)?;
     let mut placed = JsonObject::new();
     for (name, value) in given {
-        placer.place(name, value, &mut placed, notes, 0)?;
+        if name == BODY && placer.is_member(value, is_valid) {
+            notes.push(BODY, "was read as the member of that name");
+            put_member(BODY, value, &mut placed)?;
+        } else {
+            placer.place(name, value, &mut placed, notes, 0)?;
+        }
     }
     placer.unwrap_body(&mut placed, is_valid, notes);
     let asks_for_body = operation.body.as_ref().is_some_and(|body| body.required)
@@ -91,7 +96,41 @@ pub(crate) fn place_arguments(
     (placed != *given).then_some(placed)
 }
 
+/// Moves the members of the body to it, so that what is wrong with them is said of the same value
+/// as if they were given there. What has no place, or more than one, stays as it is; `None` if all
+/// stays.
+pub(crate) fn gather_members(
+    given: &JsonObject,
+    operation: &Operation,
+    root: &JsonObject,
+    is_valid: &dyn Fn(&str, &Value) -> bool,
+) -> Option<JsonObject> {
+    let placer = Placer::new(operation, root)?;
+    let mut gathered = JsonObject::new();
+    let mut is_moved = false;
+    for (name, value) in given {
+        let is_argument = placer.arguments.contains(&name.as_str());
+        let property = match placer.readings(name).as_slice() {
+            _ if name == BODY => placer.is_member(value, is_valid).then_some(BODY),
+            [ArgumentPlace::BodyProperty(property)] if !is_argument && wrapper(name).is_none() => {
+                Some(*property)
+            }
+            _ => None,
+        };
+        match property.and_then(|property| put_member(property, value, &mut gathered)) {
+            Some(()) => is_moved = true,
+            None => put(&mut gathered, name, value.clone())?,
+        }
+    }
+    is_moved.then_some(gathered)
+}
+
 impl<'s> Placer<'s> {
+    /// Returns true if the value that is given as the body is that of its member of the same name.
+    fn is_member(&self, value: &Value, is_valid: &dyn Fn(&str, &Value) -> bool) -> bool {
+        self.body.contains(&BODY) && object_of(value).is_none() && !is_valid(BODY, value)
+    }
+
     fn new(operation: &'s Operation, root: &'s JsonObject) -> Option<Self> {
         let properties = root.get("properties")?.as_object()?;
         let mut schemas = Vec::new();
@@ -261,12 +300,17 @@ fn put_into(
         }
         ArgumentPlace::BodyProperty(property) => {
             notes.push(name, &format!("was put into `{BODY}`"));
-            let body = placed
-                .entry(BODY)
-                .or_insert_with(|| Value::Object(JsonObject::new()));
-            put(body.as_object_mut()?, property, value.clone())
+            put_member(property, value, placed)
         }
     }
+}
+
+/// Inserts a member of the body; `None` if it is given already, or if the body is no object.
+fn put_member(property: &str, value: &Value, placed: &mut JsonObject) -> Option<()> {
+    let body = placed
+        .entry(BODY)
+        .or_insert_with(|| Value::Object(JsonObject::new()));
+    put(body.as_object_mut()?, property, value.clone())
 }
 
 /// Inserts an argument; `None` if it is given already.
