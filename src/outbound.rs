@@ -321,8 +321,15 @@ fn tls_config(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> 
         builder
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(system))
+    } else if options.tls {
+        let named =
+            CertificateVerifier::of_named(provider, roots(options), options.authorities.clone())
+                .map_err(|error| OutboundError::Tls(rustls::Error::General(error.to_string())))?;
+        builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(named))
     } else {
-        builder.with_root_certificates(roots(options))
+        builder.with_root_certificates(RootCertStore::empty())
     };
     let mut config = match &options.identity {
         None => builder.with_no_client_auth(),
@@ -351,9 +358,6 @@ pub(crate) fn tls_of_other_protocols(
 }
 
 fn roots(options: &OutboundOptions) -> Arc<RootCertStore> {
-    if !options.tls {
-        return Arc::new(RootCertStore::empty());
-    }
     let mut roots = RootCertStore::clone(&SYSTEM_ROOTS);
     roots.add_parsable_certificates(options.authorities.iter().cloned());
     Arc::new(roots)

@@ -22,7 +22,8 @@ use crate::spec::operation::server;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct UpstreamSettings {
-    /// A PEM file of authorities to trust besides those of the system (repeatable)
+    /// A PEM file of authorities to trust besides those of the system, or of the very certificate of
+    /// a server (repeatable)
     #[arg(
         long,
         value_delimiter = ',',
@@ -243,6 +244,15 @@ fn describe_pem_error(path: &Path, error: &PemError) -> String {
 
 /// The URL that a setting gives for requests.
 pub(crate) fn read_base_url(setting: &str, text: &str) -> Result<Url, String> {
+    // `localhost:3000` parses as a URL with the scheme `localhost`.
+    let host = text
+        .split_once(':')
+        .filter(|(_, port)| port.starts_with(|first: char| first.is_ascii_digit()));
+    if host.is_some() {
+        return Err(format!(
+            "{setting} is not a URL: it has no scheme; did you mean http://{text}?"
+        ));
+    }
     let url = Url::parse(text)
         .map_err(|error| format!("{setting} is not a URL: {error}; write it with its scheme, as in https://api.example/v1"))?;
     server::usable(url).map_err(|error| format!("{setting}: {error}"))

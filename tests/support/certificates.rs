@@ -87,26 +87,50 @@ impl Authority {
 
     /// An API on `localhost` that answers whether its client showed a certificate, and its address.
     pub fn serve(&self) -> String {
-        let config = Arc::new(self.server_config());
-        let url = serve_connections(move |_, stream| {
-            let mut tls = StreamOwned::new(
-                ServerConnection::new(Arc::clone(&config)).expect("made"),
-                stream,
-            );
-            let (mut head, mut byte) = (Vec::new(), [0]);
-            while !head.ends_with(b"\r\n\r\n") && tls.read_exact(&mut byte).is_ok() {
-                head.push(byte[0]);
-            }
-            let body = json!({"known": tls.conn.peer_certificates().is_some()}).to_string();
-            let bytes = reply(
-                200,
-                &["Content-Type: application/json", "Connection: close"],
-                body.as_bytes(),
-            );
-            let _ = tls.write_all(&bytes);
-            tls.conn.send_close_notify();
-            let _ = tls.flush();
-        });
-        url.replace("http://127.0.0.1", "https://localhost")
+        serve_tls(self.server_config())
     }
+}
+
+/// An API on `localhost` with the certificate of an authority, signed by itself and written as
+/// `own.pem`, and its address.
+pub fn serve_self_signed(directory: &Path) -> String {
+    let mut params = CertificateParams::new(vec!["localhost".into()]).expect("made");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().expect("made");
+    let certificate = params.self_signed(&key).expect("made");
+    std::fs::write(directory.join("own.pem"), certificate.pem()).expect("written");
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("made")
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![certificate.der().clone()],
+            PrivateKeyDer::try_from(key.serialize_der()).expect("made"),
+        );
+    serve_tls(config.expect("made"))
+}
+
+fn serve_tls(config: ServerConfig) -> String {
+    let config = Arc::new(config);
+    let url = serve_connections(move |_, stream| {
+        let mut tls = StreamOwned::new(
+            ServerConnection::new(Arc::clone(&config)).expect("made"),
+            stream,
+        );
+        let (mut head, mut byte) = (Vec::new(), [0]);
+        while !head.ends_with(b"\r\n\r\n") && tls.read_exact(&mut byte).is_ok() {
+            head.push(byte[0]);
+        }
+        let body = json!({"known": tls.conn.peer_certificates().is_some()}).to_string();
+        let bytes = reply(
+            200,
+            &["Content-Type: application/json", "Connection: close"],
+            body.as_bytes(),
+        );
+        let _ = tls.write_all(&bytes);
+        tls.conn.send_close_notify();
+        let _ = tls.flush();
+    });
+    url.replace("http://127.0.0.1", "https://localhost")
 }

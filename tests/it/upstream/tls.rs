@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::certificates::Authority;
+use crate::support::certificates::{Authority, serve_self_signed};
 use crate::support::{HttpServer, Session, SpecFile, Upstream, petstore, reply, run, stderr, text};
 
 fn document(security: &Value) -> SpecFile {
@@ -35,6 +35,36 @@ fn a_certificate_authority_is_trusted_only_when_it_is_named() {
     let (known, logs) = call(&["--insecure-upstream"]);
     assert_eq!(known, Some(false));
     assert!(logs.contains("NOT CHECKED"), "{logs}");
+}
+
+#[test]
+fn a_self_signed_certificate_is_trusted_if_it_is_the_one_that_is_named() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let [url, _] = folders
+        .each_ref()
+        .map(|folder| serve_self_signed(folder.path()));
+    let spec = document(&json!([]));
+    let is_answered = |url: &str, folder: &tempfile::TempDir| {
+        let certificate = folder.path().join("own.pem").display().to_string();
+        let mut session = Session::start(&[
+            "serve",
+            "--spec",
+            spec.path(),
+            "--base-url",
+            url,
+            "--ca-cert",
+            &certificate,
+        ]);
+        session.call("a", &json!({}))["isError"] == false
+    };
+    let [own, other] = &folders;
+    assert!(is_answered(&url, own));
+    assert!(!is_answered(&url, other), "a certificate of the same name");
+    let by_address = url.replace("localhost", "127.0.0.1");
+    assert!(
+        !is_answered(&by_address, own),
+        "a name that it does not have"
+    );
 }
 
 #[test]
