@@ -14,15 +14,15 @@ use crate::text::{counted, one_line};
 /// More kinds of findings than this are counted, not shown, in the text for people.
 const MAX_KINDS: usize = 50;
 /// Number of further locations of a kind of finding that are named.
-const MAX_PLACES: usize = 3;
+const MAX_PLACES: usize = 1;
 /// Number of tags that are listed.
 const MAX_TAGS: usize = 10;
 
 /// Writes the report for users.
 pub(crate) fn report_as_text(report: &Report) -> String {
     let mut out = String::new();
-    push_findings(&mut out, report);
     push_costs(&mut out, report);
+    push_findings(&mut out, report);
     push_credentials(&mut out, report);
     report
         .tenants
@@ -51,6 +51,9 @@ pub(crate) fn report_as_text(report: &Report) -> String {
 /// A line for each kind of finding.
 fn push_findings(out: &mut String, report: &Report) {
     let kinds = kinds_of(&report.findings);
+    if !kinds.is_empty() {
+        out.push('\n');
+    }
     for kind in kinds.iter().take(MAX_KINDS) {
         let Some((first, others)) = kind.split_first() else {
             continue;
@@ -149,6 +152,12 @@ fn push_costs(out: &mut String, report: &Report) {
     if let Some(client) = &report.client {
         let _ = writeln!(out, "{client}");
     }
+    if !report.clients.is_empty() {
+        out.push_str("what clients make of this list, and the setting that helps:\n");
+        for cost in &report.clients {
+            let _ = writeln!(out, "  {}", client_cost_text(cost));
+        }
+    }
     if report.brief_tokens > 0 {
         let _ = writeln!(
             out,
@@ -180,12 +189,6 @@ fn push_costs(out: &mut String, report: &Report) {
                 "  and {}; --format json shows all",
                 counted(report.by_tag.len() - MAX_TAGS, "more tag")
             );
-        }
-    }
-    if !report.clients.is_empty() {
-        out.push_str("what clients make of this list, and the setting that helps:\n");
-        for cost in &report.clients {
-            let _ = writeln!(out, "  {}", client_cost_text(cost));
         }
     }
 }

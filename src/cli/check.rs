@@ -87,12 +87,19 @@ fn report(config: &ApiConfig, loaded: Loaded, searches: bool) -> ApiReport {
         ..
     } = loaded;
     // This command makes no calls; `serve` would report this at once.
-    diagnostics.extend(missing_server(config, &api).map(|error| {
-        Diagnostic::warning(
+    diagnostics.extend(match require_server(config, &api) {
+        Ok(None) => None,
+        Ok(Some(error)) => Some(Diagnostic::warning(
             "#/servers",
-            format!("`serve` does not start, because {error}"),
-        )
-    }));
+            format!(
+                "`serve` leaves out operations that name no server of their own, because {error}"
+            ),
+        )),
+        Err(failure) => Some(Diagnostic::error(
+            "#/servers",
+            format!("`serve` does not start, because {failure}"),
+        )),
+    });
     let source = match &config.document.source {
         Source::Path(path) => path.display().to_string(),
         Source::Url(url) => crate::spec::document::source::redacted(url),
@@ -126,7 +133,7 @@ fn report(config: &ApiConfig, loaded: Loaded, searches: bool) -> ApiReport {
 
 /// Returns the reason for which operations have no server; `None` if all have one, or if the
 /// settings name it.
-pub(crate) fn missing_server(config: &ApiConfig, api: &Api) -> Option<ServerError> {
+fn missing_server(config: &ApiConfig, api: &Api) -> Option<ServerError> {
     if config.base_url.is_some() || config.options.tenants.is_some() || config.mock {
         return None;
     }

@@ -7,12 +7,15 @@ use crate::support::{
     Session, SpecFile, Upstream, command, petstore, project, reply, run, stderr, stdout,
 };
 
+/// `serve` needs to know where the API is.
+const AT_HOME: [&str; 2] = ["--base-url", "http://127.0.0.1:1"];
+
 const BROKEN: &str = "openapi: 3.0.3\ninfo: {title: Broken, version: '1'}\npaths:\n  /a:\n    get:\n      parameters:\n        - $ref: '#/components/parameters/None'\n  /b:\n    post: nonsense\n  /search:\n    post: {operationId: search}\n  /c: {get: {}}\n  /c: {get: {}}\n";
 
 #[test]
 fn a_report_names_place_loss_cost_and_advice() {
     let spec = SpecFile::new(BROKEN);
-    let output = run(&["check", "--spec", spec.path()]);
+    let output = run(&[&["check", "--spec", spec.path()], &AT_HOME[..]].concat());
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     for expected in [
@@ -64,7 +67,8 @@ fn a_reference_that_leads_nowhere_is_told_once_wherever_it_stands() {
         })
         .to_string(),
     );
-    let output = run(&["check", "--spec", spec.path(), "--format", "json"]);
+    let format = ["--format", "json"];
+    let output = run(&[&["check", "--spec", spec.path()], &format[..], &AT_HOME].concat());
     let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
     let findings = report["findings"].as_array().unwrap();
     let dangling = findings.iter().filter(|finding| {
@@ -135,7 +139,12 @@ fn findings_are_grouped_by_kind_and_dangerous_hints_come_first() {
         .lines()
         .filter(|line| line.starts_with("note: "))
         .collect();
-    let first = text.lines().next().unwrap();
+    assert!(
+        text.starts_with("T: 10 tools"),
+        "the size comes first: {text}"
+    );
+    let is_finding = |line: &&str| line.contains(": #/paths/") || line.contains(" #/paths/");
+    let first = text.lines().find(is_finding).unwrap();
     assert!(
         first.starts_with("warning: ") && first.contains("`POST /volumes/prune` looks destructive"),
         "{text}"
@@ -161,7 +170,7 @@ fn a_report_names_credentials_and_the_warnings_of_the_start() {
         r#"{"openapi":"3.1.0","info":{"title":"T"},"paths":{"/a":{"get":{"security":[{"apiKey":[]}]}},"/b":{"get":{}}},"components":{"securitySchemes":{"apiKey":{"type":"apiKey","in":"header","name":"X-Key"}}}}"#,
     );
     let check = |variable: &str| {
-        let output = command(&["check", "--spec", spec.path()])
+        let output = command(&[&["check", "--spec", spec.path()], &AT_HOME[..]].concat())
             .env(variable, "s3cret-0f-some-length")
             .output()
             .unwrap();
@@ -367,16 +376,13 @@ fn exit_codes_tell_how_bad_it_is() {
         Some(3)
     );
     let loose = SpecFile::with_paths(&json!({"/a/{x}": {"get": {}}}));
-    assert_eq!(
-        run(&["check", "--spec", loose.path()]).status.code(),
-        Some(0)
-    );
-    assert_eq!(
-        run(&["check", "--spec", loose.path(), "--strict"])
-            .status
-            .code(),
-        Some(1)
-    );
+    let check = |more: &[&str]| {
+        let output = run(&[&["check", "--spec", loose.path()], more].concat());
+        output.status.code()
+    };
+    assert_eq!(check(&AT_HOME), Some(0));
+    assert_eq!(check(&[&AT_HOME[..], &["--strict"]].concat()), Some(1));
+    assert_eq!(check(&[]), Some(1), "`serve` does not start");
     let output = run(&["serve", "--spec", loose.path(), "--mock", "strict: true"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(stderr(&output).contains("`strict`"), "{}", stderr(&output));
