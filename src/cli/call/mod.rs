@@ -1,20 +1,21 @@
 //! `openapi-mcp call`: one call that is resolved and sent like a client's, without confirmation and
 //! observation.
 
+mod arguments;
 mod dry_run;
 mod tenant;
 mod user;
 
-use std::io::Read as _;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::json::{JsonObject, object_with};
+use crate::json::object_with;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use self::arguments::GivenArguments;
 use self::tenant::caller_of_tenant;
 use super::each_api::{LoadedApis, catalog_of, load_each};
 use super::end_signals::{EndSignals, INTERRUPTED};
@@ -34,7 +35,6 @@ use crate::proxy::OnMissingCredential;
 use crate::proxy::TenantSource;
 use crate::proxy::waiting::handle::seal_handles_with;
 use crate::results::tool_result::ToolResult;
-use crate::spec::operation::request_body::BODY;
 
 /// Time for the result of a call that waits, after a signal.
 const INTERRUPTION_GRACE: Duration = Duration::from_millis(500);
@@ -70,13 +70,15 @@ pub(crate) struct CallCommand {
     handle: Option<String>,
     /// The tool's name
     tool: String,
-    /// Arguments: key=value, body.key=value, key=@FILE (the file's text), key:=JSON
+    /// Arguments: key=value (repeat for a list), body.key=value, key=@FILE (its text, or the file),
+    /// key:=JSON
     #[arg(value_name = "KEY=VALUE")]
     arguments: Vec<String>,
 }
 
 pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
-    let mut arguments = arguments(command).map_err(Failure::setting)?;
+    let given = GivenArguments::read(command.args.as_deref(), &command.arguments)
+        .map_err(Failure::setting)?;
     let is_client = command.as_token_env.is_some();
     let config = load::call_settings(
         &command.settings,
@@ -100,18 +102,14 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     seal_handles_with(config.process.state_keys.as_ref());
     // What the calls of a mock go to lives as long as this.
     let apis = load_called(config.apis, &command.tool).await?;
-    if let Some(offered) = apis
-        .iter()
-        .find_map(|(_, loaded)| loaded.api.get(&command.tool))
-    {
-        put_members_into_body(&mut arguments, |key| {
-            offered
-                .operation
-                .parameters
-                .iter()
-                .any(|parameter| parameter.key == key)
-        });
-    }
+    let schema = apis.iter().find_map(|(_, loaded)| {
+        let text = loaded.api.tool_json(loaded.api.find(&command.tool)?);
+        let mut tool = serde_json::from_str::<Value>(&text).ok()?;
+        Some(tool.get_mut("inputSchema")?.take())
+    });
+    let arguments = given
+        .of_tool(&schema.unwrap_or_default())
+        .map_err(Failure::setting)?;
     let Some(catalog) = catalog_of(&apis)? else {
         return Err(unknown_tool(&command.tool, &apis));
     };
@@ -373,99 +371,6 @@ fn with_types(call: OperationCall) -> OperationCall {
     } else {
         call
     }
-}
-
-/// Puts `body.a.b=1` into the argument `body`, unless the tool has an argument of that name.
-fn put_members_into_body(arguments: &mut JsonObject, is_parameter: impl Fn(&str) -> bool) {
-    let is_member = |key: &str| {
-        key.strip_prefix(BODY)
-            .is_some_and(|rest| rest.starts_with('.'))
-            && !is_parameter(key)
-    };
-    let keys: Vec<String> = arguments
-        .keys()
-        .filter(|key| is_member(key))
-        .cloned()
-        .collect();
-    for key in keys {
-        // No schema nests deeper.
-        let mut names = key.splitn(64, '.');
-        let first = names.next().unwrap_or_default();
-        // A body that is given as another value than an object stays, and so does the key, which is
-        // reported then.
-        if arguments.get(first).is_some_and(|body| !body.is_object()) {
-            continue;
-        }
-        let Some(value) = arguments.shift_remove(&key) else {
-            continue;
-        };
-        let body = arguments
-            .entry(first)
-            .or_insert_with(|| Value::Object(JsonObject::new()));
-        put_member(body, names, value);
-    }
-}
-
-/// Puts a value at the end of a path of names, through objects that are made on the way.
-fn put_member<'n>(place: &mut Value, mut path: impl Iterator<Item = &'n str>, value: Value) {
-    let Some(name) = path.next() else {
-        *place = value;
-        return;
-    };
-    if !place.is_object() {
-        *place = Value::Object(JsonObject::new());
-    }
-    if let Some(object) = place.as_object_mut() {
-        put_member(object.entry(name).or_insert(Value::Null), path, value);
-    }
-}
-
-/// The arguments of the command line. Plain values stay text here; what the schema wants as a
-/// number, a list or an object is read as that on the way, exactly as for a client that gives text.
-fn arguments(command: &CallCommand) -> Result<JsonObject, String> {
-    let mut arguments = match &command.args {
-        None => JsonObject::new(),
-        Some(text) => serde_json::from_str(text)
-            .map_err(|error| format!("--args is not a JSON object: {error}"))?,
-    };
-    for argument in &command.arguments {
-        let (key, value) = argument.split_once('=').ok_or_else(|| {
-            let whole = if argument.starts_with('{') {
-                ", or --args JSON for all arguments"
-            } else {
-                ""
-            };
-            format!("`{argument}` is not an argument; write key=value{whole}")
-        })?;
-        let (key, value) = match (key.strip_suffix(':'), value.strip_prefix('@')) {
-            (Some(key), Some(path)) => {
-                return Err(format!(
-                    "the value of `{key}` is not JSON; for the text of a file, write {key}=@{path}"
-                ));
-            }
-            (Some(key), None) => (
-                key,
-                serde_json::from_str(value)
-                    .map_err(|error| format!("the value of `{key}` is not JSON: {error}; for plain text, write {key}={value}"))?,
-            ),
-            (None, Some(path)) => (
-                key,
-                Value::String(file(path).map_err(|error| format!("`{path}` cannot be read: {error}"))?),
-            ),
-            (None, None) => (key, Value::String(value.to_owned())),
-        };
-        arguments.insert(key.to_owned(), value);
-    }
-    Ok(arguments)
-}
-
-/// A file's text; of a file that is not text, its bytes as base64, as a client would give them.
-fn file(path: &str) -> std::io::Result<String> {
-    use base64::Engine as _;
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.read_to_end(&mut bytes)?;
-    Ok(String::from_utf8(bytes)
-        .unwrap_or_else(|error| base64::engine::general_purpose::STANDARD.encode(error.as_bytes())))
 }
 
 fn format_result(result: &ToolResult) -> String {

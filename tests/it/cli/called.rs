@@ -1,6 +1,6 @@
 //! The tool that `openapi-mcp call` calls: in search mode, and if the settings leave one out.
 
-use crate::support::{SpecFile, petstore, run, stderr, stdout};
+use crate::support::{SpecFile, Upstream, petstore, reply, run, stderr, stdout};
 
 #[test]
 fn the_tools_of_search_mode_are_called_as_clients_call_them() {
@@ -196,4 +196,53 @@ fn a_tool_that_the_settings_leave_out_is_told_with_the_setting() {
             stderr(&output)
         );
     }
+}
+
+#[test]
+fn a_repeated_argument_is_a_list_and_a_file_has_its_name() {
+    let file = serde_json::json!({"type": "string", "format": "binary"});
+    let form = serde_json::json!({"type": "object", "properties": {"file": file, "name": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}}}});
+    let spec = SpecFile::with_paths(&serde_json::json!({
+        "/upload": {"post": {"operationId": "upload", "requestBody": {"content": {"multipart/form-data": {"schema": form}}}}},
+        "/list": {"get": {"operationId": "list", "parameters": [{"name": "status", "in": "query", "schema": {"type": "array", "items": {"type": "string"}}}]}},
+    }));
+    let folder = tempfile::tempdir().unwrap();
+    let cover = folder.path().join("cover.png");
+    std::fs::write(&cover, b"\x89PNG").unwrap();
+    let call = |arguments: &[&str]| {
+        let settings = ["--spec", spec.path(), "--base-url", "http://127.0.0.1:1"];
+        let called = run(&[&["call", "--dry-run"], &settings[..], arguments].concat());
+        stdout(&called) + &stderr(&called)
+    };
+    let listed = call(&["list", "status=a", "status=b"]);
+    assert!(
+        listed.starts_with("GET /list?status=a&status=b "),
+        "{listed}"
+    );
+    let file = format!("body.file=@{}", cover.display());
+    let upstream = Upstream::start(Box::new(|_| reply(200, &[], b"")));
+    let sent = run(&[
+        "call",
+        "--spec",
+        spec.path(),
+        "--base-url",
+        &upstream.url,
+        "upload",
+        &file,
+        "body.name=Rex",
+        "body.tags=a",
+        "body.tags=b",
+    ]);
+    assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
+    let received = upstream.take_one();
+    let body = String::from_utf8_lossy(&received.body);
+    assert!(
+        body.contains("name=\"file\"; filename=\"cover.png\"")
+            && body
+                .to_ascii_lowercase()
+                .contains("content-type: image/png")
+            && body.contains("PNG")
+            && body.contains("Rex"),
+        "{body}"
+    );
 }
