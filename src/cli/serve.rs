@@ -29,6 +29,9 @@ use crate::transport::stdio;
 /// reason instead of a closed connection.
 const FAILURE_GRACE: Duration = Duration::from_millis(100);
 
+/// Time for which a server over HTTP waits for a document from a URL before it listens.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+
 /// Time for which a document is still waited for after the client has left, to report an error in
 /// it.
 const ABANDONED_LOAD_TIMEOUT: Duration = Duration::from_secs(2);
@@ -83,15 +86,28 @@ async fn serve_apis(
     let mut loading = Box::pin(loading.finish());
     // A single file is read before the first answer, so that an invalid one is reported at once. A
     // URL, or one of several documents, may be slow, and clients give up on a slow handshake.
+    // Over HTTP nobody waits yet for one that cannot be fetched.
     let mut watched = None;
     if let [config] = configs.as_slice()
         && config.options.name.is_none()
-        && config.document.source.url().is_none()
     {
-        watched = tokio::select! {
-            () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
-            loaded = &mut loading => Some(loaded?),
+        let is_file = config.document.source.url().is_none();
+        let is_http = matches!(process.transport, Transport::Http { .. });
+        let patience = match config.reload {
+            _ if is_file => Some(Duration::MAX),
+            None if is_http => Some(FIRST_LOOK),
+            _ => None,
         };
+        if let Some(patience) = patience {
+            let loaded = tokio::select! {
+                () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
+                loaded = tokio::time::timeout(patience, &mut loading) => loaded,
+            };
+            if matches!(loaded, Ok(Err(Failure::Read(_)))) && !is_file {
+                tracing::info!("--reload waits for a document that is not there yet");
+            }
+            watched = loaded.ok().transpose()?;
+        }
     }
     let transport = serve_transport(&process.transport, &server, outbound, &stop);
     tokio::pin!(transport);

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, Uri};
 use axum::middleware;
 use axum::routing::{any, get};
 use tokio_util::sync::CancellationToken;
@@ -89,7 +89,7 @@ fn router(
 ) -> Router {
     // A fallback of our own is under the layers, as the default one is not: who may not ask learns
     // of no path.
-    let mut router = Router::new().fallback(|| async { StatusCode::NOT_FOUND });
+    let mut router = Router::new().fallback(not_found);
     if let Some(admission) = admission {
         let answer = get(metadata).with_state(Arc::clone(&admission));
         router = router
@@ -101,7 +101,7 @@ fn router(
         // Before authentication: a browser cannot send a token by an address. Behind the guard,
         // because a rebound name could read it.
         router = router
-            .route("/", any(|| async { StatusCode::NOT_FOUND }))
+            .route("/", any(not_found))
             .layer(middleware::from_fn_with_state(page, serve_page));
     }
     router
@@ -109,4 +109,13 @@ fn router(
         // Outside of the guard: a probe asks by address, and learns nothing but whether to send
         // requests.
         .merge(Health::new(server.clone()).routes())
+}
+
+/// The answer at any other path: where MCP is, at the paths that clients try as well.
+async fn not_found(uri: Uri) -> (StatusCode, &'static str) {
+    let is_tried = ["/", "/sse", "/message", "/messages"].contains(&uri.path());
+    (
+        StatusCode::NOT_FOUND,
+        if is_tried { "MCP is at /mcp" } else { "" },
+    )
 }

@@ -314,3 +314,18 @@ fn servers_that_name_no_host_or_another_protocol_lead_to_where_http_is_spoken() 
         );
     }
 }
+
+#[test]
+fn over_http_a_document_that_cannot_be_fetched_is_an_error_before_the_server_listens() {
+    let url = "http://127.0.0.1:1/openapi.json";
+    let transport = ["--transport", "http", "--bind", "127.0.0.1:0"];
+    let output = run(&[&["serve", "--spec", url], &transport[..]].concat());
+    let log = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{log}");
+    assert!(
+        log.contains("nothing listens there")
+            && log.contains("--reload waits for a document")
+            && !log.contains("listening on"),
+        "{log}"
+    );
+}

@@ -190,3 +190,23 @@ fn the_delay_ends_by_itself_and_an_interrupt_has_none() {
     signal(server.pid(), "INT");
     assert_eq!(server.wait(), Some(0), "{}", server.logs());
 }
+
+#[test]
+fn paths_that_clients_try_say_where_mcp_is() {
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock"]);
+    for path in ["/sse", "/messages"] {
+        let answer = server.get(path);
+        assert!(
+            status(&answer) == "404" && answer.ends_with("MCP is at /mcp"),
+            "{answer}"
+        );
+    }
+    let posted = server.raw(
+        "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
+    );
+    assert!(
+        status(&posted) == "404" && posted.ends_with("MCP is at /mcp"),
+        "{posted}"
+    );
+    assert!(!server.get("/other").contains("/mcp"));
+}
