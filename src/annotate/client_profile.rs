@@ -167,6 +167,8 @@ impl KnownClient {
                 ..named("ChatGPT")
             },
             Self::Vscode => ClientProfile {
+                // 64 without `mcp_`, at most 13 characters of the server's title, and `_`.
+                max_name_bytes: 46,
                 max_tools: Some(128),
                 shows: ShownForm::Structured,
                 remark: "it asks its user to approve each result of a tool with openWorldHint, which `--hint \"* openWorld=false\"` ends for an \
