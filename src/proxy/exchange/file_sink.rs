@@ -32,6 +32,8 @@ pub(super) struct FileSink<'c> {
     /// True if only the bytes can say if it is text.
     is_untyped: bool,
     disposition: String,
+    /// True if its media type is that of JSON.
+    is_json: bool,
     path: String,
     writer: Option<FileWriter>,
     /// Redacted bytes on their way to the file.
@@ -101,6 +103,7 @@ impl<'c> FileSink<'c> {
             is_ruled: true,
             is_untyped: false,
             disposition: String::from_utf8_lossy(disposition.unwrap_or_default()).into_owned(),
+            is_json: MediaKind::of(content_type(headers)) == MediaKind::Json,
             path,
             writer: None,
             clean: Vec::new(),
@@ -193,7 +196,11 @@ impl<'c> FileSink<'c> {
                 .iter()
                 .any(|redactor| redactor.finds_in_name(text, is_in_names))
         };
-        safe_name(&self.disposition, &self.path, holds_secret)
+        let name = safe_name(&self.disposition, &self.path, holds_secret);
+        if self.is_json && self.is_ruled && !name.contains('.') {
+            return name + ".json";
+        }
+        name
     }
 }
 

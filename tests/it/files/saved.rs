@@ -253,6 +253,8 @@ fn a_rule_makes_every_success_a_file_and_text_stays_as_it_is() {
     );
     assert!(path_of(&result).display().to_string().ends_with("-rows"));
     let result = session.call("json", &json!({}));
+    let path = path_of(&result).display().to_string();
+    assert!(path.ends_with("-json.json"), "{path}");
     assert_eq!(
         std::fs::read(path_of(&result)).unwrap(),
         b"{ \"a\" : 1.50 }"
