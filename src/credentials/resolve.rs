@@ -17,6 +17,7 @@ use super::scheme::{Applied, MissingCredential, SchemeResolver, is_api_key_heade
 use super::signatures::kind::SIGV4;
 use crate::credentials::sensitive_header;
 use crate::redact;
+use crate::redact::names::carries_credential;
 use crate::spec::{Location, Parameter, SecurityRequirement, SecurityScheme};
 use crate::text;
 
@@ -60,7 +61,7 @@ impl Credential {
 pub struct Advice {
     /// True if a credential was sent at all.
     pub sent: bool,
-    /// The schemes, each with its setting.
+    /// The schemes, each with its setting; empty if the operation declares none.
     pub schemes: String,
     /// The scopes that the document names.
     pub scopes: Vec<String>,
@@ -118,6 +119,15 @@ impl<'a> AccessResolver<'a> {
         {
             value.set_sensitive(true);
         }
+        let carries = |(name, value): (&HeaderName, &HeaderValue)| {
+            value.is_sensitive() || carries_credential(name)
+        };
+        let is_bare = given.forward.headers.is_empty() && !headers.iter().any(carries);
+        let advice = is_bare.then(|| Advice {
+            sent: false,
+            schemes: String::new(),
+            scopes: Vec::new(),
+        });
         let fixed = Injected {
             headers,
             ..Injected::default()
@@ -129,6 +139,7 @@ impl<'a> AccessResolver<'a> {
             bare: Arc::new(Credential {
                 fixed,
                 forwards: true,
+                advice,
                 ..Credential::default()
             }),
             cross_origin_operations: 0,

@@ -140,6 +140,9 @@ fn describe_silent_failure(
 /// Returns the advice for a 401 or a 403.
 fn refused(status: StatusCode, advice: Option<&Advice>) -> String {
     match (status, advice) {
+        (_, Some(Advice { sent: false, schemes, .. })) if schemes.is_empty() => {
+            "This call carried no credential; the document declares none for it. `--header-env` adds one.".into()
+        }
         (StatusCode::UNAUTHORIZED, None) => "The API wants credentials that were not sent or not accepted; whoever runs this server sets them with --header-env or --header.".into(),
         (StatusCode::UNAUTHORIZED, Some(Advice { sent: false, schemes, .. })) => {
             format!("The API wants a credential, and this server has none for this call; {schemes}.")
