@@ -116,8 +116,9 @@ Examples:
   openapi-mcp check --spec petstore.yaml --client cursor --tool-include tag:pets
   openapi-mcp check --spec petstore.yaml --strict --format github
 
-Exit codes: 0 nothing is lost, 1 an operation is left out or no tool is left (with
---strict: or anything is read loosely), 2 wrong settings, 3 the document cannot be read.
+Exit codes: 0 nothing is lost, 1 an operation is left out, no tool is left or `serve`
+would not start (with --strict: or anything is read loosely), 2 wrong settings, 3 the
+document cannot be read.
 Each of these settings is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
 
 /// Text in `-h` that `--help` does not have.
@@ -341,6 +342,9 @@ fn usage_hint(error: &clap::Error, command: &Command) -> Option<String> {
                         {
                             Some("write openapi-mcp health URL".to_owned())
                         }
+                        Some((_, here)) if is_known_here(here, command) => {
+                            Some(format!("write {here}"))
+                        }
                         Some(_) if !owners.is_empty() => {
                             Some(format!("--{flag} belongs to {}", owners.join(", ")))
                         }
@@ -361,6 +365,10 @@ fn usage_hint(error: &clap::Error, command: &Command) -> Option<String> {
                     }
                 }
                 None if given.starts_with('-') => None,
+                None if ["true", "false"].contains(&given) => {
+                    let flag = variables::flag_before(given)?;
+                    Some(format!("write {flag}={given}"))
+                }
                 None if KnownClient::from_str(given, true).is_ok() => {
                     Some(format!("did you mean --client {given}?"))
                 }
@@ -378,6 +386,10 @@ fn usage_hint(error: &clap::Error, command: &Command) -> Option<String> {
             let is_document = given.contains(['.', '/']);
             is_document.then(|| format!("did you mean openapi-mcp serve --spec {given}?"))
         }
+        ErrorKind::InvalidValue if text(ContextKind::InvalidValue) == Some("sse") => Some(
+            "the transport SSE is deprecated; write --transport http, which is streamable HTTP"
+                .to_owned(),
+        ),
         ErrorKind::ValueValidation => {
             let given = text(ContextKind::InvalidArg)?;
             let is_number = ["<SECONDS>", "<NUMBER>", "<BYTES>", "<TOKENS>"]
@@ -387,6 +399,14 @@ fn usage_hint(error: &clap::Error, command: &Command) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Returns true if the command that is given has the flag that an advice begins with.
+fn is_known_here(advice: &str, command: &Command) -> bool {
+    let flag = advice.split(' ').next().unwrap_or_default();
+    let owners = flag_owners(flag.trim_start_matches("--"), command);
+    variables::given_command().is_some_and(|given| owners.contains(&format!("openapi-mcp {given}")))
+        && flag != "--transport"
 }
 
 /// Puts a port in place of the one of an example.

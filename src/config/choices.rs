@@ -37,6 +37,7 @@ pub(crate) enum TransportKind {
     /// Standard input and output of this process
     Stdio,
     /// Streamable HTTP at /mcp
+    #[value(alias = "streamable-http")]
     Http,
 }
 

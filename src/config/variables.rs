@@ -217,6 +217,16 @@ pub(crate) fn given_value(flag: &str) -> Option<String> {
     }
 }
 
+/// The flag before an argument of this process's command line.
+pub(crate) fn flag_before(value: &str) -> Option<String> {
+    let arguments: Vec<String> = std::env::args_os()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    let place = arguments.iter().position(|argument| argument == value)?;
+    let before = arguments.get(place.checked_sub(1)?)?;
+    before.starts_with("--").then(|| before.clone())
+}
+
 /// The command of this process's command line.
 pub(crate) fn given_command() -> Option<String> {
     std::env::args_os()

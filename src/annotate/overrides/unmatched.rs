@@ -21,7 +21,7 @@ pub(crate) struct NamedOperations<'o> {
 }
 
 /// A sentence for each pattern of `--tool-exclude` and `--confirm` that matches no operation and is
-/// not marked as optional.
+/// not marked as optional, and for each of `--tool-include` that is the name of a tag or method.
 pub(crate) fn unmatched_patterns(
     selection: &Selection,
     confirm: &Confirm,
@@ -36,8 +36,14 @@ pub(crate) fn unmatched_patterns(
         .patterns
         .iter()
         .map(|pattern| ("--confirm", levels, pattern));
+    let included = selection
+        .include
+        .iter()
+        .filter(|pattern| named.tag_or_method(pattern).is_some())
+        .map(|pattern| ("--tool-include", &[][..], pattern));
     excluded
         .chain(confirmed)
+        .chain(included)
         .filter(|(.., pattern)| named.lacks(pattern))
         .map(|(setting, words, pattern)| {
             let hint = named.describe_nearest(pattern, words);
@@ -189,20 +195,30 @@ impl<'o> NamedOperations<'o> {
         if pattern.field == PatternField::Operation && glob.starts_with('/') {
             return format!("; did you mean `path:{glob}`?");
         }
-        // A bare word that is a tag or a method.
-        for (prefix, field) in [("tag", PatternField::Tag), ("method", PatternField::Method)] {
-            let is_same = |value: &&&str| {
-                pattern.field == PatternField::Operation && value.eq_ignore_ascii_case(glob)
-            };
-            if let Some(value) = self.values(field).iter().find(is_same) {
-                return format!("; did you mean `{prefix}:{value}`?");
-            }
+        if let Some(meant) = self.tag_or_method(pattern) {
+            return format!("; did you mean `{meant}`?");
         }
         if let Some(nearest) = text::nearest(glob, values.iter().copied(), 0.75) {
             let prefix = pattern.prefix();
             return format!("; did you mean `{prefix}{nearest}`?");
         }
         String::new()
+    }
+
+    /// Returns the pattern that a bare word stands for which is the name of a tag or a method.
+    fn tag_or_method(&self, pattern: &Pattern) -> Option<String> {
+        let glob = pattern.glob_text();
+        let fields = [("tag", PatternField::Tag), ("method", PatternField::Method)];
+        let mut fields = fields
+            .into_iter()
+            .filter(|_| pattern.field == PatternField::Operation);
+        fields.find_map(|(prefix, field)| {
+            let values = self.values(field);
+            let value = values
+                .iter()
+                .find(|value| value.eq_ignore_ascii_case(glob))?;
+            Some(format!("{prefix}:{value}"))
+        })
     }
 
     /// Returns the values that patterns of a field can match.

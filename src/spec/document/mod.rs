@@ -334,6 +334,8 @@ fn version(root: &Object<'_>) -> Result<Version, LoadError> {
 /// Recognizes documents of other formats, and says what to do with them.
 fn name_other_format(root: &Object<'_>) -> Option<&'static str> {
     let has = |name| root.get(name).is_some();
+    let data = root.get("data").and_then(Node::object);
+    let is_introspection = data.is_some_and(|data| data.get("__schema").is_some());
     [
         (
             has("asyncapi"),
@@ -347,7 +349,10 @@ fn name_other_format(root: &Object<'_>) -> Option<&'static str> {
             has("mcpServers"),
             "the configuration of an MCP client; the document is what its --spec names",
         ),
-        (has("__schema"), "a GraphQL schema; only OpenAPI documents can be served"),
+        (
+            has("__schema") || is_introspection,
+            "a GraphQL schema; only OpenAPI documents can be served",
+        ),
         (
             has("spec"),
             "a configuration file of openapi-mcp, as it seems; give it with --config",

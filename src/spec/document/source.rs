@@ -123,9 +123,6 @@ pub enum ReadError {
     /// A scheme that nothing is fetched by.
     #[error("`{0}` is neither a file, an http(s) URL, nor `-`")]
     Scheme(String),
-    /// The URL of a file.
-    #[error("`{0}` is the URL of a file; give its path")]
-    FileUrl(String),
     /// The server did not answer.
     #[error("{url} cannot be fetched{hint}")]
     Fetch {
@@ -190,7 +187,10 @@ impl Source {
                         .to_owned(),
                 ))
             }
-            Ok(url) if url.scheme() == "file" => Err(ReadError::FileUrl(redacted(&url))),
+            Ok(url) if url.scheme() == "file" => url
+                .to_file_path()
+                .map(Self::Path)
+                .map_err(|()| ReadError::Scheme(redacted(&url))),
             // `C:\spec.yaml` parses as a URL with a one-letter scheme.
             Ok(url) if url.scheme().len() > 1 && text.contains("://") => {
                 Err(ReadError::Scheme(redacted(&url)))
@@ -527,7 +527,7 @@ fn fetch_hint(error: &HttpError, has_proxy: bool) -> &'static str {
             return ", because what answers there does not speak HTTP; try https:// in place of http://";
         }
         if text.contains("invalid peer certificate") {
-            return ", because its certificate is not trusted; --ca-cert FILE names a further authority to trust";
+            return ", because its certificate is not trusted; --ca-cert FILE names its authority, or the certificate itself; --insecure-upstream is about the calls alone";
         }
         cause = error.source();
     }
@@ -565,10 +565,10 @@ mod tests {
             Source::parse("https://h.example/openapi.json").unwrap(),
             Source::Url(_)
         ));
-        assert!(matches!(
-            Source::parse("file:///etc/passwd"),
-            Err(ReadError::FileUrl(_))
-        ));
+        assert_eq!(
+            Source::parse("file:///srv/a%20b.yaml").unwrap(),
+            Source::Path("/srv/a b.yaml".into())
+        );
         for refused in ["ftp://h.example/x", "data://x"] {
             assert!(
                 matches!(Source::parse(refused), Err(ReadError::Scheme(_))),
