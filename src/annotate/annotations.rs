@@ -42,8 +42,11 @@ pub enum Hint {
 }
 
 /// Effect of a call: the class of a tool, by its hints.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub(crate) enum Effect {
     /// It changes nothing.
     Read,
@@ -59,11 +62,7 @@ impl Effect {
 
     /// The word for it.
     pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Destructive => "destructive",
-        }
+        self.into()
     }
 }
 

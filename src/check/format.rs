@@ -62,7 +62,7 @@ fn push_findings(out: &mut String, report: &Report) {
         let _ = write!(
             out,
             "{}: {place}: {}",
-            severity_word(first.level),
+            <&str>::from(first.level),
             one_line(&first.message)
         );
         if !others.is_empty() {
@@ -233,14 +233,6 @@ pub(crate) fn rules(report: &Report) -> String {
     out
 }
 
-fn severity_word(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Note => "note",
-    }
-}
-
 /// Writes the report for programs.
 pub(crate) fn report_as_json(report: &Report) -> String {
     serde_json::to_string_pretty(report).unwrap_or_default() + "\n"
@@ -252,7 +244,7 @@ pub(crate) fn github(report: &Report) -> String {
     for finding in &report.findings {
         let word = match finding.level {
             Severity::Note => "notice",
-            other => severity_word(other),
+            other => other.into(),
         };
         let property = |text: &str| {
             text.replace('%', "%25")
@@ -297,7 +289,7 @@ pub(crate) fn sarif(report: &Report) -> String {
         }
         json!({
             "ruleId": finding.rule,
-            "level": severity_word(finding.level),
+            "level": finding.level,
             "message": { "text": finding.whole_message() },
             "locations": [{ "physicalLocation": location, "logicalLocations": [{ "fullyQualifiedName": finding.pointer }] }]
         })

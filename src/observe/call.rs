@@ -265,7 +265,7 @@ impl OpenCall {
             line.text("key_id", Some(audit.key_id()), 32);
         }
         if let Some((outcome, duration)) = end {
-            line.text("outcome", Some(outcome.name()), 32);
+            line.text("outcome", Some(outcome.into()), 32);
             line.number("status", record.status.map(u64::from));
             line.number(
                 "duration_ms",

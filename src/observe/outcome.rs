@@ -2,7 +2,8 @@
 
 /// Outcome of a call: `outcome` in the audit log and, for failures, `error_type` in metrics. A
 /// closed set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum CallOutcome {
     /// A result without `isError`.
     Ok,
@@ -47,38 +48,6 @@ pub(crate) enum CallOutcome {
 }
 
 impl CallOutcome {
-    /// Returns its name in the audit log.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::ApiError => "api_error",
-            Self::UnknownTool => "unknown_tool",
-            Self::UnknownMethod => "unknown_method",
-            Self::InvalidMessage => "invalid_message",
-            Self::InvalidArguments => "invalid_arguments",
-            Self::InvalidRequest => "invalid_request",
-            Self::CredentialMissing => "credential_missing",
-            Self::SignInNeeded => "sign_in_needed",
-            Self::ScopeMissing => "scope_missing",
-            Self::Busy => "busy",
-            Self::RateLimited => "rate_limited",
-            Self::CircuitOpen => "circuit_open",
-            Self::Timeout => "timeout",
-            Self::Unreachable => "unreachable",
-            Self::BrokenReply => "broken_reply",
-            Self::TooLarge => "too_large",
-            Self::NotSaved => "not_saved",
-            Self::Asked => "asked",
-            Self::Declined => "declined",
-            Self::Unanswered => "unanswered",
-            Self::Cancelled => "cancelled",
-            Self::CutOff => "cut_off",
-            Self::Panic => "panic",
-            Self::Unavailable => "unavailable",
-            Self::NotRecorded => "not_recorded",
-        }
-    }
-
     /// Returns `error.type` of OpenTelemetry's conventions for MCP: `tool_error` for a result of
     /// the API with `isError`, the code of a JSON-RPC error, else a class of ours; empty if nothing
     /// failed.
@@ -89,7 +58,7 @@ impl CallOutcome {
             Self::UnknownTool => "-32602",
             Self::UnknownMethod => "-32601",
             Self::Unavailable => "-32603",
-            _ => self.name(),
+            _ => self.into(),
         }
     }
 }

@@ -26,21 +26,12 @@ const LEFT_ALONE: Duration = Duration::from_secs(1);
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Purpose of the server's use, as metrics name it.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub(crate) enum StatePurpose {
     Limit,
     Refresh,
     Confirm,
-}
-
-impl StatePurpose {
-    fn label(self) -> &'static str {
-        match self {
-            Self::Limit => "limit",
-            Self::Refresh => "refresh",
-            Self::Confirm => "confirm",
-        }
-    }
 }
 
 /// The server could not be used; the log says why.
@@ -167,7 +158,7 @@ fn took_too_long() -> RedisProblem {
 
 fn count(purpose: StatePurpose) -> StateUnavailable {
     if let Some(metrics) = observe::metrics() {
-        metrics.shared_state_failed(purpose.label());
+        metrics.shared_state_failed(purpose.into());
     }
     StateUnavailable
 }

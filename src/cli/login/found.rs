@@ -12,53 +12,27 @@ use crate::credentials::login::Login;
 use crate::error::Failure;
 use crate::text::one_line;
 
-/// Login for a security scheme of an API.
-pub(super) struct FoundLogin {
-    api: Option<ApiName>,
-    login: Arc<Login>,
-}
-
-impl FoundLogin {
-    pub(super) fn login(&self) -> &Login {
-        &self.login
-    }
-
-    /// The scheme, with its API if there are several.
-    pub(super) fn label(&self) -> String {
-        label_of(self.api.as_ref(), self.login.scheme())
-    }
-}
-
-fn label_of(api: Option<&ApiName>, scheme: &str) -> String {
-    let scheme = one_line(scheme);
-    api.map_or_else(
-        || format!("`{scheme}`"),
-        |api| format!("`{scheme}` of the API `{api}`"),
-    )
-}
-
-/// The security schemes of OAuth of all APIs: those for which people can sign in, and the reasons
-/// for which others are not among them.
+/// The security schemes of OAuth of all APIs, with their logins.
 pub(super) struct FoundLogins {
-    found: Vec<FoundLogin>,
-    impossible: Vec<ImpossibleLogin>,
-    is_over_http: bool,
+    all: Vec<SchemeLogin>,
+    /// True if a server with these settings has clients over HTTP.
+    pub(super) is_over_http: bool,
 }
 
-struct ImpossibleLogin {
+/// A login that a person can use.
+#[derive(Clone, Copy)]
+pub(super) struct FoundLogin<'l> {
+    /// The scheme, with its API if there are several.
+    pub(super) label: &'l str,
+    pub(super) login: &'l Login,
+}
+
+struct SchemeLogin {
     api: Option<ApiName>,
     scheme: String,
-    why: String,
-}
-
-impl ImpossibleLogin {
-    fn describe(&self) -> String {
-        format!(
-            "nobody can sign in to {}: {}",
-            label_of(self.api.as_ref(), &self.scheme),
-            self.why
-        )
-    }
+    label: String,
+    /// The login, or the reason for which nobody can sign in.
+    login: Result<Arc<Login>, String>,
 }
 
 /// Reads the documents, and finds their logins.
@@ -73,28 +47,23 @@ pub(super) async fn find_logins(
     refuse_mocks_and_tenants(&config.apis)?;
     let is_over_http = matches!(config.process.transport, Transport::Http { .. });
     let loaded = load_each(config.apis, LoadPurpose::Serve).await?;
-    let (mut found, mut impossible) = (Vec::new(), Vec::new());
-    for (_, loaded) in loaded.apis {
-        let name = loaded.api.name().cloned();
+    let mut all = Vec::new();
+    for (_, loaded) in &loaded.apis {
+        let api = loaded.api.name();
         for (scheme, login) in loaded.api.logins() {
-            match login {
-                Ok(login) => found.push(FoundLogin {
-                    api: name.clone(),
-                    login: Arc::clone(login),
-                }),
-                Err(why) => impossible.push(ImpossibleLogin {
-                    api: name.clone(),
-                    scheme: scheme.clone(),
-                    why: why.clone(),
-                }),
+            let mut label = format!("`{}`", one_line(scheme));
+            if let Some(api) = api {
+                label.push_str(&format!(" of the API `{api}`"));
             }
+            all.push(SchemeLogin {
+                api: api.cloned(),
+                scheme: scheme.clone(),
+                label,
+                login: login.clone(),
+            });
         }
     }
-    Ok(FoundLogins {
-        found,
-        impossible,
-        is_over_http,
-    })
+    Ok(FoundLogins { all, is_over_http })
 }
 
 fn refuse_mocks_and_tenants(apis: &[ApiConfig]) -> Result<(), Failure> {
@@ -120,47 +89,32 @@ fn refuse_mocks_and_tenants(apis: &[ApiConfig]) -> Result<(), Failure> {
 }
 
 impl FoundLogins {
-    /// Returns true if a server with these settings has clients over HTTP.
-    pub(super) fn is_over_http(&self) -> bool {
-        self.is_over_http
-    }
-
     /// The logins of a scheme, or all of them.
     ///
     /// # Errors
     /// There is none.
-    pub(super) fn all(&self, scheme: Option<&str>) -> Result<Vec<&FoundLogin>, Failure> {
-        let is_meant = |name: &str| scheme.is_none_or(|scheme| scheme == name);
-        let found: Vec<&FoundLogin> = self
-            .found
-            .iter()
-            .filter(|found| is_meant(found.login.scheme()))
-            .collect();
+    pub(super) fn all(&self, scheme: Option<&str>) -> Result<Vec<FoundLogin<'_>>, Failure> {
+        let (mut found, mut why) = (Vec::new(), Vec::new());
+        let is_meant = |known: &&SchemeLogin| scheme.is_none_or(|scheme| scheme == known.scheme);
+        for SchemeLogin { label, login, .. } in self.all.iter().filter(is_meant) {
+            match login {
+                Ok(login) => found.push(FoundLogin { label, login }),
+                Err(problem) => why.push(format!("nobody can sign in to {label}: {problem}")),
+            }
+        }
         if !found.is_empty() {
             return Ok(found);
         }
-        let why = self
-            .impossible
-            .iter()
-            .filter(|impossible| is_meant(&impossible.scheme));
-        let mut why: Vec<String> = why.map(ImpossibleLogin::describe).collect();
         if why.is_empty() {
-            let all = self.found.iter().map(FoundLogin::label);
-            let all = all.chain(
-                self.impossible
-                    .iter()
-                    .map(|other| label_of(other.api.as_ref(), &other.scheme)),
-            );
-            let all: Vec<String> = all.collect();
-            why.push(match (scheme, all.is_empty()) {
-                (_, true) => {
-                    "the document has no security scheme of the type oauth2 or openIdConnect, so there is nothing to sign in to".into()
-                }
-                (scheme, false) => format!(
+            let all: Vec<&str> = self.all.iter().map(|known| known.label.as_str()).collect();
+            why.push(if all.is_empty() {
+                "the document has no security scheme of the type oauth2 or openIdConnect, so there is nothing to sign in to".into()
+            } else {
+                format!(
                     "`{}` is no security scheme of the type oauth2 or openIdConnect; there is {}",
                     one_line(scheme.unwrap_or_default()),
                     all.join(", ")
-                ),
+                )
             });
         }
         Err(Failure::Settings(ConfigError(why)))
@@ -170,13 +124,12 @@ impl FoundLogins {
     ///
     /// # Errors
     /// There is none, or several.
-    pub(super) fn one(&self, scheme: Option<&str>) -> Result<&FoundLogin, Failure> {
+    pub(super) fn one(&self, scheme: Option<&str>) -> Result<FoundLogin<'_>, Failure> {
         match self.all(scheme)?.as_slice() {
-            [only] => Ok(only),
+            [only] => Ok(*only),
             several => {
-                let labels: Vec<String> = several.iter().map(|found| found.label()).collect();
-                let has_apis = several.iter().any(|found| found.api.is_some());
-                let how = if has_apis {
+                let labels: Vec<&str> = several.iter().map(|found| found.label).collect();
+                let how = if self.all.iter().any(|known| known.api.is_some()) {
                     "choose an API with --api NAME, or name a scheme"
                 } else {
                     "name one of them, as in `openapi-mcp login SCHEME`"

@@ -30,9 +30,9 @@ pub(crate) async fn run(command: &LogoutCommand) -> Result<ExitCode, Failure> {
 }
 
 /// Ends a login. Returns false if the refresh token may still be valid.
-async fn end_login(found: &FoundLogin) -> Result<bool, Failure> {
-    let label = found.label();
-    let (text, is_over) = match found.login().log_out().await.map_err(Failure::setting)? {
+async fn end_login(found: FoundLogin<'_>) -> Result<bool, Failure> {
+    let label = found.label;
+    let (text, is_over) = match found.login.log_out().await.map_err(Failure::setting)? {
         LogoutOutcome::NobodySignedIn => (format!("{label}: nobody was signed in\n"), true),
         LogoutOutcome::Revoked => (
             format!("{label}: the refresh token is revoked and removed\n"),

@@ -81,7 +81,7 @@ pub(crate) async fn run(command: &LoginCommand) -> Result<ExitCode, Failure> {
         return show_status(&logins.all(command.scheme.as_deref())?);
     }
     let found = logins.one(command.scheme.as_deref())?;
-    let login = found.login();
+    let login = found.login;
     let signed_in = timeout(LOGIN_TIMEOUT, async {
         if command.device {
             by_device(login).await
@@ -99,12 +99,12 @@ pub(crate) async fn run(command: &LoginCommand) -> Result<ExitCode, Failure> {
         Ok(facts) => {
             output::print_result(&format!(
                 "Signed in to {}{} with the scopes: {}\nThe refresh token is kept in {}.\n",
-                found.label(),
+                found.label,
                 describe_person(&facts),
                 shown_scopes(&facts),
                 login.store().path().display()
             ))?;
-            if logins.is_over_http() {
+            if logins.is_over_http {
                 output::print_remark(
                     "warning: with `transport: http`, every client of the server calls the API as this person",
                 );
@@ -114,7 +114,7 @@ pub(crate) async fn run(command: &LoginCommand) -> Result<ExitCode, Failure> {
         Err(LoginFailure::Refused(why)) => {
             output::print_remark(&format!(
                 "error: the login to {} failed: {why}",
-                found.label()
+                found.label
             ));
             Ok(ExitCode::FAILURE)
         }
@@ -189,14 +189,14 @@ async fn by_device(login: &Login) -> Result<LoginFacts, LoginFailure> {
 }
 
 /// Shows who is signed in. No token is shown.
-fn show_status(logins: &[&FoundLogin]) -> Result<ExitCode, Failure> {
+fn show_status(logins: &[FoundLogin<'_>]) -> Result<ExitCode, Failure> {
     let mut is_complete = true;
     for found in logins {
-        let stored = found.login().stored().map_err(Failure::setting)?;
+        let stored = found.login.stored().map_err(Failure::setting)?;
         is_complete &= stored.is_some();
         let line = match stored {
-            None => format!("{}: nobody is signed in\n", found.label()),
-            Some(token) => describe_login(found, &token),
+            None => format!("{}: nobody is signed in\n", found.label),
+            Some(token) => describe_login(*found, &token),
         };
         output::print_result(&line)?;
     }
@@ -207,7 +207,7 @@ fn show_status(logins: &[&FoundLogin]) -> Result<ExitCode, Failure> {
     })
 }
 
-fn describe_login(found: &FoundLogin, token: &StoredToken) -> String {
+fn describe_login(found: FoundLogin<'_>, token: &StoredToken) -> String {
     let (person, scopes) = match &token.login {
         Some(facts) => (describe_person(facts), shown_scopes(facts)),
         None => (String::new(), "unknown".to_owned()),
@@ -224,7 +224,7 @@ fn describe_login(found: &FoundLogin, token: &StoredToken) -> String {
     };
     format!(
         "{}: signed in{person}\n  scopes: {scopes}\n  {until}\n",
-        found.label()
+        found.label
     )
 }
 

@@ -79,7 +79,7 @@ pub(super) fn manifest(parts: &ManifestParts<'_>) -> Value {
             "entry_point": format!("server/{}", parts.platform.binary()),
             "mcp_config": start(parts.platform, &environment),
         },
-        "compatibility": { "platforms": [parts.platform.manifest_name()] },
+        "compatibility": { "platforms": [parts.platform.to_string()] },
     });
     if let Some(members) = manifest.as_object_mut() {
         // Hosts show a PNG image or an address (MCPB 0.3, `icon`).

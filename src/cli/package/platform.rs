@@ -2,8 +2,9 @@
 
 use clap::ValueEnum;
 
-/// The systems that a manifest knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// The systems that a manifest knows, by their names there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub(crate) enum BundlePlatform {
     Darwin,
     Linux,
@@ -19,15 +20,6 @@ impl BundlePlatform {
     } else {
         Self::Linux
     };
-
-    /// Returns its name in the manifest.
-    pub(super) fn manifest_name(self) -> &'static str {
-        match self {
-            Self::Darwin => "darwin",
-            Self::Linux => "linux",
-            Self::Win32 => "win32",
-        }
-    }
 
     /// The name of the program inside.
     pub(super) fn binary(self) -> &'static str {

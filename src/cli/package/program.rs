@@ -21,11 +21,11 @@ impl BundledProgram {
     /// It cannot be read.
     pub(super) fn read(given: Option<(&Path, BundlePlatform)>) -> Result<Self, Failure> {
         let (path, platform, suffix) = if let Some((path, platform)) = given {
-            let system = platform.manifest_name().to_owned();
+            let system = platform.to_string();
             (path.to_owned(), platform, system)
         } else {
             let path = variables::running_program().map_err(Failure::setting)?;
-            let system = BundlePlatform::OWN.manifest_name();
+            let system = BundlePlatform::OWN;
             let suffix = format!("{system}-{OWN_PROCESSOR}");
             (path, BundlePlatform::OWN, suffix)
         };

@@ -9,7 +9,8 @@ use crate::spec::node::{Node, Object};
 use crate::spec::span::Span;
 
 /// Location of a parameter (OAS `in`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum Location {
     /// A segment of the path.
     Path,
@@ -130,24 +131,7 @@ impl Location {
     /// The word OpenAPI uses.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Path => "path",
-            Self::Query => "query",
-            Self::Header => "header",
-            Self::Cookie => "cookie",
-            Self::QueryString => "querystring",
-        }
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        Some(match text {
-            "path" => Self::Path,
-            "query" => Self::Query,
-            "header" => Self::Header,
-            "cookie" => Self::Cookie,
-            "querystring" => Self::QueryString,
-            _ => return None,
-        })
+        self.into()
     }
 
     /// OAS: query and cookie default to `form`, path and header to `simple`.
@@ -255,8 +239,9 @@ impl<'a> ParameterHead<'a> {
         let place = object
             .text("in")
             .ok_or_else(|| format!("the parameter `{name}` has no `in`"))?;
-        let location = Location::parse(&place)
-            .ok_or_else(|| format!("the parameter `{name}` has the unknown location `{place}`"))?;
+        let location = place
+            .parse()
+            .map_err(|_| format!("the parameter `{name}` has the unknown location `{place}`"))?;
         Ok(Self {
             object,
             name,

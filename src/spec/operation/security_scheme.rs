@@ -72,13 +72,11 @@ pub(crate) fn read_api_key(object: &Object<'_>) -> Result<SecurityScheme, String
         return Ok(SecurityScheme::AwsSignature);
     }
     let place = object.text("in").unwrap_or_default();
-    let location = match place.as_str() {
-        "header" => Location::Header,
-        "query" => Location::Query,
-        "cookie" => Location::Cookie,
-        other => {
+    let location = match place.parse() {
+        Ok(location @ (Location::Header | Location::Query | Location::Cookie)) => location,
+        _ => {
             return Err(format!(
-                "its `in: {other}` is not one of header, query and cookie"
+                "its `in: {place}` is not one of header, query and cookie"
             ));
         }
     };

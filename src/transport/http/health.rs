@@ -17,7 +17,8 @@ pub(crate) struct Health {
 }
 
 /// Readiness for requests.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub(crate) enum Readiness {
     /// Requests are answered.
     Ready,
@@ -28,15 +29,6 @@ pub(crate) enum Readiness {
 }
 
 impl Readiness {
-    /// Returns the word for the body.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Ready => "ready",
-            Self::Loading => "loading",
-            Self::Draining => "draining",
-        }
-    }
-
     /// 200 or 503.
     pub(crate) fn status(self) -> StatusCode {
         match self {
@@ -101,7 +93,7 @@ impl Health {
     pub(crate) fn routes(self) -> Router {
         let ready = move || async move {
             let readiness = self.readiness();
-            let body = format!("{{\"status\":\"{}\"{}}}\n", readiness.name(), self.counts());
+            let body = format!("{{\"status\":\"{readiness}\"{}}}\n", self.counts());
             answer_json(readiness.status(), body)
         };
         Router::new()

@@ -148,7 +148,7 @@ fn describe(health: &Health) -> Response {
     let readiness = health.readiness();
     let apis = health.apis();
     let mut body = json!({
-        "status": readiness.name(),
+        "status": readiness.to_string(),
         "tools": apis.iter().map(|api| api.tools).sum::<usize>(),
         "waits_for": match readiness {
             Readiness::Loading => health.waits_for(),
