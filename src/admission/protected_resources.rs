@@ -44,7 +44,7 @@ impl Resources {
             };
             (endpoint.view.path.to_string(), resource)
         };
-        let endpoints = apis.endpoints().iter();
+        let endpoints = apis.endpoints.iter();
         Self {
             by_path: endpoints.map(|endpoint| resource(endpoint)).collect(),
         }
@@ -78,7 +78,7 @@ impl Resources {
 /// The scopes that calls at an endpoint may need, besides those of the whole server.
 fn scopes_of_endpoint(endpoint: &McpEndpoint, apis: &ServedApis) -> ResourceScopes {
     let mut scopes = ResourceScopes::default();
-    for (index, slot) in apis.slots().iter().enumerate() {
+    for (index, slot) in apis.slots.iter().enumerate() {
         if endpoint.api.is_none_or(|api| api == index) {
             scopes
                 .of_tools

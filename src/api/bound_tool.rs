@@ -114,11 +114,7 @@ impl BoundTool {
             };
         };
         let arguments = with_schema_names(arguments, text.names.as_deref(), &checks.schema)?;
-        let lenient = self
-            .target
-            .rules
-            .as_ref()
-            .map(|rules| rules.lenient_places());
+        let lenient = self.target.rules.as_ref().map(|rules| &rules.lenient);
         checks.check(&self.name, Some(&self.operation), arguments, empty, lenient)
     }
 

@@ -80,7 +80,8 @@ pub struct Api {
     /// All tools as clients get them, separated by commas.
     list: Bytes,
     by_name: HashMap<Arc<str>, ToolIndex>,
-    restrictions: Vec<Restriction>,
+    /// The tools that settings leave out or ask about because of their words.
+    pub(crate) restrictions: Vec<Restriction>,
     /// Least number of bytes of its list, if it is too long.
     too_long: Option<usize>,
     left_out: Vec<(String, LeftOut)>,
@@ -90,7 +91,8 @@ pub struct Api {
     about: About,
     /// The settings that its tools were made with.
     pub(crate) options: AnnotateOptions,
-    credential_place: CredentialPlace,
+    /// The place in which the operator sets its credentials.
+    pub(crate) credential_place: CredentialPlace,
     logins: Vec<(String, Result<Arc<Login>, String>)>,
     proxy: ApiProxy,
     search_index: OnceLock<SearchIndex>,
@@ -219,11 +221,6 @@ impl Api {
         &self.options.names.prefix
     }
 
-    /// Returns the place in which the operator sets its credentials.
-    pub(crate) fn credential_place(&self) -> &CredentialPlace {
-        &self.credential_place
-    }
-
     /// Returns each security scheme of OAuth, with the login that gives its tokens, or the reason
     /// for which there is none.
     pub(crate) fn logins(&self) -> &[(String, Result<Arc<Login>, String>)] {
@@ -235,11 +232,6 @@ impl Api {
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
-    }
-
-    /// Returns the tools that settings leave out or ask about because of their words.
-    pub(crate) fn restrictions(&self) -> &[Restriction] {
-        &self.restrictions
     }
 
     /// Returns the least number of bytes of the list of its tools if it is too long, in which case

@@ -172,7 +172,7 @@ pub(super) fn of_masks(api: &Api) -> Vec<UnplacedFinding> {
 }
 
 pub(super) fn of_restrictions(api: &Api) -> Vec<UnplacedFinding> {
-    let all = api.restrictions().iter();
+    let all = api.restrictions.iter();
     all.map(|restriction| {
         let diagnostic = Diagnostic::warning(restriction.pointer.clone(), restriction.explain());
         UnplacedFinding {

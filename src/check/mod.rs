@@ -213,7 +213,7 @@ fn called_as_user(api: &Api) -> Vec<String> {
 fn credential_needs(api: &Api) -> Vec<CredentialNeed> {
     let (schemes, used) = used_schemes(api);
     let need = |(name, usage): (String, SchemeUse)| CredentialNeed {
-        setting: scheme_setting(&name, schemes.get(&name), api.credential_place()),
+        setting: scheme_setting(&name, schemes.get(&name), &api.credential_place),
         scheme: one_line(&name),
         tools: usage.tools,
     };

@@ -121,7 +121,7 @@ pub(crate) fn catalog_of(
             .map_err(clashes)?;
     }
     Ok(served
-        .endpoints()
+        .endpoints
         .at(MCP_PATH)
         .and_then(|endpoint| endpoint.state.served()))
 }

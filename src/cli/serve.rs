@@ -224,7 +224,7 @@ async fn serve_http(
 
 /// Puts what the operator says of the server on its page. The page loads no picture from elsewhere.
 fn introduce_on_page(server: &McpServer, page: &mut PageOptions) {
-    let Some(whole) = server.apis().endpoints().iter().next() else {
+    let Some(whole) = server.apis().endpoints.iter().next() else {
         return;
     };
     let about = server.apis().about(whole);

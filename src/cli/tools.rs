@@ -104,7 +104,7 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     };
     output::print_result(&text)?;
     if let Some(meta_tools) = catalog.as_ref().and_then(|catalog| catalog.meta_tools()) {
-        let pinned = match meta_tools.pinned().len() {
+        let pinned = match meta_tools.pinned.len() {
             0 => String::new(),
             pinned => format!(" and {pinned} with `pin`"),
         };

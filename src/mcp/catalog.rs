@@ -20,7 +20,8 @@ pub(crate) struct Catalog {
     pub(crate) view: View,
     /// The prefixes of tool names of the APIs that are still loading.
     awaited: Vec<String>,
-    config: ServerConfig,
+    /// The introduction of the server.
+    pub(crate) config: ServerConfig,
     /// The server in the `_meta` of results.
     server_meta: Arc<str>,
     /// The meta-tools: those of search mode, and the one that waits.
@@ -89,11 +90,6 @@ impl Catalog {
         self.meta_tools
             .as_ref()
             .and_then(|meta_tools| meta_tools.wait_tool())
-    }
-
-    /// Returns the introduction of the server.
-    pub(crate) fn config(&self) -> &ServerConfig {
-        &self.config
     }
 
     /// Returns the member of `_meta` that names the server in results.

@@ -145,7 +145,7 @@ impl EndpointState {
         let served = self.served();
         let config = served
             .as_ref()
-            .map_or(&self.introduction, |served| served.config());
+            .map_or(&self.introduction, |served| &served.config);
         config.clone()
     }
 

@@ -58,7 +58,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(35);
 #[derive(Clone)]
 pub struct McpServer {
     /// State of the endpoint of this client.
-    state: Arc<EndpointState>,
+    pub(crate) state: Arc<EndpointState>,
     apis: Arc<ServedApis>,
     calls: TaskTracker,
     readiness: Arc<ReadinessFlags>,
@@ -79,7 +79,7 @@ impl McpServer {
     /// A server that waits for these APIs; `about` introduces several of them.
     pub(crate) fn awaiting(slots: Vec<ApiSlot>, about: About, reload: Option<Duration>) -> Self {
         let apis = Arc::new(ServedApis::new(slots, about, reload));
-        let whole = apis.endpoints().iter().next();
+        let whole = apis.endpoints.iter().next();
         Self {
             state: whole.map_or_else(
                 || Arc::new(EndpointState::pending(reload)),
@@ -222,7 +222,7 @@ impl McpServer {
         if let Some(metrics) = observe::metrics() {
             let name = self
                 .apis
-                .slots()
+                .slots
                 .get(index)
                 .and_then(|slot| slot.name.as_ref());
             metrics.reloaded(ApiName::metrics_label(name), is_served);
@@ -265,11 +265,6 @@ impl McpServer {
             gate: self.gate.demanding(demands),
             ..self
         }
-    }
-
-    /// Returns the state of the endpoint of this client; over HTTP, of the one with all APIs.
-    pub(crate) fn state(&self) -> &Arc<EndpointState> {
-        &self.state
     }
 
     /// Returns the flags that decide if requests should be sent to this server.

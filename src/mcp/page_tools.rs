@@ -208,7 +208,7 @@ impl DetailRequest {
 
 /// The head of the page: what is served, and how much of it.
 fn introduce(catalog: &Catalog, seen: &VisibleApis<'_>) -> Value {
-    let info = &catalog.config().server_info;
+    let info = &catalog.config.server_info;
     let title = info.title.as_ref();
     let entry = title.map(|title| match &*info.name {
         UNNAMED => name_from_title(title, MAX_NAME_BYTES),

@@ -39,7 +39,8 @@ struct RightsKey {
 
 /// Permission of a caller for each operation of an API.
 pub(crate) struct Rights {
-    of_tools: Arc<[Permission]>,
+    /// The permission for each operation, by its place.
+    pub(crate) of_tools: Arc<[Permission]>,
 }
 
 /// Rights of a caller at an endpoint, for each API.
@@ -135,11 +136,6 @@ impl Rights {
             .iter()
             .all(|permission| *permission == Permission::Granted);
         (!is_all).then(|| Arc::new(Self { of_tools }))
-    }
-
-    /// Returns the permission for each operation, by its place.
-    pub(crate) fn of_tools(&self) -> &Arc<[Permission]> {
-        &self.of_tools
     }
 
     /// Returns the permission for an operation.

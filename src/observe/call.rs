@@ -262,7 +262,7 @@ impl OpenCall {
         }
         line.text("arguments_hash", record.arguments_hash.as_deref(), 64);
         if let Some(audit) = observers::audit() {
-            line.text("key_id", Some(audit.key_id()), 32);
+            line.text("key_id", Some(&audit.key_id), 32);
         }
         if let Some((outcome, duration)) = end {
             line.text("outcome", Some(outcome.into()), 32);

@@ -52,7 +52,8 @@ pub(crate) struct CircuitOpen {
 /// Leave to make a call.
 pub(crate) struct Permit<'b> {
     breaker: &'b Breaker,
-    is_probe: bool,
+    /// True if this call decides about all that follow.
+    pub(crate) is_probe: bool,
 }
 
 impl Breaker {
@@ -148,11 +149,6 @@ impl Breaker {
 }
 
 impl Permit<'_> {
-    /// Returns true if this call decides about all that follow.
-    pub(crate) fn is_probe(&self) -> bool {
-        self.is_probe
-    }
-
     /// Records the outcome of the call.
     pub(crate) fn settle(mut self, health: Outcome) {
         let is_probe = std::mem::take(&mut self.is_probe);
@@ -207,12 +203,12 @@ mod tests {
 
         end_pause();
         let probe = breaker.admit().unwrap();
-        assert!(probe.is_probe() && state() == BreakerState::HalfOpen);
+        assert!(probe.is_probe && state() == BreakerState::HalfOpen);
         assert!(breaker.admit().is_err(), "one probe at a time");
         drop(probe);
         let probe = breaker.admit().unwrap();
         assert!(
-            probe.is_probe(),
+            probe.is_probe,
             "a probe that is given up leaves its place to the next call"
         );
         probe.settle(Outcome::Failure);
@@ -224,7 +220,7 @@ mod tests {
         end_pause();
         breaker.admit().unwrap().settle(Outcome::Success);
         assert_eq!(state(), BreakerState::Closed);
-        assert!(!breaker.admit().unwrap().is_probe());
+        assert!(!breaker.admit().unwrap().is_probe);
     }
 
     #[test]

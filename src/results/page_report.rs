@@ -29,7 +29,7 @@ impl PageReport {
     /// Adds the report to the result. If the operator or the model has the reply made anew, the
     /// page of a cut is not known.
     pub(crate) fn add_to(self, result: &mut ToolResult, is_made_anew: bool) {
-        let cut = self.cut_page(result.losses()).filter(|_| !is_made_anew);
+        let cut = self.cut_page(&result.losses).filter(|_| !is_made_anew);
         result.note(NoteKind::Pages, self.summary);
         let arguments = cut
             .and_then(|index| self.pages.get(index))

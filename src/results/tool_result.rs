@@ -23,7 +23,7 @@ pub struct ToolResult {
     /// Outcome of the call, if the reply of the API does not decide it.
     outcome: Option<CallOutcome>,
     /// Parts of the reply that were cut off.
-    losses: Vec<Loss>,
+    pub(crate) losses: Vec<Loss>,
     meta: JsonObject,
     /// Challenge of HTTP in place of the result, by which the user signs in again.
     pub(crate) challenge: Option<SignInChallenge>,
@@ -166,11 +166,6 @@ impl ToolResult {
     /// Records what was cut off.
     pub(crate) fn set_losses(&mut self, losses: Vec<Loss>) {
         self.losses = losses;
-    }
-
-    /// Returns what was cut off.
-    pub(crate) fn losses(&self) -> &[Loss] {
-        &self.losses
     }
 
     /// Notes that the call was made by another tool: its name, which notes show, and that of the

@@ -19,7 +19,8 @@ pub(crate) struct SearchIndex {
     terms: HashMap<Box<str>, Term>,
     /// The operations that have each term, in the order of the document.
     postings: Vec<Vec<Posting>>,
-    entries: Vec<IndexEntry>,
+    /// The facts about each operation that count besides its words.
+    pub(crate) entries: Vec<IndexEntry>,
     needs: Vec<Vec<Need>>,
 }
 
@@ -138,11 +139,6 @@ impl SearchIndex {
     /// Returns the number of operations.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
-    }
-
-    /// Returns the facts about each operation that count besides its words.
-    pub(crate) fn entries(&self) -> &[IndexEntry] {
-        &self.entries
     }
 
     /// Returns the operations that yield the values that an operation needs.

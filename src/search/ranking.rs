@@ -146,7 +146,7 @@ impl SearchIndex {
             .flat_map(|word| word.meanings.iter().copied())
             .collect();
         let mut found: Vec<Scored> = Vec::new();
-        for (operation, (tally, entry)) in tallies.iter().zip(self.entries()).enumerate() {
+        for (operation, (tally, entry)) in tallies.iter().zip(&self.entries).enumerate() {
             if tally.score == 0.0 || !admitted(operation) {
                 continue;
             }

@@ -31,7 +31,7 @@ const NOT_AWAITED: &str = "This is not the answer that openapi-mcp waits for.\n"
 pub(crate) struct LoginCallback {
     listeners: Vec<TcpListener>,
     /// Address that the browser is sent to.
-    redirect: Url,
+    pub(crate) redirect: Url,
 }
 
 /// Reads the query of a request; `None` if it is not the answer that is awaited.
@@ -82,11 +82,6 @@ impl LoginCallback {
             listeners,
             redirect: url.clone(),
         })
-    }
-
-    /// The address that the browser is sent to.
-    pub(crate) fn redirect(&self) -> &Url {
-        &self.redirect
     }
 
     /// Waits for a GET request of this address whose query `read` takes, and ends. Any other

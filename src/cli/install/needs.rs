@@ -204,7 +204,7 @@ impl EntryNeeds {
             needs.check_document(config, loaded)?;
             let (schemes, used) = used_schemes(&loaded.api);
             query_keys.extend(schemes.values().filter_map(query_key));
-            let place = loaded.api.credential_place();
+            let place = &loaded.api.credential_place;
             let is_unset = |scheme: &&String| {
                 !config.mock
                     && !named

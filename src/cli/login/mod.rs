@@ -151,7 +151,7 @@ async fn by_browser(
         let address = callback.map_or("127.0.0.1", |address| &address.text);
         format!("nothing can listen at {address} ({error}); another program may, and --device needs no address")
     })?;
-    let redirect = callback.map_or_else(|| listener.redirect().as_str(), |address| &address.text);
+    let redirect = callback.map_or_else(|| listener.redirect.as_str(), |address| &address.text);
     let request = Arc::new(login.authorization_request(redirect).await?);
     // Nothing opens it: other users of this machine could read `state` among the arguments of that
     // program.

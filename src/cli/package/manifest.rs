@@ -216,7 +216,7 @@ fn text_field(title: &str, description: &str, is_secret: bool, is_required: bool
 fn fields(parts: &ManifestParts<'_>) -> UserFields {
     let mut fields = UserFields::default();
     for (name, used) in parts.used {
-        for field in scheme_fields(parts.api.credential_place(), name, parts.schemes.get(name)) {
+        for field in scheme_fields(&parts.api.credential_place, name, parts.schemes.get(name)) {
             let key = config_key(field.variable.trim_start_matches("OPENAPI_MCP_AUTH_"));
             let shown = one_line(name);
             let asked = text_field(

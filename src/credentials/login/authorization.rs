@@ -23,7 +23,8 @@ pub(crate) struct AuthorizationRequest {
     issuer: Option<String>,
     /// True if each answer names the issuer.
     needs_issuer: bool,
-    scopes: String,
+    /// The scopes that it asks for.
+    pub(super) scopes: String,
 }
 
 /// What the request asks for.
@@ -85,11 +86,6 @@ impl AuthorizationRequest {
             scopes: asked.scopes.to_owned(),
             needs_issuer: asked.issuer.is_some_and(|(_, names_itself)| names_itself),
         })
-    }
-
-    /// The scopes that it asks for.
-    pub(super) fn scopes(&self) -> &str {
-        &self.scopes
     }
 
     /// The address that the browser opens.

@@ -150,7 +150,7 @@ impl Login {
         let started = Instant::now();
         let granted = self.endpoint.ask(&request.grant(code), &[]).await;
         let granted = granted.map_err(|refusal| refusal.describe().into_owned())?;
-        self.keep(granted, request.scopes(), started).await
+        self.keep(granted, &request.scopes, started).await
     }
 
     /// Begins a login on another device.

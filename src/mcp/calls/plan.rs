@@ -247,7 +247,7 @@ impl OperationCall {
             permissions: self
                 .rights
                 .as_ref()
-                .map(|rights| Arc::clone(rights.of_tools())),
+                .map(|rights| Arc::clone(&rights.of_tools)),
             reads_only: self.view.reads_only,
             meta_tools: self.calling_meta_tools.clone(),
         }

@@ -28,12 +28,14 @@ pub(crate) struct ServedApis {
     /// Outcome of each API. The lock is held while endpoints get their catalogs, so that they
     /// change in one order.
     outcomes: Mutex<Vec<ApiOutcome>>,
-    slots: Vec<ApiSlot>,
+    /// The slots of the APIs.
+    pub(crate) slots: Vec<ApiSlot>,
     /// What the operator says of several APIs as a whole.
     about: About,
     /// True if the last change of each API's document could not be served.
     failed_reloads: Vec<AtomicBool>,
-    endpoints: Endpoints,
+    /// The endpoints.
+    pub(crate) endpoints: Endpoints,
     tells_changes: bool,
 }
 
@@ -97,16 +99,6 @@ impl ServedApis {
             drop(outcomes);
         }
         served
-    }
-
-    /// The endpoints.
-    pub(crate) fn endpoints(&self) -> &Endpoints {
-        &self.endpoints
-    }
-
-    /// Returns the slots of the APIs.
-    pub(crate) fn slots(&self) -> &[ApiSlot] {
-        &self.slots
     }
 
     /// Returns what the operator says of an endpoint.

@@ -23,7 +23,7 @@ pub(crate) struct MetaTools {
     /// True in search mode, in which they take the place of all other tools.
     searches: bool,
     /// The operations that are listed beside the meta-tools, each with the index of its API.
-    pinned: Vec<(usize, ToolIndex)>,
+    pub(crate) pinned: Vec<(usize, ToolIndex)>,
     /// A sentence that names the APIs of the endpoint that are missing, one of which may have what
     /// a caller means.
     missing_apis: Option<String>,

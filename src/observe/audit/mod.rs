@@ -39,7 +39,8 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct AuditLog {
     sender: SyncSender<WriterTask>,
     key: hmac::Key,
-    key_id: String,
+    /// The identifier of the key, which shows if two hashes may be compared.
+    pub(crate) key_id: String,
     required: bool,
     on_loss: fn(),
     refusals: Arc<RefusalCounts>,
@@ -83,11 +84,6 @@ impl AuditLog {
     /// Returns true if a call waits for its line.
     pub(crate) fn is_required(&self) -> bool {
         self.required
-    }
-
-    /// Returns the identifier of the key, which shows if two hashes may be compared.
-    pub(crate) fn key_id(&self) -> &str {
-        &self.key_id
     }
 
     /// A name for who holds a secret, such as a token.

@@ -35,7 +35,7 @@ pub(crate) struct ArgumentRules {
     parameters: Vec<FixedArgument>,
     properties: Vec<RuledBodyProperty>,
     /// The properties that rules are lenient with, by the names that the model gives.
-    lenient: LenientPlaces,
+    pub(crate) lenient: LenientPlaces,
     /// The same by the names of the document.
     lenient_in_document: LenientPlaces,
 }
@@ -224,12 +224,6 @@ impl ArgumentRules {
             arguments: with_wire_names(arguments, self.names.as_deref(), &self.schema),
             secrets,
         })
-    }
-
-    /// The properties of the body that are sent although they do not fit, by the names that the
-    /// model gives.
-    pub(crate) fn lenient_places(&self) -> &LenientPlaces {
-        &self.lenient
     }
 
     fn is_valid(&self, tool: &str, arguments: &JsonObject) -> bool {

@@ -46,7 +46,7 @@ impl Call<'_> {
         let permit = self.upstream.breaker.admit()?;
         let place = Some(self.upstream.concurrency.enter(deadline).await?);
         let repeats = self.target.repeats && matches!(ask, Ask::Operation);
-        let retries = if repeats && !permit.is_probe() {
+        let retries = if repeats && !permit.is_probe {
             self.upstream.retries
         } else {
             0

@@ -28,7 +28,7 @@ pub(super) struct FileSink<'c> {
     /// Number of bytes up to which the reply stays in memory; `None` if it is known to be text.
     most: Option<usize>,
     /// True if the reply goes to the file whatever it is.
-    is_ruled: bool,
+    pub(super) is_ruled: bool,
     /// True if only the bytes can say if it is text.
     is_untyped: bool,
     disposition: String,
@@ -38,7 +38,8 @@ pub(super) struct FileSink<'c> {
     writer: Option<FileWriter>,
     /// Redacted bytes on their way to the file.
     clean: Vec<u8>,
-    received: usize,
+    /// Number of bytes that it was given.
+    pub(super) received: usize,
 }
 
 impl<'c> FileSink<'c> {
@@ -111,11 +112,6 @@ impl<'c> FileSink<'c> {
         }
     }
 
-    /// Returns true if every reply goes to a file, so that its parts are not read.
-    pub(super) fn is_ruled(&self) -> bool {
-        self.is_ruled
-    }
-
     /// Refuses a reply that announces more bytes than a file may have.
     pub(super) fn check_length(&self, declared: u64) -> Result<(), CallError> {
         let limit = self.plan.delivery.max_bytes;
@@ -152,11 +148,6 @@ impl<'c> FileSink<'c> {
         self.received += bytes.len();
         self.redaction.feed(bytes, &mut self.clean);
         self.write_clean().await
-    }
-
-    /// Number of bytes that it was given.
-    pub(super) fn received(&self) -> usize {
-        self.received
     }
 
     /// The file, if there is one.

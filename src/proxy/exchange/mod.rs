@@ -188,7 +188,7 @@ async fn read_body(
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());
     let content_type = content_type.filter(|_| reply.status().is_success());
-    let is_file = sink.as_ref().is_some_and(|sink| sink.is_ruled());
+    let is_file = sink.as_ref().is_some_and(|sink| sink.is_ruled);
     let content_type = content_type.filter(|_| !is_file);
     let mut records = content_type.and_then(Framing::of).map(Counter::new);
     // JSON that may turn out to be more than one value.
@@ -244,7 +244,7 @@ async fn read_body(
             Box::pin(sink.write(before.as_slice())).await?;
             Box::pin(sink.write(&chunk)).await?;
             if let Some(download) = &mut download {
-                download.advance(sink.received());
+                download.advance(sink.received);
             }
             continue;
         }
@@ -284,7 +284,7 @@ async fn read_body(
     if let Some(download) = download {
         download.finish(
             sink.as_ref()
-                .map_or(0, |sink| sink.received())
+                .map_or(0, |sink| sink.received)
                 .max(body.len()),
         );
     }

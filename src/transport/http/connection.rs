@@ -29,7 +29,8 @@ pub(super) struct Connections {
     draining: CancellationToken,
     /// Connections end after the answers that are on their way.
     closing: CancellationToken,
-    tasks: TaskTracker,
+    /// The tasks that serve connections.
+    pub(super) tasks: TaskTracker,
 }
 
 impl Connections {
@@ -43,11 +44,6 @@ impl Connections {
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
         }
-    }
-
-    /// The tasks that serve connections.
-    pub(super) fn tasks(&self) -> &TaskTracker {
-        &self.tasks
     }
 
     /// Ends every connection after the answers that are on their way, and waits for all of them.

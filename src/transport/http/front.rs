@@ -243,7 +243,7 @@ impl McpFront {
         request: McpRequest,
     ) -> Result<Response<Body>, RefusedResponse> {
         let connection = Arc::new(Connection::new(
-            server.state().changes(origin.caller.granted()),
+            server.state.changes(origin.caller.granted()),
         ));
         origin.connection = Some(Arc::clone(&connection));
         let (owner, client) = (
@@ -360,7 +360,7 @@ impl McpFront {
         let (outbox, messages) = Outbox::new();
         let newest = session.begin_stream(&self.streams);
         let reporting = report_changes(
-            Arc::clone(server.state()),
+            Arc::clone(&server.state),
             Arc::clone(session.connection()),
             granted,
             outbox,

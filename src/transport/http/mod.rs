@@ -138,7 +138,7 @@ pub async fn serve(
 ) -> io::Result<()> {
     let streams = CancellationToken::new();
     let calls: TaskTracker = server.calls().clone();
-    let ending = server.state().ending.clone();
+    let ending = server.state.ending.clone();
     let scheme = options.scheme();
     let own = Url::parse(&format!("{scheme}://{}/mcp", listener.local_addr()?)).ok();
     let resource = options.access.public_url.clone().or(own);
@@ -241,7 +241,7 @@ async fn accept_connections(
         let acceptor = tls
             .as_ref()
             .map(|tls| TlsAcceptor::from(Arc::clone(&tls.borrow())));
-        let tasks = connections.tasks().clone();
+        let tasks = connections.tasks.clone();
         tasks.spawn(async move {
             match acceptor {
                 None => connections.serve(stream, peer).await,

@@ -64,7 +64,7 @@ pub(crate) async fn serve_streams(
     let (outbox, messages) = Outbox::new();
     let writing = tokio::spawn(output.clone().write_lines(messages, stdout));
     let client = Arc::new(StdioClient {
-        connection: Arc::new(Connection::new(server.state().changes(&NO_TOKEN))),
+        connection: Arc::new(Connection::new(server.state.changes(&NO_TOKEN))),
         server,
         outbox,
         output: output.clone(),
@@ -72,7 +72,7 @@ pub(crate) async fn serve_streams(
     let connection = Arc::clone(&client.connection);
     let session = async move {
         client.answer_lines(Lines::new(stdin), &stop).await;
-        client.server.state().ending.cancel();
+        client.server.state.ending.cancel();
         drain_calls(client.server.calls()).await;
         client.connection.end();
         // The last lines are written before the end, if the client reads them.
@@ -178,7 +178,7 @@ impl StdioClient {
                     let mut answering = pin!(answering);
                     tokio::select! {
                         () = &mut answering => return,
-                        () = stop.cancelled() => self.server.state().ending.cancel(),
+                        () = stop.cancelled() => self.server.state.ending.cancel(),
                     }
                     answering.await;
                 } else {
@@ -190,10 +190,8 @@ impl StdioClient {
                 if notification.method == "notifications/initialized"
                     && self.connection.begin_reporting()
                 {
-                    let (state, connection) = (
-                        Arc::clone(self.server.state()),
-                        Arc::clone(&self.connection),
-                    );
+                    let (state, connection) =
+                        (Arc::clone(&self.server.state), Arc::clone(&self.connection));
                     tokio::spawn(report_changes(state, connection, None, self.outbox.clone()));
                 }
             }
