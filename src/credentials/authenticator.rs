@@ -1,12 +1,13 @@
 //! Headers that are created for each request: access tokens and signatures.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use http::StatusCode;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName};
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout_at};
 
-use super::refused_tokens::RefusedTokens;
 use super::signatures::aws::request_signer::AwsSigner;
 use super::signatures::kind::SIGV4;
 use super::tokens::access_token::AccessToken;
@@ -220,5 +221,35 @@ impl<'c> CallAuthentication<'c> {
     pub(crate) fn redactors(&self) -> Vec<Arc<Redactor>> {
         let token = self.token.as_ref().map(|token| &token.redactor);
         self.spent.iter().chain(token).cloned().collect()
+    }
+}
+
+/// Time for which an operation that has refused a new token gets no other one.
+const RENEWAL_PAUSE: Duration = Duration::from_mins(5);
+/// Each user who calls as themselves has a token.
+const MAX_TOKENS: usize = 64;
+
+/// The last new tokens that an operation refused.
+#[derive(Default)]
+pub(crate) struct RefusedTokens(Mutex<Vec<(Weak<AccessToken>, Instant)>>);
+
+impl RefusedTokens {
+    /// The token was fetched a moment ago because another one was refused, and was refused as well.
+    pub(super) fn note(&self, token: &Arc<AccessToken>) {
+        let mut refused = self.0.lock();
+        refused.retain(|(known, at)| at.elapsed() < RENEWAL_PAUSE && known.strong_count() > 0);
+        if refused.len() == MAX_TOKENS {
+            refused.remove(0);
+        }
+        refused.push((Arc::downgrade(token), Instant::now()));
+    }
+
+    /// Returns true if another token would be refused too.
+    pub(super) fn is_like(&self, token: &Arc<AccessToken>) -> bool {
+        let refused = self.0.lock();
+        let is_same = |known: &Weak<AccessToken>| std::ptr::eq(known.as_ptr(), Arc::as_ptr(token));
+        refused
+            .iter()
+            .any(|(known, at)| at.elapsed() < RENEWAL_PAUSE && is_same(known))
     }
 }

@@ -18,7 +18,6 @@ mod credential_part;
 pub(crate) mod forward;
 pub(crate) mod injected;
 pub(crate) mod login;
-pub(crate) mod refused_tokens;
 pub(crate) mod resolve;
 pub(crate) mod scheme;
 pub(crate) mod signatures;

@@ -20,15 +20,15 @@ pub(crate) mod meta_tools;
 pub(crate) mod observed;
 pub(crate) mod page_tools;
 pub(crate) mod protocol;
-pub(crate) mod readiness;
 pub(crate) mod rights;
 mod tool_list_stream;
 pub(crate) mod visible;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::calls::approval::AskedBy;
@@ -38,7 +38,6 @@ use self::endpoint_state::EndpointState;
 use self::endpoints::api_slot::ApiSlot;
 use self::endpoints::paths::McpEndpoint;
 use self::endpoints::served_apis::ServedApis;
-use self::readiness::ReadinessFlags;
 use crate::api::Api;
 use crate::api::about::About;
 use crate::api::name::ApiName;
@@ -290,4 +289,13 @@ pub(crate) async fn drain_calls(calls: &TaskTracker) {
             DRAIN_TIMEOUT.as_secs()
         );
     }
+}
+
+/// Conditions of `/readyz` besides the APIs.
+#[derive(Default)]
+pub(crate) struct ReadinessFlags {
+    /// Requests are still taken, but no more should be sent.
+    pub(crate) draining: CancellationToken,
+    /// True if clients cannot be admitted yet, because the keys of their issuer are not loaded.
+    pub(crate) awaits_keys: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
 }

@@ -8,7 +8,6 @@ pub(crate) mod body_properties;
 pub(crate) mod examples;
 mod multipart_files;
 pub(crate) mod parameter;
-mod parameter_default;
 mod parameters;
 mod patch_body;
 pub(crate) mod reader;

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
+use serde_json::Value;
 
 use super::parameter::{self, Location, Parameter, Serialization, Style};
-use super::parameter_default::read_sent_default;
 use super::request_body::{BODY, CHOICE, RequestBody};
 use super::security;
 use super::swagger2;
@@ -339,5 +339,38 @@ fn claim_keys(parameters: &mut [Arc<Parameter>], body: Option<&mut RequestBody>)
     }
     if let Some(body) = body.filter(|body| !body.alternatives.is_empty()) {
         body.choice = argument_names::claim(&mut taken, CHOICE, BODY);
+    }
+}
+
+/// Returns the `default` of a parameter's schema if it is sent for a missing argument: that of
+/// every header, and that of any other parameter only if the parameter is required. A server knows
+/// the default of what it does not require; headers with a default are the exception, because they
+/// name the version of an API that refuses requests without one.
+fn read_sent_default(document: &Document, parameter: &Parameter) -> Option<Value> {
+    if parameter.location != Location::Header && !parameter.required {
+        return None;
+    }
+    let schema = document.node(parameter.schema?);
+    let beside = schema.object().and_then(|schema| schema.get("default"));
+    let default = beside
+        .or_else(|| document.object(schema)?.get("default"))?
+        .value()?;
+    is_sendable(&default, parameter.location).then_some(default)
+}
+
+/// A default that cannot be sent is not a default: the caller has to give the value.
+fn is_sendable(default: &Value, location: Location) -> bool {
+    match (default, location) {
+        (Value::Null, _) => false,
+        (Value::String(text), Location::Path) => !text.is_empty(),
+        // RFC 9110 section 5.5.
+        (Value::String(text), Location::Header) => {
+            !text.is_empty()
+                && text
+                    .bytes()
+                    .all(|byte| byte == b' ' || byte.is_ascii_graphic())
+        }
+        (Value::Array(_) | Value::Object(_), Location::Path | Location::Header) => false,
+        _ => true,
     }
 }
