@@ -17,13 +17,13 @@ use crate::text::{self, counted};
 pub(crate) enum Failure {
     /// Wrong settings, all of them.
     #[error(transparent)]
-    Settings(ConfigError),
+    Settings(#[from] ConfigError),
     /// The address cannot be bound.
     #[error("cannot listen on {0}; choose another address, or port 0 for a free port")]
     Bind(String, #[source] std::io::Error),
     /// The document cannot be had.
     #[error(transparent)]
-    Read(ReadError),
+    Read(#[from] ReadError),
     /// The document cannot be read.
     #[error("{source_name} cannot be served")]
     Document {
@@ -60,10 +60,10 @@ pub(crate) enum Failure {
     },
     /// There is no server for requests.
     #[error(transparent)]
-    Server(ServerError),
+    Server(#[from] ServerError),
     /// No client can be made.
     #[error(transparent)]
-    Outbound(OutboundError),
+    Outbound(#[from] OutboundError),
     /// Other failure of this machine.
     #[error("{0}")]
     Io(String, #[source] std::io::Error),

@@ -118,9 +118,7 @@ fn read_extensions(
             pointer::push(&mut place, extension);
             let keys = problem.path.iter().filter(|_| !is_named);
             keys.for_each(|key| pointer::push(&mut place, key));
-            let mut diagnostic = Diagnostic::warning(place, problem.of_document());
-            diagnostic.span = Some(*span);
-            diagnostics.push(diagnostic);
+            diagnostics.push(Diagnostic::warning(place, problem.of_document()).at(*span));
         }
         authored.push(Authored { extension, said });
     }

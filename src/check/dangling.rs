@@ -57,12 +57,9 @@ impl<'d> DanglingReferences<'d> {
             && !self.others.iter().any(|other| other.message.contains(&why))
         {
             let place = object.place_of("$ref");
-            let mut diagnostic = Diagnostic::warning(
-                place,
-                format!("{why}; its target is not described to clients"),
-            );
-            diagnostic.span = Some(node.span());
-            self.found.push(diagnostic);
+            let why = format!("{why}; its target is not described to clients");
+            self.found
+                .push(Diagnostic::warning(place, why).at(node.span()));
         }
     }
 }

@@ -17,12 +17,8 @@ pub(super) fn add_duplicate_keys(object: &WalkedObject<'_, '_>, found: &mut Vec<
         return;
     }
     let mut add = |(key, value): (&str, Node<'_>)| {
-        let mut diagnostic = Diagnostic::warning(
-            object.place_of(key),
-            "this key is written twice; the last one counts",
-        );
-        diagnostic.span = Some(value.span());
-        found.push(diagnostic);
+        let why = "this key is written twice; the last one counts";
+        found.push(Diagnostic::warning(object.place_of(key), why).at(value.span()));
     };
     let members = || object.members.iter();
     if object.members.len() <= MAX_COMPARED_MEMBERS {

@@ -24,9 +24,7 @@ pub(super) fn add_misspelled_keys(
             && !kind.has_key(key, version)
             && let Some(why) = explain_unknown_key(key, kind, object, version)
         {
-            let mut diagnostic = Diagnostic::warning(object.place_of(key), why);
-            diagnostic.span = Some(value.span());
-            found.push(diagnostic);
+            found.push(Diagnostic::warning(object.place_of(key), why).at(value.span()));
         }
     }
 }

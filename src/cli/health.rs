@@ -34,8 +34,7 @@ pub(crate) async fn run(command: &HealthCommand) -> Result<ExitCode, Failure> {
         tls: command.url.scheme() == "https",
         authorities,
         ..OutboundOptions::default()
-    })
-    .map_err(Failure::Outbound)?;
+    })?;
     let request = client
         .get(command.url.clone())
         .timeout(Duration::from_secs(5));

@@ -175,7 +175,7 @@ fn resolve(
     {
         tracing::warn!("{warning}");
     }
-    let config = layered.resolve().map_err(Failure::Settings)?;
+    let config = layered.resolve()?;
     for api in &config.apis {
         let _entered = span_of(api).entered();
         api.warnings
@@ -191,6 +191,17 @@ pub(crate) fn span_of(config: &ApiConfig) -> tracing::Span {
         // A field called `name` would be a second key of that name in the JSON of the log.
         Some(name) => tracing::info_span!("document", api = %name),
         None => tracing::Span::none(),
+    }
+}
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        match error {
+            BuildError::Server(error) => Self::Server(error),
+            BuildError::Patterns(problems) | BuildError::CredentialSettings(problems) => {
+                Self::Settings(ConfigError(problems))
+            }
+        }
     }
 }
 
@@ -223,7 +234,7 @@ pub(crate) fn warn_about_insecure_upstream(config: &ApiConfig) {
 /// Reads the document and builds the API.
 pub(crate) async fn load_api(config: &ApiConfig, purpose: LoadPurpose) -> Result<Loaded, Failure> {
     let outbound = outbound_options(config, purpose);
-    let client = outbound::http_client(&outbound.for_others()).map_err(Failure::Outbound)?;
+    let client = outbound::http_client(&outbound.for_others())?;
     let DocumentRead {
         document,
         unread,
@@ -238,12 +249,7 @@ pub(crate) async fn load_api(config: &ApiConfig, purpose: LoadPurpose) -> Result
     let options = api_options(config, purpose, mock.as_ref());
     let clients = api_clients(client, config, purpose, &outbound)?;
     let built = run_long(|| Api::build(document, options, clients)).await;
-    let (api, mut diagnostics) = built.map_err(|error| match error {
-        BuildError::Server(error) => Failure::Server(error),
-        BuildError::Patterns(problems) | BuildError::CredentialSettings(problems) => {
-            Failure::Settings(ConfigError(problems))
-        }
-    })?;
+    let (api, mut diagnostics) = built?;
     diagnostics.extend(unread);
     diagnostics.extend(api.document().remarks());
     report(api.document(), &diagnostics);
@@ -293,9 +299,7 @@ struct DocumentRead {
 async fn read_document(config: &ApiConfig, client: &HttpClient) -> Result<DocumentRead, Failure> {
     let reader = config.document.reader(client);
     let read = reader.read(&config.document.source).await;
-    let found = found_document(config, &reader, read)
-        .await
-        .map_err(Failure::Read)?;
+    let found = found_document(config, &reader, read).await?;
     let mut seen = Vec::new();
     if config.reload.is_some() {
         // Reloads ask the address that was found.
@@ -417,7 +421,7 @@ fn api_clients(
     let is_real = purpose == LoadPurpose::Serve && !config.mock;
     if is_real && outbound.sets_the_api_apart() {
         return Ok(Clients {
-            own: outbound::http_client(outbound).map_err(Failure::Outbound)?,
+            own: outbound::http_client(outbound)?,
             ..Clients::from(client)
         });
     }
@@ -427,9 +431,7 @@ fn api_clients(
             proxy: None,
             ..outbound.for_others()
         };
-        return Ok(outbound::http_client(&direct)
-            .map_err(Failure::Outbound)?
-            .into());
+        return Ok(outbound::http_client(&direct)?.into());
     }
     Ok(client.into())
 }
@@ -461,7 +463,7 @@ async fn overlaid(
     }
     let mut overlays = Vec::with_capacity(config.document.overlays.len());
     for source in &config.document.overlays {
-        let found = reader.read(source).await.map_err(Failure::Read)?;
+        let found = reader.read(source).await?;
         if config.reload.is_some() {
             seen.push(Revision::new(source.clone(), reader.clone(), &found));
         }

@@ -212,8 +212,7 @@ async fn serve_http(
     }
     let keys = oauth
         .map(|_| outbound::http_client(&outbound))
-        .transpose()
-        .map_err(Failure::Outbound)?;
+        .transpose()?;
     let mut options = options.clone();
     options.page.snippets = page_entries(options.access.has_static_tokens());
     introduce_on_page(server, &mut options.page);

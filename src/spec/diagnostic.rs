@@ -37,33 +37,35 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A diagnostic of an operation that is not served.
-    pub fn error(pointer: impl Into<String>, message: impl Into<String>) -> Self {
+    fn new(severity: Severity, pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
-            severity: Severity::Error,
+            severity,
             pointer: pointer.into(),
             span: None,
             message: message.into(),
         }
+    }
+
+    /// A diagnostic of an operation that is not served.
+    pub fn error(pointer: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, pointer, message)
     }
 
     /// A diagnostic for information.
     pub fn note(pointer: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Note,
-            pointer: pointer.into(),
-            span: None,
-            message: message.into(),
-        }
+        Self::new(Severity::Note, pointer, message)
     }
 
     /// A diagnostic of something that was read differently from how it is written.
     pub fn warning(pointer: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, pointer, message)
+    }
+
+    /// The same, of a value at that span.
+    pub(crate) fn at(self, span: Span) -> Self {
         Self {
-            severity: Severity::Warning,
-            pointer: pointer.into(),
-            span: None,
-            message: message.into(),
+            span: Some(span),
+            ..self
         }
     }
 }

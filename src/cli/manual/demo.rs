@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::api::{Api, ApiOptions, BuildError};
+use crate::api::{Api, ApiOptions};
 use crate::caller::Caller;
 use crate::cli::listing::{self, Shown};
 use crate::cli::output;
-use crate::config::{ConfigError, variables};
+use crate::config::variables;
 use crate::error::Failure;
 use crate::mock;
 use crate::outbound::{self, OutboundOptions};
@@ -46,13 +46,8 @@ pub(crate) async fn run() -> Result<ExitCode, Failure> {
         tls: false,
         ..OutboundOptions::default()
     };
-    let client = outbound::http_client(&outbound).map_err(Failure::Outbound)?;
-    let (api, _) = Api::build(document, options, client).map_err(|error| match error {
-        BuildError::Server(error) => Failure::Server(error),
-        BuildError::Patterns(problems) | BuildError::CredentialSettings(problems) => {
-            Failure::Settings(ConfigError(problems))
-        }
-    })?;
+    let client = outbound::http_client(&outbound)?;
+    let (api, _) = Api::build(document, options, client)?;
     let api = Arc::new(api);
     let tools: Vec<_> = api.tools().iter().collect();
     let shown = Shown {

@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
                     let pointer = pointer::fragment(["paths", path, "$ref"]);
                     let what = format!("{why}; this path's operations are left out");
                     self.diagnostics
-                        .push(at(Diagnostic::error(pointer, what), reference));
+                        .push(Diagnostic::error(pointer, what).at(reference.span()));
                     return;
                 }
             }
@@ -208,8 +208,9 @@ impl<'a> Reader<'a> {
                     .body
                     .as_ref()
                     .and_then(|body| describe_quotes(self.document, body));
-                self.diagnostics
-                    .extend(quotes.map(|quotes| at(Diagnostic::note(pointer(), quotes), node)));
+                self.diagnostics.extend(
+                    quotes.map(|quotes| Diagnostic::note(pointer(), quotes).at(node.span())),
+                );
                 // As in every JSON parser, of two with one key the last one counts.
                 let key = (operation.method.clone(), operation.path.clone());
                 if let Some(earlier) = self.indexes.insert(key, self.operations.len()) {
@@ -228,12 +229,12 @@ impl<'a> Reader<'a> {
                     shared.path
                 );
                 self.diagnostics
-                    .push(at(Diagnostic::error(pointer(), what), node));
+                    .push(Diagnostic::error(pointer(), what).at(node.span()));
             }
         }
         for warning in warnings {
             self.diagnostics
-                .push(at(Diagnostic::warning(pointer(), warning), node));
+                .push(Diagnostic::warning(pointer(), warning).at(node.span()));
         }
     }
 
@@ -346,11 +347,6 @@ impl<'a> Reader<'a> {
         }
         Ok(body)
     }
-}
-
-fn at(mut diagnostic: Diagnostic, node: Node<'_>) -> Diagnostic {
-    diagnostic.span = Some(node.span());
-    diagnostic
 }
 
 /// The text under `key`; a blank one says nothing.
