@@ -72,13 +72,11 @@ pub(crate) fn read_api_key(object: &Object<'_>) -> Result<SecurityScheme, String
         return Ok(SecurityScheme::AwsSignature);
     }
     let place = object.text("in").unwrap_or_default();
-    let location = match place.parse() {
-        Ok(location @ (Location::Header | Location::Query | Location::Cookie)) => location,
-        _ => {
-            return Err(format!(
-                "its `in: {place}` is not one of header, query and cookie"
-            ));
-        }
+    let Ok(location @ (Location::Header | Location::Query | Location::Cookie)) = place.parse()
+    else {
+        return Err(format!(
+            "its `in: {place}` is not one of header, query and cookie"
+        ));
     };
     let name = object
         .text("name")
