@@ -157,12 +157,6 @@ impl MetaTools {
         )
     }
 
-    /// Returns the operations that are listed beside the meta-tools, each with the index of its
-    /// API.
-    pub(crate) fn pinned(&self) -> &[(usize, ToolIndex)] {
-        &self.pinned
-    }
-
     /// Returns the number of listed tools for a client that may list all operations.
     pub(crate) fn count(&self) -> usize {
         self.tools.len() + self.pinned.len()
