@@ -22,8 +22,7 @@ use crate::spec::operation::server;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct UpstreamSettings {
-    /// A PEM file of authorities to trust besides those of the system, or of the very certificate of
-    /// a server (repeatable)
+    /// A PEM file of further authorities, or of a server's own certificate (repeatable)
     #[arg(
         long,
         value_delimiter = ',',
