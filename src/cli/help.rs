@@ -176,7 +176,11 @@ fn arrange_for_long_help(command: &str, argument: Arg) -> Arg {
     let is_switch = argument
         .get_value_names()
         .is_some_and(|names| names.iter().any(|name| name == "BOOL"));
-    let argument = argument.hide_possible_values(is_switch);
+    let argument = if is_switch {
+        argument.hide_possible_values(true)
+    } else {
+        argument
+    };
     if command == "install" && argument.get_id() == "client" {
         return argument.help_heading("Entry").display_order(0);
     }
