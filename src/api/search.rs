@@ -41,6 +41,7 @@ impl Api {
             .collect();
         let Ranking {
             hits,
+            good,
             is_known,
             has_words,
             fit,
@@ -62,6 +63,7 @@ impl Api {
             is_known: is_known || !exact.is_empty(),
             has_words: has_words || !exact.is_empty(),
             fit: if exact.is_empty() { fit } else { f32::MAX },
+            good: good.max(exact.len()),
             hits: exact.iter().copied().chain(others).collect(),
         }
     }
@@ -105,6 +107,8 @@ impl Api {
 pub(crate) struct SearchedTools {
     /// Best first.
     pub(crate) hits: Vec<ToolIndex>,
+    /// Number of the first of them that answer about as well as the best one.
+    pub(crate) good: usize,
     /// True if any word of the question occurs in any tool.
     pub(crate) is_known: bool,
     /// True if the question has words to search for.

@@ -22,7 +22,7 @@ use super::McpServer;
 use super::connections::outbox::{OutMessage, OutMessages, Outbox};
 use super::connections::request_origin::RequestOrigin;
 use super::dispatch::DispatchedConnection;
-use super::page_tools::PageRequest;
+use super::page_tools::{PageRequest, PageView};
 use super::protocol::answer::{McpAnswer, invalid_parameters};
 use super::protocol::message::{Arguments, McpRequest, Method, RequestParameters};
 use super::protocol::server_meta::{SERVER_INFO_KEY, short_info};
@@ -211,11 +211,14 @@ impl ServerHandler for McpServer {
     ) -> Result<CustomResult, ErrorData> {
         if let Some(asked) = PageRequest::read(&request.method, request.params.as_ref()) {
             let catalog = self.state.catalog_to_list().await?;
-            let granted = context
-                .extensions
-                .get::<Caller>()
-                .map_or(&NO_TOKEN, Caller::granted);
-            return asked?.answer(catalog, granted).await;
+            let caller = context.extensions.get::<Caller>().cloned();
+            let view = PageView {
+                shows_requests: self.shows_requests,
+                is_mock: self.apis.slots.iter().any(|slot| slot.is_mock),
+            };
+            return asked?
+                .answer(catalog, caller.unwrap_or_default(), view)
+                .await;
         }
         // A request that names its version for itself comes from a client of a version without a
         // handshake.

@@ -65,6 +65,8 @@ pub struct McpServer {
     gate: Gate,
     /// State that it shares with other replicas.
     shared_state: Option<Arc<SharedState>>,
+    /// True if its page shows the base URL and the requests to the API.
+    shows_requests: bool,
 }
 
 impl McpServer {
@@ -89,6 +91,7 @@ impl McpServer {
             readiness: Arc::default(),
             gate: Gate::default(),
             shared_state: None,
+            shows_requests: false,
         }
     }
 
@@ -262,6 +265,15 @@ impl McpServer {
     pub(crate) fn with_scopes(self, demands: HashMap<String, ScopeDemand>) -> Self {
         Self {
             gate: self.gate.demanding(demands),
+            ..self
+        }
+    }
+
+    /// The same server, whose page shows the base URL and the requests to the API, if `shows` is
+    /// true.
+    pub(crate) fn showing_requests(self, shows: bool) -> Self {
+        Self {
+            shows_requests: shows,
             ..self
         }
     }

@@ -1,8 +1,8 @@
-//! The tools as the page for people shows them: a ranked list, and one tool in detail. The page
-//! requests both by methods that are not MCP's, so that `tools/list` does not get longer for
+//! The tools as the page for people shows them: a ranked list, one tool in detail, and the request
+//! that a call would make. The page requests them by methods that are not MCP's, so that `tools/list` does not get longer for
 //! clients.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use rmcp::model::{CustomResult, ErrorData};
@@ -10,16 +10,19 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::calls::plan::Plan;
 use super::catalog::Catalog;
 use super::endpoints::introduction::UNNAMED;
 use super::meta_tools::{MAX_QUERY_LENGTH, has_effect_and_tag, rank_operations, tag_counts};
-use super::visible::VisibleApis;
+use super::visible::{VisibleApi, VisibleApis};
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::annotate::{Effect, Hint};
 use crate::api::about::MAX_NAME_BYTES;
 use crate::api::{BoundTool, ToolIndex};
-use crate::caller::client_grant::ClientGrant;
+use crate::caller::Caller;
 use crate::json::JsonObject;
+use crate::proxy::OnMissingCredential;
+use crate::spec::document::source::redacted;
 use crate::spec::operation::examples::argument_examples;
 use crate::text::{name_from_title, one_line};
 
@@ -27,6 +30,8 @@ use crate::text::{name_from_title, one_line};
 const LIST: &str = "openapi-mcp/tools";
 /// The method that describes a tool.
 const DETAIL: &str = "openapi-mcp/tool";
+/// The method that shows the request of a call.
+const PREVIEW: &str = "openapi-mcp/request";
 /// The most tools of one answer. The page requests the next ones when a reader scrolls to them.
 const MAX_LISTED: usize = 200;
 /// The most tags that the page offers to choose from.
@@ -38,6 +43,17 @@ pub(super) enum PageRequest {
     List(ListRequest),
     /// For one tool.
     Detail(DetailRequest),
+    /// For the request of a call.
+    Preview(PreviewRequest),
+}
+
+/// What a page shows of the server.
+#[derive(Clone, Copy)]
+pub(super) struct PageView {
+    /// True if it shows the base URL and the requests to the API.
+    pub(super) shows_requests: bool,
+    /// True if calls are answered from the examples of the document.
+    pub(super) is_mock: bool,
 }
 
 /// The tools that a reader looks for.
@@ -48,6 +64,24 @@ pub(super) struct ListRequest {
     effect: Option<Effect>,
     tag: Option<String>,
     offset: usize,
+}
+
+/// A call that a reader has filled in, as clients make it.
+#[derive(Deserialize)]
+pub(super) struct PreviewRequest {
+    name: String,
+    #[serde(default)]
+    arguments: JsonObject,
+}
+
+/// The tools of an answer, in their order.
+#[derive(Default)]
+struct FoundTools {
+    places: Vec<(usize, ToolIndex)>,
+    /// The groups that they are in, each with its number of tools; none if they are ranked.
+    groups: Vec<(String, usize)>,
+    /// Number of the first tools that answer a search well.
+    good: usize,
 }
 
 /// The tool that a reader has chosen.
@@ -72,6 +106,7 @@ impl PageRequest {
                     .map(Self::List),
             ),
             DETAIL => Some(read_parameters(parameters).map(Self::Detail)),
+            PREVIEW => Some(read_parameters(parameters).map(Self::Preview)),
             _ => None,
         }
     }
@@ -83,15 +118,18 @@ impl PageRequest {
     pub(super) async fn answer(
         self,
         catalog: Arc<Catalog>,
-        granted: &ClientGrant,
+        caller: Caller,
+        view: PageView,
     ) -> Result<CustomResult, ErrorData> {
-        let rights = catalog.rights(granted);
+        let rights = catalog.rights(caller.granted());
         // The first search of an API builds its index, which takes long for a large one.
         let answering = tokio::task::spawn_blocking(move || {
             let seen = catalog.visible(&rights);
             match self {
-                Self::List(request) => Some(request.list(&catalog, &seen)),
+                Self::List(request) => Some(request.list(&catalog, &seen, view)),
                 Self::Detail(request) => request.describe(&catalog, &seen),
+                Self::Preview(request) if view.shows_requests => request.preview(&catalog, &caller),
+                Self::Preview(_) => None,
             }
         });
         let answer = answering.await.map_err(|_| {
@@ -127,23 +165,32 @@ impl ListRequest {
         Ok(self)
     }
 
-    fn list(&self, catalog: &Catalog, seen: &VisibleApis<'_>) -> Value {
-        let found = self.find(seen);
-        let shown = found.iter().skip(self.offset).take(MAX_LISTED);
+    fn list(&self, catalog: &Catalog, seen: &VisibleApis<'_>, view: PageView) -> Value {
+        let FoundTools {
+            places,
+            groups,
+            good,
+        } = self.find(seen);
+        let shown = places.iter().skip(self.offset).take(MAX_LISTED);
         let shown = shown.filter_map(|(place, index)| {
             Some(summarize_tool(seen.apis.get(*place)?.api.tool(*index)))
         });
-        let mut answer = json!({ "total": found.len(), "tools": shown.collect::<Vec<Value>>() });
+        let mut answer = json!({
+            "total": places.len(),
+            "tools": shown.collect::<Vec<Value>>(),
+            "groups": groups,
+            "good": good,
+        });
         let is_whole = self.query.trim().is_empty() && self.effect.is_none() && self.tag.is_none();
         if let (true, 0, Some(members)) = (is_whole, self.offset, answer.as_object_mut()) {
-            members.insert("server".into(), introduce(catalog, seen));
+            members.insert("server".into(), introduce(catalog, seen, view));
         }
         answer
     }
 
     /// The tools that fit: in the order of a search, and then those that have the words, or their
     /// beginnings, in name, title or path.
-    fn find(&self, seen: &VisibleApis<'_>) -> Vec<(usize, ToolIndex)> {
+    fn find(&self, seen: &VisibleApis<'_>) -> FoundTools {
         let is_admitted =
             |offered: &BoundTool| has_effect_and_tag(offered, self.effect, self.tag.as_deref());
         let places = seen.apis.iter().enumerate().flat_map(|(place, api)| {
@@ -152,9 +199,14 @@ impl ListRequest {
         });
         let query = self.query.trim().to_lowercase();
         if query.is_empty() {
-            return places.map(|(place, _)| place).collect();
+            let mut found = grouped(seen, places.collect());
+            if self.tag.is_some() {
+                found.groups.clear();
+            }
+            return found;
         }
-        let mut found = rank_operations(seen, &self.query, &is_admitted).places;
+        let ranking = rank_operations(seen, &self.query, &is_admitted);
+        let mut found = ranking.places;
         let ranked: HashSet<(usize, usize)> = found
             .iter()
             .map(|(place, index)| (*place, index.place()))
@@ -166,7 +218,64 @@ impl ListRequest {
                 && words.iter().all(|word| text.contains(word))
         });
         found.extend(others.map(|(place, _)| place));
-        found
+        FoundTools {
+            good: ranking.good,
+            places: found,
+            groups: Vec::new(),
+        }
+    }
+}
+
+/// Puts tools of one tag together, in the order in which the tags appear; of several APIs, those of
+/// each apart.
+fn grouped(seen: &VisibleApis<'_>, tools: Vec<((usize, ToolIndex), &BoundTool)>) -> FoundTools {
+    let mut order: HashMap<(usize, &str), usize> = HashMap::new();
+    let mut groups: Vec<(String, Vec<(usize, ToolIndex)>)> = Vec::new();
+    for ((place, index), offered) in tools {
+        let tag = offered.operation.tags.first().map_or("", String::as_str);
+        let group = *order.entry((place, tag)).or_insert_with(|| {
+            groups.push((group_name(seen.apis.get(place), tag), Vec::new()));
+            groups.len() - 1
+        });
+        if let Some((_, members)) = groups.get_mut(group) {
+            members.push((place, index));
+        }
+    }
+    let counts = groups
+        .iter()
+        .map(|(name, members)| (name.clone(), members.len()));
+    FoundTools {
+        groups: counts.filter(|_| groups.len() > 1).collect(),
+        places: groups
+            .into_iter()
+            .flat_map(|(_, members)| members)
+            .collect(),
+        good: 0,
+    }
+}
+
+/// The heading of a group.
+fn group_name(api: Option<&VisibleApi<'_>>, tag: &str) -> String {
+    let label = api.and_then(VisibleApi::label);
+    match (label, one_line(tag)) {
+        (None, tag) if tag.is_empty() => "Other".to_owned(),
+        (None, tag) => tag,
+        (Some(label), tag) if tag.is_empty() => label.to_owned(),
+        (Some(label), tag) => format!("{label}: {tag}"),
+    }
+}
+
+impl PreviewRequest {
+    /// The request without credentials, as a command, or what is wrong with the arguments.
+    fn preview(self, catalog: &Arc<Catalog>, caller: &Caller) -> Option<Value> {
+        let (arguments, granted) = (Some(self.arguments), Some(caller.granted()));
+        let Plan::Call(call) = catalog.plan(&self.name, arguments, granted, caller)? else {
+            return None;
+        };
+        Some(match call.preview(OnMissingCredential::Omit, caller) {
+            Ok(request) => json!({ "curl": request.curl_text() }),
+            Err(refused) => json!({ "problem": refused.text() }),
+        })
     }
 }
 
@@ -207,7 +316,7 @@ impl DetailRequest {
 }
 
 /// The head of the page: what is served, and how much of it.
-fn introduce(catalog: &Catalog, seen: &VisibleApis<'_>) -> Value {
+fn introduce(catalog: &Catalog, seen: &VisibleApis<'_>, view: PageView) -> Value {
     let info = &catalog.config.server_info;
     let title = info.title.as_ref();
     let entry = title.map(|title| match &*info.name {
@@ -227,6 +336,18 @@ fn introduce(catalog: &Catalog, seen: &VisibleApis<'_>) -> Value {
             (effect.word().to_owned(), has_effect.count().into())
         })
         .collect();
+    let base_url = match seen.apis.as_slice() {
+        [only] if view.shows_requests && !view.is_mock => {
+            let first = only.operations().next();
+            first.and_then(|(_, offered)| Some(redacted(offered.target.base_url()?)))
+        }
+        _ => None,
+    };
+    // What all tools have in common is said once.
+    let all_reach_out = seen.operations().count() > 1
+        && seen
+            .operations()
+            .all(|(_, _, offered)| offered.hints.effective(Hint::OpenWorld));
     let tags: Vec<Value> = tag_counts(seen)
         .into_iter()
         .take(MAX_TAGS)
@@ -241,6 +362,10 @@ fn introduce(catalog: &Catalog, seen: &VisibleApis<'_>) -> Value {
         "effects": effects,
         "tags": tags,
         "isSearchMode": catalog.meta_tools().is_some(),
+        "isMock": view.is_mock,
+        "baseUrl": base_url,
+        "showsRequests": view.shows_requests,
+        "allReachOut": all_reach_out,
     })
 }
 

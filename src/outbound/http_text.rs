@@ -1,7 +1,7 @@
 //! A request as text, for people.
 
 use super::request::Request;
-use crate::text::counted;
+use crate::text::{counted, shell_word};
 
 impl Request {
     /// The headers in the order in which they are sent, but for those that the client itself
@@ -47,5 +47,29 @@ impl Request {
             }
         }
         out.trim_end().to_owned()
+    }
+
+    /// The request as a command for a shell. It holds no credential if the request was made
+    /// without one; see [`crate::api::Api::preview`].
+    pub(crate) fn curl_text(&self) -> String {
+        let method = match self.method.as_str() {
+            // `-X HEAD` would wait for a body that never comes.
+            "HEAD" => "--head".to_owned(),
+            method => format!("--request {}", shell_word(method)),
+        };
+        let mut out = format!("curl {method} {}", shell_word(self.url.as_str()));
+        for (name, value) in self.header_texts() {
+            out.push_str(&format!(
+                " \\\n  --header {}",
+                shell_word(&format!("{name}: {value}"))
+            ));
+        }
+        if self.body.is_some() {
+            match self.body_text() {
+                Some(text) => out.push_str(&format!(" \\\n  --data-raw {}", shell_word(text))),
+                None => out.push_str(" \\\n  --data-binary @FILE"),
+            }
+        }
+        out
     }
 }

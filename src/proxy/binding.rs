@@ -112,6 +112,11 @@ pub(crate) struct Binder<'a> {
 }
 
 impl BoundOperation {
+    /// The base URL of its calls; `None` if the tools are only listed, or calls go to tenants.
+    pub(crate) fn base_url(&self) -> Option<&url::Url> {
+        self.base.as_deref().map(BaseUrl::url)
+    }
+
     /// The headers that the document declares for its replies.
     pub(super) fn declared_headers(&self, document: &Document) -> &[DeclaredHeader] {
         self.declared_headers
@@ -453,7 +458,7 @@ pub(crate) struct Bound {
 fn cross_origin_warning(operation: &Operation) -> Diagnostic {
     let label = operation.label();
     let text = format!(
-        "{label} goes to a server of its own, and without headers and credentials of yours; `credential_origin` allows them there, --base-url sends everything to one server"
+        "{label} goes to a server of its own, and without your headers and credentials; `credential_origin` allows them there, --base-url sends everything to one server"
     );
     Diagnostic::warning(operation.pointer.clone(), text)
 }

@@ -25,6 +25,8 @@ const VARIABLE: f32 = 0.95;
 const NAMED_FITS: f32 = 0.7;
 /// Smallest fit of the best operations at which there are hits.
 const LEAST_FIT: f32 = 0.6;
+/// Share of the best score that a good hit has.
+const GOOD_SHARE: f32 = 0.5;
 /// Number of the best operations whose fit is checked.
 const ASKED: usize = 3;
 /// Number of operations after which those that yield the values of the first few come.
@@ -36,6 +38,8 @@ const NEEDY: usize = 3;
 #[derive(Default)]
 pub(crate) struct Ranking {
     pub(crate) hits: Vec<usize>,
+    /// Number of the first of them that answer about as well as the best one.
+    pub(crate) good: usize,
     /// True if any word of the question occurs in any operation.
     pub(crate) is_known: bool,
     /// True if there are words to search for.
@@ -79,13 +83,16 @@ impl SearchIndex {
             .take(ASKED)
             .map(|scored| scored.fit)
             .fold(0.0, f32::max);
-        let mut hits = Vec::new();
+        let (mut hits, mut good) = (Vec::new(), 0);
         if fit >= LEAST_FIT {
+            let least = scored.first().map_or(0.0, |best| best.score * GOOD_SHARE);
+            good = scored.partition_point(|scored| scored.score >= least);
             hits.extend(scored.iter().map(|scored| scored.operation));
             self.put_sources(&mut hits, admitted);
         }
         Ranking {
             hits,
+            good,
             is_known: question.is_known(),
             has_words: question.has_words,
             fit,

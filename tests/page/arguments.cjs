@@ -51,7 +51,8 @@ module.exports = async browser => {
   await check("an optional argument is sent only if it is given, and the request shows it", async () => {
     const { page, messages } = await openTools(browser, address);
     await choose(page, "list_pets");
-    assert.match(await page.textContent("#curl"), /"arguments": \{\}/);
+    await page.click("#kind-mcp");
+    await page.waitForFunction(() => /"arguments": \{\}/.test(document.getElementById("curl").textContent));
     await page.locator(".optional summary").click();
     await page.getByRole("checkbox", { name: "pending" }).check();
     await page.waitForFunction(() => /"status": \["pending"\]/.test(document.getElementById("curl").textContent));

@@ -6,7 +6,7 @@ const fs = require("node:fs");
 const http = require("node:http");
 const os = require("node:os");
 const path = require("node:path");
-const { petstore, serve, openTools, accessible, check, choose, isDone, isCounted } = require("./driver.cjs");
+const { petstore, serve, openTools, accessible, check, choose, isDone, isRequested, isCounted } = require("./driver.cjs");
 
 module.exports = async browser => {
   const address = await serve(["--spec", petstore, "--mock"]);
@@ -22,8 +22,15 @@ module.exports = async browser => {
     assert.equal(await page.textContent("#outcome"), "OK");
     await page.click("#answer-copy button");
     assert.equal(JSON.parse(await page.evaluate(() => navigator.clipboard.readText())).name, "Biscuit");
+    await isRequested(page);
+    assert.match(await page.textContent("#curl"), /^curl --request GET http:\/\/127\.0\.0\.1:\d+\/pets\/7 /);
+    await page.click("#kind-mcp");
+    await page.waitForFunction(() => document.getElementById("curl").textContent.includes("mcp-name"));
     const curl = await page.textContent("#curl");
     assert.match(curl, /mcp-name: get_pet/);
+    await page.focus("#kind-mcp");
+    await page.keyboard.press("ArrowLeft");
+    await page.waitForFunction(() => document.activeElement.id === "kind-http" && !document.getElementById("curl").textContent.includes("mcp-name"));
     assert.match(execFileSync("sh", ["-c", curl.replace("curl ", "curl --silent ")]).toString(), /Biscuit/);
     assert.deepEqual(messages, []);
   });
@@ -113,7 +120,8 @@ module.exports = async browser => {
     await page.click("#try");
     await isDone(page);
     assert.match(await page.textContent("#result"), /Biscuit/);
-    assert.match(await page.textContent("#curl"), /mcp-name: call_read/);
+    await page.click("#kind-mcp");
+    await page.waitForFunction(() => /mcp-name: call_read/.test(document.getElementById("curl").textContent));
     await accessible(page, "search mode");
     assert.deepEqual(messages, []);
   });

@@ -127,8 +127,9 @@ async function choose(page, name) {
 }
 
 const chosen = (page, name) => page.waitForFunction(wanted => document.getElementById("tool-name").textContent === wanted, name);
+const isRequested = page => page.waitForFunction(() => document.getElementById("curl").textContent.startsWith("curl"));
 const isDone = (page, words = "Done.") => page.waitForFunction(wanted => document.getElementById("state").textContent === wanted, words);
 const isCounted = (page, pattern) => page.waitForFunction(wanted => new RegExp(wanted).test(document.getElementById("count").textContent), pattern);
 const field = (page, name) => page.locator(`.field:has(.label-name:text-is("${name}"))`);
 
-module.exports = { binary, petstore, launch, serve, withKeys, stop, open, openTools, accessible, fits, picture, check, choose, chosen, isDone, isCounted, field, passed: () => passed };
+module.exports = { binary, petstore, launch, serve, withKeys, stop, open, openTools, accessible, fits, picture, check, choose, chosen, isDone, isRequested, isCounted, field, passed: () => passed };

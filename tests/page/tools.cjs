@@ -1,7 +1,7 @@
 // The head, the list and its filters, the detail of a tool, and how to connect a client.
 "use strict";
 const assert = require("node:assert/strict");
-const { petstore, serve, withKeys, openTools, open, accessible, fits, picture, check, choose, chosen, isDone, isCounted } = require("./driver.cjs");
+const { petstore, serve, withKeys, openTools, open, accessible, fits, picture, check, choose, chosen, isDone, isRequested, isCounted } = require("./driver.cjs");
 
 module.exports = async browser => {
   const address = await serve(["--spec", petstore, "--mock"]);
@@ -10,7 +10,9 @@ module.exports = async browser => {
     const { page, messages } = await openTools(browser, address);
     assert.equal(await page.textContent("#title"), "Petstore");
     assert.equal(await page.textContent("#version"), "v1.0.0");
-    assert.equal(await page.textContent("#counts"), "20 tools, 9 read-only, 4 add, 7 change or remove");
+    assert.equal(await page.textContent("#counts"), "20 tools, 9 read-only, 4 add, 7 change or remove, all reach an external API");
+    assert.ok(await page.locator("#mock").isVisible() && await page.locator("#upstream").isHidden());
+    assert.ok(await page.evaluate(() => document.getElementById("logo").naturalWidth > 0 && document.querySelector("link[rel=icon]").href.startsWith("data:image/svg+xml")));
     assert.equal(await page.textContent("#endpoint"), `${address}/mcp`);
     assert.equal(await page.textContent("#tool-title"), "List pets");
     assert.equal(await page.textContent("#operation"), "GET /pets");
@@ -60,7 +62,7 @@ module.exports = async browser => {
   await check("hints are in words, with their reasons", async () => {
     const { page } = await openTools(browser, address + "/#delete_pet");
     await page.waitForFunction(() => document.getElementById("tool-name").textContent === "delete_pet");
-    assert.match(await page.textContent("#badges"), /May change or remove what exists.*Safe to repeat.*Reaches an external API/);
+    assert.match(await page.textContent("#badges"), /^May change or remove what exists, Safe to repeat, Why\?$/);
     await page.click("#badges");
     assert.match(await page.textContent("#reasons"), /DELETE: removes; a repeat removes nothing more\. destructiveHint: true/);
     assert.equal(await page.textContent("#try"), "Delete a pet");
@@ -78,7 +80,8 @@ module.exports = async browser => {
     assert.match(await page.textContent("#entry"), /httpUrl/);
     for (const client of ["Claude Desktop", "claude.ai", "ChatGPT"]) {
       await page.locator("#clients label", { hasText: client }).click();
-      assert.match(await page.textContent("#entry"), /add a custom connector with this address:.*public https address/);
+      assert.match(await page.textContent("#entry"), /(add a custom|create a) connector with this address:.*public https address/);
+      assert.equal(await page.locator("#entry a").count(), 0);
     }
     await page.locator("#clients label", { hasText: "Another client" }).click();
     assert.match(await page.textContent("#entry"), /streamable HTTP/);
@@ -87,6 +90,41 @@ module.exports = async browser => {
     await page.locator("#address .copy").click();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `${address}/mcp`);
     assert.deepEqual(messages, []);
+  });
+
+  await check("a server with a public address has a link that fills in the form of claude.ai", async () => {
+    const { page, messages } = await open(browser, await serve(["--spec", petstore, "--mock", "--public-url", "https://mcp.example/mcp"]));
+    await page.click("#connect-open");
+    await page.locator("#clients label", { hasText: "claude.ai" }).click();
+    assert.equal(await page.getAttribute("#entry a", "href"), "https://claude.ai/customize/connectors?modal=add-custom-connector&connectorName=Petstore&connectorUrl=https%3A%2F%2Fmcp.example%2Fmcp");
+    await accessible(page, "a link");
+    await page.locator("#clients label", { hasText: "ChatGPT" }).click();
+    assert.match(await page.textContent("#entry"), /developer mode.*https:\/\/mcp\.example\/mcp$/);
+    assert.deepEqual(messages, []);
+  });
+
+  await check("tools are in groups by tag, in rows of 40 pixels, and a line is under the good hits of a search", async () => {
+    const { page, messages } = await openTools(browser, address);
+    assert.equal(await page.locator("#list .heading").first().textContent(), "pets (9)");
+    assert.deepEqual(await page.evaluate(() => [...new Set([...document.querySelectorAll("#list li")].map(row => row.offsetHeight))]), [40]);
+    await page.fill("#filter", "remove an order");
+    await isCounted(page, "^\\d+ of 20 tools$");
+    assert.deepEqual(await page.locator("#list .heading").allTextContents(), ["Less likely"]);
+    assert.ok(await page.evaluate(() => !document.querySelector("#list li").classList.contains("heading")));
+    assert.equal(await page.evaluate(() => getComputedStyle(document.querySelector(".row-method.destructive")).color === getComputedStyle(document.querySelector(".row-method.write") || document.body).color), false);
+    await page.selectOption("#tag", "pets");
+    await page.fill("#filter", "");
+    await isCounted(page, "^9 of 20 tools$");
+    assert.equal(await page.locator("#list .heading").count(), 0);
+    assert.deepEqual(messages, []);
+  });
+
+  await check("the base URL of an API is beside the title", async () => {
+    const { page } = await openTools(browser, await serve(["--spec", petstore, "--base-url", "https://api.example/v1"]));
+    assert.equal(await page.textContent("#upstream"), "https://api.example/v1");
+    assert.ok(await page.locator("#mock").isHidden());
+    await isRequested(page);
+    assert.match(await page.textContent("#curl"), /^curl --request GET https:\/\/api\.example\/v1\/pets/);
   });
 
   await check("it fits 390, 768 and 1440 pixels, in light and dark", async () => {
@@ -110,6 +148,7 @@ module.exports = async browser => {
       await chosen(page, "get_pet");
       await page.click("#try");
       await isDone(page);
+      await isRequested(page);
       await page.evaluate(() => document.getElementById("tool").scrollTo(0, 0));
       await picture(page, name);
       await context.close();

@@ -3,7 +3,6 @@
 use clap::ValueEnum;
 
 use crate::outbound::request::Request;
-use crate::text::shell_word;
 
 /// Format of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -18,28 +17,6 @@ pub(crate) enum DryRunFormat {
 pub(crate) fn format_request(request: &Request, shape: DryRunFormat) -> String {
     match shape {
         DryRunFormat::Http => request.http_text(),
-        DryRunFormat::Curl => curl(request),
+        DryRunFormat::Curl => request.curl_text(),
     }
-}
-
-fn curl(request: &Request) -> String {
-    let method = match request.method.as_str() {
-        // `-X HEAD` would wait for a body that never comes.
-        "HEAD" => "--head".to_owned(),
-        method => format!("--request {}", shell_word(method)),
-    };
-    let mut out = format!("curl {method} {}", shell_word(request.url.as_str()));
-    for (name, value) in request.header_texts() {
-        out.push_str(&format!(
-            " \\\n  --header {}",
-            shell_word(&format!("{name}: {value}"))
-        ));
-    }
-    if request.body.is_some() {
-        match request.body_text() {
-            Some(text) => out.push_str(&format!(" \\\n  --data-raw {}", shell_word(text))),
-            None => out.push_str(" \\\n  --data-binary @FILE"),
-        }
-    }
-    out
 }

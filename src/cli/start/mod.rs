@@ -33,6 +33,7 @@ pub(crate) fn slot_of(config: &ApiConfig) -> ApiSlot {
     ApiSlot {
         name: config.options.name.clone(),
         about: config.options.about.clone(),
+        is_mock: config.mock,
         prefix: config.options.annotate.names.prefix.clone(),
         list: config.list.clone(),
         scopes: Arc::new(config.scopes.clone()),

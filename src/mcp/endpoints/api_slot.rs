@@ -15,6 +15,8 @@ pub(crate) struct ApiSlot {
     pub(crate) name: Option<ApiName>,
     /// What the operator says of it.
     pub(crate) about: About,
+    /// True if its calls are answered from the examples of the document.
+    pub(crate) is_mock: bool,
     /// Prefix of its tool names.
     pub(crate) prefix: String,
     /// Options of its list of tools.

@@ -181,6 +181,8 @@ fn without_words(seen: &VisibleApis<'_>, query: &str) -> QueryAnswer {
 pub(crate) struct RankedOperations {
     /// Best first, each with the place of its API.
     pub(crate) places: Vec<(usize, ToolIndex)>,
+    /// Number of the first of them that answer about as well as the best one of their API.
+    pub(crate) good: usize,
     /// True if any word of the query occurs in any operation.
     is_known: bool,
     /// True if the query has words to search for.
@@ -198,8 +200,14 @@ pub(crate) fn rank_operations(
         .iter()
         .map(|api| search_one(api, query, admits))
         .collect();
+    let places = joined(&found);
+    let is_good = |(place, hit): &&HitPlace| {
+        let good = found.get(*place).and_then(|of| of.hits.get(..of.good));
+        good.is_some_and(|good| good.contains(hit))
+    };
     RankedOperations {
-        places: joined(&found),
+        good: places.iter().take_while(is_good).count(),
+        places,
         is_known: found.iter().any(|found| found.is_known),
         has_words: found.iter().any(|found| found.has_words),
     }
@@ -209,6 +217,7 @@ pub(crate) fn rank_operations(
 fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Option<QueryAnswer> {
     let RankedOperations {
         places,
+        good: _,
         is_known,
         has_words,
     } = rank_operations(seen, query, &|offered| {

@@ -182,7 +182,11 @@ pub async fn serve(
     let demands = admission
         .as_ref()
         .map(|admission| admission.scope_demands());
-    let server = server.with_scopes(demands.unwrap_or_default());
+    // Who needs a token is not told where the API is.
+    let is_open = sign_in == SignIn::None && options.page.kind == PageKind::Full;
+    let server = server
+        .with_scopes(demands.unwrap_or_default())
+        .showing_requests(is_open);
     let front = router::front(&server, options, admission, page, streams.clone());
     let connections = Connections::new(front, draining);
     let accepted = accept_connections(

@@ -317,3 +317,77 @@ fn examples_of_hidden_arguments_are_not_shown() {
         "{hidden}"
     );
 }
+
+#[test]
+fn the_list_of_the_page_is_in_groups_by_tag_and_a_search_says_how_many_hits_are_good() {
+    let server = HttpServer::start(&["--spec", &petstore(), "--mock"]);
+    let list =
+        |parameters: Value| request(&server, "openapi-mcp/tools", &parameters)["result"].clone();
+    let whole = list(json!({}));
+    assert_eq!(
+        whole["groups"],
+        json!([["pets", 9], ["store", 6], ["users", 5]]),
+        "{whole}"
+    );
+    assert_eq!(list(json!({"tag": "pets"}))["groups"], json!([]));
+    let found = list(json!({"query": "remove an order"}));
+    let (good, total) = (
+        found["good"].as_u64().unwrap(),
+        found["total"].as_u64().unwrap(),
+    );
+    assert!(0 < good && good < total, "{found}");
+    assert_eq!(found["groups"], json!([]));
+}
+
+#[test]
+fn only_a_page_for_everybody_shows_the_base_url_and_the_requests_to_the_api() {
+    let spec = petstore();
+    let call = json!({"name": "get_pet", "arguments": {"petId": 7}});
+    let open = HttpServer::start(&["--spec", &spec, "--base-url", "https://api.example/v1"]);
+    let about = request(&open, "openapi-mcp/tools", &json!({}))["result"]["server"].clone();
+    assert_eq!(
+        (&about["baseUrl"], &about["isMock"], &about["showsRequests"]),
+        (
+            &json!("https://api.example/v1"),
+            &json!(false),
+            &json!(true)
+        )
+    );
+    let shown = request(&open, "openapi-mcp/request", &call);
+    assert!(
+        shown["result"]["curl"]
+            .as_str()
+            .unwrap()
+            .starts_with("curl --request GET https://api.example/v1/pets/7"),
+        "{shown}"
+    );
+    let wrong = json!({"name": "get_pet", "arguments": {"petId": "x"}});
+    let problem = request(&open, "openapi-mcp/request", &wrong);
+    assert!(
+        problem["result"]["problem"]
+            .as_str()
+            .unwrap()
+            .contains("petId"),
+        "{problem}"
+    );
+    let mock = HttpServer::start(&["--spec", &spec, "--mock"]);
+    let about = request(&mock, "openapi-mcp/tools", &json!({}))["result"]["server"].clone();
+    assert_eq!(
+        (&about["baseUrl"], &about["isMock"]),
+        (&Value::Null, &json!(true))
+    );
+    let public = HttpServer::start(&[
+        "--spec",
+        &spec,
+        "--base-url",
+        "https://api.example/v1",
+        "page: public",
+    ]);
+    let about = request(&public, "openapi-mcp/tools", &json!({}))["result"]["server"].clone();
+    assert_eq!(
+        (&about["baseUrl"], &about["showsRequests"]),
+        (&Value::Null, &json!(false))
+    );
+    let refused = request(&public, "openapi-mcp/request", &call);
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+}

@@ -51,6 +51,11 @@ const SCRIPT: &str = concat!(
     include_str!("script/start.js"),
 );
 
+/// The logo, which is the icon of the page unless the operator set one.
+const LOGO: &str = include_str!("logo.svg");
+
+/// Placeholder of the icon.
+const ICON_MARK: &str = "<!--icon-->";
 /// Placeholder of the style.
 const STYLE_MARK: &str = "<!--style-->";
 /// Placeholder of the script.
@@ -338,7 +343,11 @@ fn data_block(settings: &Value) -> String {
 
 /// The whole page. The settings come last, because they may hold any text, also that of a mark.
 fn assemble(policy: &str, settings: &Value) -> String {
-    let markup = PAGE.replacen(POLICY_MARK, policy, 1);
+    let logo = base64::engine::general_purpose::STANDARD.encode(LOGO.trim());
+    let icon = format!("<link rel=\"icon\" id=\"icon\" href=\"data:image/svg+xml;base64,{logo}\">");
+    let markup = PAGE
+        .replacen(POLICY_MARK, policy, 1)
+        .replacen(ICON_MARK, &icon, 1);
     with_parts(&markup, STYLE, SCRIPT).replacen(SETTINGS_MARK, &data_block(settings), 1)
 }
 
@@ -412,7 +421,13 @@ mod tests {
             ),
             (0, 0)
         );
-        for mark in [STYLE_MARK, SCRIPT_MARK, SETTINGS_MARK, POLICY_MARK] {
+        for mark in [
+            ICON_MARK,
+            STYLE_MARK,
+            SCRIPT_MARK,
+            SETTINGS_MARK,
+            POLICY_MARK,
+        ] {
             assert_eq!(PAGE.matches(mark).count(), 1, "{mark}");
             assert!(!STYLE.contains(mark) && !SCRIPT.contains(mark), "{mark}");
         }
@@ -432,6 +447,24 @@ mod tests {
         ] {
             assert!(!page.contains(forbidden), "{forbidden}");
         }
+    }
+
+    #[test]
+    fn no_two_files_of_the_script_declare_the_same_function() {
+        let mut names = std::collections::HashSet::new();
+        let declared = SCRIPT.lines().filter_map(|line| {
+            let line = line.strip_prefix("async ").unwrap_or(line);
+            line.strip_prefix("function ")?.split('(').next()
+        });
+        for name in declared {
+            assert!(names.insert(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_book_has_the_logo_of_the_page() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/pictures/logo.svg");
+        assert_eq!(std::fs::read_to_string(path).unwrap(), LOGO);
     }
 
     #[test]

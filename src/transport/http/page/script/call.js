@@ -1,4 +1,4 @@
-let running = null, shownRequest = 0;
+let running = null, shownRequest = 0, hasRequests = false, kind = "http";
 
 /** A call of the chosen tool: by its name, or in search mode as clients make it. */
 function callOf(given) {
@@ -9,7 +9,38 @@ function callOf(given) {
 /** Shows the request that a call would make now. */
 async function showRequest() {
   const mine = ++shownRequest, given = await readArguments(false);
-  if (mine === shownRequest && chosen) $("curl").textContent = curl(callOf(given));
+  if (mine !== shownRequest || !chosen) return;
+  const call = callOf(given);
+  if (!hasRequests || kind === "mcp") { $("curl").textContent = curl(call); return; }
+  // Who types on asks once.
+  await new Promise(resolve => setTimeout(resolve, 120));
+  if (mine !== shownRequest) return;
+  let text;
+  try {
+    const shown = await request("openapi-mcp/request", call);
+    text = shown.curl || shown.problem;
+  } catch (error) { text = error.message; }
+  if (mine === shownRequest && chosen) $("curl").textContent = text;
+}
+
+/** Shows the request to the API, or the one to this server. */
+function showKind(wanted) {
+  kind = wanted;
+  for (const name of ["http", "mcp"]) {
+    const tab = $("kind-" + name);
+    tab.setAttribute("aria-selected", String(name === kind));
+    tab.tabIndex = name === kind ? 0 : -1;
+  }
+  showRequest();
+}
+for (const name of ["http", "mcp"]) {
+  $("kind-" + name).addEventListener("click", () => showKind(name));
+  $("kind-" + name).addEventListener("keydown", event => {
+    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+    event.preventDefault();
+    showKind(name === "http" ? "mcp" : "http");
+    $("kind-" + kind).focus();
+  });
 }
 
 function ask(title, text, detail, yes, isDangerous) {

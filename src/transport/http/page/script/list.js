@@ -1,6 +1,6 @@
-const ROW = 56, PAGE_SIZE = 200;
-/** What is listed: the tools that are known, by index, and the number of all. */
-let listed = { wanted: {}, total: 0, tools: [], asked: new Set() };
+const ROW = 40, PAGE_SIZE = 200;
+/** What is listed: the tools that are known, by index, the number of all, and the lines between them by the index of the next tool. */
+let listed = { wanted: {}, total: 0, tools: [], asked: new Set(), lines: [] };
 let active = -1, generation = 0, all = 0, opening = 0;
 
 /** Lists the tools that fit the choices of the reader, best first. */
@@ -15,7 +15,7 @@ async function search() {
   }
   if (mine !== generation) return null;
   $("problem").textContent = "";
-  listed = { wanted, total: found.total, tools: found.tools, asked: new Set([0]) };
+  listed = { wanted, total: found.total, tools: found.tools, asked: new Set([0]), lines: linesOf(found) };
   const isNarrowed = wanted.query || wanted.effect || wanted.tag;
   if (!isNarrowed) all = found.total;
   $("count").textContent = !isNarrowed ? "" : found.total ? `${found.total.toLocaleString("en")} of ${counted(all, "tool")}` : "No tool fits. Try other words.";
@@ -23,6 +23,27 @@ async function search() {
   $("list").scrollTop = 0;
   rows();
   return found;
+}
+
+/** The headings of groups, or the line under the good hits of a search. */
+function linesOf({ total, groups, good }) {
+  let at = 0;
+  if (groups && groups.length) return groups.map(([text, count]) => { const line = { at, text: `${text} (${count.toLocaleString("en")})` }; at += count; return line; });
+  return good && good < total ? [{ at: good, text: "Less likely" }] : [];
+}
+
+/** The row of a tool, among the tools and the lines. */
+const rowOf = index => index + listed.lines.filter(line => line.at <= index).length;
+
+/** What is in a row: a line, or a tool. */
+function inRow(row) {
+  let above = 0;
+  for (const line of listed.lines) {
+    if (line.at + above === row) return { line };
+    if (line.at + above > row) break;
+    above++;
+  }
+  return { index: row - above };
 }
 
 /** Asks for the tools that are scrolled to. */
@@ -40,20 +61,31 @@ async function want(index) {
 
 /** Draws the rows that can be seen. The others are empty space. */
 function rows() {
-  const list = $("list"), first = Math.max(0, Math.floor(list.scrollTop / ROW) - 4);
-  const last = Math.min(listed.total, first + Math.ceil((list.clientHeight || 800) / ROW) + 9);
+  const list = $("list"), first = Math.max(0, Math.floor(list.scrollTop / ROW) - 4), all = listed.total + listed.lines.length;
+  const last = Math.min(all, first + Math.ceil((list.clientHeight || 800) / ROW) + 9);
   const made = [];
-  for (let index = first; index < last; index++) {
+  for (let at = first; at < last; at++) {
+    const { line, index } = inRow(at);
+    if (line) { made.push(lineRow(line.text)); continue; }
     if (!listed.tools[index]) want(index);
     made.push(row(listed.tools[index], index));
   }
   if (made.length) {
     made[0].style.marginTop = `${first * ROW}px`;
-    made.at(-1).style.marginBottom = `${(listed.total - last) * ROW}px`;
+    made.at(-1).style.marginBottom = `${(all - last) * ROW}px`;
   }
   fill(list, ...made);
-  if (active >= first && active < last) list.setAttribute("aria-activedescendant", "row-" + active);
+  const at = active < 0 ? -1 : rowOf(active);
+  if (at >= first && at < last) list.setAttribute("aria-activedescendant", "row-" + active);
   else list.removeAttribute("aria-activedescendant");
+}
+
+/** A line between rows. Screen readers skip it, because a list box holds options. */
+function lineRow(text) {
+  const line = make("li", text, "heading foreign");
+  line.setAttribute("role", "presentation");
+  line.setAttribute("aria-hidden", "true");
+  return line;
 }
 
 function row(tool, index) {
@@ -67,7 +99,7 @@ function row(tool, index) {
   if (!tool) { item.setAttribute("aria-label", "Loading"); return item; }
   const title = make("span", tool.title || tool.name, "row-title foreign");
   title.dir = "auto";
-  const name = make("code", tool.name, "foreign"), method = make("span", tool.method, "row-method " + tool.effect);
+  const name = make("code", tool.name, "foreign"), method = make("span", tool.method, "row-method " + toneOf(tool));
   // Screen readers hear what the colour says; the style has the commas between the parts.
   method.setAttribute("aria-hidden", "true");
   item.append(title, name, make("span", EFFECTS[tool.effect].word, "unseen"), method);
@@ -96,7 +128,7 @@ function show(name) {
 
 function move(index) {
   active = Math.min(listed.total - 1, Math.max(0, index));
-  const list = $("list"), top = active * ROW;
+  const list = $("list"), top = rowOf(active) * ROW;
   if (top < list.scrollTop) list.scrollTop = top;
   else if (top + ROW > list.scrollTop + list.clientHeight) list.scrollTop = top + ROW - list.clientHeight;
   rows();

@@ -41,6 +41,9 @@ function read(reply, text) {
   return answer.result;
 }
 
+/** The colour of a tool: amber for what changes something, red for what removes it. */
+const toneOf = ({ effect, method }) => (effect === "destructive" && /^(PUT|PATCH)$/.test(method) ? "write" : effect);
+
 /** The MCP request of a call, as a command. A token is never part of it. */
 function curl(params) {
   const quote = text => "'" + text.replaceAll("'", "'\\''") + "'";

@@ -17,7 +17,11 @@ function filed(title, tools) {
       const found = entries.filter(({ tool, all }) => words.every(word => all.includes(word)) && (!effect || tool.effect === effect) && (!tag || tool.tags.includes(tag)));
       const rank = ({ names }) => words.filter(word => names.includes(word)).length;
       if (words.length) found.sort((one, other) => rank(other) - rank(one));
-      return { total: found.length, tools: found.map(({ tool }) => tool), server: { title, effects, tags: [...counts].sort((one, other) => other[1] - one[1]) } };
+      const groups = new Map();
+      if (!words.length && !tag) found.forEach(({ tool }) => { const name = tool.tags[0] || "Other"; groups.set(name, (groups.get(name) || 0) + 1); });
+      const order = [...groups.keys()];
+      if (order.length) found.sort((one, other) => order.indexOf(one.tool.tags[0] || "Other") - order.indexOf(other.tool.tags[0] || "Other"));
+      return { total: found.length, tools: found.map(({ tool }) => tool), groups: groups.size > 1 ? [...groups] : [], good: 0, server: { title, effects, tags: [...counts].sort((one, other) => other[1] - one[1]) } };
     },
     async detail(name) {
       const found = tools.find(tool => tool.name === name);

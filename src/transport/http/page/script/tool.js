@@ -1,4 +1,4 @@
-let chosen = null, wantedTool = "";
+let chosen = null, wantedTool = "", isReachSaid = false;
 
 const HINT_WORDS = {
   readOnly: ["Only reads", "Changes something"],
@@ -21,7 +21,7 @@ async function openTool(name) {
   $("problem").textContent = "";
   $("tool-title").textContent = detail.title || detail.name;
   $("method").textContent = detail.method;
-  $("method").className = detail.effect;
+  $("method").className = toneOf(detail);
   $("path").textContent = detail.path;
   $("tool-name").textContent = detail.name;
   fill($("tool-extra"), copyButton("the name of the tool", () => detail.name), ...(detail.calledThrough ? [make("span", "called through", "remark"), make("code", detail.calledThrough, "foreign")] : []));
@@ -30,7 +30,7 @@ async function openTool(name) {
   showFields(detail);
   $("actions").hidden = $("request").hidden = Boolean(settings.tools);
   $("try").textContent = detail.title || detail.name;
-  $("try").classList.toggle("danger", detail.effect === "destructive");
+  $("try").classList.toggle("danger", toneOf(detail) === "destructive");
   $("answer").hidden = true;
   showReturns(detail);
   say("");
@@ -45,10 +45,12 @@ async function openTool(name) {
 }
 
 /** The hints in words, and why each is as it is. */
-function showHints({ hints, confirmed }) {
+function showHints(detail) {
+  const { hints, confirmed } = detail;
   const is = Object.fromEntries(hints.map(({ hint, value }) => [hint, value]));
-  const words = hints.filter(({ hint }) => hint === "readOnly" ? is.readOnly : hint === "openWorld" || !is.readOnly);
-  const colour = { readOnly: "read", destructive: is.destructive ? "destructive" : "write" };
+  // What all tools have in common is said once, above the list.
+  const words = hints.filter(({ hint }) => hint === "readOnly" ? is.readOnly : hint === "openWorld" ? !isReachSaid : !is.readOnly);
+  const colour = { readOnly: "read", destructive: is.destructive ? toneOf(detail) : "write" };
   fill($("badges"), ...words.flatMap(({ hint, value }) => [make("span", HINT_WORDS[hint][value ? 0 : 1], "badge " + (colour[hint] || "")), make("span", ", ", "unseen")]), make("span", "Why?", "why"));
   const rows = hints.flatMap(({ hint, value, because }) => [make("dt", HINT_WORDS[hint][value ? 0 : 1]), wrap("dd", "foreign", sentence(because), " ", make("code", `${hint}Hint: ${value}`))]);
   if (confirmed) rows.push(make("dt", "Asks first"), make("dd", "The server asks a person before each call."));
