@@ -38,7 +38,7 @@ impl NamedToken {
         match StaticToken::in_file(path)?.as_slice() {
             [only] => Ok(*only),
             several => Err(vec![format!(
-                "`{}` holds {} tokens, and a name stands for one",
+                "`{}` holds {} tokens, and a name is for one",
                 path.display(),
                 several.len()
             )]),

@@ -62,7 +62,7 @@ fn review_sources(operation: &Operation, served: &Hints) -> Vec<HintAdvice> {
                 .unwrap_or_default()
         };
         advice.push(HintAdvice::warning(format!(
-                "`{label}` is called read-only ({}) and destructive ({}) at once; it counts as destructive until one of both is corrected, by a rule in `overrides`: - {} if it only reads, or - {} if it does not",
+                "`{label}` is called read-only ({}) and destructive ({}) at once; it is taken as destructive until one of both is corrected, by a rule in `overrides`: - {} if it only reads, or - {} if it does not",
                 by(Hint::ReadOnly),
                 by(Hint::Destructive),
                 rule_text(operation, [(Hint::Destructive, false)]),
@@ -197,11 +197,11 @@ pub(crate) fn summarize_words<'h>(
     let clauses: Vec<String> = [
         (
             acting,
-            "do not count as read-only, although their method is safe",
+            "are not taken as read-only, although their method is safe",
         ),
         (
             harming,
-            "count as destructive, although their method is POST",
+            "are taken as destructive, although their method is POST",
         ),
     ]
     .into_iter()

@@ -38,7 +38,7 @@ pub struct BoundTool {
 /// Time at which the input schema of a tool is made.
 #[expect(
     clippy::large_enum_variant,
-    reason = "nearly all tools are made at the start"
+    reason = "nearly all tools are made at startup"
 )]
 pub(crate) enum ToolInput {
     /// The start.

@@ -117,7 +117,7 @@ Examples:
   openapi-mcp check --spec petstore.yaml --strict --format github
 
 Exit codes: 0 nothing is lost, 1 an operation is left out, no tool is left or `serve`
-would not start (with --strict: or anything is read loosely), 2 wrong settings, 3 the
+would not start (with --strict: or anything is not read exactly), 2 wrong settings, 3 the
 document cannot be read.
 Each of these settings is a variable, too: --base-url is OPENAPI_MCP_BASE_URL.";
 

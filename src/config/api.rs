@@ -282,12 +282,12 @@ fn server_choice(
         ..Choice::default()
     };
     if choice.pick == Some(Pick::Number(0)) {
-        problems.push("`server` counts from 1".into());
+        problems.push("`server` begins with 1".into());
     }
     for text in &api.server_var {
         match text.split_once('=') {
             Some((name, value)) if !name.trim().is_empty() && counts_as_unset(value.trim()) => warnings.push(format!(
-                "--server-var {}: the value is empty or a placeholder that the client did not fill, and counts as not set",
+                "--server-var {}: the value is empty or a placeholder that the client did not fill, and is ignored",
                 name.trim()
             )),
             Some((name, value)) if !name.trim().is_empty() => {

@@ -12,7 +12,7 @@ use crate::spec::operation::parameter;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct ForwardSettings {
-    /// A header of the client's HTTP request that is passed on to the API, under this name or
+    /// A header of the client's HTTP request that is forwarded to the API, under this name or
     /// another one (a list)
     #[arg(
         long,
@@ -48,10 +48,10 @@ pub(crate) fn resolve_forwarding(
             continue;
         };
         if ours == AUTHORIZATION && !allowed {
-            problems.push("`forward_header`: the client's Authorization is passed on only with `forward_authorization`".into());
+            problems.push("`forward_header`: the client's Authorization is forwarded only with `forward_authorization`".into());
         } else if let Some(name) = [&ours, &theirs].into_iter().find(|name| stays(name)) {
             problems.push(format!(
-                "`forward_header`: `{name}` belongs to the connection, to the body or to MCP, and is not passed on"
+                "`forward_header`: `{name}` belongs to the connection, to the body or to MCP, and is not forwarded"
             ));
         } else {
             headers.push((ours, theirs));
@@ -79,7 +79,7 @@ pub(super) fn read_client_header(name: &str) -> Result<HeaderName, String> {
         .map_err(|_| format!("`{}` is not the name of a header", name.escape_debug()))?;
     if header == AUTHORIZATION || stays(&header) {
         return Err(format!(
-            "the header `{header}` belongs to the connection, to the body, to MCP or to this server, and is not passed on"
+            "the header `{header}` belongs to the connection, to the body, to MCP or to this server, and is not forwarded"
         ));
     }
     Ok(header)

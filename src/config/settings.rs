@@ -208,7 +208,7 @@ pub(crate) struct ApiSettings {
     #[arg(long, hide = true, value_name = "BYTES", help_heading = "Tools")]
     pub max_schema_bytes: Option<usize>,
 
-    /// Refuse a document if any part of it is left out or read loosely
+    /// Refuse a document if any part of it is left out or not read exactly
     #[arg(long, hide = true, value_name = "BOOL", help_heading = "Document")]
     pub strict: Option<bool>,
 
@@ -234,8 +234,8 @@ pub(crate) struct ApiSettings {
     )]
     pub response_filter: Option<ResponseFilter>,
 
-    /// Offer an argument with which a call collects up to so many pages of a list, at most 100; 0
-    /// offers none [default: 0]
+    /// Offer an argument with which a call collects the pages of a list, up to this number, at most
+    /// 100; 0 offers none [default: 0]
     #[arg(long, hide = true, value_name = "PAGES", help_heading = "Calls")]
     pub collect_pages: Option<usize>,
 }

@@ -146,7 +146,7 @@ pub(crate) fn unfilled_variables() -> Vec<String> {
         .collect();
     set.iter()
         .map(|name| {
-            format!("the variable `{name}` holds a placeholder that the client did not fill and counts as not set; set the variable or field behind it")
+            format!("the variable `{name}` holds a placeholder that the client did not fill, and is taken as unset; set the variable or field behind it")
         })
         .collect()
 }

@@ -29,3 +29,4 @@ mod stdio;
 mod traces;
 mod upstream;
 mod waiting;
+mod words;

@@ -129,7 +129,7 @@ def hints(figures):
     """The rates of wrong hints stand in docs/concepts/hints.md; here is the sum beside the two baselines."""
     rows = [("**`careful`**", *picture.shares(figures))] + [(name, *picture.shares(other)) for name, other in figures["beside"].items()]
     rows = [(name, *map(count, numbers)) for name, *numbers in rows]
-    text = "\nOf each operation, the worst hint counts. Kind by kind, [hints](concepts/hints.md#how-often-words-are-wrong) has the rates.\n\n"
+    text = "\nThe worst hint of each operation decides. Kind by kind, [hints](concepts/hints.md#how-often-words-are-wrong) has the rates.\n\n"
     return text + table(("Hints", "Right", "Too careful", "Unsafe"), rows, "lrrr")
 
 
@@ -138,7 +138,7 @@ def searches(figures):
     by = figures["recall at 5 by overlap"]
     return (
         f"\nRecall@5 is {figures['recall at 5']}: {by['lexical']} for questions that share words with the operation, {by['paraphrase']} for those "
-        f"that do not. Of the operations of a chain, {own_found} are among the first ten ({own_chains} questions), and {bench_found} in RestBench's "
+        f"that do not. {own_found} of the operations of a chain are among the first ten ({own_chains} questions), and {bench_found} in RestBench's "
         f"TMDB ({bench} questions).\n\nOn GitHub's API, the list of tools takes {count(tokens['list'])} tokens, and a whole task (the list, one "
         f"search, and the description of the operation that does it) {count(tokens['mean'])} on average and {count(tokens['most'])} at the most, "
         f"over {figures['tasks']} tasks, at four bytes for a token.\n"

@@ -356,7 +356,7 @@ impl EntryNeeds {
                 );
             }
             problems.push(format!(
-                "{client} passes on no variables, and the server needs {}; use {}",
+                "{client} hands over no variables, and the server needs {}; use {}",
                 self.required.join(", "),
                 ways.join(", or ")
             ));

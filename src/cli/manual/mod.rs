@@ -45,7 +45,7 @@ mod tests {
 | exit code | meaning |
 |---|---|
 | 0 | success |
-| 1 | a call failed, the server is unhealthy, or a change was declined; `check` found that an operation was lost, that there is no tool or that `serve` would not start (with `--strict`: or anything read loosely); `diff` found that a client could break; no one is signed in, or a login could not be revoked |
+| 1 | a call failed, the server is unhealthy, or a change was declined; `check` found that an operation was lost, that there is no tool or that `serve` would not start (with `--strict`: or anything not read exactly); `diff` found that a client could break; no one is signed in, or a login could not be revoked |
 | 2 | the settings are wrong, a rule matches no operation, no server of the API is usable, or the address to listen on cannot be used |
 | 3 | the document cannot be read or served |
 

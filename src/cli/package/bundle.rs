@@ -316,7 +316,7 @@ fn inner_settings(
 fn bundle_name(given: Option<&str>, about: Option<&str>, title: &str) -> Result<String, Failure> {
     match given.or(about) {
         Some(name) if !is_server_name(name) => Err(Failure::setting(
-            "--name takes letters, digits, `-`, `_` and `.`, at most 60 of them, and no `.` at the start".into(),
+            "--name takes letters, digits, `-`, `_` and `.`, at most 60 of them, and must not begin with `.`".into(),
         )),
         Some(name) => Ok(name.to_owned()),
         None => Ok(name_from_title(title, 60)),

@@ -85,7 +85,7 @@ async fn changed(standing: &mut Served, said: &mut Option<String>) -> bool {
         .filter(|problem| said.as_ref() != Some(problem))
     {
         tracing::warn!(
-            "a source of the document could not be checked for changes, and counts as unchanged: {problem}"
+            "a source of the document could not be checked for changes, and is taken as unchanged: {problem}"
         );
     }
     *said = problem;

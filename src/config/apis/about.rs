@@ -89,7 +89,7 @@ pub(crate) fn resolve_about(settings: &AboutSettings, problems: &mut Vec<String>
     About {
         name: checked("name", &settings.name, |name| {
             is_server_name(name).then(|| name.to_owned()).ok_or_else(|| {
-                format!("takes letters, digits, `-`, `_` and `.`, at most {MAX_NAME_BYTES} of them, and no `.` at the start")
+                format!("takes letters, digits, `-`, `_` and `.`, at most {MAX_NAME_BYTES} of them, and must not begin with `.`")
             })
         }),
         title: checked("title", &settings.title, |text| {

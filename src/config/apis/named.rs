@@ -58,7 +58,7 @@ pub(crate) fn add_api(
             "{place}: there is an API `{name}` already; its credentials are for its own document, so give this one another name"
         )),
         Some(known) => problems.push(format!(
-            "{place}: the API `{name}` cannot be told from `{known}`, because names that differ in `-` and `_` only are one in variables"
+            "{place}: the API `{name}` cannot be distinguished from `{known}`, because names that differ in `-` and `_` only are one in variables"
         )),
     }
 }

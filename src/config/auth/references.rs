@@ -53,12 +53,10 @@ pub(crate) fn parse_variable<T>(
 pub(crate) fn describe_unset(name: &str) -> String {
     match std::env::var(name) {
         Ok(value) if is_placeholder(&value) => {
-            format!(
-                "the variable `{name}` holds a placeholder that the client did not fill, and counts as not set"
-            )
+            format!("the variable `{name}` holds a placeholder that the client did not fill")
         }
         Ok(value) if value.is_empty() => {
-            format!("the variable `{name}` is empty, and counts as not set")
+            format!("the variable `{name}` is empty")
         }
         _ => format!("{} is not set, or is not valid UTF-8", called(name)),
     }

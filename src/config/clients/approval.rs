@@ -41,7 +41,7 @@ pub(crate) fn resolve_approval(
         problems.push("--confirm-by link needs --public-url URL, with which links begin".into());
     }
     if !is_local && access.is_open() {
-        problems.push("--confirm-by link needs clients that authenticate, because others can reach this server: without a credential, no client can be told from another".into());
+        problems.push("--confirm-by link needs clients that authenticate, because others can reach this server: without a credential, no client can be distinguished from another".into());
     }
     asked_by
 }

@@ -127,7 +127,7 @@ pub(crate) fn check_tokens(value: &Value, problems: &mut FileProblems<'_>) -> bo
                 "claims" => (value.is_object(), "a mapping of claims to values"),
                 "token" | "value" => {
                     problems.push(format!(
-                        "unknown key `{place}.{key}`: no token stands in this file; name a variable with `env`, or a file with `file`"
+                        "unknown key `{place}.{key}`: this file holds no token; name a variable with `env`, or a file with `file`"
                     ));
                     continue;
                 }

@@ -2,7 +2,7 @@
 
 mod bad_input;
 #[cfg(unix)]
-mod book;
+pub mod book;
 mod called;
 mod check;
 mod commands;

@@ -205,7 +205,7 @@ fn p84_a_file_is_read_again_and_the_limit_counts_by_name() {
         "one.token",
         "the-first-token-of-a-file\nanother-token-of-the-file",
     );
-    server.logged("holds 2 tokens, and a name stands for one");
+    server.logged("holds 2 tokens, and a name is for one");
     setup.write("one.token", "another-token-of-the-file");
     server.logged("the tokens of clients were read again");
     assert_eq!(
@@ -333,7 +333,7 @@ fn all_wrong_tokens_are_reported_at_start() {
             json!([{"name": "a", "token": "my-secret-token-of-the-file"}, {"name": 1, "env": ["x"], "read_only": "yes", "claims": ["a"], "role": "x", "tool_include": 3}, "my-secret-token-of-the-file"]),
             &[],
             &[
-                "unknown key `auth_tokens[0].token`: no token stands in this file",
+                "unknown key `auth_tokens[0].token`: this file holds no token",
                 "`auth_tokens[1].name` is a number",
                 "`auth_tokens[1].env`",
                 "`auth_tokens[1].read_only`",

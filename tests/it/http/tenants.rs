@@ -426,12 +426,12 @@ fn p67_settings_of_tenants_that_could_mix_them_up_end_the_start() {
         (
             json!({"tenants": {"header": "Authorization", "entries": one}}),
             http.clone(),
-            "is not passed on",
+            "is not forwarded",
         ),
         (
             json!({"tenants": {"header": "Cookie", "entries": one}}),
             http.clone(),
-            "is not passed on",
+            "is not forwarded",
         ),
         (
             by_header(&json!({"a": {}})),

@@ -105,7 +105,7 @@ fn a_change_that_takes_a_name_of_another_api_is_refused_whole() {
     clashing["paths"]["/things"]["get"]["operationId"] = "Bills_List_Things".into();
     clashing["paths"]["/things"]["post"]["summary"] = "New words.".into();
     setup.write("pets.json", &clashing.to_string());
-    session.logged("`bills_list_things` would stand for");
+    session.logged("`bills_list_things` would name");
     assert_eq!(session.tools(), before);
     // The next edit that clashes with nothing is served.
     clashing["paths"]["/things"]["get"]["operationId"] = "other".into();
@@ -128,7 +128,7 @@ fn a_late_api_that_clashes_stays_out_and_moves_no_name() {
     let mut clashing = super::document("pets");
     clashing["paths"]["/things"]["get"]["operationId"] = "bills_list_things".into();
     setup.write("pets.json", &clashing.to_string());
-    session.logged("`bills_list_things` would stand for");
+    session.logged("`bills_list_things` would name");
     assert_eq!(session.tools(), before);
 }
 

@@ -219,7 +219,7 @@ fn p31_what_belongs_to_the_clients_connection_or_to_a_credential_is_not_forwarde
             &format!("forward_header: [\"{name}\"]"),
         ]);
         assert!(
-            refused.status.code() == Some(2) && stderr(&refused).contains("is not passed on"),
+            refused.status.code() == Some(2) && stderr(&refused).contains("is not forwarded"),
             "{}",
             stderr(&refused)
         );
