@@ -45,7 +45,7 @@ module.exports = async browser => {
     await fits(page, "11,000 tools");
     await page.focus("#list");
     await page.keyboard.press("End");
-    await page.waitForFunction(() => document.getElementById("tool-name").textContent === "read_thing_10999" || [...document.querySelectorAll("#list [role=option] code")].some(code => code.textContent === "read_thing_10999"));
+    await page.waitForFunction(() => document.getElementById("tool-name").textContent === "read_thing_10799" || [...document.querySelectorAll("#list [role=option] code")].some(code => code.textContent === "read_thing_10799"));
     await page.fill("#filter", "thing 4711");
     await page.waitForFunction(() => document.querySelector("#list .row-title").textContent === "Read thing 4711");
     assert.deepEqual(messages, []);
