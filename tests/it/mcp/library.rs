@@ -104,7 +104,9 @@ async fn a_program_serves_over_a_pipe_in_memory_in_both_eras() {
         let (ours, theirs) = tokio::io::duplex(64 << 10);
         let server = McpServer::new(Arc::new(api));
         let serving =
-            tokio::spawn(async move { server.serve(ours).await.unwrap().waiting().await });
+            tokio::spawn(
+                async move { Box::pin(server.serve(ours)).await.unwrap().waiting().await },
+            );
         let session = async {
             let client = serve_client_with_lifecycle(CountingClient::default(), theirs, mode)
                 .await
@@ -163,7 +165,8 @@ async fn a_program_serves_several_apis_if_their_names_and_those_of_their_tools_d
         McpServer::of_several(vec![named(Some("a"), "a_"), named(Some("b"), "b_")]).unwrap();
     assert!(server.is_ready());
     let (ours, theirs) = tokio::io::duplex(64 << 10);
-    let serving = tokio::spawn(async move { server.serve(ours).await.unwrap().waiting().await });
+    let serving =
+        tokio::spawn(async move { Box::pin(server.serve(ours)).await.unwrap().waiting().await });
     let session = async {
         let client = CountingClient::default().serve(theirs).await.unwrap();
         let tools = client.list_all_tools().await.unwrap();
