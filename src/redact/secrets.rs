@@ -236,7 +236,7 @@ impl Secrets {
     }
 
     /// The same secrets in UTF-16, whose units `to_bytes` writes.
-    pub(crate) fn in_utf16(&self, to_bytes: fn(u16) -> [u8; 2]) -> Self {
+    pub(super) fn in_utf16(&self, to_bytes: fn(u16) -> [u8; 2]) -> Self {
         let texts = self
             .all
             .iter()

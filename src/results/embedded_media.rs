@@ -1,5 +1,6 @@
 //! The images, sounds and documents that a result embeds: their kinds, and the room for them.
 
+use super::multipart::ReplyPart;
 use super::tool_result::MediaBlockKind;
 use super::{ReplyKind, reply_kind};
 
@@ -8,7 +9,8 @@ pub(super) const MAX_BLOB_BYTES: usize = 4 << 20;
 /// Approximate number of bytes of the description of a file.
 pub(super) const MAX_LINE_BYTES: usize = 150;
 
-/// Returns the number of bytes for a body that is not text, beside a text, which may take half.
+/// Returns the number of bytes for parts that are not text, of which half is for texts that need
+/// it.
 pub(super) fn media_room(room: usize, text_bytes: usize) -> usize {
     room - text_bytes.min(room / 2)
 }
@@ -27,7 +29,7 @@ pub(crate) fn max_embedded_bytes(kind: &ReplyKind, max_bytes: usize) -> Option<u
         max_bytes
     };
     match kind {
-        ReplyKind::Json | ReplyKind::Text => None,
+        ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart => None,
         ReplyKind::Image => Some(MAX_BLOB_BYTES),
         ReplyKind::Audio | ReplyKind::Blob => {
             Some(max_blob_bytes(media_room(room, MAX_LINE_BYTES)))
@@ -35,10 +37,10 @@ pub(crate) fn max_embedded_bytes(kind: &ReplyKind, max_bytes: usize) -> Option<u
     }
 }
 
-/// The content of MCP that a body becomes; `None` for text.
-pub(super) fn media_kind(content_type: &str, body: &[u8]) -> Option<MediaBlockKind> {
-    match reply_kind(content_type, body) {
-        ReplyKind::Json | ReplyKind::Text => None,
+/// The content of MCP that a part becomes; `None` for text.
+pub(super) fn media_kind(part: &ReplyPart) -> Option<MediaBlockKind> {
+    match reply_kind(&part.content_type, &part.body) {
+        ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart => None,
         ReplyKind::Image => Some(MediaBlockKind::Image),
         ReplyKind::Audio => Some(MediaBlockKind::Audio),
         ReplyKind::Blob => Some(MediaBlockKind::Blob { uri: String::new() }),

@@ -13,6 +13,7 @@ pub(crate) mod embedded_media;
 pub(crate) mod failure;
 pub(crate) mod file_result;
 pub(crate) mod filter;
+pub(crate) mod multipart;
 mod page_numbers;
 pub(crate) mod page_report;
 pub(crate) mod pagination;
@@ -153,6 +154,8 @@ pub(crate) enum ReplyKind {
     Image,
     /// A sound, as MCP's audio content.
     Audio,
+    /// `multipart/*`: each part by its own type.
+    Multipart,
     /// Other bytes, as an embedded resource unless they are too many.
     Blob,
 }
@@ -195,8 +198,7 @@ pub(crate) fn reply_kind(content_type: &str, body: &[u8]) -> ReplyKind {
         (MediaKind::Json, other) if !other.contains('*') => ReplyKind::Json,
         (_, other) if other.starts_with("image/") => ReplyKind::Image,
         (_, other) if other.starts_with("audio/") => ReplyKind::Audio,
-        // Its parts are not taken apart: it is one text, or one file.
-        (MediaKind::Multipart, _) if std::str::from_utf8(body).is_ok() => ReplyKind::Text,
+        (MediaKind::Multipart, _) => ReplyKind::Multipart,
         (_, other) if is_textual(other) && !is_bytes(content_type, body) => ReplyKind::Text,
         _ => ReplyKind::Blob,
     }

@@ -12,7 +12,7 @@ use super::{Reply, ReplyKind, decode_text, reply_kind};
 use crate::redact::Redactor;
 use crate::redact::json::{NumberMark, redact_value};
 use crate::redact::secrets::TextPlace;
-use crate::spec::media_type::{self, MediaKind, content_type};
+use crate::spec::media_type::content_type;
 
 /// The headers that describe the body. They are not redacted, because the body cannot be read
 /// without them.
@@ -129,18 +129,7 @@ impl Redactor {
     }
 
     /// Redacts UTF-16 text without a declared charset; if it contains a secret, it becomes UTF-8.
-    /// Parts of a multipart reply may be in UTF-16 as well.
     fn redact_wide_text(&self, response: &mut Reply) {
-        let essence = media_type::essence(content_type(&response.headers));
-        if MediaKind::of(&essence) == MediaKind::Multipart && response.body.contains(&0) {
-            for to_bytes in [u16::to_le_bytes, u16::to_be_bytes] {
-                let secrets = self.secrets.in_utf16(to_bytes);
-                if let Some(clean) = secrets.clean(&response.body, TextPlace::Text) {
-                    response.body = clean.into();
-                }
-            }
-            return;
-        }
         let guessed = match response.body.get(..2) {
             Some([0, _]) => "text/plain; charset=utf-16be",
             Some([_, 0]) => "text/plain; charset=utf-16le",

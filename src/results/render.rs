@@ -14,14 +14,15 @@ use super::embedded_media::{
 };
 use super::failure::{self, KnownOfCall};
 use super::file_result::{file_result, missing_destination};
+use super::multipart::ReplyPart;
 use super::records::{self, Framing};
 use super::reply_headers::{HeaderReport, ShownHeaders};
 use super::result_notes::NoteKind;
 use super::tool_result::{MediaBlock, MediaBlockKind, TextForm, ToolResult};
 use super::truncate::{self, Loss};
 use super::{
-    Reply, ReplyKind, Stopped, content_type, decode_text, essence_or_bytes, operation_label,
-    reply_kind, status_line, strip_bom,
+    Reply, ReplyKind, Stopped, content_type, decode_text, essence_or_bytes, multipart,
+    operation_label, reply_kind, status_line, strip_bom,
 };
 use crate::credentials::resolve::Advice;
 use crate::files::FileDelivery;
@@ -179,21 +180,35 @@ fn success(operation: &Operation, response: &Reply, rendering: Rendering<'_>) ->
     if let Some(framing) = Framing::of(content_type) {
         return stream_result(operation, response, framing, rendering);
     }
-    if matches!(reply_kind(content_type, &response.body), ReplyKind::Json) {
-        return json_result(operation, response, rendering);
-    }
+    let disposition = || response.headers.get(CONTENT_DISPOSITION)?.to_str().ok();
+    let whole = |content_type: &str| ReplyPart {
+        content_type: content_type.to_owned(),
+        disposition: disposition().unwrap_or_default().to_owned(),
+        body: response.body.clone(),
+    };
+    let parts = match reply_kind(content_type, &response.body) {
+        ReplyKind::Json => return json_result(operation, response, rendering),
+        ReplyKind::Multipart => multipart::parts(content_type, &response.body)
+            .unwrap_or_else(|| vec![whole("text/plain")]),
+        _ => vec![whole(content_type)],
+    };
     let mut room = if rendering.max_bytes == 0 {
         usize::MAX
     } else {
         rendering.max_bytes
     };
-    let (text, media) = match media_kind(content_type, &response.body) {
-        None => (decode_text(content_type, &response.body), None),
-        Some(kind) => embedded(response, kind, &mut room, rendering),
-    };
+    // A part of a reply never becomes a file.
+    let delivery = rendering.delivery.filter(|_| parts.len() == 1);
+    let (text, media) = parts_in_room(
+        &parts,
+        &mut room,
+        Rendering {
+            delivery,
+            ..rendering
+        },
+    );
     let (kept, loss) = truncate::truncate_text(&text, room);
-    let mut result = ToolResult::of_text(kept, rendering.promise.text_form())
-        .with_media(media.into_iter().collect());
+    let mut result = ToolResult::of_text(kept, rendering.promise.text_form()).with_media(media);
     if is_unexpected_page(operation, content_type, rendering.document) {
         let note = "The reply is an HTML page, and the document declares JSON: it may be that of a login or of a proxy.";
         result.note(NoteKind::Form, note.to_owned());
@@ -420,62 +435,80 @@ fn lost(
     )
 }
 
-/// A line about a body that is not text, and the body, unless it is too large; it is taken off
-/// `room`.
-fn embedded(
-    response: &Reply,
-    kind: MediaBlockKind,
+/// The text of all parts, and those that are not text; these are taken off `room`, of which half is
+/// for texts that need it. If the text does not fit, the lines about other parts come first.
+fn parts_in_room(
+    parts: &[ReplyPart],
     room: &mut usize,
     rendering: Rendering<'_>,
-) -> (String, Option<MediaBlock>) {
-    let body = &response.body;
-    let media_type = essence_or_bytes(content_type(&response.headers));
-    let disposition = response.headers.get(CONTENT_DISPOSITION);
-    let name = disposition
-        .and_then(|disposition| disposition.to_str().ok())
-        .and_then(|disposition| media_type::parameter(disposition, "filename"))
-        .map(|name| text::truncate(&text::one_line(&name), MAX_NAME_BYTES) + ": ");
-    let mut line = format!(
-        "{}{media_type}, {} bytes",
-        name.unwrap_or_default(),
-        body.len()
-    );
+) -> (String, Vec<MediaBlock>) {
+    let mut texts: Vec<(bool, String)> = Vec::new();
+    let mut media = Vec::new();
+    let text_bytes =
+        |part: &ReplyPart| media_kind(part).map_or(part.body.len(), |_| MAX_LINE_BYTES);
+    let text_bytes: usize = parts.iter().map(text_bytes).sum();
+    let mut media_room = media_room(*room, text_bytes);
+    let setting = undelivered(rendering).map_or_else(String::new, |setting| {
+        format!("; {setting} would deliver it as a file")
+    });
     // A model takes an image by its pixels, independent of the length of its base64.
-    let is_image = matches!(kind, MediaBlockKind::Image);
-    let most = if is_image {
-        MAX_BLOB_BYTES
-    } else {
-        max_blob_bytes(media_room(*room, MAX_LINE_BYTES))
-    };
-    if let Some(client) = rendering.hides_images.filter(|_| is_image) {
-        line.push_str(&format!(
-            "; left out, because {client} does not show images to the model"
-        ));
-        return (line, None);
-    }
-    if body.len() > most {
-        line.push_str(if is_image {
-            "; left out, because a result holds at most 4 MiB of images"
-        } else {
-            "; left out, because it does not fit into --max-result-tokens, which the operator of this server sets"
+    let mut image_room = MAX_BLOB_BYTES;
+    for part in parts {
+        let Some(kind) = media_kind(part) else {
+            texts.push((true, decode_text(&part.content_type, &part.body)));
+            continue;
+        };
+        let media_type = essence_or_bytes(&part.content_type);
+        let name = media_type::parameter(&part.disposition, "filename");
+        let name = name.map(|name| {
+            format!(
+                "{}: ",
+                text::truncate(&text::one_line(&name), MAX_NAME_BYTES)
+            )
         });
-        if let Some(setting) = undelivered(rendering) {
-            line.push_str(&format!("; {setting} would deliver it as a file"));
+        let mut line = format!(
+            "{}{media_type}, {} bytes",
+            name.unwrap_or_default(),
+            part.body.len()
+        );
+        let is_image = matches!(kind, MediaBlockKind::Image);
+        let most = if is_image {
+            image_room
+        } else {
+            max_blob_bytes(media_room)
+        };
+        if let Some(client) = rendering.hides_images.filter(|_| is_image) {
+            line.push_str(&format!(
+                "; left out, because {client} does not show images to the model"
+            ));
+        } else if part.body.len() > most {
+            line.push_str(if is_image {
+                "; left out, because a result holds at most 4 MiB of images"
+            } else {
+                "; left out, because it does not fit into --max-result-tokens, which the operator of this server sets"
+            });
+            line.push_str(&setting);
+        } else {
+            let data = STANDARD.encode(&part.body);
+            if is_image {
+                image_room -= part.body.len();
+            } else {
+                media_room -= data.len();
+                *room -= data.len();
+            }
+            media.push(MediaBlock {
+                kind,
+                media_type,
+                data,
+            });
         }
-        return (line, None);
+        texts.push((false, line));
     }
-    let data = STANDARD.encode(body);
-    if !is_image {
-        *room -= data.len();
+    if texts.iter().map(|(_, text)| text.len() + 2).sum::<usize>() > *room {
+        texts.sort_by_key(|(is_text, _)| *is_text);
     }
-    (
-        line,
-        Some(MediaBlock {
-            kind,
-            media_type,
-            data,
-        }),
-    )
+    let texts: Vec<String> = texts.into_iter().map(|(_, text)| text).collect();
+    (texts.join("\n\n"), media)
 }
 
 /// Returns the setting that would make a reply a file, if the operator has not made it.
@@ -617,7 +650,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_not_text_fits_or_is_left_out() {
+    fn files_and_texts_share_the_room_of_a_result() {
         let left_out = cut_to(900, None, 200, "audio/wav", &[0; 2000]);
         assert_eq!(
             left_out["content"].as_array().unwrap().len(),
@@ -637,6 +670,37 @@ mod tests {
         assert_eq!(
             hidden["content"][0]["text"],
             "image/png, 500 bytes; left out, because A client does not show images to the model"
+        );
+        let part =
+            |kind: &str, body: &str| format!("--B\r\ncontent-type: {kind}\r\n\r\n{body}\r\n");
+        let blob = part("application/octet-stream", &"x".repeat(200));
+        let many = format!(
+            "{}{}--B--\r\n",
+            part("text/plain", &"line\n".repeat(1000)),
+            blob.repeat(8)
+        );
+        let result = cut_to(
+            3000,
+            None,
+            200,
+            "multipart/mixed; boundary=B",
+            many.as_bytes(),
+        );
+        assert!(result.to_string().len() < 5000, "{result}");
+        let blobs = result["content"].as_array().unwrap().len() - 1;
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!((2..=6).contains(&blobs), "{blobs}");
+        assert_eq!(
+            (
+                text.matches("octet-stream").count(),
+                text.matches("left out").count()
+            ),
+            (8, 8 - blobs),
+            "{text}"
+        );
+        assert!(
+            text.find("octet-stream") < text.find("line") && text.contains("The reply was cut"),
+            "{text}"
         );
     }
 

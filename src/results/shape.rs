@@ -16,12 +16,12 @@ use super::render::OutputContract;
 use super::reply_json::{json_text, put_json};
 use super::sandbox::{FilterFailure, Sandbox};
 use super::tool_result::ToolResult;
-use super::{Reply, ReplyKind, decode_text, operation_label, reply_kind, status_line};
+use super::{Reply, ReplyKind, decode_text, multipart, operation_label, reply_kind, status_line};
 use crate::json as spec_json;
 use crate::redact::Redactor;
 use crate::redact::json::NumberMark;
 use crate::spec::Operation;
-use crate::spec::media_type::{MediaKind, content_type, essence};
+use crate::spec::media_type::content_type;
 use crate::spec::operation::response_rule::{FieldPosition, ResponseRule};
 use crate::spec::paging::page_size_argument;
 
@@ -82,14 +82,21 @@ pub(crate) async fn shape_reply(
 /// [`Withheld`] if it cannot be read as text.
 pub(crate) fn mask_reply(masks: &Redactor, response: &mut Reply) -> Result<(), Withheld> {
     let content_type = content_type(&response.headers);
-    // A part of a multipart reply may be in UTF-16, which is not decoded.
-    let is_wide =
-        MediaKind::of(&essence(content_type)) == MediaKind::Multipart && response.body.contains(&0);
-    let is_text = matches!(
-        reply_kind(content_type, &response.body),
-        ReplyKind::Json | ReplyKind::Text
-    );
-    let is_readable = Framing::of(content_type).is_some() || (is_text && !is_wide);
+    let is_text = |content_type: &str, body: &[u8]| {
+        matches!(
+            reply_kind(content_type, body),
+            ReplyKind::Json | ReplyKind::Text
+        )
+    };
+    let is_readable = match reply_kind(content_type, &response.body) {
+        ReplyKind::Multipart => {
+            multipart::parts(content_type, &response.body).is_none_or(|parts| {
+                let mut parts = parts.iter();
+                parts.all(|part| is_text(&part.content_type, &part.body))
+            })
+        }
+        _ => Framing::of(content_type).is_some() || is_text(content_type, &response.body),
+    };
     // Of an error that is not text, the type and the size are shown.
     if !is_readable && response.status.is_success() && !response.body.is_empty() {
         return Err(Withheld("it cannot be read as text".into()));

@@ -158,7 +158,10 @@ impl ExchangeLimits<'_> {
             .plan
             .filter(|plan| !plan.has_destination() && reply.status().is_success());
         let kind = reply_kind(content_type(reply.headers()), b"");
-        let is_text = matches!(kind, ReplyKind::Json | ReplyKind::Text);
+        let is_text = matches!(
+            kind,
+            ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart
+        );
         CallError::TooLarge {
             limit: self.bytes,
             file: undelivered

@@ -313,6 +313,39 @@ fn p12_the_results_limit_holds_for_keys_headers_parts_and_cursors() {
     assert_eq!(session.call("key", &json!({}))["structuredContent"]["a"], 2);
 }
 
+/// A body in which every byte may begin a delimiter is read in one pass.
+#[test]
+fn p10_a_multipart_reply_of_delimiters_is_read_in_one_pass() {
+    let dashes = "-".repeat(4 << 20);
+    let upstream = Upstream::start(Box::new(move |request| {
+        let boundary = if request.line.contains("/long") {
+            "-".repeat(30_000) + "x"
+        } else {
+            "-".repeat(60) + "x"
+        };
+        reply(
+            200,
+            &[&format!(
+                "Content-Type: multipart/mixed; boundary={boundary}"
+            )],
+            dashes.as_bytes(),
+        )
+    }));
+    let spec = SpecFile::with_paths(
+        &json!({"/long": {"get": {"operationId": "long"}}, "/short": {"get": {"operationId": "short"}}}),
+    );
+    let mut session = Session::serving(&spec, &upstream, &[]);
+    let begun = Instant::now();
+    for tool in ["long", "short"] {
+        let result = session.call(tool, &json!({}));
+        assert!(
+            result.to_string().len() < 70_000,
+            "{tool}: a result is as short as any other"
+        );
+    }
+    assert!(begun.elapsed() < within(10), "{:?}", begun.elapsed());
+}
+
 /// JSON as a text within JSON, under a key to which the JSON library gives a special meaning, any
 /// number of times.
 fn nested(levels: usize) -> String {
