@@ -272,8 +272,6 @@ def under_limits(authority, redis, replicas, port):
     lost = [call for call in others if call[0] <= dead and killed - 0.1 <= call[1] <= killed + 1]
     unexplained = [call for call in others if call not in lost]
     check(f"{len(calls)} calls; {len(lost)} were in flight on the killed replica and told so, {len(unexplained)} others lost", not unexplained)
-    for began, ended_at, outcome in unexplained[:10]:
-        print(f"      lost {began - killed:+.3f} to {ended_at - killed:+.3f} s around the kill: {outcome}")
     # A process takes a moment to die, in which connections to it are still made: those calls do not count here.
     in_flight = [call for call in lost if call[0] <= killed]
     check("no more than a replica's share was in flight", len(in_flight) <= CLIENTS / 2)
