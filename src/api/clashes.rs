@@ -21,7 +21,7 @@ pub(crate) fn clashes_with<'a>(new: &Api, others: impl Iterator<Item = &'a Api>)
                 continue;
             };
             found.push(format!(
-                "the tool name `{name}` would name {} of the API `{}` and for {} of the API `{}`; set another `tool_prefix` for one of them, or a `name` in its `overrides`",
+                "the tool name `{name}` would name {} of the API `{}` and {} of the API `{}`; set another `tool_prefix` for one of them, or a `name` in its `overrides`",
                 text::one_line(&ours.operation.label()),
                 shown_name(new),
                 text::one_line(&theirs.operation.label()),

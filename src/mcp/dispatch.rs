@@ -42,8 +42,8 @@ const OTHER_METHODS: [&str; 9] = [
 pub(crate) struct Answered {
     pub(crate) id: RequestId,
     pub(crate) version: ProtocolVersion,
-    /// The server in the `_meta` of the result.
-    server_meta: Arc<str>,
+    /// The server in the `_meta` of the result, in versions that have it.
+    server_meta: Option<Arc<str>>,
     pub(crate) outcome: Result<McpAnswer, McpRefusal>,
     /// An end of the server waits until the answer is sent.
     pub(crate) in_flight: Option<TaskTrackerToken>,
@@ -58,7 +58,7 @@ impl Answered {
         Self {
             id: request.id.clone(),
             version: ProtocolVersion::UNNAMED_OVER_HTTP,
-            server_meta: Arc::default(),
+            server_meta: None,
             outcome: Err(error.into()),
             in_flight: origin.in_flight,
         }
@@ -68,7 +68,9 @@ impl Answered {
     /// other way to say so.
     pub(crate) fn into_frame(self) -> (Frame, Option<TaskTrackerToken>) {
         let frame = match self.outcome {
-            Ok(answer) => Frame::of_answer(&self.id, self.version, &self.server_meta, answer),
+            Ok(answer) => {
+                Frame::of_answer(&self.id, self.version, self.server_meta.as_deref(), answer)
+            }
             Err(refusal) => Frame::of_error(Some(&self.id), &refusal.into()),
         };
         (frame, self.in_flight)
@@ -132,7 +134,7 @@ impl McpServer {
         Answered {
             id,
             version,
-            server_meta: self.state.server_meta(),
+            server_meta: version.has_result_type().then(|| self.state.server_meta()),
             outcome,
             in_flight: origin.in_flight.take(),
         }

@@ -136,6 +136,15 @@ pub(crate) fn masked(masks: &[Mask], text: &str) -> Option<(String, BTreeMap<Arc
 }
 
 fn masked_once(masks: &[Mask], text: &str, counts: &mut BTreeMap<Arc<str>, u64>) -> Option<String> {
+    let of_mask = |mask| {
+        Mask::places(mask, text)
+            .into_iter()
+            .map(move |place| (place, mask))
+    };
+    let mut found: Vec<((usize, usize), &Mask)> = masks.iter().flat_map(of_mask).collect();
+    if found.is_empty() {
+        return None;
+    }
     // A mark is no value, even if a pattern matches a part of it.
     let marks: Vec<String> = masks.iter().map(Mask::mark).collect();
     let is_in_mark = |start: usize, end: usize| {
@@ -145,16 +154,7 @@ fn masked_once(masks: &[Mask], text: &str, counts: &mut BTreeMap<Arc<str>, u64>)
             memmem::find(around, mark.as_bytes()).is_some()
         })
     };
-    let of_mask = |mask| {
-        Mask::places(mask, text)
-            .into_iter()
-            .map(move |place| (place, mask))
-    };
-    let mut found: Vec<((usize, usize), &Mask)> = masks
-        .iter()
-        .flat_map(of_mask)
-        .filter(|((start, end), _)| !is_in_mark(*start, *end))
-        .collect();
+    found.retain(|((start, end), _)| !is_in_mark(*start, *end));
     found.sort_by_key(|((start, end), _)| (*start, Reverse(*end)));
     let (mut clean, mut from) = (String::new(), 0);
     for ((start, end), mask) in &found {

@@ -200,14 +200,10 @@ pub(crate) fn rank_operations(
         .iter()
         .map(|api| search_one(api, query, admits))
         .collect();
-    let places = joined(&found);
-    let is_good = |(place, hit): &&HitPlace| {
-        let good = found.get(*place).and_then(|of| of.hits.get(..of.good));
-        good.is_some_and(|good| good.contains(hit))
-    };
+    let (places, good) = joined(&found);
     RankedOperations {
-        good: places.iter().take_while(is_good).count(),
         places,
+        good,
         is_known: found.iter().any(|found| found.is_known),
         has_words: found.iter().any(|found| found.has_words),
     }
@@ -267,20 +263,23 @@ fn search_one(
     })
 }
 
-/// The hits of all APIs in one order: by their rank in their API, and by how far the best hit of
-/// that API fits.
-fn joined(found: &[SearchedTools]) -> Vec<HitPlace> {
+/// The hits of all APIs in one order, by their rank in their API, and by how far the best hit of
+/// that API fits; and the number of the first of them that are good hits of their API.
+fn joined(found: &[SearchedTools]) -> (Vec<HitPlace>, usize) {
     const RANKS: u16 = 5;
-    let mut weighed: Vec<(f32, HitPlace)> = Vec::new();
+    let mut weighed: Vec<(f32, HitPlace, bool)> = Vec::new();
     for (place, of_api) in found.iter().enumerate() {
-        for (rank, hit) in (RANKS..u16::MAX).zip(&of_api.hits) {
-            weighed.push((of_api.fit / f32::from(rank), (place, *hit)));
+        for ((at, hit), rank) in of_api.hits.iter().enumerate().zip(RANKS..u16::MAX) {
+            let weight = of_api.fit / f32::from(rank);
+            weighed.push((weight, (place, *hit), at < of_api.good));
         }
     }
     if found.len() > 1 {
         weighed.sort_by(|a, b| b.0.total_cmp(&a.0));
     }
-    weighed.into_iter().map(|(_, place)| place).collect()
+    let good = weighed.iter().take_while(|(.., is_good)| *is_good).count();
+    let places = weighed.into_iter().map(|(_, place, _)| place).collect();
+    (places, good)
 }
 
 /// All operations of a tag or a class, in the order of the document.

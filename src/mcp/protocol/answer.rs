@@ -76,15 +76,15 @@ pub(crate) struct Frame {
 const FRAMING_BYTES: usize = 256;
 
 impl Frame {
-    /// The answer to the request with that identifier. `server_meta` is that of the endpoint.
+    /// The answer to the request with that identifier. `server_meta` names the server in versions
+    /// whose results have it.
     pub(crate) fn of_answer(
         id: &RequestId,
         version: ProtocolVersion,
-        server_meta: &str,
+        server_meta: Option<&str>,
         answer: McpAnswer,
     ) -> Self {
         let is_modern = version.has_result_type();
-        let server_meta = is_modern.then_some(server_meta);
         let mut frame = Self::begin(Some(id), "result");
         let written = match answer {
             McpAnswer::Tool(mut result) => {
