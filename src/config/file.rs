@@ -11,7 +11,7 @@ use super::apis::file::read_apis;
 use super::apis::named::NamedSettings;
 use super::forward::ForwardSettings;
 use super::keys::wrong_value::FileProblems;
-use super::layer::keys;
+use super::layer::{FILE_ONLY_OF_PROCESS, keys};
 use super::settings::{ApiSettings, CommandSettings, CommonSettings, ServerSettings};
 
 /// The settings of a file.
@@ -40,7 +40,7 @@ pub(crate) fn parse(text: &str, problems: &mut FileProblems<'_>) -> FileSettings
     let mut apis = None;
     let (mut settings, rules) = read_keys::<FileSettings>(
         map,
-        &["apis", "auth_tokens", "openai_apps_challenge"],
+        &[&["apis"], &FILE_ONLY_OF_PROCESS[..]].concat(),
         problems,
         |key, value, problems| {
             let is_known = key == "apis";
@@ -130,7 +130,7 @@ fn has_all_keys(json: &Value, yaml: &serde_yaml::Value) -> bool {
 mod tests {
     use super::*;
     use crate::config::clients::access_rules::AccessSchema;
-    use crate::config::layer::{FILE_ONLY_OF_PROCESS, layer};
+    use crate::config::layer::layer;
     use crate::config::overrides::OverridesSchema;
 
     fn parsed(text: &str, problems: &mut Vec<String>) -> ApiSettings {

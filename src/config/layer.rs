@@ -1,5 +1,7 @@
 //! Settings as maps of the keys that are given, which is how one source is put over another.
 
+use std::fmt;
+
 use clap::{Args, Command};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -26,9 +28,24 @@ pub(crate) fn keys<T: Args>() -> Vec<String> {
         .collect()
 }
 
-/// The names of the settings that are given, as the operator writes them: a flag, or a key that has
-/// none. A boolean that is false asks for nothing.
-pub(crate) fn given_names<T: Args + Serialize>(settings: &T) -> Vec<String> {
+/// A setting that is given. It is shown as the operator writes it: a flag, or a key that has none.
+pub(crate) struct GivenSetting {
+    pub(crate) key: String,
+    pub(crate) has_flag: bool,
+}
+
+impl fmt::Display for GivenSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.has_flag {
+            write!(f, "--{}", self.key.replace('_', "-"))
+        } else {
+            write!(f, "`{}`", self.key)
+        }
+    }
+}
+
+/// The settings that are given; a boolean that is false asks for nothing.
+pub(crate) fn given_settings<T: Args + Serialize>(settings: &T) -> Vec<GivenSetting> {
     let command = T::augment_args(Command::new(""));
     let has_flag = |key: &str| {
         let mut arguments = command.get_arguments();
@@ -37,14 +54,12 @@ pub(crate) fn given_names<T: Args + Serialize>(settings: &T) -> Vec<String> {
     let given = to_map(settings)
         .into_iter()
         .filter(|(_, value)| *value != Value::Bool(false));
-    let name = |(key, _): (String, Value)| {
-        if has_flag(&key) {
-            format!("--{}", key.replace('_', "-"))
-        } else {
-            format!("`{key}`")
-        }
-    };
-    given.map(name).collect()
+    given
+        .map(|(key, _)| GivenSetting {
+            has_flag: has_flag(&key),
+            key,
+        })
+        .collect()
 }
 
 /// The settings that are given: a blank `spec`, as by `--spec "$UNSET"`, is not.

@@ -3,12 +3,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use clap::Args;
+use serde::Serialize;
 use url::Url;
 
 use super::clients::access;
 use super::forward::ForwardSettings;
 use super::http_settings::HttpSettings;
-use super::layer::given_names;
+use super::layer::given_settings;
 use super::settings::{ServerSettings, TransportKind};
 use crate::caller::memory_budget::MemoryBudget;
 use crate::transport::http::page::{PageKind, PageOptions};
@@ -40,22 +42,18 @@ pub(crate) fn resolve_transport(
         // Chosen explicitly, perhaps over a file that serves HTTP otherwise: not an error, but not
         // silent either.
         Some(TransportKind::Stdio) => {
-            let flags = given_names(&settings.http);
-            if !flags.is_empty() {
+            let given = given_settings(&settings.http);
+            if !given.is_empty() {
+                let names: Vec<String> = given.iter().map(ToString::to_string).collect();
                 tracing::warn!(
                     "over stdio, these settings have no effect: {}",
-                    flags.join(", ")
+                    names.join(", ")
                 );
             }
             Transport::Stdio
         }
         None => {
-            let flags = given_names(&settings.http);
-            problems.extend(
-                flags
-                    .iter()
-                    .map(|flag| format!("{flag} needs --transport http")),
-            );
+            need_http(&settings.http, problems);
             Transport::Stdio
         }
     }
@@ -157,12 +155,14 @@ pub(crate) fn refuse_forwarding(
             problems.push(TOKEN_PASSTHROUGH.into());
         }
         Some(TransportKind::Http | TransportKind::Stdio) => {}
-        None => problems.extend(
-            given_names(forward)
-                .iter()
-                .map(|flag| format!("{flag} needs --transport http")),
-        ),
+        None => need_http(forward, problems),
     }
+}
+
+/// Reports each of these settings that is given, because only HTTP uses them.
+fn need_http<T: Args + Serialize>(settings: &T, problems: &mut Vec<String>) {
+    let given = given_settings(settings).into_iter();
+    problems.extend(given.map(|setting| format!("{setting} needs --transport http")));
 }
 
 /// The hosts and origins of `--allow-host` and `allow_origin`.

@@ -2,11 +2,11 @@
 
 use crate::config::apis::about::AboutSettings;
 use crate::config::forward::ForwardSettings;
-use crate::config::layer::given_names;
+use crate::config::layer::given_settings;
 use crate::config::settings::{ApiSettings, CommonSettings};
 
-/// Reports each flag (or variable) of one API that cannot be used with several: ignored it would be
-/// a surprise, and used for all it would send what is meant for one to the others.
+/// Reports each flag (or variable) of one API that cannot be used with several: ignoring it would
+/// surprise, and applying it to all would send what is meant for one to the others.
 pub(crate) fn refuse_settings_of_one_api(
     api: &ApiSettings,
     forward: &ForwardSettings,
@@ -18,16 +18,18 @@ pub(crate) fn refuse_settings_of_one_api(
         about: AboutSettings::default(),
         ..api.clone()
     };
-    for name in given_names(&own).into_iter().chain(given_names(forward)) {
-        let key = name.trim_start_matches("--").replace(['-', '`'], "_");
-        let key = key.trim_matches('_');
-        let variable = if name.starts_with("--") {
+    for setting in given_settings(&own)
+        .into_iter()
+        .chain(given_settings(forward))
+    {
+        let key = &setting.key;
+        let variable = if setting.has_flag {
             format!(" (or OPENAPI_MCP_{})", key.to_ascii_uppercase())
         } else {
             String::new()
         };
         problems.push(format!(
-            "{name}{variable} concerns one API, and there are several; put `{key}` under the API's name in `apis`"
+            "{setting}{variable} concerns one API, and there are several; put `{key}` under the API's name in `apis`"
         ));
     }
 }

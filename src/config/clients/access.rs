@@ -11,7 +11,7 @@ use super::named_tokens::{NamedTokenSettings, resolve_named_tokens};
 use super::scopes::ScopeSettings;
 use crate::config::auth::references::describe_unset;
 use crate::config::keys::path::ConfigPath;
-use crate::config::layer::given_names;
+use crate::config::layer::given_settings;
 use crate::config::variables::read_variable;
 use crate::outbound;
 use crate::transport::http::{AccessOptions, Limits, OauthOptions, StaticToken, Tls, ToolScopes};
@@ -209,11 +209,9 @@ fn oauth(
     problems: &mut Vec<String>,
 ) -> Option<OauthOptions> {
     let Some(issuer) = &settings.oauth_issuer else {
-        for name in given_names(settings)
-            .iter()
-            .filter(|name| name.contains("oauth"))
-        {
-            problems.push(format!("{name} needs --oauth-issuer"));
+        let given = given_settings(settings).into_iter();
+        for setting in given.filter(|setting| setting.key.starts_with("oauth_")) {
+            problems.push(format!("{setting} needs --oauth-issuer"));
         }
         return None;
     };
