@@ -173,8 +173,8 @@ fn print_help(error: clap::Error) -> Result<ExitCode, Failure> {
 }
 
 fn run_command() -> Result<ExitCode, Failure> {
-    let command = variables::without_unset(given_command());
-    let parsed = command.clone().try_get_matches();
+    let mut command = variables::without_unset(given_command());
+    let parsed = command.try_get_matches_from_mut(variables::command_line());
     if let Ok(matches) = &parsed {
         let problems = keys_given_elsewhere(&command, matches);
         if !problems.is_empty() {

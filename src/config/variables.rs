@@ -203,6 +203,11 @@ pub(crate) fn called(name: &str) -> String {
     }
 }
 
+/// The command line of this process.
+pub(crate) fn command_line() -> std::env::ArgsOs {
+    std::env::args_os()
+}
+
 /// The value of a flag of this process's command line: behind `=`, or the next argument.
 pub(crate) fn given_value(flag: &str) -> Option<String> {
     let mut arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());

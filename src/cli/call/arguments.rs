@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::json::JsonObject;
 use crate::spec::operation::request_body::BODY;
-use crate::spec::schema::reference;
+use crate::spec::schema::{gather_schemas, resolve_reference};
 
 /// Arguments as they are given, before the tool is known.
 #[derive(Default)]
@@ -54,7 +54,7 @@ impl GivenArguments {
     ///
     /// # Errors
     /// A sentence that says which key is given twice, although it is not that of a list.
-    pub(super) fn of_tool(self, schema: &Value) -> Result<JsonObject, String> {
+    pub(super) fn of_tool(self, schema: &JsonObject) -> Result<JsonObject, String> {
         let properties = schema.get("properties").and_then(Value::as_object);
         let is_member = |key: &str| {
             let is_argument = properties.is_some_and(|properties| properties.contains_key(key));
@@ -96,7 +96,7 @@ impl GivenValue {
 
 /// The value of a key: its only one, or a list of all if the property at that path takes one.
 fn one_value(
-    schema: &Value,
+    schema: &JsonObject,
     key: &str,
     path: &[&str],
     values: Vec<GivenValue>,
@@ -109,7 +109,7 @@ fn one_value(
         .collect();
     match values.pop() {
         Some(value) if values.is_empty() => Ok(value),
-        Some(last) if own.is_some_and(|own| takes_list(own, schema, 0)) => {
+        Some(last) if own.is_some_and(|own| takes_list(own, schema)) => {
             values.push(last);
             Ok(Value::Array(values))
         }
@@ -181,19 +181,10 @@ fn put_member<'n>(place: &mut Value, mut path: impl Iterator<Item = &'n str>, va
 }
 
 /// The schema of the property at a path of names.
-fn property_at<'s>(schema: &'s Value, path: &[&str]) -> Option<&'s JsonObject> {
-    path.iter().try_fold(schema.as_object()?, |place, name| {
-        resolved(place.get("properties")?.get(*name)?, schema)
+fn property_at<'s>(schema: &'s JsonObject, path: &[&str]) -> Option<&'s JsonObject> {
+    path.iter().try_fold(schema, |place, name| {
+        resolve_reference(place.get("properties")?.get(*name)?, schema)
     })
-}
-
-/// A schema, or the definition that it refers to.
-fn resolved<'s>(schema: &'s Value, root: &'s Value) -> Option<&'s JsonObject> {
-    let object = schema.as_object()?;
-    match reference(object) {
-        Some(name) => root.get("$defs")?.get(name)?.as_object(),
-        None => Some(object),
-    }
 }
 
 /// Returns true if a schema is that of a file, which may have a name.
@@ -206,20 +197,14 @@ fn takes_file(schema: &JsonObject) -> bool {
     has("data") && has("filename") && has("mediaType")
 }
 
-/// Returns true if a list may fit a schema.
-fn takes_list(schema: &JsonObject, root: &Value, depth: usize) -> bool {
-    const MAX_DEPTH: usize = 8;
-    let is_list = match schema.get("type") {
+/// Returns true if a list may fit a schema: it, or one that describes the same value, declares one.
+fn takes_list(schema: &JsonObject, root: &JsonObject) -> bool {
+    let is_list = |schema: &&JsonObject| match schema.get("type") {
         Some(Value::String(kind)) => kind == "array",
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "array"),
         _ => false,
     };
-    let branches = ["anyOf", "oneOf", "allOf"]
-        .into_iter()
-        .filter_map(|key| schema.get(key)?.as_array());
-    is_list
-        || depth < MAX_DEPTH
-            && branches.flatten().any(|branch| {
-                resolved(branch, root).is_some_and(|branch| takes_list(branch, root, depth + 1))
-            })
+    let mut schemas = Vec::new();
+    gather_schemas(schema, root, &mut schemas, 0);
+    schemas.iter().any(is_list)
 }

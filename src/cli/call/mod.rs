@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::json::JsonObject;
 use crate::json::object_with;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -104,8 +105,11 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let apis = load_called(config.apis, &command.tool).await?;
     let schema = apis.iter().find_map(|(_, loaded)| {
         let text = loaded.api.tool_json(loaded.api.find(&command.tool)?);
-        let mut tool = serde_json::from_str::<Value>(&text).ok()?;
-        Some(tool.get_mut("inputSchema")?.take())
+        let mut tool = serde_json::from_str::<JsonObject>(&text).ok()?;
+        match tool.remove("inputSchema")? {
+            Value::Object(schema) => Some(schema),
+            _ => None,
+        }
     });
     let arguments = given
         .of_tool(&schema.unwrap_or_default())

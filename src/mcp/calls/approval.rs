@@ -174,12 +174,10 @@ impl Approver {
             .capabilities(parameters)
             .and_then(|capabilities| capabilities.elicitation)
             .is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none());
-        if let Some(links) = &self.links
-            && !(self.asked_by.client && can_ask)
-        {
-            return Box::pin(links.ask(call, prepared, &call_digest, caller)).await;
-        }
         if !(self.asked_by.client && can_ask) {
+            if let Some(links) = &self.links {
+                return Box::pin(links.ask(call, prepared, &call_digest, caller)).await;
+            }
             return refuse(format!(
                 "{} was not called: a person has to agree first, and this client cannot ask one (it does not support elicitation). Nothing was sent. The operator can allow it with `--confirm none`, or `--confirm-by client,link`, or use a client that supports elicitation.",
                 tool_and_operation(call)

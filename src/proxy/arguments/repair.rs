@@ -13,7 +13,7 @@ use super::repair_notes::RepairNotes;
 use crate::json;
 use crate::json::JsonObject;
 use crate::spec::operation::request_body::BODY;
-use crate::spec::schema::reference;
+use crate::spec::schema::resolve_reference;
 
 /// Deeper than this nothing is repaired.
 const MAX_DEPTH: usize = 16;
@@ -272,14 +272,6 @@ fn reread(text: &str, fitting: &[&str]) -> Option<Value> {
         Value::Object(_) => fitting.contains(&"object"),
     };
     fits.then_some(parsed)
-}
-
-fn resolve_reference<'s>(schema: &'s Value, root: &'s JsonObject) -> Option<&'s JsonObject> {
-    let object = schema.as_object()?;
-    match reference(object) {
-        Some(name) => root.get("$defs")?.get(name)?.as_object(),
-        None => Some(object),
-    }
 }
 
 /// Returns the types that a schema takes, if it declares them: its `type`, or those of all branches

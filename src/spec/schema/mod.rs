@@ -33,8 +33,8 @@ pub(crate) use self::rename::NewNames;
 use self::size::json_size;
 pub(crate) use self::size::object_size;
 use self::translate::Translator;
-pub(crate) use self::walk::reference;
 use self::walk::{each, each_mut, levels, references};
+pub(crate) use self::walk::{reference, resolve_reference};
 use crate::json::JsonObject;
 
 use super::argument_names;

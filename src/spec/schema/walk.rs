@@ -99,6 +99,18 @@ pub(crate) fn reference(schema: &JsonObject) -> Option<&str> {
     keyword(schema, "$ref")?.as_str()?.strip_prefix("#/$defs/")
 }
 
+/// A schema, or the one in `$defs` of `root` that it refers to.
+pub(crate) fn resolve_reference<'s>(
+    schema: &'s Value,
+    root: &'s JsonObject,
+) -> Option<&'s JsonObject> {
+    let object = schema.as_object()?;
+    match reference(object) {
+        Some(name) => root.get("$defs")?.get(name)?.as_object(),
+        None => Some(object),
+    }
+}
+
 /// The `$defs` names a schema refers to, in order, with repetition.
 pub(crate) fn references(value: &Value, found: &mut Vec<String>) {
     let Value::Object(object) = value else { return };
